@@ -1,0 +1,102 @@
+// A data set: graph, node features, labels, splits, and the names that predictions carry back out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "l2gcn/array.h"
+#include "l2gcn/context.h"
+#include "l2gcn/graph.h"
+
+namespace l2gcn {
+
+// Node features, dense or sparse, never both. Sparse ones stay sparse through layer 1.
+struct Features {
+  Matrix dense;      // (nodes × features) unless sparse
+  CsrMatrix sparse;  // (nodes × features) if sparse
+  bool is_sparse = false;
+
+  size_t rows() const { return is_sparse ? sparse.rows : dense.rows; }
+  size_t cols() const { return is_sparse ? sparse.cols : dense.cols; }
+  size_t bytes() const { return is_sparse ? sparse.bytes() : dense.bytes(); }
+};
+
+// Labels: one class a node, or a set of labels a node.
+struct Labels {
+  bool multilabel = false;
+  uint32_t classes = 0;
+  Array<int32_t> classes_of;   // (nodes) class, −1 = unlabelled; empty if multilabel
+  Array<uint8_t> matrix;       // (nodes × classes) 0/1; empty unless multilabel
+  Array<uint8_t> labelled;     // (nodes) 0/1, multilabel only; empty: all are labelled
+
+  bool IsLabelled(uint32_t node) const {
+    return multilabel ? (labelled.empty() || labelled[node] != 0) : classes_of[node] >= 0;
+  }
+};
+
+enum class Role : uint8_t { kNone = 0, kTrain = 1, kVal = 2, kTest = 3 };
+
+struct Split {
+  std::string name;       // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
+  Array<uint8_t> roles;   // (nodes) of Role
+};
+
+struct Dataset {
+  std::string name;      // as shown to people: "cora", "synthetic:reddit", a file's stem
+  std::string recipe;    // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
+  std::string format;    // "planetoid", "native", "synthetic", …
+  std::string path;      // where it was found; empty if generated
+  Graph graph;
+  Features features;
+  Labels labels;
+  std::vector<Split> splits;              // those the files bring; the first is the default
+  std::vector<std::string> class_names;   // (classes) or empty
+  std::vector<std::string> node_names;    // (nodes) string ids, or empty
+  Array<int64_t> node_ids;                // (nodes) original integer ids, or empty: 0 … nodes−1
+  uint64_t self_loops = 0;                // self loops in the stored graph
+  GraphChanges changes;
+
+  uint32_t nodes() const { return graph.nodes; }
+  // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
+  uint64_t edges = 0;
+  std::string NodeName(uint32_t node) const;    // the id as in the input
+  std::string ClassName(uint32_t label) const;  // its name, or its number
+};
+
+struct OpenOptions {
+  std::string format;              // forces a reader; empty: detect
+  std::string data_dir;            // where names are looked for first
+  bool directed = false;           // keep directions as stored
+  bool keep_self_loops = false;
+  uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
+};
+
+// Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph (synthetic:pubmed).
+Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
+
+// Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.
+void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory, bool force = false);
+
+// Picks or draws a split: "paper", "public", "random:a,b,c", "file[:K]", "column:NAME"; "" = the default
+// order (paper, the file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
+Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
+
+// Known names, and where each was found.
+struct KnownDataset {
+  std::string name;
+  std::string description;
+  std::string found_at;  // path or empty
+  std::string format;
+};
+std::vector<KnownDataset> ListDatasets(const OpenOptions& options);
+
+// Throws Error(kInput) naming the first thing wrong: an edge to a node that does not exist, a label out of
+// range, a NaN or infinite feature (node and column), feature rows ≠ nodes.
+void ValidateDataset(const Context& context, const Dataset& dataset);
+
+// The counts that `info --json` and result.json carry, as one JSON object.
+std::string DescribeDatasetJson(const Dataset& dataset);
+
+}  // namespace l2gcn

@@ -1,0 +1,31 @@
+// Synthetic graphs of the paper's shapes. Same bytes for any thread count.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+struct GenerateOptions {
+  std::string shape = "pubmed";   // cora pubmed ppi reddit reddit-dgl amazon670k amazon3m papers100m
+  uint64_t seed = 0;
+  double scale = 1.0;             // multiplies nodes and edges
+  uint64_t nodes = 0;             // 0: the shape's
+  uint64_t edges = 0;             // 0: the shape's
+  uint32_t features = 0;
+  uint32_t classes = 0;
+};
+
+std::vector<std::string> GeneratorShapes();
+
+// In memory. papers100m is refused with the GiB it would need.
+Dataset GenerateDataset(const Context& context, const GenerateOptions& options);
+
+// Straight to a native directory, with memory that does not hold the features or the edges at once.
+void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
+                         bool force = false);
+
+}  // namespace l2gcn

@@ -1,0 +1,85 @@
+// Training as a call: one or several seeds on one data set, with the result that --json prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "l2gcn/config.h"
+#include "l2gcn/dataset.h"
+#include "l2gcn/model.h"
+
+namespace l2gcn {
+
+// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture.
+struct PhaseSeconds {
+  double load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0, total = 0;
+};
+
+// What happened in one layer.
+struct LayerRecord {
+  uint32_t epochs = 0;
+  std::vector<double> losses;                              // per epoch, as the stop policy saw it: the last batch's
+  std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
+  std::string stopped_by;                                  // "budget", "controller", "early stopping", …
+  double aggregate_seconds = 0, train_seconds = 0, transform_seconds = 0;
+  bool sparse_input = false;
+  double flops = 0;                                        // useful arithmetic of this layer's training
+};
+
+struct SeedResult {
+  uint64_t seed = 0;
+  double f1_train = 0, f1_val = 0, f1_test = 0;   // micro; NaN where the split has no such nodes
+  std::vector<LayerRecord> layers;
+  PhaseSeconds seconds;
+  uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
+  std::string run;                                // directory, or empty
+};
+
+struct TrainResult {
+  TrainConfig config;        // as resolved
+  std::string dataset_json;  // DescribeDatasetJson
+  std::vector<SeedResult> seeds;
+  std::string device;
+  uint32_t threads = 1;
+  std::string run;
+};
+
+// Trains one seed. Does not evaluate and writes nothing.
+struct Trained {
+  Model model;
+  Split split;
+  SeedResult result;   // f1 fields and evaluate seconds still unset
+};
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
+
+// Fills the f1 fields of trained.result.
+void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
+
+struct RunOptions {
+  std::string output;          // run directory; empty: runs/DATASET-METHOD-NNN
+  bool write = true;
+  bool force = false;          // replace an existing run
+  uint32_t runs = 1;           // seeds config.seed … config.seed + runs − 1
+  double load_seconds = 0;     // what opening the data set took, for the record
+};
+
+// Trains, evaluates and writes every seed. A run directory appears whole or not at all.
+TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                        const RunOptions& options);
+
+// The JSON object of the contract.
+std::string ResultToJson(const TrainResult& result);
+
+// A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1: none).
+struct OpenedRun {
+  Model model;
+  Split split;                 // as stored with the run
+  std::string directory;       // of the seed taken
+  std::string dataset_spec;    // what to open when the user names no data set
+  OpenOptions open_options;
+};
+OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);
+
+}  // namespace l2gcn

@@ -1,0 +1,26 @@
+// The operator Â in factored form, so that no value is stored per edge of an unweighted graph:
+//
+//   (Â x)_i = self_i · x_i + row_i · Σ_{j ∈ N(i)} w_ij · col_j · x_j
+//
+// Built by graph/normalise.h; read by the aggregation kernels of every device.
+#pragma once
+
+#include <cstdint>
+
+#include "l2gcn/array.h"
+
+namespace l2gcn {
+
+struct Propagation {
+  uint32_t nodes = 0;
+  Array<uint64_t> indptr;    // (nodes + 1)
+  Array<uint32_t> indices;   // (entries), ascending within a row
+  Array<float> weights;      // (entries) or empty: all 1
+  Array<float> row_scale;    // (nodes)
+  Array<float> col_scale;    // (nodes) or empty: all 1
+  Array<float> self_scale;   // (nodes)
+
+  uint64_t entries() const { return indices.size(); }
+};
+
+}  // namespace l2gcn

@@ -1,0 +1,133 @@
+// What a device can do, in the verbs of the training loop. CPU and CUDA are twins behind this face; the trainer
+// and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that names them.
+//
+// Random numbers are counter-based (core/rng.h), so every backend draws the same ones:
+//   epoch shuffle   Permutation(samples, RandomStream(seed, kShuffle, layer, epoch)); batch b of size B is
+//                   positions b·B … min(n, (b+1)·B)−1; with drop_last a last short batch is left out; a set
+//                   smaller than one batch is one batch
+//   dropout mask    word (position in batch)·H + h of RandomStream(seed, kDropout, layer, step), step counted
+//                   over the layer; an activation is kept where Uniform ≥ p and scaled by 1/(1−p)
+// Loss of a step: mean over the batch of the softmax cross entropy, or mean over all its entries of the
+// sigmoid cross entropy. Gradients are of that mean; weight_decay·w is added to them; Adam as in its paper:
+//   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/propagation.h"
+#include "l2gcn/array.h"
+#include "l2gcn/context.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+// A matrix living on a device: dense, sparse or in a narrower type, as its backend chose.
+class Tensor {
+ public:
+  virtual ~Tensor() = default;
+  size_t rows = 0;
+  size_t cols = 0;
+  bool sparse = false;
+  size_t bytes = 0;
+};
+using TensorPtr = std::shared_ptr<const Tensor>;
+
+// Â living on a device.
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+  uint32_t nodes = 0;
+  uint64_t entries = 0;
+};
+using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
+
+enum class Precision { kFp32, kTf32, kBf16 };          // of the dense products on CUDA; the CPU is always fp32
+enum class FeatureType { kF32, kF16, kBf16 };          // how X and X̂ are stored
+enum class SparseChoice { kAuto, kAlways, kNever };    // whether sparse features stay sparse once aggregated
+
+struct BackendOptions {
+  Precision precision = Precision::kTf32;
+  FeatureType features_as = FeatureType::kF32;
+  SparseChoice sparse = SparseChoice::kAuto;
+};
+
+// What the samples of a layer's training should become.
+struct Targets {
+  bool multilabel = false;
+  uint32_t classes = 0;
+  Array<int32_t> classes_of;  // (samples) unless multilabel
+  Array<uint8_t> matrix;      // (samples × classes) 0/1 if multilabel
+};
+
+// Everything that fixes one layer's training besides its data.
+struct LayerSpec {
+  uint32_t layer = 0;  // 0-based; names the random streams
+  uint64_t seed = 0;
+  uint32_t batch = 1024;
+  bool drop_last = false;
+  float lr = 1e-3f;
+  float weight_decay = 0;
+  float dropout = 0;  // on the hidden activations, in training only
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+};
+
+// Weights and optimiser of one layer; t counts the steps Adam has made with each matrix.
+struct LayerState {
+  Matrix w, w_m, w_v;              // (D × H)
+  Matrix theta, theta_m, theta_v;  // (H × C)
+  uint64_t w_steps = 0, theta_steps = 0;
+};
+
+// One layer being trained. Lives on the device between calls; must not outlive its backend.
+class LayerTraining {
+ public:
+  virtual ~LayerTraining() = default;
+  // Trains epochs first … first+count−1 and stores the loss of each one's last batch in losses (count). If
+  // step_losses is not null the loss of every step is appended to it. Checks for cancellation between steps
+  // or, on a device, between launches.
+  virtual void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
+                         std::vector<double>* step_losses = nullptr) = 0;
+  // The current weights and optimiser state, on the host.
+  virtual LayerState Read() const = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual TensorPtr Upload(const Context& context, const Features& features) = 0;
+  virtual DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) = 0;
+
+  // Â X. `row_of_node` (nodes), if not empty, says which row of x stands for each node of the graph.
+  virtual TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                              std::span<const uint32_t> row_of_node) = 0;
+  // ReLU(X̂ W); w is (x.cols × H).
+  virtual TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) = 0;
+  // ReLU(Â X W), in whichever order is narrower; w may be empty: Â X alone.
+  virtual TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                            const Matrix& w) = 0;
+  // X Θ on the host; `rows` picks rows of x, empty: all.
+  virtual Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
+                        std::span<const uint32_t> rows) = 0;
+  virtual Matrix Download(const Context& context, const Tensor& x) = 0;
+
+  // Sample s is row samples[s] of xhat (empty: row s).
+  virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,
+                                                    Array<uint32_t> samples, const Targets& targets,
+                                                    const LayerSpec& spec, const LayerState& start) = 0;
+
+  virtual uint64_t PeakDeviceBytes() const { return 0; }
+  // One sentence on how the last Aggregate / BeginLayer chose to run (sparse or dense, which kernels), or "".
+  virtual std::string Explain() const { return ""; }
+};
+
+// The backend of context.device. Throws Error(kUsage) for a device that was not built or is not there.
+std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options);
+
+// Whether a CUDA device can be used, and if not, why (one sentence).
+bool CudaAvailable(std::string* why_not);
+
+}  // namespace l2gcn
