@@ -14,65 +14,87 @@ namespace l2gcn {
 
 struct TrainConfig {
   // What is trained
-  std::string method = "l2gcn";
+  std::string method = "lgcn";
   std::string preset = "paper";
   uint32_t layers = 2;
-  std::vector<uint32_t> hidden = {128};   // one value serves all layers
-  std::vector<uint32_t> epochs = {80};    // likewise; the cap where a policy may stop earlier
+  std::vector<uint32_t> hidden = {128};  // one value serves all layers
+  std::vector<uint32_t> epochs = {80};   // likewise; the cap where a policy may stop earlier
   uint32_t batch = 1024;
   double lr = 0.001;
   bool drop_last = false;
   double dropout = 0;
   double weight_decay = 0;
-  std::string theta = "keep";             // keep | fresh
-  std::string init = "fan-in";            // fan-in | xavier
+  std::string theta = "keep";   // keep | fresh
+  std::string init = "fan-in";  // fan-in | xavier
   // On what
-  std::string norm = "row+i";             // row+i | row | sym | sum
-  std::string setting = "inductive";      // inductive | transductive
-  std::string split;                      // "": the default order of ResolveSplit
-  std::string scale = "none";             // none | standard | minmax | row
-  uint32_t pca = 0;                       // 0: features as they are
-  uint32_t smooth = 0;                    // times features are averaged over neighbours before training
-  std::string sparse = "auto";            // auto | always | never: layer 1 on sparse features
-  std::string features_as = "f32";        // f32 | f16 | bf16
+  std::string norm = "row+i";         // row+i | row | sym | sum
+  std::string setting = "inductive";  // inductive | transductive
+  std::string split;                  // "": the default order of ResolveSplit
+  std::string scale = "none";         // none | standard | minmax | row
+  uint32_t pca = 0;                   // 0: features as they are
+  uint32_t smooth = 0;                // times features are averaged over neighbours before training
+  std::string sparse = "auto";        // auto | always | never: layer 1 on sparse features
+  std::string features_as = "f32";    // f32 | f16 | bf16
   // When a layer ends
-  std::string stop;                       // fixed | early | learned; "": the method's own
-  uint32_t patience = 10;                 // early: epochs without improvement
-  std::string watch = "loss";             // early: loss | val
-  std::string controller;                 // file of a learned controller; "": the shipped one
-  std::string controller_kind = "general";// general | paper
+  std::string stop;                         // fixed | early | learned; "": the method's own
+  uint32_t patience = 10;                   // early: epochs without improvement
+  std::string watch = "loss";               // early: loss | val
+  std::string controller;                   // file of a learned controller; "": the shipped one
+  std::string controller_kind = "general";  // general | paper
+  // What the sampled and conventional methods need besides
+  std::vector<uint32_t> samples = {
+      25};             // neighbours (graphsage, vrgcn) or nodes (fastgcn, ladies) drawn per layer
+  uint32_t parts = 0;  // clustergcn: clusters the graph is cut into; 0: about 100 nodes each
+  uint32_t clusters_per_batch = 1;  // clustergcn: clusters joined into one step
+  uint32_t hops = 2;                // sgc: times features are aggregated before the one linear layer
+  std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
   // Precision on a device
-  std::string precision = "tf32";         // fp32 | tf32 | bf16; the CPU always computes in fp32
+  std::string precision = "tf32";  // fp32 | tf32 | bf16; the CPU always computes in fp32
   uint64_t seed = 0;
 
-  uint32_t HiddenOf(uint32_t layer) const { return hidden[layer < hidden.size() ? layer : hidden.size() - 1]; }
-  uint32_t EpochsOf(uint32_t layer) const { return epochs[layer < epochs.size() ? layer : epochs.size() - 1]; }
+  uint32_t HiddenOf(uint32_t layer) const {
+    return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
+  }
+  uint32_t EpochsOf(uint32_t layer) const {
+    return epochs[layer < epochs.size() ? layer : epochs.size() - 1];
+  }
 };
 
+enum class FieldKind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
+
 struct Field {
-  std::string name;                   // as on the command line, without dashes
-  std::string placeholder;            // N, X, LIST, NAME …
-  std::string help;                   // one sentence
-  std::vector<std::string> choices;   // valid values, or empty
-  std::function<void(TrainConfig&, const std::string&)> set;   // parses and checks the range; throws Error(kUsage)
-  std::function<std::string(const TrainConfig&)> get;          // as text that set() accepts
-  bool is_flag = false;               // on the command line it needs no value
+  std::string name;  // as on the command line, without the leading dashes; '_' in files
+  FieldKind kind = FieldKind::kText;
+  std::string placeholder;           // N, X, LIST, NAME …
+  std::string help;                  // one sentence
+  std::vector<std::string> choices;  // valid values, or empty
+  std::function<void(TrainConfig&, const std::string&)>
+      set;                                             // parses and checks the range; throws Error(kUsage)
+  std::function<std::string(const TrainConfig&)> get;  // as text that set() accepts
 };
 
 const std::vector<Field>& Fields();
+
+// The field called `name` ('_' and '-' are the same). Throws Error(kUsage) naming the nearest.
+const Field& FindField(const std::string& name);
+
+// Methods this build can train, the default first.
+const std::vector<std::string>& BuiltMethods();
 
 // (name, value as text): what the user said, in order.
 using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 // Defaults ← the preset's row for this data set and method ← what the user said. Throws Error(kUsage) for an
-// unknown name (naming the nearest) or a value out of range, and for lists longer than the number of layers.
+// unknown name (naming the nearest) or a value out of range, for a list that has neither one value nor one
+// per layer, and for a method this build does not have. The result names its stop policy even if the user did
+// not.
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset);
 
 // All fields as one JSON object, and back.
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
 
-// The candidate nearest to `word` by edit distance, or "".
+// The candidate nearest to `word` by edit distance (a swap of neighbours counts one); "" if there is none.
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates);
 
 }  // namespace l2gcn

@@ -1,0 +1,82 @@
+// A configuration as a flat JSON object, one key a field ('_' for '-'), and back through the fields' own
+// checks.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error_format.h"
+#include "l2gcn/config.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json ToJson(const Field& field, const std::string& text) {
+  switch (field.kind) {
+    case FieldKind::kText:
+      return text;
+    case FieldKind::kNumber:
+      return Json::parse(text);
+    case FieldKind::kList:
+      return Json::parse("[" + text + "]");
+    case FieldKind::kFlag:
+      return text == "true";
+  }
+  L2GCN_ASSERT(false);
+}
+
+// The text a field's set() takes; "" where the value has the wrong type for the field.
+std::string ToText(const Field& field, const Json& value) {
+  switch (field.kind) {
+    case FieldKind::kText:
+      return value.is_string() ? value.get<std::string>() : "";
+    case FieldKind::kNumber:
+      return value.is_number() ? value.dump() : "";
+    case FieldKind::kFlag:
+      return value.is_boolean() ? value.dump() : "";
+    case FieldKind::kList:
+      break;
+  }
+  if (!value.is_array()) return "";
+  const std::string dump = value.dump();
+  return dump.substr(1, dump.size() - 2);
+}
+
+}  // namespace
+
+std::string ConfigToJson(const TrainConfig& config) {
+  Json object = Json::object();
+  for (const Field& field : Fields()) {
+    std::string key = field.name;
+    std::replace(key.begin(), key.end(), '-', '_');
+    object[key] = ToJson(field, field.get(config));
+  }
+  return object.dump(2);
+}
+
+TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
+  Json object;
+  try {
+    object = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    ThrowInput("{}: not JSON at byte {}: {}", where, error.byte, error.what());
+  }
+  if (!object.is_object())
+    ThrowInput("{}: expected a JSON object of settings, found {}", where, object.type_name());
+  TrainConfig config;
+  for (const auto& [key, value] : object.items()) {
+    try {
+      const Field& field = FindField(key);
+      const std::string word = ToText(field, value);
+      if (word.empty() && !(value.is_string() && field.get(TrainConfig{}).empty())) {
+        ThrowInput("{} cannot be {}", key, value.dump());
+      }
+      if (!word.empty()) field.set(config, word);
+    } catch (const Error& error) {
+      ThrowInput("{}: {}", where, error.what());
+    }
+  }
+  return config;
+}
+
+}  // namespace l2gcn

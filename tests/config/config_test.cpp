@@ -1,0 +1,167 @@
+#include "l2gcn/config.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "l2gcn/error.h"
+
+namespace l2gcn {
+namespace {
+
+Dataset SetOf(const std::string& recipe, size_t features = 10, bool multilabel = false) {
+  Dataset dataset;
+  dataset.recipe = recipe;
+  dataset.format = "native";
+  dataset.features.dense.cols = features;
+  dataset.labels.multilabel = multilabel;
+  return dataset;
+}
+
+// The message of the Error that `call` throws, with its kind.
+template <class Call>
+std::string MessageOf(ErrorKind kind, Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+std::string UsageOf(const Overrides& overrides, const std::string& recipe = "cora") {
+  return MessageOf(ErrorKind::kUsage, [&] { ResolveConfig(overrides, SetOf(recipe)); });
+}
+
+TEST(Fields, NamesAreUniqueAndEveryValueRoundTrips) {
+  std::set<std::string> names;
+  for (const Field& field : Fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_FALSE(field.help.empty()) << field.name;
+    TrainConfig config;
+    const std::string before = field.get(config);
+    if (before.empty()) continue;
+    field.set(config, before);
+    EXPECT_EQ(field.get(config), before) << field.name;
+    for (const std::string& choice : field.choices) {
+      field.set(config, choice);
+      EXPECT_EQ(field.get(config), choice);
+    }
+  }
+}
+
+TEST(Fields, DefaultMethodIsBuilt) {
+  EXPECT_EQ(TrainConfig{}.method, BuiltMethods().front());
+  EXPECT_EQ(ResolveConfig({}, SetOf("cora")).method, BuiltMethods().front());
+}
+
+TEST(Presets, RowsOfThePaper) {
+  const TrainConfig cora = ResolveConfig({{"method", "lgcn"}}, SetOf("cora", 1433));
+  EXPECT_EQ(cora.layers, 2u);
+  EXPECT_EQ(cora.hidden, std::vector<uint32_t>{16});
+  EXPECT_EQ(cora.batch, 256u);
+  EXPECT_EQ(cora.lr, 0.005);
+  EXPECT_EQ(cora.epochs, std::vector<uint32_t>{80});
+  EXPECT_EQ(cora.theta, "keep");
+  EXPECT_EQ(cora.init, "fan-in");
+  EXPECT_EQ(cora.scale, "none");
+  EXPECT_EQ(cora.norm, "row+i");
+  EXPECT_EQ(cora.stop, "fixed");
+  EXPECT_TRUE(cora.drop_last);
+
+  const TrainConfig ppi = ResolveConfig({{"method", "lgcn"}}, SetOf("ppi", 50, true));
+  EXPECT_EQ(ppi.layers, 3u);
+  EXPECT_EQ(ppi.hidden, std::vector<uint32_t>{512});
+  EXPECT_EQ(ppi.epochs, std::vector<uint32_t>{400});
+  EXPECT_EQ(ppi.theta, "fresh");
+  EXPECT_EQ(ppi.init, "xavier");
+  EXPECT_EQ(ppi.scale, "standard");
+
+  const TrainConfig other = ResolveConfig({{"method", "lgcn"}}, SetOf(""));
+  EXPECT_EQ(other.layers, 2u);
+  EXPECT_EQ(other.hidden, std::vector<uint32_t>{128});
+  EXPECT_EQ(other.batch, 1024u);
+  EXPECT_EQ(other.lr, 0.001);
+}
+
+TEST(Presets, PreparationDependsOnWhatTheFilesHold) {
+  EXPECT_EQ(ResolveConfig({}, SetOf("amazon670k", 135909)).pca, 100u);
+  EXPECT_EQ(ResolveConfig({}, SetOf("amazon670k", 100)).pca, 0u);
+  EXPECT_EQ(ResolveConfig({}, SetOf("reddit", 602)).smooth, 1u);
+  Dataset generated = SetOf("reddit", 602);
+  generated.format = "synthetic";
+  EXPECT_EQ(ResolveConfig({}, generated).smooth, 0u);
+}
+
+TEST(ResolveConfig, TheUserHasTheLastWord) {
+  const TrainConfig config = ResolveConfig(
+      {{"layers", "3"}, {"hidden", "8,16,32"}, {"drop_last", "false"}, {"lr", "0.5"}}, SetOf("cora"));
+  EXPECT_EQ(config.HiddenOf(2), 32u);
+  EXPECT_EQ(config.EpochsOf(2), 80u);
+  EXPECT_FALSE(config.drop_last);
+  EXPECT_EQ(config.lr, 0.5);
+}
+
+TEST(ResolveConfig, MistakesNameValueAndRange) {
+  EXPECT_NE(UsageOf({{"epochs", "0"}}).find("--epochs 0: expected a whole number from 1"), std::string::npos);
+  EXPECT_NE(UsageOf({{"batch", "0"}}).find("--batch 0"), std::string::npos);
+  EXPECT_NE(UsageOf({{"batch", "-5"}}).find("--batch -5"), std::string::npos);
+  EXPECT_NE(UsageOf({{"epochs", "80,"}}).find("--epochs"), std::string::npos);
+  EXPECT_NE(UsageOf({{"layers", "65"}}).find("from 1 to 64"), std::string::npos);
+  EXPECT_NE(UsageOf({{"dropout", "1"}}).find("from 0 to below 1"), std::string::npos);
+  EXPECT_NE(UsageOf({{"lr", "0"}}).find("above 0"), std::string::npos);
+  EXPECT_NE(UsageOf({{"lr", "nan"}}).find("above 0"), std::string::npos);
+  EXPECT_NE(UsageOf({{"lr", "1e999"}}).find("above 0"), std::string::npos);
+  EXPECT_NE(UsageOf({{"drop-last", "maybe"}}).find("true or false"), std::string::npos);
+}
+
+TEST(ResolveConfig, UnknownNamesGetTheNearest) {
+  EXPECT_NE(UsageOf({{"epoch", "3"}}).find("'epochs'"), std::string::npos);
+  EXPECT_NE(UsageOf({{"norm", "smy"}}).find("'sym'"), std::string::npos);
+  EXPECT_NE(UsageOf({{"method", "lgnc"}}).find("'lgcn'"), std::string::npos);
+  EXPECT_NE(UsageOf({{"split", "pulbic"}}).find("'public'"), std::string::npos);
+}
+
+TEST(ResolveConfig, ListsHaveOneValueOrOnePerLayer) {
+  EXPECT_NE(UsageOf({{"epochs", "80,80,80"}}).find("3 values for 2 layers; expected 1 or 2"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"layers", "3"}, {"hidden", "8,8"}}).find("2 values for 3 layers"), std::string::npos);
+}
+
+TEST(ResolveConfig, ControllersBelongToLayerwiseTraining) {
+  EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
+}
+
+TEST(ConfigJson, RoundTripsEveryField) {
+  TrainConfig config = ResolveConfig({{"epochs", "3,4"},
+                                      {"lr", "0.0123"},
+                                      {"seed", "18446744073709551615"},
+                                      {"split", "random:0.5,0.2,0.3"},
+                                      {"weight-decay", "5e-06"}},
+                                     SetOf("cora"));
+  const TrainConfig back = ConfigFromJson(ConfigToJson(config), "config.json");
+  for (const Field& field : Fields()) EXPECT_EQ(field.get(back), field.get(config)) << field.name;
+  EXPECT_EQ(back.lr, 0.0123);
+}
+
+TEST(ConfigJson, MistakesNameTheFile) {
+  const auto read = [](const std::string& text) {
+    return MessageOf(ErrorKind::kInput, [&] { ConfigFromJson(text, "run/config.json"); });
+  };
+  EXPECT_NE(read("{").find("run/config.json: not JSON at byte"), std::string::npos);
+  EXPECT_NE(read("[]").find("expected a JSON object"), std::string::npos);
+  EXPECT_NE(read(R"({"laers": 2})").find("'layers'"), std::string::npos);
+  EXPECT_NE(read(R"({"layers": "2"})").find("layers cannot be \"2\""), std::string::npos);
+  EXPECT_NE(read(R"({"layers": 0})").find("from 1 to 64"), std::string::npos);
+  EXPECT_NE(read(R"({"epochs": [3, -1]})").find("--epochs -1"), std::string::npos);
+}
+
+TEST(NearestName, CountsSwapsOnce) {
+  EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
+  EXPECT_EQ(NearestName("x", {}), "");
+}
+
+}  // namespace
+}  // namespace l2gcn
