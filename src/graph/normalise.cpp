@@ -1,0 +1,69 @@
+#include "graph/normalise.h"
+
+#include <cmath>
+
+#include "core/error_format.h"
+#include "core/threads.h"
+
+namespace l2gcn {
+namespace {
+
+// Degree of `node` in A + I; double, so that heavy nodes of weighted graphs keep their last edges.
+double DegreeWithLoop(const Graph& graph, uint32_t node) {
+  if (!graph.weighted()) return 1.0 + static_cast<double>(graph.degree(node));
+  double degree = 1.0;
+  for (uint64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e) {
+    degree += static_cast<double>(graph.weights[e]);
+  }
+  return degree;
+}
+
+}  // namespace
+
+Norm ParseNorm(const std::string& name) {
+  if (name == "row+i") return Norm::kRowPlusI;
+  if (name == "row") return Norm::kRow;
+  if (name == "sym") return Norm::kSym;
+  if (name == "sum") return Norm::kSum;
+  ThrowUsage("unknown normalisation '{}': expected row+i, row, sym or sum", name);
+}
+
+Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm) {
+  Propagation result;
+  result.nodes = graph.nodes;
+  result.indptr = graph.indptr;
+  result.indices = graph.indices;
+  result.weights = graph.weights;
+  result.row_scale = Array<float>::Allocate(graph.nodes);
+  result.self_scale = Array<float>::Allocate(graph.nodes);
+  if (norm == Norm::kSym) result.col_scale = Array<float>::Allocate(graph.nodes);
+  float* row = result.row_scale.mutable_data();
+  float* self = result.self_scale.mutable_data();
+  float* col = norm == Norm::kSym ? result.col_scale.mutable_data() : nullptr;
+  ParallelFor(context, graph.nodes, 4096, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const double degree = DegreeWithLoop(graph, static_cast<uint32_t>(i));
+      // Negative weights can cancel a degree: such a node aggregates nothing but itself.
+      const double inverse = degree > 0 ? 1.0 / degree : 0.0;
+      switch (norm) {
+        case Norm::kRowPlusI:
+          row[i] = static_cast<float>(inverse);
+          self[i] = static_cast<float>(1.0 + inverse);
+          break;
+        case Norm::kRow:
+          row[i] = self[i] = static_cast<float>(inverse);
+          break;
+        case Norm::kSym:
+          row[i] = col[i] = static_cast<float>(std::sqrt(inverse));
+          self[i] = static_cast<float>(inverse);
+          break;
+        case Norm::kSum:
+          row[i] = self[i] = 1.0f;
+          break;
+      }
+    }
+  });
+  return result;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,26 @@
+// From a graph to the operator Â. With A the (weighted) adjacency and D the degrees of A + I:
+//
+//   row+i   D⁻¹(A+I) + I      the released program's operator, default of preset `paper`
+//   row     D⁻¹(A+I)
+//   sym     D^-½(A+I)D^-½
+//   sum     A + I
+//
+// An isolated node keeps its own feature. A self loop kept in A counts as an edge besides the added I.
+#pragma once
+
+#include <string>
+
+#include "core/propagation.h"
+#include "l2gcn/context.h"
+#include "l2gcn/graph.h"
+
+namespace l2gcn {
+
+enum class Norm { kRowPlusI, kRow, kSym, kSum };
+
+Norm ParseNorm(const std::string& name);
+
+// Shares the graph's arrays; only the scales (8–12 bytes a node) are new.
+Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm);
+
+}  // namespace l2gcn

@@ -1,0 +1,164 @@
+#include "kernels/cpu/aggregate.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "core/threads.h"
+
+namespace l2gcn {
+namespace {
+
+// body(begin, end, worker) over rows of the graph, cut where equal shares of (edges + rows) end.
+template <class Body>
+void ForRowsByEdges(const Context& context, const Propagation& a, const Body& body) {
+  const uint64_t work = a.entries() + a.nodes;
+  const size_t pieces = context.threads == 1 ? 1 : std::min<uint64_t>(context.threads * 32ull, work / 4096 + 1);
+  const auto cost = [&](size_t row) { return a.indptr[row] - a.indptr[0] + row; };
+  const auto boundary = [&](size_t piece) {
+    const uint64_t wanted = work / pieces * piece;
+    size_t low = 0, high = a.nodes;
+    while (low < high) {
+      const size_t middle = (low + high) / 2;
+      if (cost(middle) < wanted) low = middle + 1; else high = middle;
+    }
+    return low;
+  };
+  ParallelTasks(context, pieces, [&](size_t piece, uint32_t worker) {
+    const size_t end = piece + 1 == pieces ? a.nodes : boundary(piece + 1);
+    body(boundary(piece), end, worker);
+  });
+}
+
+// Visits (row of X, factor) for every term of row `i` of Â X: neighbours in ascending order, then the node itself.
+template <class Visit>
+void ForTerms(const Propagation& a, std::span<const uint32_t> row_of_node, size_t i, const Visit& visit) {
+  const auto source = [&](uint32_t node) { return row_of_node.empty() ? node : row_of_node[node]; };
+  for (uint64_t e = a.indptr[i]; e < a.indptr[i + 1]; ++e) {
+    const uint32_t node = a.indices[e];
+    float factor = a.row_scale[i];
+    if (!a.weights.empty()) factor *= a.weights[e];
+    if (!a.col_scale.empty()) factor *= a.col_scale[node];
+    visit(source(node), factor);
+  }
+  visit(source(static_cast<uint32_t>(i)), a.self_scale[i]);
+}
+
+// Which columns of the current row were touched; cleared in time proportional to what was touched.
+struct TouchedColumns {
+  std::vector<uint32_t> stamp;
+  std::vector<uint32_t> columns;
+  uint32_t now = 0;
+
+  explicit TouchedColumns(size_t cols) : stamp(cols, 0) {}
+  void Clear() {
+    columns.clear();
+    if (++now == 0) {
+      std::fill(stamp.begin(), stamp.end(), 0);
+      now = 1;
+    }
+  }
+  bool Touch(uint32_t column) {
+    if (stamp[column] == now) return false;
+    stamp[column] = now;
+    columns.push_back(column);
+    return true;
+  }
+};
+
+}  // namespace
+
+Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a, const Matrix& x,
+                      std::span<const uint32_t> row_of_node) {
+  Matrix out = Matrix::Allocate(a.nodes, x.cols);
+  const AggregateArgs args{a.indptr.data(),
+                           a.indices.data(),
+                           a.weights.data(),
+                           a.row_scale.data(),
+                           a.col_scale.data(),
+                           a.self_scale.data(),
+                           row_of_node.empty() ? nullptr : row_of_node.data(),
+                           x.values.data(),
+                           out.values.mutable_data(),
+                           x.cols};
+  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
+    context.CheckCancelled();
+    kernels.aggregate(args, begin, end);
+  });
+  return out;
+}
+
+Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,
+                                  std::span<const uint32_t> row_of_node) {
+  Array<uint64_t> offsets = Array<uint64_t>::Zeros(a.nodes + size_t{1});
+  uint64_t* count = offsets.mutable_data();
+  std::vector<TouchedColumns> scratch(context.threads, TouchedColumns(x.cols));
+  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t worker) {
+    context.CheckCancelled();
+    TouchedColumns& touched = scratch[worker];
+    for (size_t i = begin; i < end; ++i) {
+      touched.Clear();
+      ForTerms(a, row_of_node, i, [&](uint32_t row, float) {
+        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) touched.Touch(x.indices[e]);
+      });
+      count[i + 1] = touched.columns.size();
+    }
+  });
+  for (size_t i = 0; i < a.nodes; ++i) count[i + 1] += count[i];
+  return offsets;
+}
+
+CsrMatrix AggregateSparse(const Context& context, const Propagation& a, const CsrMatrix& x,
+                          std::span<const uint32_t> row_of_node, Array<uint64_t> offsets) {
+  CsrMatrix out;
+  out.rows = a.nodes;
+  out.cols = x.cols;
+  out.indices = Array<uint32_t>::Allocate(offsets[a.nodes]);
+  out.values = Array<float>::Allocate(offsets[a.nodes]);
+  uint32_t* indices = out.indices.mutable_data();
+  float* values = out.values.mutable_data();
+  struct Scratch {
+    TouchedColumns touched;
+    std::vector<float> sum;  // (cols), meaningful where touched
+  };
+  std::vector<Scratch> scratch(context.threads, Scratch{TouchedColumns(x.cols), std::vector<float>(x.cols)});
+  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t worker) {
+    context.CheckCancelled();
+    Scratch& s = scratch[worker];
+    for (size_t i = begin; i < end; ++i) {
+      s.touched.Clear();
+      ForTerms(a, row_of_node, i, [&](uint32_t row, float factor) {
+        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) {
+          const uint32_t column = x.indices[e];
+          if (s.touched.Touch(column)) s.sum[column] = 0;
+          s.sum[column] += factor * x.values[e];
+        }
+      });
+      std::sort(s.touched.columns.begin(), s.touched.columns.end());
+      uint64_t at = offsets[i];
+      for (uint32_t column : s.touched.columns) {
+        indices[at] = column;
+        values[at++] = s.sum[column];
+      }
+    }
+  });
+  out.indptr = std::move(offsets);
+  return out;
+}
+
+Matrix AggregateSparseToDense(const Context& context, const Propagation& a, const CsrMatrix& x,
+                              std::span<const uint32_t> row_of_node) {
+  Matrix out = Matrix::Allocate(a.nodes, x.cols);
+  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
+    context.CheckCancelled();
+    for (size_t i = begin; i < end; ++i) {
+      float* row_out = out.mutable_row(i);
+      std::fill(row_out, row_out + x.cols, 0.0f);
+      ForTerms(a, row_of_node, i, [&](uint32_t row, float factor) {
+        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) row_out[x.indices[e]] += factor * x.values[e];
+      });
+    }
+  });
+  return out;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,27 @@
+// X̂ = Â X on the CPU, for dense and for sparse X. Rows are handed to threads in pieces of about equal numbers of
+// edges, because degrees are heavy-tailed; a row is always summed by one thread in ascending order of neighbours.
+#pragma once
+
+#include <span>
+
+#include "core/propagation.h"
+#include "kernels/cpu/kernels.h"
+#include "l2gcn/array.h"
+#include "l2gcn/context.h"
+
+namespace l2gcn {
+
+Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a, const Matrix& x,
+                      std::span<const uint32_t> row_of_node);
+
+// Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
+Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,
+                                  std::span<const uint32_t> row_of_node);
+// Â X kept sparse; `offsets` from AggregatedOffsets.
+CsrMatrix AggregateSparse(const Context& context, const Propagation& a, const CsrMatrix& x,
+                          std::span<const uint32_t> row_of_node, Array<uint64_t> offsets);
+// Â X made dense.
+Matrix AggregateSparseToDense(const Context& context, const Propagation& a, const CsrMatrix& x,
+                              std::span<const uint32_t> row_of_node);
+
+}  // namespace l2gcn
