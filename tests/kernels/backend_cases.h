@@ -1,0 +1,269 @@
+// One body for every backend: small random problems, checked against src/kernels/reference.h and by finite
+// differences. backend_test.cpp runs it on the CPU at every instruction-set level, cuda_backend_test on a GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/rng.h"
+#include "kernels/backend.h"
+#include "kernels/reference.h"
+
+namespace l2gcn::backend_cases {
+
+struct Tolerance {
+  double product = 2e-5;  // relative, of aggregates, transforms and logits
+  double loss = 2e-5;     // relative, of a step's loss over a short training
+  double gradient = 2e-3; // of a finite difference, relative to the largest gradient
+};
+
+struct Shape {
+  uint32_t nodes, features, hidden, classes, batch;
+  bool sparse, multilabel, weighted;
+  float dropout = 0, weight_decay = 0;
+  bool drop_last = false;
+};
+
+inline std::vector<Shape> Shapes() {
+  return {
+      {37, 5, 16, 3, 8, false, false, false},
+      {200, 23, 16, 7, 64, true, false, false},
+      {150, 50, 40, 19, 64, false, true, false},
+      {300, 130, 128, 41, 128, false, false, true},
+      {90, 33, 48, 5, 256, true, true, true},
+      {128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f, true},
+      {128, 40, 16, 4, 50, true, false, false, 0.3f, 0.0f, true},
+  };
+}
+
+inline Matrix RandomMatrix(size_t rows, size_t cols, uint64_t seed, float scale = 1) {
+  Matrix out = Matrix::Allocate(rows, cols);
+  const RandomStream stream(seed, RandomUse::kGenerator, 77);
+  for (size_t i = 0; i < rows * cols; ++i) out.values.mutable_data()[i] = scale * (2 * stream.Uniform(i) - 1);
+  return out;
+}
+
+inline Features RandomFeatures(const Shape& shape, uint64_t seed) {
+  Features features;
+  features.is_sparse = shape.sparse;
+  if (!shape.sparse) {
+    features.dense = RandomMatrix(shape.nodes, shape.features, seed);
+    return features;
+  }
+  const RandomStream stream(seed, RandomUse::kGenerator, 78);
+  std::vector<uint64_t> indptr = {0};
+  std::vector<uint32_t> indices;
+  std::vector<float> values;
+  for (uint32_t i = 0; i < shape.nodes; ++i) {
+    for (uint32_t j = 0; j < shape.features; ++j) {
+      const uint64_t at = uint64_t{i} * shape.features + j;
+      if (stream.Uniform(2 * at) < 0.15f) {
+        indices.push_back(j);
+        values.push_back(stream.Uniform(2 * at + 1) + 0.1f);
+      }
+    }
+    indptr.push_back(indices.size());
+  }
+  features.sparse = {shape.nodes, shape.features, Array<uint64_t>::CopyOf(indptr), Array<uint32_t>::CopyOf(indices),
+                     Array<float>::CopyOf(values)};
+  return features;
+}
+
+// A symmetric random graph with isolated nodes, as the operator of a random normalisation.
+inline Propagation RandomPropagation(const Shape& shape, uint64_t seed) {
+  const RandomStream stream(seed, RandomUse::kGenerator, 79);
+  std::vector<std::vector<uint32_t>> neighbours(shape.nodes);
+  for (uint32_t i = 0; i < shape.nodes; ++i) {
+    for (uint32_t j = 0; j < i; ++j) {
+      if (i % 11 != 0 && j % 11 != 0 && stream.Uniform(uint64_t{i} * shape.nodes + j) < 0.06f) {
+        neighbours[i].push_back(j);
+        neighbours[j].push_back(i);
+      }
+    }
+  }
+  std::vector<uint64_t> indptr = {0};
+  std::vector<uint32_t> indices;
+  for (auto& list : neighbours) {
+    std::sort(list.begin(), list.end());
+    indices.insert(indices.end(), list.begin(), list.end());
+    indptr.push_back(indices.size());
+  }
+  Propagation a;
+  a.nodes = shape.nodes;
+  a.indptr = Array<uint64_t>::CopyOf(indptr);
+  a.indices = Array<uint32_t>::CopyOf(indices);
+  if (shape.weighted) a.weights = RandomMatrix(1, std::max<size_t>(1, indices.size()), seed + 1).values;
+  a.row_scale = RandomMatrix(1, shape.nodes, seed + 2).values;
+  if (shape.multilabel) a.col_scale = RandomMatrix(1, shape.nodes, seed + 3).values;
+  a.self_scale = RandomMatrix(1, shape.nodes, seed + 4).values;
+  return a;
+}
+
+inline Targets RandomTargets(const Shape& shape, size_t samples, uint64_t seed) {
+  const RandomStream stream(seed, RandomUse::kGenerator, 80);
+  Targets targets;
+  targets.multilabel = shape.multilabel;
+  targets.classes = shape.classes;
+  if (shape.multilabel) {
+    targets.matrix = Array<uint8_t>::Allocate(samples * shape.classes);
+    for (size_t i = 0; i < targets.matrix.size(); ++i) targets.matrix.mutable_data()[i] = stream.Uniform(i) < 0.3f;
+  } else {
+    targets.classes_of = Array<int32_t>::Allocate(samples);
+    for (size_t i = 0; i < samples; ++i) {
+      targets.classes_of.mutable_data()[i] = static_cast<int32_t>(stream.Below(i, shape.classes));
+    }
+  }
+  return targets;
+}
+
+inline LayerState RandomState(size_t features, size_t hidden, size_t classes, uint64_t seed) {
+  LayerState state;
+  state.w = RandomMatrix(features, hidden, seed, 0.4f);
+  state.theta = RandomMatrix(hidden, classes, seed + 1, 0.4f);
+  state.w_m = Matrix::Zeros(features, hidden);
+  state.w_v = Matrix::Zeros(features, hidden);
+  state.theta_m = Matrix::Zeros(hidden, classes);
+  state.theta_v = Matrix::Zeros(hidden, classes);
+  return state;
+}
+
+inline LayerSpec SpecOf(const Shape& shape) {
+  LayerSpec spec;
+  spec.layer = 1;
+  spec.seed = 9;
+  spec.batch = shape.batch;
+  spec.drop_last = shape.drop_last;
+  spec.lr = 0.01f;
+  spec.dropout = shape.dropout;
+  spec.weight_decay = shape.weight_decay;
+  return spec;
+}
+
+inline void ExpectNear(const reference::Dense& expected, const Matrix& actual, double tolerance, const char* what) {
+  ASSERT_EQ(expected.rows, actual.rows) << what;
+  ASSERT_EQ(expected.cols, actual.cols) << what;
+  double scale = 1e-30, worst = 0;
+  for (double value : expected.values) scale = std::max(scale, std::abs(value));
+  for (size_t i = 0; i < expected.values.size(); ++i) {
+    const double error = std::abs(expected.values[i] - static_cast<double>(actual.values[i]));
+    worst = std::isfinite(error) ? std::max(worst, error) : 1e30;
+  }
+  EXPECT_LE(worst / scale, tolerance) << what;
+}
+
+// Aggregate, Transform, Forward in both orders, Logits of picked rows.
+inline void CheckVerbs(const Context& context, Backend& backend, const Shape& shape, const Tolerance& tolerance) {
+  const Features features = RandomFeatures(shape, 1);
+  const Propagation a = RandomPropagation(shape, 2);
+  const reference::Dense x = reference::FromFeatures(features);
+  const TensorPtr device_x = backend.Upload(context, features);
+  const DeviceGraphPtr graph = backend.Upload(context, a);
+  const TensorPtr aggregated = backend.Aggregate(context, *graph, *device_x, {});
+  const reference::Dense xhat = reference::Aggregate(a, x, {});
+  ExpectNear(xhat, backend.Download(context, *aggregated), tolerance.product, "aggregate");
+
+  std::vector<uint32_t> row_of_node(shape.nodes);
+  for (uint32_t i = 0; i < shape.nodes; ++i) row_of_node[i] = (i * 7 + 3) % shape.nodes;
+  ExpectNear(reference::Aggregate(a, x, row_of_node),
+             backend.Download(context, *backend.Aggregate(context, *graph, *device_x, row_of_node)),
+             tolerance.product, "aggregate with row map");
+
+  const Matrix w = RandomMatrix(shape.features, shape.hidden, 5);
+  const reference::Dense h = reference::Transform(xhat, reference::Dense(w));
+  const TensorPtr device_h = backend.Transform(context, *aggregated, w);
+  ExpectNear(h, backend.Download(context, *device_h), tolerance.product, "transform");
+  ExpectNear(h, backend.Download(context, *backend.Forward(context, *graph, *device_x, w)), 4 * tolerance.product,
+             "forward");
+  const Matrix narrow = RandomMatrix(shape.features, 3, 6);
+  ExpectNear(reference::Transform(xhat, reference::Dense(narrow)),
+             backend.Download(context, *backend.Forward(context, *graph, *device_x, narrow)), 4 * tolerance.product,
+             "narrow forward");
+  const Matrix theta = RandomMatrix(shape.hidden, shape.classes, 7);
+  const std::vector<uint32_t> rows = {3, 0, shape.nodes - 1};
+  const reference::Dense logits = reference::Multiply(h, reference::Dense(theta));
+  reference::Dense picked(rows.size(), shape.classes);
+  for (size_t i = 0; i < rows.size(); ++i)
+    for (size_t c = 0; c < shape.classes; ++c) picked.at(i, c) = logits.at(rows[i], c);
+  ExpectNear(logits, backend.Logits(context, *device_h, theta, {}), tolerance.product, "logits");
+  ExpectNear(picked, backend.Logits(context, *device_h, theta, rows), tolerance.product, "logits of rows");
+}
+
+// Three epochs, step by step against the reference, with a sample list that skips and reorders rows.
+inline void CheckTraining(const Context& context, Backend& backend, const Shape& shape, const Tolerance& tolerance) {
+  const Features features = RandomFeatures(shape, 1);
+  const Propagation a = RandomPropagation(shape, 2);
+  const TensorPtr device_x = backend.Upload(context, features);
+  const DeviceGraphPtr graph = backend.Upload(context, a);
+  const TensorPtr aggregated = backend.Aggregate(context, *graph, *device_x, {});
+  const reference::Dense xhat = reference::Aggregate(a, reference::FromFeatures(features), {});
+  std::vector<uint32_t> samples;
+  for (uint32_t i = 0; i < shape.nodes; ++i) {
+    if (i % 5 != 2) samples.push_back(shape.nodes - 1 - i);
+  }
+  const Targets targets = RandomTargets(shape, samples.size(), 3);
+  const LayerState start = RandomState(shape.features, shape.hidden, shape.classes, 4);
+  const LayerSpec spec = SpecOf(shape);
+  auto training = backend.BeginLayer(context, aggregated, Array<uint32_t>::CopyOf(samples), targets, spec, start);
+  std::vector<double> losses(3), steps;
+  training->RunEpochs(context, 0, 2, std::span(losses).first(2), &steps);
+  training->RunEpochs(context, 2, 1, std::span(losses).last(1), &steps);
+  reference::Layer oracle(start);
+  std::vector<double> expected;
+  for (uint32_t epoch = 0; epoch < 3; ++epoch) {
+    const std::vector<double> more = oracle.RunEpoch(xhat, samples, targets, spec, epoch);
+    expected.insert(expected.end(), more.begin(), more.end());
+    EXPECT_NEAR(losses[epoch], more.back(), tolerance.loss * std::abs(more.back())) << "epoch " << epoch;
+  }
+  ASSERT_EQ(steps.size(), expected.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_NEAR(steps[i], expected[i], tolerance.loss * std::abs(expected[i])) << "step " << i;
+  }
+  const LayerState end = training->Read();
+  EXPECT_EQ(end.w_steps, expected.size());
+  EXPECT_EQ(end.theta_steps, expected.size());
+}
+
+// Adam's first moment after one step from zero is 0.1 × the gradient; with lr 0 the weights stay where they are.
+inline void CheckGradient(const Context& context, Backend& backend, const Shape& shape, const Tolerance& tolerance) {
+  const Features features = RandomFeatures(shape, 1);
+  const Propagation a = RandomPropagation(shape, 2);
+  const TensorPtr xhat = backend.Aggregate(context, *backend.Upload(context, a), *backend.Upload(context, features), {});
+  const Targets targets = RandomTargets(shape, shape.nodes, 3);
+  LayerSpec spec = SpecOf(shape);
+  spec.lr = 0;
+  spec.weight_decay = 0;
+  spec.batch = shape.nodes;
+  const auto run = [&](const LayerState& state, LayerState* after) {
+    auto training = backend.BeginLayer(context, xhat, {}, targets, spec, state);
+    double loss = 0;
+    training->RunEpochs(context, 0, 1, {&loss, 1});
+    if (after != nullptr) *after = training->Read();
+    return loss;
+  };
+  LayerState start = RandomState(shape.features, shape.hidden, shape.classes, 4), after;
+  run(start, &after);
+  const auto check = [&](Matrix& weights, const Matrix& moment, const char* what) {
+    double largest = 0;
+    for (float m : moment.values) largest = std::max(largest, std::abs(static_cast<double>(m)) / 0.1);
+    const RandomStream pick(6, RandomUse::kGenerator, 81);
+    for (uint64_t trial = 0; trial < 12; ++trial) {
+      const size_t at = pick.Below(trial, weights.values.size());
+      const float original = weights.values[at], step = 4e-3f;
+      weights.values.mutable_data()[at] = original + step;
+      const double up = run(start, nullptr);
+      weights.values.mutable_data()[at] = original - step;
+      const double down = run(start, nullptr);
+      weights.values.mutable_data()[at] = original;
+      const double expected = (up - down) / (2 * static_cast<double>(step));
+      EXPECT_NEAR(static_cast<double>(moment.values[at]) / 0.1, expected, tolerance.gradient * largest + 2e-5) << what;
+    }
+  };
+  check(start.w, after.w_m, "dW");
+  check(start.theta, after.theta_m, "dTheta");
+}
+
+}  // namespace l2gcn::backend_cases
