@@ -105,9 +105,9 @@ struct Matrix {
 struct CsrMatrix {
   size_t rows = 0;
   size_t cols = 0;
-  Array<uint64_t> indptr;    // (rows + 1)
-  Array<uint32_t> indices;   // (nnz)
-  Array<float> values;       // (nnz)
+  Array<uint64_t> indptr;   // (rows + 1)
+  Array<uint32_t> indices;  // (nnz)
+  Array<float> values;      // (nnz)
 
   size_t nnz() const { return indices.size(); }
   size_t bytes() const { return indptr.bytes() + indices.bytes() + values.bytes(); }

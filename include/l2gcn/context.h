@@ -16,15 +16,15 @@ enum class DeviceKind { kCpu, kCuda };
 
 // One line of a training's life, for a progress display.
 struct Progress {
-  const char* phase = "";   // "load", "aggregate", "train", "transform", "evaluate", "search", …
-  uint32_t layer = 0;       // 1-based; 0 where there is none
+  const char* phase = "";  // "load", "aggregate", "train", "transform", "evaluate", "search", …
+  uint32_t layer = 0;      // 1-based; 0 where there is none
   uint32_t layers = 0;
-  uint32_t epoch = 0;       // done so far in this layer (rounds in a search)
-  uint32_t epochs = 0;      // at most this many
+  uint32_t epoch = 0;   // done so far in this layer (rounds in a search)
+  uint32_t epochs = 0;  // at most this many
   double loss = 0;
   double nodes_per_second = 0;
-  double seconds_left = 0;        // for this layer, if it runs to its cap
-  double stop_probability = -1;   // the controller's; negative where there is none
+  double seconds_left = 0;       // for this layer, if it runs to its cap
+  double stop_probability = -1;  // the controller's; negative where there is none
 };
 
 struct Context {
@@ -32,16 +32,21 @@ struct Context {
   uint32_t threads = 1;
   uint64_t seed = 0;
   DeviceKind device = DeviceKind::kCpu;
-  uint64_t device_memory = 0;  // budget in bytes for --device cuda; 0: what the card has free
-  const std::atomic<bool>* cancel = nullptr;              // set by the caller to stop at the next step
-  std::function<void(const Progress&)> on_progress;       // may be empty
-  std::function<void(const std::string&)> on_note;        // one sentence for the user: choices, changes; may be empty
-  std::function<void(const std::string&)> on_warning;     // may be empty
+  uint64_t device_memory = 0;                 // budget in bytes for --device cuda; 0: what the card has free
+  const std::atomic<bool>* cancel = nullptr;  // set by the caller to stop at the next step
+  std::function<void(const Progress&)> on_progress;  // may be empty
+  std::function<void(const std::string&)>
+      on_note;  // one sentence for the user: choices, changes; may be empty
+  std::function<void(const std::string&)> on_warning;  // may be empty
 
   // Throws Error(kCancelled) once the caller asked to stop.
   void CheckCancelled() const;
-  void Note(const std::string& text) const { if (on_note) on_note(text); }
-  void Warn(const std::string& text) const { if (on_warning) on_warning(text); }
+  void Note(const std::string& text) const {
+    if (on_note) on_note(text);
+  }
+  void Warn(const std::string& text) const {
+    if (on_warning) on_warning(text);
+  }
 };
 
 // A context with its own threads (0: one per core this process may use).

@@ -27,9 +27,9 @@ struct Features {
 struct Labels {
   bool multilabel = false;
   uint32_t classes = 0;
-  Array<int32_t> classes_of;   // (nodes) class, −1 = unlabelled; empty if multilabel
-  Array<uint8_t> matrix;       // (nodes × classes) 0/1; empty unless multilabel
-  Array<uint8_t> labelled;     // (nodes) 0/1, multilabel only; empty: all are labelled
+  Array<int32_t> classes_of;  // (nodes) class, −1 = unlabelled; empty if multilabel
+  Array<uint8_t> matrix;      // (nodes × classes) 0/1; empty unless multilabel
+  Array<uint8_t> labelled;    // (nodes) 0/1, multilabel only; empty: all are labelled
 
   bool IsLabelled(uint32_t node) const {
     return multilabel ? (labelled.empty() || labelled[node] != 0) : classes_of[node] >= 0;
@@ -39,23 +39,23 @@ struct Labels {
 enum class Role : uint8_t { kNone = 0, kTrain = 1, kVal = 2, kTest = 3 };
 
 struct Split {
-  std::string name;       // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
-  Array<uint8_t> roles;   // (nodes) of Role
+  std::string name;      // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
+  Array<uint8_t> roles;  // (nodes) of Role
 };
 
 struct Dataset {
-  std::string name;      // as shown to people: "cora", "synthetic:reddit", a file's stem
-  std::string recipe;    // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
-  std::string format;    // "planetoid", "native", "synthetic", …
-  std::string path;      // where it was found; empty if generated
+  std::string name;    // as shown to people: "cora", "synthetic:reddit", a file's stem
+  std::string recipe;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
+  std::string format;  // "planetoid", "native", "synthetic", …
+  std::string path;    // where it was found; empty if generated
   Graph graph;
   Features features;
   Labels labels;
-  std::vector<Split> splits;              // those the files bring; the first is the default
-  std::vector<std::string> class_names;   // (classes) or empty
-  std::vector<std::string> node_names;    // (nodes) string ids, or empty
-  Array<int64_t> node_ids;                // (nodes) original integer ids, or empty: 0 … nodes−1
-  uint64_t self_loops = 0;                // self loops in the stored graph
+  std::vector<Split> splits;             // those the files bring; the first is the default
+  std::vector<std::string> class_names;  // (classes) or empty
+  std::vector<std::string> node_names;   // (nodes) string ids, or empty
+  Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
+  uint64_t self_loops = 0;               // self loops in the stored graph
   GraphChanges changes;
 
   uint32_t nodes() const { return graph.nodes; }
@@ -66,18 +66,20 @@ struct Dataset {
 };
 
 struct OpenOptions {
-  std::string format;              // forces a reader; empty: detect
-  std::string data_dir;            // where names are looked for first
-  bool directed = false;           // keep directions as stored
+  std::string format;     // forces a reader; empty: detect
+  std::string data_dir;   // where names are looked for first
+  bool directed = false;  // keep directions as stored
   bool keep_self_loops = false;
-  uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
+  uint64_t synthetic_seed = 0;  // for synthetic:SHAPE
 };
 
-// Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph (synthetic:pubmed).
+// Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph
+// (synthetic:pubmed).
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
 // Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.
-void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory, bool force = false);
+void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory,
+                 bool force = false);
 
 // Picks or draws a split: "paper", "public", "random:a,b,c", "file[:K]", "column:NAME"; "" = the default
 // order (paper, the file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.

@@ -10,11 +10,11 @@
 namespace l2gcn {
 
 struct GenerateOptions {
-  std::string shape = "pubmed";   // cora pubmed ppi reddit reddit-dgl amazon670k amazon3m papers100m
+  std::string shape = "pubmed";  // cora pubmed ppi reddit reddit-dgl amazon670k amazon3m papers100m
   uint64_t seed = 0;
-  double scale = 1.0;             // multiplies nodes and edges
-  uint64_t nodes = 0;             // 0: the shape's
-  uint64_t edges = 0;             // 0: the shape's
+  double scale = 1.0;  // multiplies nodes and edges
+  uint64_t nodes = 0;  // 0: the shape's
+  uint64_t edges = 0;  // 0: the shape's
   uint32_t features = 0;
   uint32_t classes = 0;
 };

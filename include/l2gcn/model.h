@@ -15,23 +15,23 @@ namespace l2gcn {
 // Feature preparation fitted on training data and applied again by predict: x ← (x − shift) · factor, then
 // x ← x · projection.
 struct Preparation {
-  Array<float> shift;      // (features) or empty
-  Array<float> factor;     // (features) or empty
+  Array<float> shift;   // (features) or empty
+  Array<float> factor;  // (features) or empty
   bool row_normalise = false;
-  Matrix projection;       // (features × pca) or empty
-  Array<float> center;     // (features) mean removed before projecting, or empty
+  Matrix projection;    // (features × pca) or empty
+  Array<float> center;  // (features) mean removed before projecting, or empty
 };
 
 struct Model {
   TrainConfig config;
-  uint32_t features = 0;               // columns the data set must have
+  uint32_t features = 0;  // columns the data set must have
   bool multilabel = false;
   uint32_t classes = 0;
   std::vector<std::string> class_names;
   Preparation preparation;
-  std::vector<Matrix> weights;         // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
-  Matrix theta;                        // Θ (D⁽ᴸ⁾ × classes)
-  std::vector<std::pair<std::string, Matrix>> extra;   // tensors of methods with other shapes, by name
+  std::vector<Matrix> weights;                        // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
+  Matrix theta;                                       // Θ (D⁽ᴸ⁾ × classes)
+  std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
 // Micro and macro F1 with what people ask next: per-class figures and the trivial baseline.
@@ -43,7 +43,7 @@ struct ClassScore {
 struct Score {
   uint64_t nodes = 0;
   double micro_f1 = 0, macro_f1 = 0;
-  double baseline_f1 = 0;          // majority class; multi-label: every label on
+  double baseline_f1 = 0;  // majority class; multi-label: every label on
   std::vector<ClassScore> classes;
 };
 

@@ -20,21 +20,21 @@ struct PhaseSeconds {
 // What happened in one layer.
 struct LayerRecord {
   uint32_t epochs = 0;
-  std::vector<double> losses;                              // per epoch, as the stop policy saw it: the last batch's
+  std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
   std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
   std::string stopped_by;                                  // "budget", "controller", "early stopping", …
   double aggregate_seconds = 0, train_seconds = 0, transform_seconds = 0;
   bool sparse_input = false;
-  double flops = 0;                                        // useful arithmetic of this layer's training
+  double flops = 0;  // useful arithmetic of this layer's training
 };
 
 struct SeedResult {
   uint64_t seed = 0;
-  double f1_train = 0, f1_val = 0, f1_test = 0;   // micro; NaN where the split has no such nodes
+  double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
   std::vector<LayerRecord> layers;
   PhaseSeconds seconds;
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
-  std::string run;                                // directory, or empty
+  std::string run;  // directory, or empty
 };
 
 struct TrainResult {
@@ -50,7 +50,7 @@ struct TrainResult {
 struct Trained {
   Model model;
   Split split;
-  SeedResult result;   // f1 fields and evaluate seconds still unset
+  SeedResult result;  // f1 fields and evaluate seconds still unset
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 
@@ -58,11 +58,11 @@ Trained Train(const Context& context, const Dataset& dataset, const TrainConfig&
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
 struct RunOptions {
-  std::string output;          // run directory; empty: runs/DATASET-METHOD-NNN
+  std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
   bool write = true;
-  bool force = false;          // replace an existing run
-  uint32_t runs = 1;           // seeds config.seed … config.seed + runs − 1
-  double load_seconds = 0;     // what opening the data set took, for the record
+  bool force = false;       // replace an existing run
+  uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
+  double load_seconds = 0;  // what opening the data set took, for the record
 };
 
 // Trains, evaluates and writes every seed. A run directory appears whole or not at all.
@@ -72,12 +72,13 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
 // The JSON object of the contract.
 std::string ResultToJson(const TrainResult& result);
 
-// A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1: none).
+// A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1:
+// none).
 struct OpenedRun {
   Model model;
-  Split split;                 // as stored with the run
-  std::string directory;       // of the seed taken
-  std::string dataset_spec;    // what to open when the user names no data set
+  Split split;               // as stored with the run
+  std::string directory;     // of the seed taken
+  std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;
 };
 OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);

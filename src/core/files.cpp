@@ -26,7 +26,8 @@ void SyncPath(const fs::path& path) {
 
 void WriteFully(int descriptor, const char* data, size_t bytes, int64_t offset, const fs::path& path) {
   while (bytes > 0) {
-    const ssize_t done = offset < 0 ? write(descriptor, data, bytes) : pwrite(descriptor, data, bytes, offset);
+    const ssize_t done =
+        offset < 0 ? write(descriptor, data, bytes) : pwrite(descriptor, data, bytes, offset);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
       ThrowRuntime("{}: cannot write: {}; free some space or choose another output", path.string(),
@@ -130,7 +131,8 @@ void WriteFileWhole(const fs::path& path, std::string_view content) {
   SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
 }
 
-StagedDirectory::StagedDirectory(fs::path target, bool replace) : target_(std::move(target)), replace_(replace) {
+StagedDirectory::StagedDirectory(fs::path target, bool replace)
+    : target_(std::move(target)), replace_(replace) {
   while (!target_.has_filename() && target_.has_parent_path()) target_ = target_.parent_path();
   std::error_code error;
   if (fs::exists(target_, error) && !replace_) {

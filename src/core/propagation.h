@@ -13,12 +13,12 @@ namespace l2gcn {
 
 struct Propagation {
   uint32_t nodes = 0;
-  Array<uint64_t> indptr;    // (nodes + 1)
-  Array<uint32_t> indices;   // (entries), ascending within a row
-  Array<float> weights;      // (entries) or empty: all 1
-  Array<float> row_scale;    // (nodes)
-  Array<float> col_scale;    // (nodes) or empty: all 1
-  Array<float> self_scale;   // (nodes)
+  Array<uint64_t> indptr;   // (nodes + 1)
+  Array<uint32_t> indices;  // (entries), ascending within a row
+  Array<float> weights;     // (entries) or empty: all 1
+  Array<float> row_scale;   // (nodes)
+  Array<float> col_scale;   // (nodes) or empty: all 1
+  Array<float> self_scale;  // (nodes)
 
   uint64_t entries() const { return indices.size(); }
 };

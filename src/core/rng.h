@@ -1,10 +1,10 @@
-// Counter-based random numbers: a value is a pure function of (key, counter), so any thread, device or resumed
-// run draws the same ones, in any order.
+// Counter-based random numbers: a value is a pure function of (key, counter), so any thread, device or
+// resumed run draws the same ones, in any order.
 //
 //   Philox4x32-10 (Salmon et al., SC'11): 128-bit counter, 64-bit key → four 32-bit words.
-//   Permutation: a keyed bijection of 0 … n−1 evaluated index by index, without a table (a Feistel network over
-//   the smallest even number of bits that holds n, cycle-walked back into range). It is the epoch shuffle on
-//   every device.
+//   Permutation: a keyed bijection of 0 … n−1 evaluated index by index, without a table (a Feistel network
+//   over the smallest even number of bits that holds n, cycle-walked back into range). It is the epoch
+//   shuffle on every device.
 //
 // The header is plain C++ usable from CUDA: L2GCN_HOST_DEVICE marks both sides.
 #pragma once
@@ -22,11 +22,20 @@ namespace l2gcn {
 
 // What a stream of numbers is for; keeps streams of one seed apart.
 enum class RandomUse : uint32_t {
-  kInitW = 1, kInitTheta = 2, kShuffle = 3, kDropout = 4, kSplit = 5, kGenerator = 6, kSampler = 7,
-  kController = 8, kPca = 9,
+  kInitW = 1,
+  kInitTheta = 2,
+  kShuffle = 3,
+  kDropout = 4,
+  kSplit = 5,
+  kGenerator = 6,
+  kSampler = 7,
+  kController = 8,
+  kPca = 9,
 };
 
-struct Philox4 { uint32_t v[4]; };
+struct Philox4 {
+  uint32_t v[4];
+};
 
 L2GCN_HOST_DEVICE inline Philox4 PhiloxBlock(uint64_t key, uint64_t counter_low, uint64_t counter_high) {
   uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
@@ -46,7 +55,9 @@ L2GCN_HOST_DEVICE inline Philox4 PhiloxBlock(uint64_t key, uint64_t counter_low,
 }
 
 // Uniform in [0, 1) with 24 bits; uniform in (0, 1] for logarithms.
-L2GCN_HOST_DEVICE inline float UniformFloat(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24f; }
+L2GCN_HOST_DEVICE inline float UniformFloat(uint32_t bits) {
+  return static_cast<float>(bits >> 8) * 0x1p-24f;
+}
 L2GCN_HOST_DEVICE inline float UniformOpenFloat(uint32_t bits) {
   return (static_cast<float>(bits >> 8) + 1.0f) * 0x1p-24f;
 }
@@ -70,7 +81,8 @@ struct RandomStream {
   }
   // Uniform in 0 … bound−1, bias below 2⁻³².
   uint64_t Below(uint64_t index, uint64_t bound) const {
-    return static_cast<uint64_t>((static_cast<unsigned __int128>(Word64(index)) * bound) >> 64);
+    __extension__ using Wide = unsigned __int128;
+    return static_cast<uint64_t>((static_cast<Wide>(Word64(index)) * bound) >> 64);
   }
   // Standard normal (Box–Muller), the index-th of the stream.
   float Normal(uint64_t index) const {

@@ -15,8 +15,8 @@
 namespace l2gcn {
 namespace {
 
-// Spins for a few microseconds, then yields: a waiter must not starve the one it waits for when there are more
-// threads than cores.
+// Spins for a few microseconds, then yields: a waiter must not starve the one it waits for when there are
+// more threads than cores.
 class Backoff {
  public:
   void Pause() {
@@ -136,13 +136,11 @@ void ParallelFor(const Context& context, size_t count, size_t grain,
   const size_t pieces = std::max<size_t>(1, count / std::max<size_t>(1, grain));
   const auto workers = static_cast<uint32_t>(std::min<size_t>(pieces, context.threads));
   if (workers <= 1) return body(0, count);
-  context.pool->Run(workers, [&](uint32_t worker) {
-    body(count * worker / workers, count * (worker + 1) / workers);
-  });
+  context.pool->Run(workers,
+                    [&](uint32_t worker) { body(count * worker / workers, count * (worker + 1) / workers); });
 }
 
-void ParallelTasks(const Context& context, size_t count,
-                   const std::function<void(size_t, uint32_t)>& body) {
+void ParallelTasks(const Context& context, size_t count, const std::function<void(size_t, uint32_t)>& body) {
   const auto workers = static_cast<uint32_t>(std::min<size_t>(count, context.threads));
   if (workers <= 1) {
     for (size_t task = 0; task < count; ++task) body(task, 0);

@@ -1,5 +1,5 @@
-// A small pool of std::threads (thread sanitiser sees through it, unlike libgomp). Work is cut so that results
-// never depend on the number of threads: a body writes only the outputs of its own indices.
+// A small pool of std::threads (thread sanitiser sees through it, unlike libgomp). Work is cut so that
+// results never depend on the number of threads: a body writes only the outputs of its own indices.
 //
 // A region wakes only the workers it needs; idle workers spin briefly, then sleep. The first exception thrown
 // in a region is rethrown to the caller after all have finished. Regions do not nest: a body that needs

@@ -1,5 +1,6 @@
-// What a device can do, in the verbs of the training loop. CPU and CUDA are twins behind this face; the trainer
-// and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that names them.
+// What a device can do, in the verbs of the training loop. CPU and CUDA are twins behind this face; the
+// trainer and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that
+// names them.
 //
 // Random numbers are counter-based (core/rng.h), so every backend draws the same ones:
 //   epoch shuffle   Permutation(samples, RandomStream(seed, kShuffle, layer, epoch)); batch b of size B is
@@ -44,9 +45,9 @@ class DeviceGraph {
 };
 using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
 
-enum class Precision { kFp32, kTf32, kBf16 };          // of the dense products on CUDA; the CPU is always fp32
-enum class FeatureType { kF32, kF16, kBf16 };          // how X and X̂ are stored
-enum class SparseChoice { kAuto, kAlways, kNever };    // whether sparse features stay sparse once aggregated
+enum class Precision { kFp32, kTf32, kBf16 };        // of the dense products on CUDA; the CPU is always fp32
+enum class FeatureType { kF32, kF16, kBf16 };        // how X and X̂ are stored
+enum class SparseChoice { kAuto, kAlways, kNever };  // whether sparse features stay sparse once aggregated
 
 struct BackendOptions {
   Precision precision = Precision::kTf32;

@@ -25,7 +25,8 @@ double SoftmaxLoss(Dense& z, std::span<const int32_t> target) {
     loss += std::log(sum) - (z.at(i, static_cast<size_t>(target[i])) - top);
     for (size_t c = 0; c < z.cols; ++c) {
       const double probability = std::exp(z.at(i, c) - top) / sum;
-      z.at(i, c) = (probability - (static_cast<int32_t>(c) == target[i] ? 1 : 0)) / static_cast<double>(z.rows);
+      z.at(i, c) =
+          (probability - (static_cast<int32_t>(c) == target[i] ? 1 : 0)) / static_cast<double>(z.rows);
     }
   }
   return loss / static_cast<double>(z.rows);
@@ -99,8 +100,14 @@ Dense Transform(const Dense& x, const Dense& w) {
 }
 
 Layer::Layer(const LayerState& start)
-    : w(start.w), w_m(start.w_m), w_v(start.w_v), theta(start.theta), theta_m(start.theta_m), theta_v(start.theta_v),
-      w_steps(start.w_steps), theta_steps(start.theta_steps) {}
+    : w(start.w),
+      w_m(start.w_m),
+      w_v(start.w_v),
+      theta(start.theta),
+      theta_m(start.theta_m),
+      theta_v(start.theta_v),
+      w_steps(start.w_steps),
+      theta_steps(start.theta_steps) {}
 
 std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
                                     const LayerSpec& spec, uint32_t epoch) {
@@ -117,13 +124,16 @@ std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> sa
     for (uint32_t i = 0; i < size; ++i) {
       const uint32_t sample = shuffle(begin + i), row = samples.empty() ? sample : samples[sample];
       for (size_t k = 0; k < x.cols; ++k) xb.at(i, k) = x.at(row, k);
-      if (targets.multilabel) labels.push_back(targets.matrix.data() + size_t{sample} * targets.classes);
-      else classes.push_back(targets.classes_of[sample]);
+      if (targets.multilabel)
+        labels.push_back(targets.matrix.data() + size_t{sample} * targets.classes);
+      else
+        classes.push_back(targets.classes_of[sample]);
     }
     Dense h = Transform(xb, w);
     const RandomStream drop(spec.seed, RandomUse::kDropout, spec.layer, static_cast<uint32_t>(steps));
     for (size_t i = 0; spec.dropout > 0 && i < h.values.size(); ++i) {
-      h.values[i] = drop.Uniform(i) >= spec.dropout ? h.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;
+      h.values[i] =
+          drop.Uniform(i) >= spec.dropout ? h.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;
     }
     Dense z = Multiply(h, theta);
     losses.push_back(targets.multilabel ? SigmoidLoss(z, labels) : SoftmaxLoss(z, classes));

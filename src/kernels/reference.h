@@ -1,5 +1,6 @@
-// The training step and the aggregation written as their formulas, in double precision, one loop after another:
-// documentation of what every backend computes, and the oracle its tests compare with. Nothing here is fast.
+// The training step and the aggregation written as their formulas, in double precision, one loop after
+// another: documentation of what every backend computes, and the oracle its tests compare with. Nothing here
+// is fast.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ struct Dense {
 
   Dense() = default;
   Dense(size_t r, size_t c) : rows(r), cols(c), values(r * c, 0.0) {}
-  explicit Dense(const Matrix& from) : rows(from.rows), cols(from.cols), values(from.values.begin(), from.values.end()) {}
+  explicit Dense(const Matrix& from)
+      : rows(from.rows), cols(from.cols), values(from.values.begin(), from.values.end()) {}
   double& at(size_t i, size_t j) { return values[i * cols + j]; }
   double at(size_t i, size_t j) const { return values[i * cols + j]; }
 };

@@ -27,7 +27,8 @@ TEST_P(CpuBackendTest, VerbsMatchTheReference) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
-    for (const Shape& shape : backend_cases::Shapes()) backend_cases::CheckVerbs(context, *backend, shape, {});
+    for (const Shape& shape : backend_cases::Shapes())
+      backend_cases::CheckVerbs(context, *backend, shape, {});
   }
 }
 
@@ -37,7 +38,8 @@ TEST_P(CpuBackendTest, TrainingMatchesTheReferenceStepByStep) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
-    for (const Shape& shape : backend_cases::Shapes()) backend_cases::CheckTraining(context, *backend, shape, {});
+    for (const Shape& shape : backend_cases::Shapes())
+      backend_cases::CheckTraining(context, *backend, shape, {});
   }
 }
 
@@ -47,7 +49,8 @@ TEST_P(CpuBackendTest, GradientsMatchFiniteDifferences) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
-    for (const Shape& shape : backend_cases::Shapes()) backend_cases::CheckGradient(context, *backend, shape, {});
+    for (const Shape& shape : backend_cases::Shapes())
+      backend_cases::CheckGradient(context, *backend, shape, {});
   }
 }
 
@@ -65,8 +68,9 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
       const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(shape, 1));
       const DeviceGraphPtr graph = backend->Upload(context, backend_cases::RandomPropagation(shape, 2));
       const TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});
-      auto training = backend->BeginLayer(context, xhat, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
-                                          backend_cases::SpecOf(shape), backend_cases::RandomState(301, 64, 41, 4));
+      auto training =
+          backend->BeginLayer(context, xhat, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
+                              backend_cases::SpecOf(shape), backend_cases::RandomState(301, 64, 41, 4));
       std::vector<double> losses(3);
       training->RunEpochs(context, 0, 3, losses);
       if (first_losses.empty()) first_losses = losses;
@@ -101,9 +105,9 @@ TEST(LayerTraining, CancellationStopsBetweenSteps) {
   auto backend = MakeBackend(MakeContext(1), {});
   const Shape shape = backend_cases::Shapes()[0];
   const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(shape, 1));
-  auto training = backend->BeginLayer(context, x, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
-                                      backend_cases::SpecOf(shape),
-                                      backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
+  auto training = backend->BeginLayer(
+      context, x, {}, backend_cases::RandomTargets(shape, shape.nodes, 3), backend_cases::SpecOf(shape),
+      backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
   std::vector<double> losses(50);
   EXPECT_THROW(training->RunEpochs(context, 0, 50, losses), Error);
   EXPECT_EQ(training->Read().w_steps, 1u);

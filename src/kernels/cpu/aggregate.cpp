@@ -12,14 +12,18 @@ namespace {
 template <class Body>
 void ForRowsByEdges(const Context& context, const Propagation& a, const Body& body) {
   const uint64_t work = a.entries() + a.nodes;
-  const size_t pieces = context.threads == 1 ? 1 : std::min<uint64_t>(context.threads * 32ull, work / 4096 + 1);
+  const size_t pieces =
+      context.threads == 1 ? 1 : std::min<uint64_t>(context.threads * 32ull, work / 4096 + 1);
   const auto cost = [&](size_t row) { return a.indptr[row] - a.indptr[0] + row; };
   const auto boundary = [&](size_t piece) {
     const uint64_t wanted = work / pieces * piece;
     size_t low = 0, high = a.nodes;
     while (low < high) {
       const size_t middle = (low + high) / 2;
-      if (cost(middle) < wanted) low = middle + 1; else high = middle;
+      if (cost(middle) < wanted)
+        low = middle + 1;
+      else
+        high = middle;
     }
     return low;
   };
@@ -29,7 +33,8 @@ void ForRowsByEdges(const Context& context, const Propagation& a, const Body& bo
   });
 }
 
-// Visits (row of X, factor) for every term of row `i` of Â X: neighbours in ascending order, then the node itself.
+// Visits (row of X, factor) for every term of row `i` of Â X: neighbours in ascending order, then the node
+// itself.
 template <class Visit>
 void ForTerms(const Propagation& a, std::span<const uint32_t> row_of_node, size_t i, const Visit& visit) {
   const auto source = [&](uint32_t node) { return row_of_node.empty() ? node : row_of_node[node]; };
@@ -67,8 +72,8 @@ struct TouchedColumns {
 
 }  // namespace
 
-Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a, const Matrix& x,
-                      std::span<const uint32_t> row_of_node) {
+Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                      const Matrix& x, std::span<const uint32_t> row_of_node) {
   Matrix out = Matrix::Allocate(a.nodes, x.cols);
   const AggregateArgs args{a.indptr.data(),
                            a.indices.data(),
@@ -154,7 +159,8 @@ Matrix AggregateSparseToDense(const Context& context, const Propagation& a, cons
       float* row_out = out.mutable_row(i);
       std::fill(row_out, row_out + x.cols, 0.0f);
       ForTerms(a, row_of_node, i, [&](uint32_t row, float factor) {
-        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) row_out[x.indices[e]] += factor * x.values[e];
+        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e)
+          row_out[x.indices[e]] += factor * x.values[e];
       });
     }
   });

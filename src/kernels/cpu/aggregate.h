@@ -1,5 +1,6 @@
-// X̂ = Â X on the CPU, for dense and for sparse X. Rows are handed to threads in pieces of about equal numbers of
-// edges, because degrees are heavy-tailed; a row is always summed by one thread in ascending order of neighbours.
+// X̂ = Â X on the CPU, for dense and for sparse X. Rows are handed to threads in pieces of about equal numbers
+// of edges, because degrees are heavy-tailed; a row is always summed by one thread in ascending order of
+// neighbours.
 #pragma once
 
 #include <span>
@@ -11,8 +12,8 @@
 
 namespace l2gcn {
 
-Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a, const Matrix& x,
-                      std::span<const uint32_t> row_of_node);
+Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                      const Matrix& x, std::span<const uint32_t> row_of_node);
 
 // Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,

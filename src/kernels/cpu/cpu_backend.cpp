@@ -13,8 +13,8 @@
 namespace l2gcn {
 namespace {
 
-// X̂ stays sparse up to this share of non-zeros: beyond it the dense kernels' arithmetic is cheaper than the sparse
-// ones' indirection.
+// X̂ stays sparse up to this share of non-zeros: beyond it the dense kernels' arithmetic is cheaper than the
+// sparse ones' indirection.
 constexpr double kSparseDensity = 0.35;
 constexpr size_t kRowGrain = 64;
 
@@ -81,25 +81,29 @@ class CpuBackend final : public Backend {
     double density = 1;
     if (options_.sparse != SparseChoice::kNever) {
       offsets = AggregatedOffsets(context, a, input.csr, row_of_node);
-      density = static_cast<double>(offsets[a.nodes]) / (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
+      density = static_cast<double>(offsets[a.nodes]) /
+                (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
     }
     const bool keep = options_.sparse == SparseChoice::kAlways ||
                       (options_.sparse == SparseChoice::kAuto && density <= kSparseDensity);
-    explanation_ = fmt::format("cpu kernels: {}; layer 1 {} (aggregated features {:.1f} % non-zero)", kernels_.name,
-                               keep ? "sparse" : "dense", 100 * density);
+    explanation_ = fmt::format("cpu kernels: {}; layer 1 {} (aggregated features {:.1f} % non-zero)",
+                               kernels_.name, keep ? "sparse" : "dense", 100 * density);
     if (!keep) return std::make_shared<CpuTensor>(AggregateSparseToDense(context, a, input.csr, row_of_node));
-    return std::make_shared<CpuTensor>(AggregateSparse(context, a, input.csr, row_of_node, std::move(offsets)));
+    return std::make_shared<CpuTensor>(
+        AggregateSparse(context, a, input.csr, row_of_node, std::move(offsets)));
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) override {
     return std::make_shared<CpuTensor>(Multiply(context, AsCpu(x), w, {}, true));
   }
 
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x, const Matrix& w) override {
+  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                    const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w);
     const CpuTensor narrow(Multiply(context, AsCpu(x), w, {}, false));
-    Matrix out = AggregateDense(context, kernels_, static_cast<const CpuGraph&>(graph).propagation, narrow.dense, {});
+    Matrix out =
+        AggregateDense(context, kernels_, static_cast<const CpuGraph&>(graph).propagation, narrow.dense, {});
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
@@ -130,8 +134,8 @@ class CpuBackend final : public Backend {
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
     const CpuTensor& input = AsCpu(*xhat);
-    return MakeCpuLayerTraining(kernels_, {input.sparse, input.dense, input.csr}, std::move(samples), targets, spec,
-                                start);
+    return MakeCpuLayerTraining(kernels_, {input.sparse, input.dense, input.csr}, std::move(samples), targets,
+                                spec, start);
   }
 
   std::string Explain() const override { return explanation_; }
@@ -150,7 +154,8 @@ class CpuBackend final : public Backend {
       uint32_t picked[kRowGrain];
       for (size_t from = begin; from < end; from += kRowGrain) {
         const size_t size = std::min(kRowGrain, end - from);
-        for (size_t i = 0; i < size; ++i) picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
+        for (size_t i = 0; i < size; ++i)
+          picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
         MultiplyBlock(x, padded, width, picked, size, rows.empty(), relu, block.mutable_data());
         for (size_t i = 0; i < size; ++i) {
           std::memcpy(out.mutable_row(from + i), block.data() + i * width, w.cols * sizeof(float));
@@ -160,17 +165,18 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  void MultiplyBlock(const CpuTensor& x, const Array<float>& w, size_t width, const uint32_t* picked, size_t size,
-                     bool contiguous, bool relu, float* out) const {
+  void MultiplyBlock(const CpuTensor& x, const Array<float>& w, size_t width, const uint32_t* picked,
+                     size_t size, bool contiguous, bool relu, float* out) const {
     if (x.sparse) {
-      kernels_.sparse_gemm(size, width, x.csr.indptr.data(), x.csr.indices.data(), x.csr.values.data(), picked,
-                           w.data(), width, out, width, relu);
+      kernels_.sparse_gemm(size, width, x.csr.indptr.data(), x.csr.indices.data(), x.csr.values.data(),
+                           picked, w.data(), width, out, width, relu);
     } else if (contiguous) {
-      kernels_.gemm(size, width, x.cols, x.dense.row(picked[0]), x.cols, 1, w.data(), width, out, width, relu);
+      kernels_.gemm(size, width, x.cols, x.dense.row(picked[0]), x.cols, 1, w.data(), width, out, width,
+                    relu);
     } else {
       for (size_t i = 0; i < size; ++i) {
-        kernels_.gemm(1, width, x.cols, x.dense.row(picked[i]), x.cols, 1, w.data(), width, out + i * width, width,
-                      relu);
+        kernels_.gemm(1, width, x.cols, x.dense.row(picked[i]), x.cols, 1, w.data(), width, out + i * width,
+                      width, relu);
       }
     }
   }

@@ -35,7 +35,8 @@ const CpuKernels& CpuKernelTable(const std::string& level) {
   for (const CpuKernels* table : RunnableTables()) {
     if (level == table->name) return *table;
   }
-  ThrowUsage("L2GCN_SIMD={}: this processor and build run only: {}", level, fmt::join(CpuKernelLevels(), ", "));
+  ThrowUsage("L2GCN_SIMD={}: this processor and build run only: {}", level,
+             fmt::join(CpuKernelLevels(), ", "));
 }
 
 const CpuKernels& CpuKernelTable() {

@@ -84,8 +84,8 @@ void Aggregate(const AggregateArgs& args, size_t row_begin, size_t row_end) {
 
 // MR rows × NV vectors of C held in registers over the whole of k.
 template <int MR, int NV>
-inline void GemmTile(size_t k, const float* a, size_t a_row, size_t a_step, const float* b, size_t ldb, float* c,
-                     size_t ldc, bool relu) {
+inline void GemmTile(size_t k, const float* a, size_t a_row, size_t a_step, const float* b, size_t ldb,
+                     float* c, size_t ldc, bool relu) {
   Vec sum[MR][NV];
   for (int i = 0; i < MR; ++i)
     for (int v = 0; v < NV; ++v) sum[i][v] = Vec{};
@@ -102,8 +102,8 @@ inline void GemmTile(size_t k, const float* a, size_t a_row, size_t a_step, cons
 }
 
 template <int NV>
-inline void GemmColumns(size_t m, size_t k, const float* a, size_t a_row, size_t a_step, const float* b, size_t ldb,
-                        float* c, size_t ldc, bool relu) {
+inline void GemmColumns(size_t m, size_t k, const float* a, size_t a_row, size_t a_step, const float* b,
+                        size_t ldb, float* c, size_t ldc, bool relu) {
   constexpr int kRows = kLanes == 16 ? 12 : 6;
   size_t i = 0;
   for (; i + kRows <= m; i += kRows) {
@@ -112,10 +112,11 @@ inline void GemmColumns(size_t m, size_t k, const float* a, size_t a_row, size_t
   for (; i < m; ++i) GemmTile<1, NV>(k, a + i * a_row, a_row, a_step, b, ldb, c + i * ldc, ldc, relu);
 }
 
-void Gemm(size_t m, size_t n, size_t k, const float* a, size_t a_row, size_t a_step, const float* b, size_t ldb,
-          float* c, size_t ldc, bool relu) {
+void Gemm(size_t m, size_t n, size_t k, const float* a, size_t a_row, size_t a_step, const float* b,
+          size_t ldb, float* c, size_t ldc, bool relu) {
   size_t j = 0;
-  for (; j + 2 * kLanes <= n; j += 2 * kLanes) GemmColumns<2>(m, k, a, a_row, a_step, b + j, ldb, c + j, ldc, relu);
+  for (; j + 2 * kLanes <= n; j += 2 * kLanes)
+    GemmColumns<2>(m, k, a, a_row, a_step, b + j, ldb, c + j, ldc, relu);
   for (; j < n; j += kLanes) GemmColumns<1>(m, k, a, a_row, a_step, b + j, ldb, c + j, ldc, relu);
 }
 
@@ -133,8 +134,9 @@ void SparseGemm(size_t m, size_t n, const uint64_t* indptr, const uint32_t* indi
   }
 }
 
-void SparseGemmGrad(size_t m, size_t col_begin, size_t col_end, const uint64_t* indptr, const uint32_t* indices,
-                    const float* values, const uint32_t* rows, const float* d, size_t ldd, float* db, size_t ldb) {
+void SparseGemmGrad(size_t m, size_t col_begin, size_t col_end, const uint64_t* indptr,
+                    const uint32_t* indices, const float* values, const uint32_t* rows, const float* d,
+                    size_t ldd, float* db, size_t ldb) {
   for (size_t i = 0; i < m; ++i) {
     const uint64_t end = indptr[rows[i] + 1];
     for (size_t j = col_begin; j < col_end; j += kLanes) {
@@ -168,7 +170,8 @@ double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int
 }
 
 // log(1 + e^−|z|) + max(z, 0) − z·y, whose derivative is σ(z) − y.
-double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target, float scale) {
+double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
+                   float scale) {
   double loss = 0;
   for (size_t i = 0; i < m; ++i) {
     float* row = logits + i * ld;

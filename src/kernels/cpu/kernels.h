@@ -42,14 +42,15 @@ struct CpuKernels {
 
   void (*aggregate)(const AggregateArgs& args, size_t row_begin, size_t row_end);
 
-  // C (m × n) = A (m × k) · B (k × n); element (i, p) of A is a[i·a_row + p·a_step]; n, ldb and ldc are multiples
-  // of kPad. With relu, negative results become 0.
+  // C (m × n) = A (m × k) · B (k × n); element (i, p) of A is a[i·a_row + p·a_step]; n, ldb and ldc are
+  // multiples of kPad. With relu, negative results become 0.
   void (*gemm)(size_t m, size_t n, size_t k, const float* a, size_t a_row, size_t a_step, const float* b,
                size_t ldb, float* c, size_t ldc, bool relu);
 
   // C (m × n): row i = Σ over the non-zeros of CSR row rows[i] of value · B[column].
-  void (*sparse_gemm)(size_t m, size_t n, const uint64_t* indptr, const uint32_t* indices, const float* values,
-                      const uint32_t* rows, const float* b, size_t ldb, float* c, size_t ldc, bool relu);
+  void (*sparse_gemm)(size_t m, size_t n, const uint64_t* indptr, const uint32_t* indices,
+                      const float* values, const uint32_t* rows, const float* b, size_t ldb, float* c,
+                      size_t ldc, bool relu);
   // dB[column, col_begin … col_end−1] += value · D[i], over the non-zeros of the m picked rows.
   void (*sparse_gemm_grad)(size_t m, size_t col_begin, size_t col_end, const uint64_t* indptr,
                            const uint32_t* indices, const float* values, const uint32_t* rows, const float* d,
@@ -57,7 +58,8 @@ struct CpuKernels {
 
   // Softmax cross entropy of m rows of logits (m × classes, stride ld): replaces the logits by
   // scale · ∂loss/∂logits (0 in padding columns) and returns the summed loss.
-  double (*softmax_loss)(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target, float scale);
+  double (*softmax_loss)(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target,
+                         float scale);
   // Sigmoid cross entropy, summed over entries; target[i] is a row of `classes` 0/1.
   double (*sigmoid_loss)(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
                          float scale);

@@ -13,8 +13,8 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;      // rows of a batch that one thread takes at a time
-constexpr size_t kGradRows = 48;   // rows of ∂W made between two visits to Adam
+constexpr size_t kPanel = 64;              // rows of a batch that one thread takes at a time
+constexpr size_t kGradRows = 48;           // rows of ∂W made between two visits to Adam
 constexpr double kFlopsPerWorker = 1.5e6;  // a step must bring this much to each thread it wakes
 
 // A weight matrix with its moments, its width padded with zeros.
@@ -49,7 +49,10 @@ AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
   const double t = static_cast<double>(step);
   return {static_cast<float>(spec.lr / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),
           static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec.beta2), t))),
-          spec.beta1, spec.beta2, spec.epsilon, spec.weight_decay};
+          spec.beta1,
+          spec.beta2,
+          spec.epsilon,
+          spec.weight_decay};
 }
 
 // Worker w's share of `count` things, cut at multiples of `unit`.
@@ -61,9 +64,13 @@ std::pair<size_t, size_t> Share(size_t count, size_t unit, uint32_t worker, uint
 
 class CpuLayerTraining final : public LayerTraining {
  public:
-  CpuLayerTraining(const CpuKernels& kernels, LayerInput input, Array<uint32_t> samples, const Targets& targets,
-                   const LayerSpec& spec, const LayerState& start)
-      : kernels_(kernels), input_(std::move(input)), samples_(std::move(samples)), targets_(targets), spec_(spec) {
+  CpuLayerTraining(const CpuKernels& kernels, LayerInput input, Array<uint32_t> samples,
+                   const Targets& targets, const LayerSpec& spec, const LayerState& start)
+      : kernels_(kernels),
+        input_(std::move(input)),
+        samples_(std::move(samples)),
+        targets_(targets),
+        spec_(spec) {
     const size_t rows = input_.is_sparse ? input_.sparse.rows : input_.dense.rows;
     sample_count_ = static_cast<uint32_t>(samples_.empty() ? rows : samples_.size());
     features_ = start.w.rows;
@@ -95,7 +102,8 @@ class CpuLayerTraining final : public LayerTraining {
     }
     context.pool->Run(workers, [&](uint32_t worker) {
       for (uint32_t epoch = first; epoch < first + count; ++epoch) {
-        const Permutation shuffle(sample_count_, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch));
+        const Permutation shuffle(sample_count_,
+                                  RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch));
         for (uint32_t step = 0; step < steps_; ++step) {
           const size_t begin = size_t{step} * batch_;
           const size_t size = std::min<size_t>(batch_, sample_count_ - begin);
@@ -105,7 +113,8 @@ class CpuLayerTraining final : public LayerTraining {
             const double loss = BatchLoss(size);
             if (step_losses != nullptr) step_losses->push_back(loss);
             if (step + 1 == steps_) losses[epoch - first] = loss;
-            if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed)) cancelled = true;
+            if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed))
+              cancelled = true;
           }
           UpdateWeights(size, worker, workers);
           barrier.Wait();
@@ -153,7 +162,8 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   // Batch rows [begin, begin + size) of the shuffled order, this worker's panels.
-  void ForwardAndLoss(const Permutation& shuffle, size_t begin, size_t size, uint32_t worker, uint32_t workers) {
+  void ForwardAndLoss(const Permutation& shuffle, size_t begin, size_t size, uint32_t worker,
+                      uint32_t workers) {
     const auto [from, to] = Share(size, kPanel, worker, workers);
     for (size_t panel = from; panel < to; panel += kPanel) {
       const size_t rows = std::min(kPanel, to - panel);
@@ -170,11 +180,11 @@ class CpuLayerTraining final : public LayerTraining {
                       hidden_pad_, h, hidden_pad_, true);
       }
       if (spec_.dropout > 0) Drop(h, panel, rows);
-      kernels_.gemm(rows, classes_pad_, hidden_, h, hidden_pad_, 1, theta_.w.data(), classes_pad_, z, classes_pad_,
-                    false);
+      kernels_.gemm(rows, classes_pad_, hidden_, h, hidden_pad_, 1, theta_.w.data(), classes_pad_, z,
+                    classes_pad_, false);
       panel_loss_[panel / kPanel] = LossAndGradient(z, panel, rows, size);
-      kernels_.gemm(rows, hidden_pad_, classes_, z, classes_pad_, 1, theta_t_.data(), hidden_pad_, dh, hidden_pad_,
-                    false);
+      kernels_.gemm(rows, hidden_pad_, classes_, z, classes_pad_, 1, theta_t_.data(), hidden_pad_, dh,
+                    hidden_pad_, false);
       kernels_.relu_grad(rows * hidden_pad_, h, 1.0f / (1.0f - spec_.dropout), dh);
     }
   }
@@ -195,7 +205,8 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   void Drop(float* h, size_t panel, size_t rows) const {
-    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer, static_cast<uint32_t>(steps_done_));
+    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer,
+                              static_cast<uint32_t>(steps_done_));
     const float scale = 1.0f / (1.0f - spec_.dropout);
     for (size_t i = 0; i < rows; ++i) {
       for (size_t j = 0; j < hidden_; ++j) {
@@ -248,7 +259,8 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // Threads split the columns of W: a non-zero's contribution goes to one row of ∂W, which several samples share.
+  // Threads split the columns of W: a non-zero's contribution goes to one row of ∂W, which several samples
+  // share.
   void UpdateSparse(size_t size, uint32_t worker, uint32_t workers, const AdamConstants& adam) {
     const auto [from, to] = Share(hidden_pad_, kPad, worker, workers);
     if (from == to) return;
@@ -257,21 +269,22 @@ class CpuLayerTraining final : public LayerTraining {
       std::memset(grad + row * hidden_pad_ + from, 0, (to - from) * sizeof(float));
     }
     const CsrMatrix& x = input_.sparse;
-    kernels_.sparse_gemm_grad(size, from, to, x.indptr.data(), x.indices.data(), x.values.data(), rows_.data(),
-                              dh_.data(), hidden_pad_, grad, hidden_pad_);
+    kernels_.sparse_gemm_grad(size, from, to, x.indptr.data(), x.indices.data(), x.values.data(),
+                              rows_.data(), dh_.data(), hidden_pad_, grad, hidden_pad_);
     const bool whole = from == 0 && to == hidden_pad_;
     const size_t pieces = whole ? 1 : features_, length = whole ? features_ * hidden_pad_ : to - from;
     for (size_t piece = 0; piece < pieces; ++piece) {
       const size_t at = piece * hidden_pad_ + from;
-      kernels_.adam(length, grad + at, w_.w.mutable_data() + at, w_.m.mutable_data() + at, w_.v.mutable_data() + at,
-                    adam);
+      kernels_.adam(length, grad + at, w_.w.mutable_data() + at, w_.m.mutable_data() + at,
+                    w_.v.mutable_data() + at, adam);
     }
   }
 
   void TransposeTheta(size_t from, size_t to) {
     float* transposed = theta_t_.mutable_data();
     for (size_t h = from; h < to; ++h) {
-      for (size_t c = 0; c < classes_pad_; ++c) transposed[c * hidden_pad_ + h] = theta_.w[h * classes_pad_ + c];
+      for (size_t c = 0; c < classes_pad_; ++c)
+        transposed[c * hidden_pad_ + h] = theta_.w[h * classes_pad_ + c];
     }
   }
 
@@ -282,9 +295,9 @@ class CpuLayerTraining final : public LayerTraining {
   LayerSpec spec_;
   uint32_t sample_count_ = 0, batch_ = 0, steps_ = 0;
   size_t features_ = 0, hidden_ = 0, hidden_pad_ = 0, classes_ = 0, classes_pad_ = 0;
-  PaddedWeights w_;        // (D × hidden_pad)
-  PaddedWeights theta_;    // (hidden_pad × classes_pad)
-  Array<float> theta_t_;   // (classes_pad × hidden_pad)
+  PaddedWeights w_;       // (D × hidden_pad)
+  PaddedWeights theta_;   // (hidden_pad × classes_pad)
+  Array<float> theta_t_;  // (classes_pad × hidden_pad)
   uint64_t w_steps_ = 0, theta_steps_ = 0, steps_done_ = 0;
   // One batch:
   std::vector<uint32_t> rows_;                 // (batch) rows of X̂
@@ -303,7 +316,8 @@ class CpuLayerTraining final : public LayerTraining {
 std::unique_ptr<LayerTraining> MakeCpuLayerTraining(const CpuKernels& kernels, LayerInput input,
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start) {
-  return std::make_unique<CpuLayerTraining>(kernels, std::move(input), std::move(samples), targets, spec, start);
+  return std::make_unique<CpuLayerTraining>(kernels, std::move(input), std::move(samples), targets, spec,
+                                            start);
 }
 
 }  // namespace l2gcn
