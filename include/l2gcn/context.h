@@ -49,6 +49,13 @@ struct Context {
   }
 };
 
+// Cores this process may use.
+uint32_t UsableCores();
+
+// "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
+// else, and for a device that cannot be used, with the reason.
+DeviceKind ChooseDevice(const std::string& name);
+
 // A context with its own threads (0: one per core this process may use).
 Context MakeContext(uint32_t threads = 0, uint64_t seed = 0);
 

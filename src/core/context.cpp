@@ -6,15 +6,12 @@
 #include "l2gcn/error.h"
 
 namespace l2gcn {
-namespace {
 
 uint32_t UsableCores() {
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<uint32_t>(CPU_COUNT(&set));
   return 1;
 }
-
-}  // namespace
 
 void Context::CheckCancelled() const {
   if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {

@@ -112,12 +112,10 @@ void FileWriter::Close() {
   }
 }
 
-void WriteFileWhole(const fs::path& path, std::string_view content) {
+void ReplaceFile(const fs::path& path, const std::function<void(const fs::path&)>& write) {
   const fs::path aside = path.string() + fmt::format(".tmp-{}", getpid());
   try {
-    FileWriter writer(aside);
-    writer.Write(content);
-    writer.Close();
+    write(aside);
     fs::rename(aside, path);
   } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
@@ -129,6 +127,14 @@ void WriteFileWhole(const fs::path& path, std::string_view content) {
     throw;
   }
   SyncPath(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void WriteFileWhole(const fs::path& path, std::string_view content) {
+  ReplaceFile(path, [&](const fs::path& aside) {
+    FileWriter writer(aside);
+    writer.Write(content);
+    writer.Close();
+  });
 }
 
 StagedDirectory::StagedDirectory(fs::path target, bool replace)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,7 +54,10 @@ class FileWriter {
   std::string buffer_;
 };
 
-// One file, replaced whole: written beside its place, synced, renamed.
+// One file, replaced whole: `write` makes it at the path it is given, beside its place; then it is renamed.
+// If anything fails the old file stays and the new one is gone.
+void ReplaceFile(const std::filesystem::path& path,
+                 const std::function<void(const std::filesystem::path& aside)>& write);
 void WriteFileWhole(const std::filesystem::path& path, std::string_view content);
 
 // A directory built aside and put in place in one rename by Commit(); gone without a trace if not committed.

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
+# This is the one list of packages. --lint adds what scripts/lint.sh needs.
+set -euo pipefail
+
+packages=(
+  g++ cmake ninja-build ccache          # compiler and build
+  libfmt-dev nlohmann-json3-dev         # text and JSON
+  libcli11-dev                          # command line
+  zlib1g-dev                            # compressed archives
+  libgtest-dev libbenchmark-dev         # tests and benchmarks
+  clang-format                          # layout check
+)
+[ "${1:-}" = --lint ] && packages+=(clang-tidy)
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f='${Status}' "$package" 2>/dev/null || echo absent)
+  [ "$status" = 'install ok installed' ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=(env DEBIAN_FRONTEND=noninteractive)
+elif command -v sudo >/dev/null; then
+  as_root=(sudo env DEBIAN_FRONTEND=noninteractive)
+else
+  echo "These packages are missing and need root to install: ${missing[*]}" >&2
+  echo "Run as root: apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+  exit 1
+fi
+echo "Installing: ${missing[*]}"
+"${as_root[@]}" apt-get update -qq
+"${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null

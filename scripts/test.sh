@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Installs what is missing, checks the layout of the code, builds three times and runs every test:
+#   release   all tests, as users run them
+#   asan      all tests under address and undefined-behaviour sanitisers
+#   tsan      the tests that use several threads, under the thread sanitiser
+# Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bash scripts/install-deps.sh
+
+passed=0 failed=0 skipped=0
+count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
+
+# check NAME COMMAND…: one check that is not a test of its own.
+check() {
+  local name=$1
+  shift
+  if "$@"; then count 1 0 0; else count 0 1 0; echo "FAILED: $name" >&2; fi
+}
+
+formatted() { git ls-files -- '*.h' '*.cpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror; }
+
+# attribute NAME FILE: a number from the first line of a JUnit report that has it.
+attribute() { sed -n "s/.*[[:space:]]$1=\"\([0-9]*\)\".*/\1/p" "$2" | head -n 1; }
+
+# build PRESET [TARGET…]
+build() {
+  local preset=$1
+  shift
+  echo "== build $preset"
+  cmake --preset "$preset" >/dev/null
+  cmake --build --preset "$preset" ${1:+--target "$@"}
+}
+
+# run_tests PRESET: under its test preset, two at a time or as many as there are cores.
+run_tests() {
+  local preset=$1 report="$PWD/build/$1/tests.xml"
+  echo "== test $preset"
+  rm -f "$report"
+  ctest --preset "$preset" -j "$(nproc)" --output-junit "$report" >"build/$preset/tests.log" 2>&1 || tail -n 60 "build/$preset/tests.log"
+  if [ ! -s "$report" ]; then
+    echo "FAILED: the tests of $preset did not run" >&2
+    count 0 1 0
+    return
+  fi
+  local all bad not_run
+  all=$(attribute tests "$report") bad=$(attribute failures "$report") not_run=$(attribute skipped "$report")
+  echo "$preset: $((all - bad - not_run)) passed, $bad failed, $not_run skipped"
+  count $((all - bad - not_run)) "$bad" "$not_run"
+}
+
+check 'code layout (clang-format -i fixes it)' formatted
+build release
+run_tests release
+build asan
+run_tests asan
+build tsan thread_tests
+run_tests tsan
+
+[ "$skipped" -eq 0 ] || echo "$skipped skipped (data or devices that are not here; build/*/tests.log says which)"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
