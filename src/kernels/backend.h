@@ -130,5 +130,7 @@ std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOption
 
 // Whether a CUDA device can be used, and if not, why (one sentence).
 bool CudaAvailable(std::string* why_not);
+// What was built in: toolkit version and architectures, "13.0 sm_80 sm_90", or "no".
+std::string CudaBuilt();
 
 }  // namespace l2gcn

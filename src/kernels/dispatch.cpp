@@ -12,6 +12,18 @@ bool CudaAvailable(std::string* why_not) {
   return false;
 }
 
+std::string CudaBuilt() { return "no"; }
+
+DeviceKind ChooseDevice(const std::string& name) {
+  if (name == "cpu") return DeviceKind::kCpu;
+  std::string why_not;
+  const bool cuda = CudaAvailable(&why_not);
+  if (name == "auto") return cuda ? DeviceKind::kCuda : DeviceKind::kCpu;
+  if (name != "cuda") ThrowUsage("unknown device '{}'; expected auto, cpu or cuda", name);
+  if (!cuda) ThrowUsage("--device cuda cannot be used: {}; use --device cpu", why_not);
+  return DeviceKind::kCuda;
+}
+
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {
   if (context.device == DeviceKind::kCpu) return MakeCpuBackend(options);
   std::string why_not;
