@@ -7,7 +7,9 @@ packages=(
   g++ cmake ninja-build ccache          # compiler and build
   libfmt-dev nlohmann-json3-dev         # text and JSON
   libcli11-dev                          # command line
-  zlib1g-dev                            # compressed archives
+  zlib1g-dev libdeflate-dev libzstd-dev # compressed archives
+  libxxhash-dev                         # checksums
+  libyaml-cpp-dev                       # metadata of GraphBolt folders
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   clang-format                          # layout check
 )

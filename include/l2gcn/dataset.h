@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,19 @@ struct Split {
   Array<uint8_t> roles;  // (nodes) of Role
 };
 
+// Names of nodes, one behind the other, so that millions of them can be mapped like every other array.
+struct NameTable {
+  Array<uint64_t> offsets;  // (names + 1), or empty
+  Array<uint8_t> text;      // (offsets.back()) UTF-8
+
+  size_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
+  bool empty() const { return size() == 0; }
+  std::string_view operator[](size_t i) const {
+    return {reinterpret_cast<const char*>(text.data()) + offsets[i], offsets[i + 1] - offsets[i]};
+  }
+  static NameTable FromStrings(std::span<const std::string> names);
+};
+
 struct Dataset {
   std::string name;    // as shown to people: "cora", "synthetic:reddit", a file's stem
   std::string recipe;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
@@ -53,9 +68,9 @@ struct Dataset {
   Labels labels;
   std::vector<Split> splits;             // those the files bring; the first is the default
   std::vector<std::string> class_names;  // (classes) or empty
-  std::vector<std::string> node_names;   // (nodes) string ids, or empty
+  NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
-  uint64_t self_loops = 0;               // self loops in the stored graph
+  uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
   GraphChanges changes;
 
   uint32_t nodes() const { return graph.nodes; }
@@ -70,11 +85,24 @@ struct OpenOptions {
   std::string data_dir;   // where names are looked for first
   bool directed = false;  // keep directions as stored
   bool keep_self_loops = false;
-  uint64_t synthetic_seed = 0;  // for synthetic:SHAPE
+  bool largest_component = false;  // keep the nodes of the largest connected component alone
+  uint32_t min_degree = 0;         // drop nodes with fewer neighbours, once
+  uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
+  // Tables given file by file in place of a spec
+  std::string edges;         // edge list
+  std::string nodes;         // node table: id, features, label
+  std::string features;      // feature file beside the edge list
+  std::string labels;        // label file beside the edge list
+  std::string label_column;  // of the node or label table; empty: the last
 };
 
+// The options that a run must keep to open its data set again, as one JSON object, and back.
+std::string OpenOptionsToJson(const OpenOptions& options);
+OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where);
+
 // Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph
-// (synthetic:pubmed).
+// (synthetic:pubmed). Everything read is checked, except that a native directory is mapped in milliseconds
+// and its values are not looked at: ValidateDataset does that before anything is computed.
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
 // Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.

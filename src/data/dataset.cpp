@@ -1,0 +1,87 @@
+// Names, counts and options of a data set, as text.
+#include "l2gcn/dataset.h"
+
+#include <nlohmann/json.hpp>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+
+using Json = nlohmann::ordered_json;
+
+NameTable NameTable::FromStrings(std::span<const std::string> names) {
+  NameTable table;
+  table.offsets = Array<uint64_t>::Zeros(names.size() + 1);
+  uint64_t* offsets = table.offsets.mutable_data();
+  for (size_t i = 0; i < names.size(); ++i) offsets[i + 1] = offsets[i] + names[i].size();
+  table.text = Array<uint8_t>::Allocate(offsets[names.size()]);
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::copy(names[i].begin(), names[i].end(), table.text.mutable_data() + offsets[i]);
+  }
+  return table;
+}
+
+std::string Dataset::NodeName(uint32_t node) const {
+  if (!node_names.empty()) return std::string(node_names[node]);
+  return std::to_string(node_ids.empty() ? int64_t{node} : node_ids[node]);
+}
+
+std::string Dataset::ClassName(uint32_t label) const {
+  return class_names.empty() ? std::to_string(label) : class_names[label];
+}
+
+std::string DescribeDatasetJson(const Dataset& dataset) {
+  Json json;
+  json["name"] = dataset.name;
+  json["format"] = dataset.format;
+  json["nodes"] = dataset.nodes();
+  json["edges"] = dataset.edges;
+  json["features"] = dataset.features.cols();
+  json["classes"] = dataset.labels.classes;
+  json["multilabel"] = dataset.labels.multilabel;
+  json["self_loops"] = dataset.self_loops;
+  json["splits"] = Json::array();
+  for (const Split& split : dataset.splits) json["splits"].push_back(split.name);
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string OpenOptionsToJson(const OpenOptions& options) {
+  Json json;
+  json["format"] = options.format;
+  json["data_dir"] = options.data_dir;
+  json["directed"] = options.directed;
+  json["keep_self_loops"] = options.keep_self_loops;
+  json["largest_component"] = options.largest_component;
+  json["min_degree"] = options.min_degree;
+  json["synthetic_seed"] = options.synthetic_seed;
+  json["edges"] = options.edges;
+  json["nodes"] = options.nodes;
+  json["features"] = options.features;
+  json["labels"] = options.labels;
+  json["label_column"] = options.label_column;
+  return json.dump();
+}
+
+OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where) {
+  OpenOptions options;
+  try {
+    const Json json = Json::parse(text);
+    options.format = json.value("format", options.format);
+    options.data_dir = json.value("data_dir", options.data_dir);
+    options.directed = json.value("directed", options.directed);
+    options.keep_self_loops = json.value("keep_self_loops", options.keep_self_loops);
+    options.largest_component = json.value("largest_component", options.largest_component);
+    options.min_degree = json.value("min_degree", options.min_degree);
+    options.synthetic_seed = json.value("synthetic_seed", options.synthetic_seed);
+    options.edges = json.value("edges", options.edges);
+    options.nodes = json.value("nodes", options.nodes);
+    options.features = json.value("features", options.features);
+    options.labels = json.value("labels", options.labels);
+    options.label_column = json.value("label_column", options.label_column);
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: the options under which the data set was opened cannot be read: {}", where, error.what());
+  }
+  return options;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,352 @@
+#include "data/native_store.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/error_format.h"
+#include "core/files.h"
+#include "core/threads.h"
+#include "data/npy.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kFormatName = "l2gcn-dataset";
+constexpr int kFormatVersion = 1;
+
+// XXH3 of a file, read by blocks so that it never counts as resident memory.
+std::string HashFile(const fs::path& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) ThrowInput("{}: cannot open: {}", path.string(), std::strerror(errno));
+  std::vector<char> block(size_t{1} << 20);
+  XXH3_state_t* state = XXH3_createState();
+  XXH3_64bits_reset(state);
+  ssize_t got = 0;
+  while ((got = read(descriptor, block.data(), block.size())) > 0) {
+    XXH3_64bits_update(state, block.data(), static_cast<size_t>(got));
+  }
+  const XXH64_hash_t hash = XXH3_64bits_digest(state);
+  XXH3_freeState(state);
+  close(descriptor);
+  if (got < 0) ThrowInput("{}: cannot read: {}", path.string(), std::strerror(errno));
+  return fmt::format("{:016x}", hash);
+}
+
+Json ReadManifest(const fs::path& directory) {
+  const fs::path path = directory / kManifestFile;
+  Json json = Json::parse(ReadTextFile(path), nullptr, false);
+  if (json.is_discarded() || !json.is_object()) ThrowInput("{}: no valid JSON object", path.string());
+  if (json.value("format", "") != kFormatName) {
+    ThrowInput("{}: not a data set of this program: \"format\" should be \"{}\"", path.string(), kFormatName);
+  }
+  const auto version = json.find("version");
+  if (version == json.end() || !version->is_number_integer() || *version != kFormatVersion) {
+    ThrowInput(
+        "{}: format version {} cannot be read by this version, which knows {}; convert the source again",
+        path.string(), version == json.end() ? "(none)" : version->dump(), kFormatVersion);
+  }
+  return json;
+}
+
+// Typed reads from dataset.json with the file named in the error.
+class Manifest {
+ public:
+  explicit Manifest(const fs::path& directory)
+      : path_((directory / kManifestFile).string()), json_(ReadManifest(directory)) {}
+
+  template <class T>
+  T Get(const char* key) const {
+    try {
+      return json_.at(key).get<T>();
+    } catch (const Json::exception&) {
+      ThrowInput("{}: \"{}\" is missing or of the wrong type", path_, key);
+    }
+  }
+  uint64_t Count(const char* key) const {
+    const auto found = json_.find(key);
+    if (found == json_.end() || !found->is_number_unsigned()) {
+      ThrowInput("{}: \"{}\" is missing or no count", path_, key);
+    }
+    return found->get<uint64_t>();
+  }
+  const Json& json() const { return json_; }
+  const std::string& path() const { return path_; }
+  bool HasFile(const char* name) const {
+    const auto files = json_.find("files");
+    return files != json_.end() && files->is_object() && files->contains(name);
+  }
+
+ private:
+  std::string path_;
+  Json json_;
+};
+
+template <class T>
+Array<T> OpenColumn(const Context& context, const fs::path& path, uint64_t size) {
+  const NpyArray array = NpyArray::Open(path);
+  array.ExpectDimensions(1);
+  if (array.size() != size) {
+    ThrowInput("{}: expected {} elements, found {}", path.string(), size, array.size());
+  }
+  return array.As<T>(context);
+}
+
+// Offsets of `rows` rows into a file of entries; only their ends are looked at.
+Array<uint64_t> OpenOffsets(const Context& context, const fs::path& path, uint64_t rows, uint64_t entries) {
+  Array<uint64_t> offsets = OpenColumn<uint64_t>(context, path, rows + 1);
+  if (offsets[0] != 0 || offsets[rows] != entries) {
+    ThrowInput("{}: offsets run from {} to {}, expected 0 to {}", path.string(), offsets[0], offsets[rows],
+               entries);
+  }
+  return offsets;
+}
+
+Graph OpenGraph(const Context& context, const fs::path& directory, const Manifest& manifest, uint32_t nodes) {
+  Graph graph;
+  graph.nodes = nodes;
+  graph.directed = manifest.Get<bool>("directed");
+  const NpyArray indices = NpyArray::Open(directory / kGraphIndicesFile);
+  indices.ExpectDimensions(1);
+  graph.indices = indices.As<uint32_t>(context);
+  graph.indptr = OpenOffsets(context, directory / kGraphIndptrFile, nodes, graph.entries());
+  if (manifest.HasFile(kGraphWeightsFile)) {
+    graph.weights = OpenColumn<float>(context, directory / kGraphWeightsFile, graph.entries());
+  }
+  return graph;
+}
+
+Features OpenFeatures(const Context& context, const fs::path& directory, const Manifest& manifest,
+                      uint32_t nodes) {
+  Features features;
+  const uint64_t cols = manifest.Count("features");
+  if (manifest.HasFile(kFeaturesFile)) {
+    features.dense = NpyArray::Open(directory / kFeaturesFile).AsMatrix(context);
+    if (features.dense.rows != nodes || features.dense.cols != cols) {
+      ThrowInput("{}: expected {} × {} features, found {} × {}", (directory / kFeaturesFile).string(), nodes,
+                 cols, features.dense.rows, features.dense.cols);
+    }
+    return features;
+  }
+  features.dense.rows = nodes;
+  if (!manifest.HasFile(kFeatureIndptrFile)) return features;
+  features = {};
+  features.is_sparse = true;
+  features.sparse.rows = nodes;
+  features.sparse.cols = cols;
+  const NpyArray indices = NpyArray::Open(directory / kFeatureIndicesFile);
+  indices.ExpectDimensions(1);
+  features.sparse.indices = indices.As<uint32_t>(context);
+  features.sparse.indptr = OpenOffsets(context, directory / kFeatureIndptrFile, nodes, features.sparse.nnz());
+  features.sparse.values = OpenColumn<float>(context, directory / kFeatureValuesFile, features.sparse.nnz());
+  return features;
+}
+
+Labels OpenLabels(const Context& context, const fs::path& directory, const Manifest& manifest,
+                  uint32_t nodes) {
+  Labels labels;
+  labels.multilabel = manifest.Get<bool>("multilabel");
+  const uint64_t classes = manifest.Count("classes");
+  if (classes > UINT32_MAX) ThrowInput("{}: {} classes are absurd", manifest.path(), classes);
+  labels.classes = static_cast<uint32_t>(classes);
+  const NpyArray array = NpyArray::Open(directory / kLabelsFile);
+  if (!labels.multilabel) {
+    labels.classes_of = OpenColumn<int32_t>(context, directory / kLabelsFile, nodes);
+    return labels;
+  }
+  array.ExpectDimensions(2);
+  if (array.shape()[0] != nodes || array.shape()[1] != classes) {
+    ThrowInput("{}: expected {} × {} labels, found {} × {}", array.where(), nodes, classes, array.shape()[0],
+               array.shape()[1]);
+  }
+  labels.matrix = array.As<uint8_t>(context);
+  if (manifest.HasFile(kLabelledFile)) {
+    labels.labelled = OpenColumn<uint8_t>(context, directory / kLabelledFile, nodes);
+  }
+  return labels;
+}
+
+void OpenNames(const Context& context, const fs::path& directory, const Manifest& manifest,
+               Dataset& dataset) {
+  const uint32_t nodes = dataset.graph.nodes;
+  if (manifest.HasFile(kNodeIdsFile)) {
+    dataset.node_ids = OpenColumn<int64_t>(context, directory / kNodeIdsFile, nodes);
+  }
+  if (manifest.HasFile(kNameOffsetsFile)) {
+    const NpyArray text = NpyArray::Open(directory / kNameTextFile);
+    dataset.node_names.text = text.As<uint8_t>(context);
+    dataset.node_names.offsets = OpenOffsets(context, directory / kNameOffsetsFile, nodes, text.size());
+  }
+  dataset.class_names = manifest.Get<std::vector<std::string>>("class_names");
+  if (!dataset.class_names.empty() && dataset.class_names.size() != dataset.labels.classes) {
+    ThrowInput("{}: {} class names for {} classes", manifest.path(), dataset.class_names.size(),
+               dataset.labels.classes);
+  }
+  const auto names = manifest.Get<std::vector<std::string>>("splits");
+  for (size_t k = 0; k < names.size(); ++k) {
+    dataset.splits.push_back({names[k], OpenColumn<uint8_t>(context, directory / SplitFile(k), nodes)});
+  }
+}
+
+void WriteFeatures(const Features& features, const fs::path& directory) {
+  if (features.cols() == 0) return;
+  if (!features.is_sparse) {
+    WriteNpy<float>(directory / kFeaturesFile, features.dense.values.span(),
+                    {features.dense.rows, features.dense.cols});
+    return;
+  }
+  WriteNpy<uint64_t>(directory / kFeatureIndptrFile, features.sparse.indptr.span());
+  WriteNpy<uint32_t>(directory / kFeatureIndicesFile, features.sparse.indices.span());
+  WriteNpy<float>(directory / kFeatureValuesFile, features.sparse.values.span());
+}
+
+void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
+  if (!labels.multilabel) {
+    WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
+    return;
+  }
+  WriteNpy<uint8_t>(directory / kLabelsFile, labels.matrix.span(), {nodes, labels.classes});
+  if (!labels.labelled.empty()) WriteNpy<uint8_t>(directory / kLabelledFile, labels.labelled.span());
+}
+
+void WriteNames(const Dataset& dataset, const fs::path& directory) {
+  if (!dataset.node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, dataset.node_ids.span());
+  if (dataset.node_names.empty()) return;
+  WriteNpy<uint64_t>(directory / kNameOffsetsFile, dataset.node_names.offsets.span());
+  WriteNpy<uint8_t>(directory / kNameTextFile, dataset.node_names.text.span());
+}
+
+}  // namespace
+
+std::string SplitFile(size_t k) { return fmt::format("split_{}.npy", k); }
+
+NativeInfo InfoOf(const Dataset& dataset) {
+  NativeInfo info;
+  info.name = dataset.name;
+  info.recipe = dataset.recipe;
+  info.nodes = dataset.nodes();
+  info.edges = dataset.edges;
+  info.self_loops = dataset.self_loops;
+  info.features = dataset.features.cols();
+  info.directed = dataset.graph.directed;
+  info.multilabel = dataset.labels.multilabel;
+  info.classes = dataset.labels.classes;
+  info.class_names = dataset.class_names;
+  for (const Split& split : dataset.splits) info.splits.push_back(split.name);
+  info.changes = dataset.changes;
+  return info;
+}
+
+bool IsNative(const fs::path& directory) { return fs::is_regular_file(directory / kManifestFile); }
+
+Dataset OpenNative(const Context& context, const fs::path& directory) {
+  const Manifest manifest(directory);
+  Dataset dataset;
+  dataset.name = manifest.Get<std::string>("name");
+  dataset.recipe = manifest.Get<std::string>("recipe");
+  dataset.format = "native";
+  dataset.path = directory.string();
+  const uint64_t nodes = manifest.Count("nodes");
+  if (nodes > UINT32_MAX)
+    ThrowInput("{}: {} nodes, but at most {} are supported", manifest.path(), nodes, UINT32_MAX);
+  dataset.graph = OpenGraph(context, directory, manifest, static_cast<uint32_t>(nodes));
+  dataset.features = OpenFeatures(context, directory, manifest, dataset.graph.nodes);
+  dataset.labels = OpenLabels(context, directory, manifest, dataset.graph.nodes);
+  OpenNames(context, directory, manifest, dataset);
+  dataset.edges = manifest.Count("edges");
+  dataset.self_loops = manifest.Count("self_loops");
+  return dataset;
+}
+
+void WriteManifest(const fs::path& directory, const NativeInfo& info) {
+  Json json;
+  json["format"] = kFormatName;
+  json["version"] = kFormatVersion;
+  json["name"] = info.name;
+  json["recipe"] = info.recipe;
+  json["nodes"] = info.nodes;
+  json["edges"] = info.edges;
+  json["self_loops"] = info.self_loops;
+  json["directed"] = info.directed;
+  json["features"] = info.features;
+  json["multilabel"] = info.multilabel;
+  json["classes"] = info.classes;
+  json["class_names"] = info.class_names;
+  json["splits"] = info.splits;
+  json["changes"] = {{"entries_read", info.changes.entries_read},
+                     {"reverses_added", info.changes.reverses_added},
+                     {"duplicates_dropped", info.changes.duplicates_dropped},
+                     {"self_loops_found", info.changes.self_loops_found},
+                     {"self_loops_dropped", info.changes.self_loops_dropped}};
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  Json& files = json["files"] = Json::object();
+  for (const std::string& name : names) {
+    files[name] = {{"bytes", fs::file_size(directory / name)}, {"xxh3", HashFile(directory / name)}};
+  }
+  WriteFileWhole(directory / kManifestFile, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+uint64_t VerifyNative(const Context& context, const fs::path& directory) {
+  const Manifest manifest(directory);
+  const auto files = manifest.json().find("files");
+  if (files == manifest.json().end() || !files->is_object())
+    ThrowInput("{}: no list of files", manifest.path());
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : files->items()) {
+    if (name.find('/') != std::string::npos)
+      ThrowInput("{}: file name '{}' is refused", manifest.path(), name);
+    names.push_back(name);
+  }
+  std::vector<uint64_t> bytes(names.size(), 0);
+  ParallelTasks(context, names.size(), [&](size_t k, uint32_t) {
+    context.CheckCancelled();
+    const fs::path path = directory / names[k];
+    const Json& entry = (*files)[names[k]];
+    const std::string expected = entry.is_object() ? entry.value("xxh3", "") : "";
+    const std::string found = HashFile(path);
+    if (found != expected) {
+      ThrowInput(
+          "{}: its checksum is {}, dataset.json says {}; the file was changed or damaged: convert the source "
+          "again",
+          path.string(), found, expected.empty() ? "nothing" : expected);
+    }
+    bytes[k] = fs::file_size(path);
+  });
+  uint64_t total = 0;
+  for (const uint64_t count : bytes) total += count;
+  return total;
+}
+
+void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory, bool force) {
+  StagedDirectory staged(directory, force);
+  context.CheckCancelled();
+  WriteNpy<uint64_t>(staged.path() / kGraphIndptrFile, dataset.graph.indptr.span());
+  WriteNpy<uint32_t>(staged.path() / kGraphIndicesFile, dataset.graph.indices.span());
+  if (dataset.graph.weighted())
+    WriteNpy<float>(staged.path() / kGraphWeightsFile, dataset.graph.weights.span());
+  context.CheckCancelled();
+  WriteFeatures(dataset.features, staged.path());
+  WriteLabels(dataset.labels, dataset.nodes(), staged.path());
+  WriteNames(dataset, staged.path());
+  for (size_t k = 0; k < dataset.splits.size(); ++k) {
+    WriteNpy<uint8_t>(staged.path() / SplitFile(k), dataset.splits[k].roles.span());
+  }
+  context.CheckCancelled();
+  WriteManifest(staged.path(), InfoOf(dataset));
+  staged.Commit();
+}
+
+}  // namespace l2gcn

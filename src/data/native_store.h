@@ -1,0 +1,64 @@
+// The native data set: a directory of plain .npy files and dataset.json, opened by mapping.
+//
+//   dataset.json          format version, counts, names, splits, and length and checksum (XXH3, 64 bits) of
+//   each file graph_indptr.npy      (nodes + 1) u8     graph_indices.npy (entries) u4     graph_weights.npy
+//   (entries) f4, if any features.npy          (nodes × features) f4 or f2, or, where sparse:
+//   features_indptr.npy   (nodes + 1) u8     features_indices.npy (nnz) u4      features_values.npy (nnz) f4
+//   labels.npy            (nodes) i4, −1 = unlabelled; multi-label (nodes × classes) u1, with labelled.npy
+//   (nodes) u1 split_K.npy           (nodes) u1: 0 none, 1 train, 2 validation, 3 test node_ids.npy (nodes)
+//   i8, or node_names_offsets.npy (nodes + 1) u8 and node_names_text.npy (bytes) u1
+//
+// Guarantees: opening takes milliseconds for any size, since it reads dataset.json and the headers alone;
+// lengths are checked there, values by ValidateDataset, bytes by VerifyNative. Names in dataset.json never
+// become paths.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+constexpr const char* kManifestFile = "dataset.json";
+constexpr const char* kGraphIndptrFile = "graph_indptr.npy";
+constexpr const char* kGraphIndicesFile = "graph_indices.npy";
+constexpr const char* kGraphWeightsFile = "graph_weights.npy";
+constexpr const char* kFeaturesFile = "features.npy";
+constexpr const char* kFeatureIndptrFile = "features_indptr.npy";
+constexpr const char* kFeatureIndicesFile = "features_indices.npy";
+constexpr const char* kFeatureValuesFile = "features_values.npy";
+constexpr const char* kLabelsFile = "labels.npy";
+constexpr const char* kLabelledFile = "labelled.npy";
+constexpr const char* kNodeIdsFile = "node_ids.npy";
+constexpr const char* kNameOffsetsFile = "node_names_offsets.npy";
+constexpr const char* kNameTextFile = "node_names_text.npy";
+std::string SplitFile(size_t k);
+
+// What dataset.json says besides the files.
+struct NativeInfo {
+  std::string name, recipe;
+  uint32_t nodes = 0;
+  uint64_t edges = 0, self_loops = 0, features = 0;
+  bool directed = false;
+  bool multilabel = false;
+  uint32_t classes = 0;
+  std::vector<std::string> class_names;  // (classes) or empty
+  std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
+  GraphChanges changes;
+};
+NativeInfo InfoOf(const Dataset& dataset);
+
+bool IsNative(const std::filesystem::path& directory);
+Dataset OpenNative(const Context& context, const std::filesystem::path& directory);
+
+// Writes dataset.json for the .npy files that already lie in `directory`: the last step of every writer.
+void WriteManifest(const std::filesystem::path& directory, const NativeInfo& info);
+
+// Compares every file with the length and checksum in dataset.json; throws Error(kInput) naming the first
+// that differs. Returns the bytes read.
+uint64_t VerifyNative(const Context& context, const std::filesystem::path& directory);
+
+}  // namespace l2gcn

@@ -1,0 +1,142 @@
+// Opening a data set: which reader a path needs, where a name lies, and what is told about it.
+#include <fmt/format.h>
+
+#include "core/error_format.h"
+#include "data/catalog.h"
+#include "data/native_store.h"
+#include "data/planetoid.h"
+#include "data/reader.h"
+#include "l2gcn/config.h"
+#include "l2gcn/generate.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kSynthetic = "synthetic:";
+
+bool DetectNative(const fs::path& path) { return fs::is_directory(path) && IsNative(path); }
+
+Dataset ReadNative(const Context& context, const fs::path& path, const OpenOptions&) {
+  return OpenNative(context, path);
+}
+
+// A Planetoid set is named by its folder (if it holds one set), by ind.NAME, or by any of its files.
+struct PlanetoidSpec {
+  fs::path directory;
+  std::vector<std::string> names;
+};
+PlanetoidSpec FindPlanetoid(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {path, PlanetoidNames(path)};
+  const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const std::string file = path.filename().string();
+  for (const std::string& name : PlanetoidNames(directory)) {
+    if (file == "ind." + name || file.starts_with("ind." + name + ".")) return {directory, {name}};
+  }
+  return {};
+}
+
+bool DetectPlanetoid(const fs::path& path) { return !FindPlanetoid(path).names.empty(); }
+
+Dataset ReadPlanetoidPath(const Context& context, const fs::path& path, const OpenOptions& options) {
+  const PlanetoidSpec spec = FindPlanetoid(path);
+  if (spec.names.size() != 1) {
+    ThrowInput("{}: expected one Planetoid set (ind.NAME.x, …), found {}{}; name one, e.g. {}", path.string(),
+               spec.names.empty() ? "none" : "several: ", fmt::join(spec.names, ", "),
+               (path / (spec.names.empty() ? "ind.cora" : "ind." + spec.names[0])).string());
+  }
+  return ReadPlanetoid(context, spec.directory, spec.names[0], options);
+}
+
+constexpr FormatReader kReaders[] = {
+    {"native", DetectNative, ReadNative},
+    {"planetoid", DetectPlanetoid, ReadPlanetoidPath},
+};
+
+std::string ReaderNames() {
+  std::string names;
+  for (const FormatReader& reader : kReaders) names += (names.empty() ? "" : ", ") + std::string(reader.name);
+  return names;
+}
+
+Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions& options) {
+  const FormatReader* reader = FindReader(path, options.format);
+  if (reader == nullptr) {
+    ThrowInput("{}: its format was not recognised; known are {}: force one with --format", path.string(),
+               ReaderNames());
+  }
+  Dataset dataset = reader->read(context, path, options);
+  if (dataset.name.empty()) {
+    const fs::path named = path.has_filename() ? path : path.parent_path();
+    dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
+  }
+  if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
+  if (std::string_view(reader->name) != "native") {
+    ValidateDataset(context, dataset);
+    NoteChanges(context, dataset);
+  }
+  return dataset;
+}
+
+Dataset OpenSynthetic(const Context& context, const std::string& shape, const OpenOptions& options) {
+  GenerateOptions generate;
+  generate.shape = shape;
+  generate.seed = options.synthetic_seed;
+  return GenerateDataset(context, generate);
+}
+
+[[noreturn]] void ThrowNotFound(const std::string& spec, const OpenOptions& options) {
+  std::vector<std::string> names;
+  for (const KnownDataset& known : ListDatasets(options)) names.push_back(known.name);
+  std::vector<std::string> folders;
+  for (const fs::path& folder : SearchFolders(options)) folders.push_back(folder.string());
+  const std::string nearest = NearestName(spec, names);
+  ThrowInput(
+      "{}: no such path, and no data set of that name in {}{}; give a path, put the set there (--data-dir, "
+      "$L2GCN_DATA), or use synthetic:SHAPE",
+      spec, folders.empty() ? "the search folders (none exist)" : fmt::format("{}", fmt::join(folders, ", ")),
+      nearest.empty() || nearest == spec ? "" : fmt::format(" (did you mean {}?)", nearest));
+}
+
+}  // namespace
+
+std::span<const FormatReader> FormatReaders() { return kReaders; }
+
+const FormatReader* FindReader(const fs::path& path, const std::string& format) {
+  for (const FormatReader& reader : kReaders) {
+    if (format.empty() ? reader.detect(path) : format == reader.name) return &reader;
+  }
+  if (!format.empty()) ThrowUsage("--format {}: unknown; known are {}", format, ReaderNames());
+  return nullptr;
+}
+
+void NoteChanges(const Context& context, const Dataset& dataset) {
+  const GraphChanges& changes = dataset.changes;
+  std::vector<std::string> told;
+  const auto tell = [&](uint64_t count, const char* what) {
+    if (count > 0) told.push_back(fmt::format("{} {}", count, what));
+  };
+  tell(changes.reverses_added, "reverse entries added");
+  tell(changes.duplicates_dropped, "duplicates dropped");
+  tell(changes.self_loops_dropped, "self loops dropped");
+  if (told.empty()) return;
+  context.Note(
+      fmt::format("{}: {} entries read, {}", dataset.name, changes.entries_read, fmt::join(told, ", ")));
+}
+
+Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {
+  if (spec.empty()) return OpenSynthetic(context, "pubmed", options);
+  if (spec.starts_with(kSynthetic)) return OpenSynthetic(context, spec.substr(kSynthetic.size()), options);
+  std::error_code error;
+  if (fs::exists(spec, error) || DetectPlanetoid(spec)) return OpenPath(context, spec, options);
+  const std::vector<fs::path> found = FindByName(spec, options);
+  if (found.empty()) ThrowNotFound(spec, options);
+  context.Note(found.size() == 1
+                   ? fmt::format("{} found at {}", spec, found[0].string())
+                   : fmt::format("{} found at {} (taken) and {} other place{}", spec, found[0].string(),
+                                 found.size() - 1, found.size() == 2 ? "" : "s"));
+  return OpenPath(context, found[0], options);
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,42 @@
+// What the format readers share: the table that detection walks, and attaching a built graph.
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+
+#include "graph/build.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+struct FormatReader {
+  const char* name;                                   // as --format takes it
+  bool (*detect)(const std::filesystem::path& path);  // from names and first bytes, never by full reading
+  Dataset (*read)(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
+};
+
+// In the order in which detection tries them.
+std::span<const FormatReader> FormatReaders();
+
+// Finds the reader of `path`, or the one `format` names; nullptr if nothing fits.
+const FormatReader* FindReader(const std::filesystem::path& path, const std::string& format);
+
+inline void AttachGraph(Dataset& dataset, BuiltGraph&& built) {
+  dataset.graph = std::move(built.graph);
+  dataset.changes = built.changes;
+  dataset.edges = built.edges;
+  dataset.self_loops = built.self_loops;
+}
+
+// Labels of a data set that brings none.
+inline Labels NoLabels(uint32_t nodes) {
+  Labels labels;
+  labels.classes_of = Array<int32_t>::Filled(nodes, -1);
+  return labels;
+}
+
+// Tells what cleaning did to the graph, with counts; nothing if nothing was done.
+void NoteChanges(const Context& context, const Dataset& dataset);
+
+}  // namespace l2gcn

@@ -1,0 +1,620 @@
+#include "data/unpickle.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <unordered_map>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace {
+
+// What an allowed name stands for.
+enum Meaning : int64_t {
+  kReconstruct,  // numpy's empty array, to be filled by BUILD
+  kNdarray,
+  kDtypeName,
+  kNumpyScalar,
+  kFromBuffer,
+  kSparseClass,
+  kDefaultDict,
+  kListClass,
+  kDictClass,
+  kEncode,
+};
+
+struct AllowedName {
+  std::string_view module, name;
+  Meaning meaning;
+};
+
+constexpr AllowedName kAllowed[] = {
+    {"numpy.core.multiarray", "_reconstruct", kReconstruct},
+    {"numpy._core.multiarray", "_reconstruct", kReconstruct},
+    {"numpy", "ndarray", kNdarray},
+    {"numpy", "dtype", kDtypeName},
+    {"numpy.core.multiarray", "scalar", kNumpyScalar},
+    {"numpy._core.multiarray", "scalar", kNumpyScalar},
+    {"numpy.core.numeric", "_frombuffer", kFromBuffer},
+    {"numpy._core.numeric", "_frombuffer", kFromBuffer},
+    {"collections", "defaultdict", kDefaultDict},
+    {"collections", "OrderedDict", kDictClass},
+    {"__builtin__", "list", kListClass},
+    {"builtins", "list", kListClass},
+    {"__builtin__", "dict", kDictClass},
+    {"builtins", "dict", kDictClass},
+    {"_codecs", "encode", kEncode},
+};
+
+constexpr std::string_view kSparseModules[] = {"csr", "csc", "coo", "_csr", "_csc", "_coo"};
+constexpr std::string_view kSparseNames[] = {"csr_matrix", "csc_matrix", "coo_matrix",
+                                             "csr_array",  "csc_array",  "coo_array"};
+
+const char* KindName(PickleKind kind) {
+  switch (kind) {
+    case PickleKind::kMark:
+      return "a mark";
+    case PickleKind::kNone:
+      return "None";
+    case PickleKind::kBool:
+      return "a boolean";
+    case PickleKind::kInt:
+      return "an integer";
+    case PickleKind::kFloat:
+      return "a float";
+    case PickleKind::kText:
+      return "text";
+    case PickleKind::kTuple:
+      return "a tuple";
+    case PickleKind::kList:
+      return "a list";
+    case PickleKind::kDict:
+      return "a dict";
+    case PickleKind::kGlobal:
+      return "a name";
+    case PickleKind::kDtype:
+      return "a dtype";
+    case PickleKind::kArray:
+      return "an array";
+    case PickleKind::kSparse:
+      return "a sparse matrix";
+    case PickleKind::kScalar:
+      return "a numpy scalar";
+  }
+  return "?";
+}
+
+}  // namespace
+
+const std::vector<uint32_t>& PickleValue::items() const {
+  static const std::vector<uint32_t> kNone;
+  return parts ? parts->items : kNone;
+}
+
+class Unpickler {
+ public:
+  Unpickler(Pickle& out, std::span<const uint8_t> bytes) : out_(out), values_(out.values_), bytes_(bytes) {}
+
+  void Run() {
+    for (;;) {
+      op_at_ = at_;
+      const uint8_t op = U8();
+      if (op == '.') break;
+      Step(op);
+    }
+    out_.root_ = Pop();
+  }
+
+ private:
+  [[noreturn]] void Refuse(const std::string& what) const {
+    ThrowInput(
+        "{}: pickle refused at byte {}: {}; only plain arrays, sparse matrices, lists and dicts are read",
+        out_.where_, op_at_, what);
+  }
+
+  // Bytes of the input
+  std::span<const uint8_t> Take(uint64_t count) {
+    if (count > bytes_.size() - at_)
+      Refuse(fmt::format("{} bytes claimed, {} left (truncated)", count, bytes_.size() - at_));
+    const auto taken = bytes_.subspan(at_, count);
+    at_ += count;
+    return taken;
+  }
+  uint8_t U8() { return Take(1)[0]; }
+  uint64_t Little(size_t count) {
+    uint64_t value = 0;
+    const auto raw = Take(count);
+    for (size_t i = 0; i < count; ++i) value |= uint64_t{raw[i]} << (8 * i);
+    return value;
+  }
+  std::string_view Text(uint64_t count) {
+    const auto raw = Take(count);
+    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
+  }
+  std::string_view Line() {
+    const auto* begin = bytes_.data() + at_;
+    const auto* end = static_cast<const uint8_t*>(std::memchr(begin, '\n', bytes_.size() - at_));
+    if (end == nullptr) Refuse("unterminated line");
+    const std::string_view line = Text(static_cast<uint64_t>(end - begin));
+    ++at_;
+    return line;
+  }
+
+  // Values and the stack
+  PickleValue& Make(PickleKind kind) {
+    if (values_.size() >= std::numeric_limits<uint32_t>::max() - 1) Refuse("too many values");
+    values_.emplace_back().kind = kind;
+    if (kind == PickleKind::kList || kind == PickleKind::kDict || kind == PickleKind::kArray) {
+      values_.back().parts = std::make_unique<PickleParts>();
+    }
+    stack_.push_back(static_cast<uint32_t>(values_.size() - 1));
+    return values_.back();
+  }
+  void MakeInteger(int64_t value) { Make(PickleKind::kInt).integer = value; }
+  void MakeText(std::string_view text) { Make(PickleKind::kText).text = text; }
+  uint32_t Pop() {
+    if (stack_.empty() || values_[stack_.back()].kind == PickleKind::kMark) Refuse("nothing on the stack");
+    const uint32_t value = stack_.back();
+    stack_.pop_back();
+    return value;
+  }
+  uint32_t Top() const {
+    if (stack_.empty()) Refuse("nothing on the stack");
+    return stack_.back();
+  }
+  std::vector<uint32_t> PopToMark() {
+    size_t mark = stack_.size();
+    while (mark > 0 && values_[stack_[mark - 1]].kind != PickleKind::kMark) --mark;
+    if (mark == 0) Refuse("no mark on the stack");
+    std::vector<uint32_t> items(stack_.begin() + static_cast<ptrdiff_t>(mark), stack_.end());
+    stack_.resize(mark - 1);
+    return items;
+  }
+  void MakeFilled(PickleKind kind, std::vector<uint32_t> items) {
+    PickleValue& value = Make(kind);
+    value.parts = std::make_unique<PickleParts>();
+    value.parts->items = std::move(items);
+  }
+  void MakeTuple(size_t count) {
+    std::vector<uint32_t> items(count);
+    for (size_t i = count; i-- > 0;) items[i] = Pop();
+    MakeFilled(PickleKind::kTuple, std::move(items));
+  }
+  // Items of a tuple that a call or a state is made of: few by nature.
+  std::vector<uint32_t> Arguments(uint32_t tuple) const {
+    const std::vector<uint32_t>& items = Expect(tuple, PickleKind::kTuple).items();
+    if (items.size() > 16) Refuse("a call with more than 16 arguments");
+    return items;
+  }
+  const PickleValue& Expect(uint32_t value, PickleKind kind) const {
+    if (values_[value].kind != kind) {
+      Refuse(fmt::format("expected {}, found {}", KindName(kind), KindName(values_[value].kind)));
+    }
+    return values_[value];
+  }
+  int64_t ExpectInteger(uint32_t value) const { return Expect(value, PickleKind::kInt).integer; }
+
+  void Step(uint8_t op) {
+    switch (op) {
+      case 0x80:
+        U8();
+        return;  // PROTO
+      case 0x95:
+        Little(8);
+        return;  // FRAME
+      case '(':
+        Make(PickleKind::kMark);
+        return;  // MARK
+      case '0':
+        Pop();
+        return;  // POP
+      case '1':
+        PopToMark();
+        return;  // POP_MARK
+      case '2':
+        stack_.push_back(Top());
+        return;  // DUP
+      case 'N':
+        Make(PickleKind::kNone);
+        return;  // NONE
+      case 0x88:
+        Make(PickleKind::kBool).integer = 1;
+        return;  // NEWTRUE
+      case 0x89:
+        Make(PickleKind::kBool);
+        return;  // NEWFALSE
+      case 'K':
+        MakeInteger(U8());
+        return;  // BININT1
+      case 'M':
+        MakeInteger(static_cast<int64_t>(Little(2)));
+        return;  // BININT2
+      case 'J':
+        MakeInteger(static_cast<int32_t>(Little(4)));
+        return;  // BININT
+      case 0x8a:
+        Long(U8());
+        return;  // LONG1
+      case 0x8b:
+        Long(Little(4));
+        return;  // LONG4
+      case 'G':
+        Float();
+        return;  // BINFLOAT
+      case 'U':
+      case 'C':
+      case 0x8c:
+        MakeText(Text(U8()));
+        return;  // SHORT_BIN STRING BYTES UNICODE
+      case 'T':
+      case 'X':
+      case 'B':
+        MakeText(Text(Little(4)));
+        return;  // BIN STRING UNICODE BYTES
+      case 0x8d:
+      case 0x8e:
+      case 0x96:
+        MakeText(Text(Little(8)));
+        return;  // BINUNICODE8 BINBYTES8 BYTEARRAY8
+      case ')':
+        Make(PickleKind::kTuple);
+        return;  // EMPTY_TUPLE
+      case 0x85:
+        MakeTuple(1);
+        return;  // TUPLE1
+      case 0x86:
+        MakeTuple(2);
+        return;  // TUPLE2
+      case 0x87:
+        MakeTuple(3);
+        return;  // TUPLE3
+      case 't':
+        Collect(PickleKind::kTuple);
+        return;  // TUPLE
+      case ']':
+        Make(PickleKind::kList);
+        return;  // EMPTY_LIST
+      case 'l':
+        Collect(PickleKind::kList);
+        return;  // LIST
+      case '}':
+        Make(PickleKind::kDict);
+        return;  // EMPTY_DICT
+      case 'a':
+        Append({Pop()});
+        return;  // APPEND
+      case 'e':
+        Append(PopToMark());
+        return;  // APPENDS
+      case 's':
+        SetItem();
+        return;  // SETITEM
+      case 'u':
+        SetItems(PopToMark());
+        return;  // SETITEMS
+      case 'q':
+        Remember(U8());
+        return;  // BINPUT
+      case 'r':
+        Remember(Little(4));
+        return;  // LONG_BINPUT
+      case 0x94:
+        Remember(memo_.size());
+        return;  // MEMOIZE
+      case 'h':
+        Recall(U8());
+        return;  // BINGET
+      case 'j':
+        Recall(Little(4));
+        return;  // LONG_BINGET
+      case 'c':
+        Global();
+        return;  // GLOBAL
+      case 0x93:
+        StackGlobal();
+        return;  // STACK_GLOBAL
+      case 'R':
+        Reduce();
+        return;  // REDUCE
+      case 0x81:
+        NewObject();
+        return;  // NEWOBJ
+      case 'b':
+        Build();
+        return;  // BUILD
+      default:
+        Refuse(fmt::format("opcode {:#04x} is not allowed", op));
+    }
+  }
+
+  void Long(uint64_t count) {
+    if (count > 8) Refuse("an integer past 64 bits");
+    uint64_t value = Little(count);
+    if (count > 0 && count < 8 && ((value >> (8 * count - 1)) & 1) != 0) value |= ~uint64_t{0} << (8 * count);
+    MakeInteger(static_cast<int64_t>(value));
+  }
+  void Float() {
+    uint64_t bits = 0;
+    for (const uint8_t byte : Take(8)) bits = bits << 8 | byte;
+    Make(PickleKind::kFloat).real = std::bit_cast<double>(bits);
+  }
+  void Collect(PickleKind kind) { MakeFilled(kind, PopToMark()); }
+  void Append(const std::vector<uint32_t>& items) {
+    PickleValue& list = values_[Top()];
+    if (list.kind != PickleKind::kList) Refuse(fmt::format("append to {}", KindName(list.kind)));
+    list.parts->items.insert(list.parts->items.end(), items.begin(), items.end());
+  }
+  void SetItem() {
+    const uint32_t value = Pop(), key = Pop();
+    SetItems({key, value});
+  }
+  void SetItems(const std::vector<uint32_t>& items) {
+    PickleValue& dict = values_[Top()];
+    if (dict.kind != PickleKind::kDict || items.size() % 2 != 0) Refuse("items set outside a dict");
+    dict.parts->items.insert(dict.parts->items.end(), items.begin(), items.end());
+  }
+  void Remember(uint64_t slot) { memo_[slot] = Top(); }
+  void Recall(uint64_t slot) {
+    const auto found = memo_.find(slot);
+    if (found == memo_.end()) Refuse(fmt::format("memo {} was never stored", slot));
+    stack_.push_back(found->second);
+  }
+
+  void MakeGlobal(std::string_view module, std::string_view name) {
+    for (const AllowedName& allowed : kAllowed) {
+      if (allowed.module == module && allowed.name == name) {
+        Make(PickleKind::kGlobal).integer = allowed.meaning;
+        return;
+      }
+    }
+    constexpr std::string_view kScipy = "scipy.sparse.";
+    if (module.substr(0, kScipy.size()) == kScipy &&
+        std::ranges::find(kSparseModules, module.substr(kScipy.size())) != std::end(kSparseModules) &&
+        std::ranges::find(kSparseNames, name) != std::end(kSparseNames)) {
+      PickleValue& global = Make(PickleKind::kGlobal);
+      global.integer = kSparseClass;
+      global.text = name.substr(0, 3);
+      return;
+    }
+    Refuse(fmt::format("the name '{}.{}' is not allowed", module, name));
+  }
+  void Global() {
+    const std::string_view module = Line();
+    MakeGlobal(module, Line());
+  }
+  void StackGlobal() {
+    const uint32_t name = Pop(), module = Pop();
+    const std::string_view module_text = Expect(module, PickleKind::kText).text;
+    MakeGlobal(module_text, Expect(name, PickleKind::kText).text);
+  }
+
+  // callable(*arguments), for the few callables whose meaning is known.
+  void Reduce() {
+    const uint32_t arguments = Pop(), callable = Pop();
+    const int64_t meaning = Expect(callable, PickleKind::kGlobal).integer;
+    const std::vector<uint32_t> items = Arguments(arguments);
+    switch (meaning) {
+      case kReconstruct:
+        Make(PickleKind::kArray).parts->shape = {0};
+        return;
+      case kDtypeName:
+        MakeDtype(items);
+        return;
+      case kNumpyScalar:
+        MakeScalar(items);
+        return;
+      case kFromBuffer:
+        MakeFromBuffer(items);
+        return;
+      case kDefaultDict:
+      case kDictClass:
+        MakeDict(items);
+        return;
+      case kListClass:
+        if (!items.empty()) Refuse("list() with arguments");
+        Make(PickleKind::kList);
+        return;
+      case kEncode:
+        Encode(items);
+        return;
+      default:
+        Refuse("a call of a class that is not a function");
+    }
+  }
+  void MakeDict(const std::vector<uint32_t>& items) {
+    // defaultdict's argument is its factory; what it would make is never asked for.
+    if (items.size() > 1 || (items.size() == 1 && values_[items[0]].kind != PickleKind::kGlobal &&
+                             values_[items[0]].kind != PickleKind::kNone)) {
+      Refuse("a dict made from arguments");
+    }
+    Make(PickleKind::kDict);
+  }
+  void MakeDtype(const std::vector<uint32_t>& items) {
+    if (items.empty()) Refuse("dtype without a name");
+    const std::string_view text = Expect(items[0], PickleKind::kText).text;
+    ParseNpyType(text, out_.where_);
+    Make(PickleKind::kDtype).text = text;
+  }
+  void MakeScalar(const std::vector<uint32_t>& items) {
+    if (items.size() != 2) Refuse("a numpy scalar without dtype and bytes");
+    Expect(items[0], PickleKind::kDtype);
+    const std::string_view raw = Expect(items[1], PickleKind::kText).text;
+    PickleValue& scalar = Make(PickleKind::kScalar);
+    scalar.dtype = items[0];
+    scalar.text = raw;
+  }
+  // Protocol 5: numpy.core.numeric._frombuffer(bytes, dtype, shape, order)
+  void MakeFromBuffer(const std::vector<uint32_t>& items) {
+    if (items.size() != 4) Refuse("_frombuffer without its four arguments");
+    const std::string_view raw = Expect(items[0], PickleKind::kText).text;
+    Expect(items[1], PickleKind::kDtype);
+    std::vector<uint64_t> shape = ShapeOf(items[2]);
+    const bool fortran = Expect(items[3], PickleKind::kText).text == "F";
+    PickleValue& array = Make(PickleKind::kArray);
+    array.dtype = items[1];
+    array.text = raw;
+    array.parts->shape = std::move(shape);
+    array.fortran = fortran;
+  }
+  // _codecs.encode(text, 'latin1'): how Python 3 writes bytes with protocol 2.
+  void Encode(const std::vector<uint32_t>& items) {
+    if (items.size() != 2) Refuse("encode without text and encoding");
+    const std::string_view text = Expect(items[0], PickleKind::kText).text;
+    const std::string_view encoding = Expect(items[1], PickleKind::kText).text;
+    if (encoding != "latin1" && encoding != "latin-1") Refuse("an encoding other than latin1");
+    made_bytes_ += text.size();
+    if (made_bytes_ > bytes_.size()) Refuse("more bytes encoded than the file holds");
+    std::string& raw = out_.made_.emplace_back();
+    raw.reserve(text.size());
+    for (size_t i = 0; i < text.size(); ++i) {
+      const auto lead = static_cast<uint8_t>(text[i]);
+      if (lead < 0x80) {
+        raw += text[i];
+      } else if ((lead == 0xC2 || lead == 0xC3) && i + 1 < text.size()) {
+        raw += static_cast<char>((lead & 3) << 6 | (static_cast<uint8_t>(text[++i]) & 0x3F));
+      } else {
+        Refuse("text beyond latin1");
+      }
+    }
+    MakeText(raw);
+  }
+
+  void NewObject() {
+    const uint32_t arguments = Pop(), callable = Pop();
+    const PickleValue& global = Expect(callable, PickleKind::kGlobal);
+    const bool plain = Expect(arguments, PickleKind::kTuple).items().empty();
+    if (global.integer == kSparseClass && plain) {
+      const std::string_view name = global.text;
+      Make(PickleKind::kSparse).text = name;
+    } else if (global.integer == kDictClass && plain) {
+      Make(PickleKind::kDict);
+    } else if (global.integer == kListClass && plain) {
+      Make(PickleKind::kList);
+    } else {
+      Refuse("a new object of a class that is not allowed");
+    }
+  }
+
+  // object.__setstate__(state) for arrays, dtypes and sparse matrices.
+  void Build() {
+    const uint32_t state = Pop(), object = Top();
+    switch (values_[object].kind) {
+      case PickleKind::kArray:
+        return BuildArray(object, state);
+      case PickleKind::kDtype: {
+        const std::vector<uint32_t> items = Arguments(state);
+        if (items.size() > 1) values_[object].big_endian = Expect(items[1], PickleKind::kText).text == ">";
+        return;
+      }
+      case PickleKind::kSparse:
+        Expect(state, PickleKind::kDict);
+        values_[object].state = state;
+        return;
+      default:
+        Refuse(fmt::format("state for {}", KindName(values_[object].kind)));
+    }
+  }
+  // (version, shape, dtype, is_fortran, bytes or list of objects)
+  void BuildArray(uint32_t object, uint32_t state) {
+    const std::vector<uint32_t> items = Arguments(state);
+    if (items.size() != 5) Refuse("an array state without its five parts");
+    std::vector<uint64_t> shape = ShapeOf(items[1]);
+    Expect(items[2], PickleKind::kDtype);
+    PickleValue& array = values_[object];
+    array.parts->shape = std::move(shape);
+    array.dtype = items[2];
+    array.fortran = values_[items[3]].integer != 0;
+    if (values_[items[4]].kind == PickleKind::kList) {
+      array.state = items[4];
+    } else {
+      array.text = Expect(items[4], PickleKind::kText).text;
+    }
+  }
+  std::vector<uint64_t> ShapeOf(uint32_t value) const {
+    std::vector<uint64_t> shape;
+    for (const uint32_t item : Expect(value, PickleKind::kTuple).items()) {
+      if (shape.size() == 32) Refuse("an array of more than 32 dimensions");
+      const int64_t length = ExpectInteger(item);
+      if (length < 0) Refuse(fmt::format("an array of length {}", length));
+      shape.push_back(static_cast<uint64_t>(length));
+    }
+    return shape;
+  }
+
+  Pickle& out_;
+  std::vector<PickleValue>& values_;
+  std::span<const uint8_t> bytes_;
+  size_t at_ = 0, op_at_ = 0;
+  uint64_t made_bytes_ = 0;
+  std::vector<uint32_t> stack_;
+  std::unordered_map<uint64_t, uint32_t> memo_;
+};
+
+Pickle Pickle::Parse(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes, std::string where) {
+  Pickle pickle;
+  pickle.owner_ = std::move(owner);
+  pickle.where_ = std::move(where);
+  pickle.values_.emplace_back();  // value 0 is None: what an index of 0 refers to
+  Unpickler(pickle, bytes).Run();
+  return pickle;
+}
+
+int64_t Pickle::Integer(uint32_t value) const {
+  const PickleValue& v = values_[value];
+  if (v.kind == PickleKind::kInt || v.kind == PickleKind::kBool) return v.integer;
+  if (v.kind == PickleKind::kScalar) {
+    NpyType type = ParseNpyType(values_[v.dtype].text, where_);
+    type.big_endian = values_[v.dtype].big_endian;
+    const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(v.text.data()), v.text.size());
+    return NpyArray::FromParts(owner_, std::move(type), {}, false, raw, where_).AsScalar();
+  }
+  ThrowInput("{}: expected an integer in the pickle, found {}", where_, KindName(v.kind));
+}
+
+NpyArray Pickle::ToArray(uint32_t value) const {
+  const PickleValue& v = values_[value];
+  if (v.kind != PickleKind::kArray)
+    ThrowInput("{}: expected an array in the pickle, found {}", where_, KindName(v.kind));
+  if (values_[v.dtype].kind != PickleKind::kDtype)
+    ThrowInput("{}: an array in the pickle was never filled", where_);
+  NpyType type = ParseNpyType(values_[v.dtype].text, where_);
+  if (type.kind == 'O') ThrowInput("{}: expected an array of numbers in the pickle, found objects", where_);
+  type.big_endian = values_[v.dtype].big_endian && type.bytes > 1;
+  const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(v.text.data()), v.text.size());
+  // Text made here lives in this object; its bytes must outlive it in arrays that are handed out.
+  std::shared_ptr<const void> owner = owner_;
+  std::span<const uint8_t> kept = raw;
+  for (const std::string& made : made_) {
+    if (made.data() != v.text.data()) continue;
+    auto copy = std::make_shared<std::string>(made);
+    kept = {reinterpret_cast<const uint8_t*>(copy->data()), copy->size()};
+    owner = std::move(copy);
+    break;
+  }
+  return NpyArray::FromParts(std::move(owner), std::move(type), v.parts->shape, v.fortran, kept, where_);
+}
+
+const std::vector<uint32_t>& Pickle::Objects(uint32_t value) const {
+  const PickleValue& v = values_[value];
+  if (v.kind == PickleKind::kArray) return values_[v.state].items();
+  if (v.kind != PickleKind::kList && v.kind != PickleKind::kTuple) {
+    ThrowInput("{}: expected a list of objects in the pickle, found {}", where_, KindName(v.kind));
+  }
+  return v.items();
+}
+
+uint32_t Pickle::Find(uint32_t dict, std::string_view key) const {
+  const PickleValue& v = values_[values_[dict].kind == PickleKind::kSparse ? values_[dict].state : dict];
+  if (v.kind != PickleKind::kDict) {
+    ThrowInput("{}: expected a dict in the pickle, found {}", where_, KindName(v.kind));
+  }
+  for (size_t i = 0; i + 1 < v.items().size(); i += 2) {
+    const PickleValue& name = values_[v.items()[i]];
+    if (name.kind == PickleKind::kText && name.text == key) return v.items()[i + 1];
+  }
+  return kAbsent;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,183 @@
+// Checks of a whole data set, at memory speed and on all threads. The first thing wrong is the same one
+// whatever the number of threads: each check keeps the smallest offending index.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+
+#include "core/error_format.h"
+#include "core/threads.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kNothing = ~size_t{0};
+
+// The smallest i < count with wrong(i), or kNothing.
+template <class Wrong>
+size_t FirstWrong(const Context& context, size_t count, size_t grain, const Wrong& wrong) {
+  std::atomic<size_t> first{kNothing};
+  ParallelFor(context, count, grain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      if (!wrong(i)) continue;
+      size_t seen = first.load(std::memory_order_relaxed);
+      while (i < seen && !first.compare_exchange_weak(seen, i, std::memory_order_relaxed)) {
+      }
+      return;
+    }
+  });
+  return first.load();
+}
+
+std::string Where(const Dataset& dataset) { return dataset.path.empty() ? dataset.name : dataset.path; }
+
+// Offsets ascend from 0 to `entries`, and each row's indices ascend below `bound`.
+void CheckRows(const Context& context, const Dataset& dataset, const char* what,
+               const Array<uint64_t>& indptr, const Array<uint32_t>& indices, uint64_t rows, uint64_t bound,
+               const char* column) {
+  if (indptr.size() != rows + 1 || indptr[0] != 0 || indptr[rows] != indices.size()) {
+    ThrowInput("{}: the {} has {} offsets for {} nodes", Where(dataset), what, indptr.size(), rows);
+  }
+  const size_t offset = FirstWrong(context, rows, 4096, [&](size_t i) {
+    return indptr[i] > indptr[i + 1] || indptr[i + 1] > indices.size();
+  });
+  if (offset != kNothing) {
+    ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", Where(dataset), what,
+               dataset.NodeName(static_cast<uint32_t>(offset)));
+  }
+  const size_t row = FirstWrong(context, rows, 1024, [&](size_t i) {
+    for (uint64_t e = indptr[i]; e < indptr[i + 1]; ++e) {
+      if (indices[e] >= bound || (e > indptr[i] && indices[e - 1] >= indices[e])) return true;
+    }
+    return false;
+  });
+  if (row == kNothing) return;
+  const std::string node = dataset.NodeName(static_cast<uint32_t>(row));
+  for (uint64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
+    if (indices[e] >= bound) {
+      ThrowInput("{}: node {} has {} {}, but there are {}", Where(dataset), node, column, indices[e], bound);
+    }
+  }
+  ThrowInput("{}: the {} of node {} does not ascend or repeats; convert the source again", Where(dataset),
+             what, node);
+}
+
+void CheckFinite(const Context& context, const Dataset& dataset) {
+  const Features& features = dataset.features;
+  const Array<float>& values = features.is_sparse ? features.sparse.values : features.dense.values;
+  const size_t wrong = FirstWrong(context, values.size(), size_t{1} << 16,
+                                  [&](size_t i) { return !std::isfinite(values[i]); });
+  if (wrong == kNothing) return;
+  size_t node = 0, column = 0;
+  if (features.is_sparse) {
+    const Array<uint64_t>& indptr = features.sparse.indptr;
+    node = static_cast<size_t>(std::upper_bound(indptr.begin(), indptr.end(), wrong) - indptr.begin()) - 1;
+    column = features.sparse.indices[wrong];
+  } else {
+    node = wrong / features.dense.cols;
+    column = wrong % features.dense.cols;
+  }
+  ThrowInput("{}: feature {} of node {} is {}; replace it by a finite number", Where(dataset), column,
+             dataset.NodeName(static_cast<uint32_t>(node)), values[wrong]);
+}
+
+void CheckFeatures(const Context& context, const Dataset& dataset) {
+  const Features& features = dataset.features;
+  if (features.rows() != dataset.nodes()) {
+    ThrowInput("{}: {} rows of features for {} nodes; expected one a node", Where(dataset), features.rows(),
+               dataset.nodes());
+  }
+  if (features.is_sparse) {
+    CheckRows(context, dataset, "feature matrix", features.sparse.indptr, features.sparse.indices,
+              features.sparse.rows, features.sparse.cols, "a value in column");
+    if (features.sparse.values.size() != features.sparse.nnz()) {
+      ThrowInput("{}: {} feature values for {} columns", Where(dataset), features.sparse.values.size(),
+                 features.sparse.nnz());
+    }
+  } else if (features.dense.values.size() != features.dense.rows * features.dense.cols) {
+    ThrowInput("{}: {} feature values for {} × {}", Where(dataset), features.dense.values.size(),
+               features.dense.rows, features.dense.cols);
+  }
+  CheckFinite(context, dataset);
+}
+
+void CheckLabels(const Context& context, const Dataset& dataset) {
+  const Labels& labels = dataset.labels;
+  const size_t nodes = dataset.nodes();
+  const size_t rows = labels.multilabel
+                          ? (labels.classes == 0 ? nodes : labels.matrix.size() / labels.classes)
+                          : labels.classes_of.size();
+  if (rows != nodes || (!labels.labelled.empty() && labels.labelled.size() != nodes)) {
+    ThrowInput("{}: {} rows of labels for {} nodes; expected one a node", Where(dataset), rows, nodes);
+  }
+  const size_t wrong = labels.multilabel
+                           ? FirstWrong(context, labels.matrix.size(), size_t{1} << 16,
+                                        [&](size_t i) { return labels.matrix[i] > 1; })
+                           : FirstWrong(context, nodes, size_t{1} << 16, [&](size_t i) {
+                               return labels.classes_of[i] < -1 ||
+                                      labels.classes_of[i] >= static_cast<int64_t>(labels.classes);
+                             });
+  if (wrong == kNothing) return;
+  if (labels.multilabel) {
+    ThrowInput("{}: label {} of node {} is {}; expected 0 or 1", Where(dataset), wrong % labels.classes,
+               dataset.NodeName(static_cast<uint32_t>(wrong / labels.classes)), labels.matrix[wrong]);
+  }
+  ThrowInput("{}: node {} has class {}, but the classes are 0 to {} (−1: unlabelled)", Where(dataset),
+             dataset.NodeName(static_cast<uint32_t>(wrong)), labels.classes_of[wrong],
+             int64_t{labels.classes} - 1);
+}
+
+void CheckSplits(const Context& context, const Dataset& dataset) {
+  for (const Split& split : dataset.splits) {
+    if (split.roles.size() != dataset.nodes()) {
+      ThrowInput("{}: split {} covers {} nodes of {}", Where(dataset), split.name, split.roles.size(),
+                 dataset.nodes());
+    }
+    const size_t wrong = FirstWrong(context, split.roles.size(), size_t{1} << 16,
+                                    [&](size_t i) { return split.roles[i] > 3; });
+    if (wrong != kNothing) {
+      ThrowInput("{}: split {} gives node {} the role {}; expected 0 to 3", Where(dataset), split.name,
+                 dataset.NodeName(static_cast<uint32_t>(wrong)), split.roles[wrong]);
+    }
+  }
+}
+
+// Before the other checks, which name nodes in their messages.
+void CheckNames(const Context& context, const Dataset& dataset) {
+  const size_t nodes = dataset.nodes();
+  const NameTable& names = dataset.node_names;
+  if (!dataset.node_ids.empty() && dataset.node_ids.size() != nodes) {
+    ThrowInput("{}: {} node ids for {} nodes", Where(dataset), dataset.node_ids.size(), nodes);
+  }
+  if (names.empty()) return;
+  const bool fits =
+      names.size() == nodes && names.offsets[0] == 0 && names.offsets[nodes] == names.text.size();
+  if (!fits || FirstWrong(context, nodes, 4096,
+                          [&](size_t i) { return names.offsets[i] > names.offsets[i + 1]; }) != kNothing) {
+    ThrowInput("{}: the node names are damaged", Where(dataset));
+  }
+}
+
+}  // namespace
+
+void ValidateDataset(const Context& context, const Dataset& dataset) {
+  CheckNames(context, dataset);
+  const Graph& graph = dataset.graph;
+  CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,
+            "an edge to node");
+  if (graph.weighted()) {
+    if (graph.weights.size() != graph.entries()) {
+      ThrowInput("{}: {} weights for {} edges", Where(dataset), graph.weights.size(), graph.entries());
+    }
+    const size_t wrong = FirstWrong(context, graph.weights.size(), size_t{1} << 16,
+                                    [&](size_t i) { return !std::isfinite(graph.weights[i]); });
+    if (wrong != kNothing)
+      ThrowInput("{}: the weight of edge {} is {}", Where(dataset), wrong, graph.weights[wrong]);
+  }
+  CheckFeatures(context, dataset);
+  CheckLabels(context, dataset);
+  CheckSplits(context, dataset);
+}
+
+}  // namespace l2gcn
