@@ -246,6 +246,14 @@ NativeInfo InfoOf(const Dataset& dataset) {
   return info;
 }
 
+void RefuseToReplaceOthers(const fs::path& directory) {
+  std::error_code error;
+  if (!fs::exists(directory, error) || IsNative(directory) || fs::is_empty(directory, error)) return;
+  ThrowUsage(
+      "{}: exists and is not a data set of this program, so it is never replaced; choose another output",
+      directory.string());
+}
+
 bool IsNative(const fs::path& directory) { return fs::is_regular_file(directory / kManifestFile); }
 
 Dataset OpenNative(const Context& context, const fs::path& directory) {
@@ -331,6 +339,7 @@ uint64_t VerifyNative(const Context& context, const fs::path& directory) {
 }
 
 void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory, bool force) {
+  RefuseToReplaceOthers(directory);
   StagedDirectory staged(directory, force);
   context.CheckCancelled();
   WriteNpy<uint64_t>(staged.path() / kGraphIndptrFile, dataset.graph.indptr.span());

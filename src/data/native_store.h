@@ -51,6 +51,10 @@ struct NativeInfo {
 };
 NativeInfo InfoOf(const Dataset& dataset);
 
+// Throws Error(kUsage) if something other than a native data set lies at `directory`: --force must not remove
+// it.
+void RefuseToReplaceOthers(const std::filesystem::path& directory);
+
 bool IsNative(const std::filesystem::path& directory);
 Dataset OpenNative(const Context& context, const std::filesystem::path& directory);
 

@@ -1,0 +1,124 @@
+#include "data/native_store.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/files.h"
+#include "data/fixtures.h"
+#include "data/npy.h"
+#include "data/samples.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+TEST(NativeStore, RoundTripKeepsEverything) {
+  const Context context = MakeContext(2);
+  for (const bool sparse : {false, true}) {
+    for (const bool multilabel : {false, true}) {
+      TemporaryFolder folder;
+      const Dataset dataset = SampleDataset(sparse, multilabel);
+      SaveDataset(context, dataset, (folder.path() / "set").string());
+      const Dataset opened = OpenNative(context, folder.path() / "set");
+      ExpectSameData(dataset, opened);
+      ValidateDataset(context, opened);
+      EXPECT_GT(VerifyNative(context, folder.path() / "set"), 0u);
+    }
+  }
+}
+
+TEST(NativeStore, AnExistingSetIsReplacedOnlyWhenForcedAndNothingElseEver) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  const std::string target = (folder.path() / "set").string();
+  SaveDataset(context, SampleDataset(false, false), target);
+  EXPECT_MENTIONS(
+      ErrorOf(ErrorKind::kUsage, [&] { SaveDataset(context, SampleDataset(true, false), target); }),
+      "exists");
+  EXPECT_FALSE(OpenNative(context, target).features.is_sparse);
+  SaveDataset(context, SampleDataset(true, false), target, true);
+  EXPECT_TRUE(OpenNative(context, target).features.is_sparse);
+  folder.Write("notes/thesis.txt", "years of work");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage,
+                          [&] {
+                            SaveDataset(context, SampleDataset(true, false),
+                                        (folder.path() / "notes").string(), true);
+                          }),
+                  "not a data set");
+  EXPECT_TRUE(fs::exists(folder.path() / "notes/thesis.txt"));
+}
+
+class DamagedStore : public ::testing::Test {
+ protected:
+  void SetUp() override { SaveDataset(context_, SampleDataset(true, false), directory_.string()); }
+  std::string OpenError() {
+    return ErrorOf(ErrorKind::kInput, [&] { ValidateDataset(context_, OpenNative(context_, directory_)); });
+  }
+  void ReplaceInManifest(const std::string& from, const std::string& to) {
+    std::string text = ReadTextFile(directory_ / kManifestFile);
+    ASSERT_NE(text.find(from), std::string::npos) << text;
+    text.replace(text.find(from), from.size(), to);
+    std::ofstream(directory_ / kManifestFile) << text;
+  }
+  const Context context_ = MakeContext(1);
+  TemporaryFolder folder_;
+  const fs::path directory_ = folder_.path() / "set";
+};
+
+TEST_F(DamagedStore, ChangedBytesFailTheChecksum) {
+  {
+    std::fstream file(directory_ / kGraphIndicesFile, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(130);
+    file.put('\x55');
+  }
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { VerifyNative(context_, directory_); }), kGraphIndicesFile);
+}
+
+TEST_F(DamagedStore, EdgesOutOfRangeAreNamed) {
+  WriteNpy<uint32_t>(directory_ / kGraphIndicesFile, std::vector<uint32_t>{1, 2, 0, 9, 0, 1});
+  EXPECT_MENTIONS(OpenError(), "node b has an edge to node 9, but there are 4");
+}
+
+TEST_F(DamagedStore, FallingOffsetsAreNamed) {
+  WriteNpy<uint64_t>(directory_ / kGraphIndptrFile, std::vector<uint64_t>{0, 5, 4, 6, 6});
+  EXPECT_MENTIONS(OpenError(), "offsets fall at node b");
+}
+
+TEST_F(DamagedStore, LengthsMustFit) {
+  WriteNpy<uint64_t>(directory_ / kGraphIndptrFile, std::vector<uint64_t>{0, 2, 4, 6});
+  EXPECT_MENTIONS(OpenError(), "expected 5 elements, found 4");
+}
+
+TEST_F(DamagedStore, LabelsOutOfRangeAreNamed) {
+  WriteNpy<int32_t>(directory_ / kLabelsFile, std::vector<int32_t>{0, 1, 7, -1});
+  EXPECT_MENTIONS(OpenError(), "node c has class 7, but the classes are 0 to 1");
+}
+
+TEST_F(DamagedStore, NanFeaturesAreNamedByNodeAndColumn) {
+  WriteNpy<float>(directory_ / kFeatureValuesFile, std::vector<float>{1, 2, NAN});
+  EXPECT_MENTIONS(OpenError(), "feature 1 of node d is nan");
+}
+
+TEST_F(DamagedStore, AManifestIsCheckedBeforeItIsBelieved) {
+  ReplaceInManifest("\"version\": 1", "\"version\": 99");
+  EXPECT_MENTIONS(OpenError(), "format version 99");
+  ReplaceInManifest("\"version\": 99", "\"version\": 1");
+  ReplaceInManifest("\"nodes\": 4", "\"nodes\": 40000000000");
+  EXPECT_MENTIONS(OpenError(), "at most 4294967295");
+  ReplaceInManifest("\"nodes\": 40000000000", "\"nodes\": -4");
+  EXPECT_MENTIONS(OpenError(), "\"nodes\" is missing or no count");
+  ReplaceInManifest("\"nodes\": -4", "\"nodes\": 4");
+  ReplaceInManifest("\"paper\"", "7");
+  EXPECT_MENTIONS(OpenError(), "\"splits\" is missing or of the wrong type");
+  std::ofstream(directory_ / kManifestFile) << "{ not json";
+  EXPECT_MENTIONS(OpenError(), "no valid JSON");
+}
+
+TEST_F(DamagedStore, MissingFilesAreNamed) {
+  fs::remove(directory_ / kLabelsFile);
+  EXPECT_MENTIONS(OpenError(), kLabelsFile);
+}
+
+}  // namespace
+}  // namespace l2gcn

@@ -1,0 +1,193 @@
+#include "data/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/rng.h"
+#include "data/fixtures.h"
+#include "data/samples.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kRows = 300, kCols = 12;
+
+// Columns with different means and spreads, about two thirds zeros, the last column constant.
+Features DenseSample() {
+  Features features;
+  features.dense = Matrix::Zeros(kRows, kCols);
+  const RandomStream stream(4, RandomUse::kGenerator);
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t c = 0; c + 1 < kCols; ++c) {
+      if (stream.Uniform(2 * (i * kCols + c)) < 0.67f) continue;
+      features.dense.mutable_row(i)[c] =
+          stream.Normal(100000 + i * kCols + c) * static_cast<float>(c + 1) + 0.5f;
+    }
+    features.dense.mutable_row(i)[kCols - 1] = 3;
+  }
+  return features;
+}
+
+Features SparseOf(const Features& dense) {
+  std::vector<uint64_t> indptr{0};
+  std::vector<uint32_t> indices;
+  std::vector<float> values;
+  for (size_t i = 0; i < kRows; ++i) {
+    for (size_t c = 0; c < kCols; ++c) {
+      if (dense.dense.row(i)[c] == 0) continue;
+      indices.push_back(static_cast<uint32_t>(c));
+      values.push_back(dense.dense.row(i)[c]);
+    }
+    indptr.push_back(indices.size());
+  }
+  Features features;
+  features.is_sparse = true;
+  features.sparse = {kRows, kCols, ArrayOf(indptr), ArrayOf(indices), ArrayOf(values)};
+  return features;
+}
+
+float At(const Features& features, size_t row, size_t column) {
+  if (!features.is_sparse) return features.dense.row(row)[column];
+  for (uint64_t e = features.sparse.indptr[row]; e < features.sparse.indptr[row + 1]; ++e) {
+    if (features.sparse.indices[e] == column) return features.sparse.values[e];
+  }
+  return 0;
+}
+
+std::vector<uint8_t> EveryThird() {
+  std::vector<uint8_t> rows(kRows, 0);
+  for (size_t i = 0; i < kRows; i += 3) rows[i] = 1;
+  return rows;
+}
+
+TEST(Prepare, StandardHasZeroMeanAndUnitVarianceOverTheFittedRows) {
+  const Context context = MakeContext(2);
+  const std::vector<uint8_t> fit = EveryThird();
+  for (const Features& features : {DenseSample(), SparseOf(DenseSample())}) {
+    const Preparation preparation = FitPreparation(context, features, fit, "standard", 0, 0);
+    const Features scaled = ApplyPreparation(context, preparation, features);
+    EXPECT_FALSE(scaled.is_sparse);
+    for (size_t c = 0; c + 1 < kCols; ++c) {
+      double sum = 0, squares = 0;
+      for (size_t i = 0; i < kRows; i += 3) {
+        sum += scaled.dense.row(i)[c];
+        squares += scaled.dense.row(i)[c] * scaled.dense.row(i)[c];
+      }
+      EXPECT_NEAR(sum / 100, 0, 1e-5);
+      EXPECT_NEAR(squares / 100, 1, 1e-4);
+    }
+    EXPECT_EQ(scaled.dense.row(7)[kCols - 1], 0);  // constant: shifted, not divided by zero
+  }
+}
+
+TEST(Prepare, MinmaxReachesZeroAndOneAndKeepsNonNegativeFeaturesSparse) {
+  const Context context = MakeContext(1);
+  Features features = SparseOf(DenseSample());
+  for (float& value : features.sparse.values.mutable_span()) value = std::abs(value);
+  const Features scaled =
+      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features);
+  for (size_t c = 0; c + 1 < kCols; ++c) {
+    float smallest = 9, largest = -9;
+    for (size_t i = 0; i < kRows; ++i) {
+      smallest = std::min(smallest, At(scaled, i, c));
+      largest = std::max(largest, At(scaled, i, c));
+    }
+    EXPECT_NEAR(smallest, 0, 1e-6);
+    EXPECT_NEAR(largest, 1, 1e-6);
+  }
+  for (size_t e = 0; e < features.sparse.nnz(); ++e) {
+    if (features.sparse.indices[e] == kCols - 1)
+      features.sparse.values.mutable_data()[e] = static_cast<float>(e % 7);
+  }
+  EXPECT_TRUE(
+      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features).is_sparse);
+}
+
+TEST(Prepare, RowsSumToOne) {
+  const Context context = MakeContext(1);
+  const Features features = SparseOf(DenseSample());
+  const Features scaled =
+      ApplyPreparation(context, FitPreparation(context, features, {}, "row", 0, 0), features);
+  ASSERT_TRUE(scaled.is_sparse);
+  for (size_t i = 0; i < kRows; ++i) {
+    double sum = 0;
+    for (uint64_t e = scaled.sparse.indptr[i]; e < scaled.sparse.indptr[i + 1]; ++e)
+      sum += std::abs(scaled.sparse.values[e]);
+    EXPECT_NEAR(sum, 1, 1e-5);
+  }
+}
+
+TEST(Prepare, NoneChangesNothing) {
+  const Context context = MakeContext(1);
+  const Features features = DenseSample();
+  const Features same =
+      ApplyPreparation(context, FitPreparation(context, features, {}, "none", 0, 0), features);
+  EXPECT_EQ(same.dense.values.data(), features.dense.values.data());
+  EXPECT_THROW(FitPreparation(context, features, {}, "cubic", 0, 0), Error);
+}
+
+// Projected columns must be uncorrelated, centred, and hold as much variance as power iteration on the
+// explicit covariance finds.
+TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
+  const Context context = MakeContext(2);
+  const Features dense = DenseSample();
+  for (const char* scale : {"none", "standard"}) {
+    const Features scaled = ApplyPreparation(context, FitPreparation(context, dense, {}, scale, 0, 0), dense);
+    std::vector<double> mean(kCols, 0);
+    std::vector<double> covariance(kCols * kCols, 0);
+    for (size_t i = 0; i < kRows; ++i) {
+      for (size_t c = 0; c < kCols; ++c) mean[c] += scaled.dense.row(i)[c] / double{kRows};
+    }
+    for (size_t i = 0; i < kRows; ++i) {
+      for (size_t a = 0; a < kCols; ++a) {
+        for (size_t b = 0; b < kCols; ++b) {
+          covariance[a * kCols + b] +=
+              (scaled.dense.row(i)[a] - mean[a]) * (scaled.dense.row(i)[b] - mean[b]);
+        }
+      }
+    }
+    std::vector<double> axis(kCols, 1);
+    double eigenvalue = 0;
+    for (int step = 0; step < 5000; ++step) {
+      std::vector<double> next(kCols, 0);
+      for (size_t a = 0; a < kCols; ++a) {
+        for (size_t b = 0; b < kCols; ++b) next[a] += covariance[a * kCols + b] * axis[b];
+      }
+      eigenvalue = 0;
+      for (const double value : next) eigenvalue += value * value;
+      eigenvalue = std::sqrt(eigenvalue);
+      for (size_t a = 0; a < kCols; ++a) axis[a] = next[a] / eigenvalue;
+    }
+    for (const Features& features : {dense, SparseOf(dense)}) {
+      const Preparation preparation = FitPreparation(context, features, {}, scale, 3, 0);
+      const Features projected = ApplyPreparation(context, preparation, features);
+      ASSERT_EQ(projected.cols(), 3u);
+      double squares = 0, cross = 0, sum = 0;
+      for (size_t i = 0; i < kRows; ++i) {
+        const float* row = projected.dense.row(i);
+        squares += double{row[0]} * row[0];
+        cross += double{row[0]} * row[1];
+        sum += row[0];
+      }
+      EXPECT_NEAR(squares / eigenvalue, 1, 1e-4) << scale;
+      EXPECT_NEAR(cross / eigenvalue, 0, 1e-4);
+      EXPECT_NEAR(sum / kRows, 0, 1e-4);
+    }
+  }
+}
+
+TEST(Pca, SameBitsForAnyThreadCountAndTheShareIsTold) {
+  const Features features = SparseOf(DenseSample());
+  Context one = MakeContext(1);
+  std::string note;
+  one.on_note = [&](const std::string& text) { note = text; };
+  const Preparation a = FitPreparation(one, features, EveryThird(), "standard", 4, 7);
+  EXPECT_MENTIONS(note, "pca: 4 of 12 columns hold");
+  const Preparation b = FitPreparation(MakeContext(3), features, EveryThird(), "standard", 4, 7);
+  ExpectSameArray(a.projection.values, b.projection.values, "projection");
+  EXPECT_THROW(FitPreparation(one, features, {}, "none", 13, 0), Error);
+}
+
+}  // namespace
+}  // namespace l2gcn

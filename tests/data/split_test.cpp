@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "data/fixtures.h"
+#include "data/samples.h"
+
+namespace l2gcn {
+namespace {
+
+Dataset Unlabelled(uint32_t nodes, uint32_t every) {
+  Dataset dataset;
+  dataset.name = "plain";
+  dataset.graph.nodes = nodes;
+  dataset.labels.classes = 2;
+  dataset.labels.classes_of = Array<int32_t>::Zeros(nodes);
+  for (uint32_t node = 0; node < nodes; node += every) dataset.labels.classes_of.mutable_data()[node] = -1;
+  return dataset;
+}
+
+size_t Count(const Split& split, Role role) {
+  return static_cast<size_t>(std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(role)));
+}
+
+TEST(Split, RandomDrawsLabelledNodesByFractionAndSeed) {
+  const Dataset dataset = Unlabelled(1000, 5);  // 800 labelled
+  const Split split = ResolveSplit(dataset, "random:0.6,0.2,0.2", 3);
+  EXPECT_EQ(Count(split, Role::kTrain), 480u);
+  EXPECT_EQ(Count(split, Role::kVal), 160u);
+  EXPECT_EQ(Count(split, Role::kTest), 160u);
+  for (uint32_t node = 0; node < 1000; node += 5) EXPECT_EQ(split.roles[node], 0);
+  ExpectSameArray(split.roles, ResolveSplit(dataset, "random:0.6,0.2,0.2", 3).roles, "same seed");
+  const Split other = ResolveSplit(dataset, "random:0.6,0.2,0.2", 4);
+  EXPECT_FALSE(std::equal(split.roles.begin(), split.roles.end(), other.roles.begin()));
+  EXPECT_EQ(Count(ResolveSplit(dataset, "random:0.1,0,0.1", 0), Role::kNone), 1000u - 160u);
+}
+
+TEST(Split, WrongFractionsAreRefused) {
+  const Dataset dataset = Unlabelled(10, 100);
+  for (const char* spec :
+       {"random:0.6,0.2", "random:0.6,0.3,0.2", "random:0,0.5,0.5", "random:a,b,c", "random:-0.1,0.5,0.5",
+        "random:nan,0.1,0.1", "random:0.6,0.2,0.2,0.1", "random:", "random:0.6,0.2,0.2x"}) {
+    EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { ResolveSplit(dataset, spec, 0); }),
+                    "expected random:TRAIN,VAL,TEST");
+  }
+}
+
+TEST(Split, DefaultsToThePapersThenTheFilesThenRandom) {
+  Dataset dataset = SampleDataset(false, false);
+  EXPECT_EQ(ResolveSplit(dataset, "", 0).name, "paper");
+  EXPECT_EQ(ResolveSplit(dataset, "file", 0).name, "file:0");
+  std::swap(dataset.splits[0], dataset.splits[1]);
+  EXPECT_EQ(ResolveSplit(dataset, "", 0).name, "paper");
+  dataset.splits.pop_back();
+  EXPECT_EQ(ResolveSplit(dataset, "", 0).name, "file:0");
+  dataset.splits.clear();
+  EXPECT_EQ(ResolveSplit(dataset, "", 0).name, "random:0.6,0.2,0.2");
+}
+
+TEST(Split, UnlabelledNodesLoseTheirRole) {
+  const Dataset dataset = SampleDataset(false, false);
+  EXPECT_EQ(ResolveSplit(dataset, "file:0", 0).roles[3], 0);
+  EXPECT_EQ(dataset.splits[1].roles[3], 1);
+}
+
+TEST(Split, UnknownNamesAreAnsweredWithTheKnownOnes) {
+  const std::string message =
+      ErrorOf(ErrorKind::kUsage, [] { ResolveSplit(SampleDataset(false, false), "papre", 0); });
+  EXPECT_MENTIONS(message, "did you mean paper?");
+}
+
+}  // namespace
+}  // namespace l2gcn
