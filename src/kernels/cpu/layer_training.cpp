@@ -100,14 +100,16 @@ class CpuLayerTraining final : public LayerTraining {
     for (auto& scratch : grad_scratch_) {
       if (scratch.empty()) scratch = Array<float>::Zeros(kGradRows * std::max(hidden_pad_, classes_pad_));
     }
+    const uint64_t steps_before = steps_done_;
     context.pool->Run(workers, [&](uint32_t worker) {
+      uint64_t done = steps_before;  // each worker counts for itself: no one may see another's next step
       for (uint32_t epoch = first; epoch < first + count; ++epoch) {
         const Permutation shuffle(sample_count_,
                                   RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch));
         for (uint32_t step = 0; step < steps_; ++step) {
           const size_t begin = size_t{step} * batch_;
           const size_t size = std::min<size_t>(batch_, sample_count_ - begin);
-          ForwardAndLoss(shuffle, begin, size, worker, workers);
+          ForwardAndLoss(shuffle, begin, size, done, worker, workers);
           barrier.Wait();
           if (worker == 0) {
             const double loss = BatchLoss(size);
@@ -116,9 +118,10 @@ class CpuLayerTraining final : public LayerTraining {
             if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed))
               cancelled = true;
           }
-          UpdateWeights(size, worker, workers);
+          UpdateWeights(size, done, worker, workers);
           barrier.Wait();
-          if (worker == 0) ++steps_done_;
+          ++done;
+          if (worker == 0) steps_done_ = done;
           if (cancelled.load(std::memory_order_relaxed)) return;
         }
       }
@@ -162,7 +165,7 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   // Batch rows [begin, begin + size) of the shuffled order, this worker's panels.
-  void ForwardAndLoss(const Permutation& shuffle, size_t begin, size_t size, uint32_t worker,
+  void ForwardAndLoss(const Permutation& shuffle, size_t begin, size_t size, uint64_t done, uint32_t worker,
                       uint32_t workers) {
     const auto [from, to] = Share(size, kPanel, worker, workers);
     for (size_t panel = from; panel < to; panel += kPanel) {
@@ -179,7 +182,7 @@ class CpuLayerTraining final : public LayerTraining {
         kernels_.gemm(rows, hidden_pad_, features_, x_.data() + panel * features_, features_, 1, w_.w.data(),
                       hidden_pad_, h, hidden_pad_, true);
       }
-      if (spec_.dropout > 0) Drop(h, panel, rows);
+      if (spec_.dropout > 0) Drop(h, panel, rows, done);
       kernels_.gemm(rows, classes_pad_, hidden_, h, hidden_pad_, 1, theta_.w.data(), classes_pad_, z,
                     classes_pad_, false);
       panel_loss_[panel / kPanel] = LossAndGradient(z, panel, rows, size);
@@ -204,9 +207,8 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  void Drop(float* h, size_t panel, size_t rows) const {
-    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer,
-                              static_cast<uint32_t>(steps_done_));
+  void Drop(float* h, size_t panel, size_t rows, uint64_t done) const {
+    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer, static_cast<uint32_t>(done));
     const float scale = 1.0f / (1.0f - spec_.dropout);
     for (size_t i = 0; i < rows; ++i) {
       for (size_t j = 0; j < hidden_; ++j) {
@@ -232,9 +234,9 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   // This worker's rows of W and Θ: gradient over the whole batch, then Adam.
-  void UpdateWeights(size_t size, uint32_t worker, uint32_t workers) {
-    const AdamConstants w_adam = ConstantsAt(spec_, w_steps_ + steps_done_ + 1);
-    const AdamConstants theta_adam = ConstantsAt(spec_, theta_steps_ + steps_done_ + 1);
+  void UpdateWeights(size_t size, uint64_t done, uint32_t worker, uint32_t workers) {
+    const AdamConstants w_adam = ConstantsAt(spec_, w_steps_ + done + 1);
+    const AdamConstants theta_adam = ConstantsAt(spec_, theta_steps_ + done + 1);
     if (input_.is_sparse) {
       UpdateSparse(size, worker, workers, w_adam);
     } else {
