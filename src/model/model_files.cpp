@@ -1,0 +1,106 @@
+// model.safetensors + config.json. Neither holds a time, a path or a thread count, so equal trainings give equal files.
+#include <nlohmann/json.hpp>
+
+#include "core/error_format.h"
+#include "core/files.h"
+#include "l2gcn/model.h"
+#include "model/safetensors.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+constexpr const char* kFormat = "l2gcn-model";
+constexpr int kVersion = 1;
+
+std::string LayerName(size_t layer) { return fmt::format("layers.{}.weight", layer); }
+
+NamedTensor VectorTensor(const char* name, const Array<float>& values) { return {name, {values.size()}, values}; }
+
+std::vector<NamedTensor> TensorsOf(const Model& model) {
+  std::vector<NamedTensor> tensors;
+  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
+    tensors.push_back(ToTensor(LayerName(layer), model.weights[layer]));
+  }
+  if (model.theta.rows > 0) tensors.push_back(ToTensor("classifier.weight", model.theta));
+  const Preparation& preparation = model.preparation;
+  if (!preparation.shift.empty()) tensors.push_back(VectorTensor("prepare.shift", preparation.shift));
+  if (!preparation.factor.empty()) tensors.push_back(VectorTensor("prepare.factor", preparation.factor));
+  if (!preparation.center.empty()) tensors.push_back(VectorTensor("prepare.center", preparation.center));
+  if (preparation.projection.rows > 0) tensors.push_back(ToTensor("prepare.projection", preparation.projection));
+  for (const auto& [name, matrix] : model.extra) tensors.push_back(ToTensor("extra." + name, matrix));
+  return tensors;
+}
+
+// Shapes must chain: features → hidden … → classes.
+void CheckShapes(const Model& model, const std::string& where) {
+  size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
+  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
+    if (model.weights[layer].rows != width) {
+      ThrowInput("{}: layer {} expects {} inputs, but {} reach it; the file is damaged", where, layer + 1,
+                 model.weights[layer].rows, width);
+    }
+    width = model.weights[layer].cols;
+  }
+  if (model.theta.rows > 0 && (model.theta.rows != width || model.theta.cols != model.classes)) {
+    ThrowInput("{}: the classifier is {} × {}, expected {} × {}; the file is damaged", where, model.theta.rows,
+               model.theta.cols, width, model.classes);
+  }
+}
+
+}  // namespace
+
+void SaveModel(const Model& model, const std::string& directory) {
+  Json json;
+  json["format"] = kFormat;
+  json["version"] = kVersion;
+  json["features"] = model.features;
+  json["classes"] = model.classes;
+  json["multilabel"] = model.multilabel;
+  json["class_names"] = model.class_names;
+  json["layers"] = model.weights.size();
+  json["row_normalise"] = model.preparation.row_normalise;
+  json["config"] = Json::parse(ConfigToJson(model.config));
+  WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kFormat}});
+  WriteFileWhole(fs::path(directory) / "config.json", json.dump(2) + "\n");
+}
+
+Model LoadModel(const std::string& directory) {
+  const fs::path config_path = fs::path(directory) / "config.json";
+  Model model;
+  size_t layers = 0;
+  try {
+    const Json json = Json::parse(ReadTextFile(config_path));
+    if (json.value("format", "") != kFormat) ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
+    if (json.value("version", 0) != kVersion) {
+      ThrowInput("{}: model version {}, this program reads version {}", config_path.string(), json.value("version", 0),
+                 kVersion);
+    }
+    model.features = json.at("features").get<uint32_t>();
+    model.classes = json.at("classes").get<uint32_t>();
+    model.multilabel = json.at("multilabel").get<bool>();
+    model.class_names = json.at("class_names").get<std::vector<std::string>>();
+    model.preparation.row_normalise = json.at("row_normalise").get<bool>();
+    model.config = ConfigFromJson(json.at("config").dump(), config_path.string());
+    layers = json.at("layers").get<size_t>();
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: damaged: {}", config_path.string(), error.what());
+  }
+  const Safetensors file = ReadSafetensors(fs::path(directory) / "model.safetensors");
+  for (size_t layer = 0; layer < layers; ++layer) model.weights.push_back(file.TakeMatrix(LayerName(layer)));
+  if (file.Has("classifier.weight")) model.theta = file.TakeMatrix("classifier.weight");
+  Preparation& preparation = model.preparation;
+  if (file.Has("prepare.shift")) preparation.shift = file.TakeVector("prepare.shift");
+  if (file.Has("prepare.factor")) preparation.factor = file.TakeVector("prepare.factor");
+  if (file.Has("prepare.center")) preparation.center = file.TakeVector("prepare.center");
+  if (file.Has("prepare.projection")) preparation.projection = file.TakeMatrix("prepare.projection");
+  for (const auto& [name, tensor] : file.tensors) {
+    if (name.rfind("extra.", 0) == 0) model.extra.emplace_back(name.substr(6), file.TakeMatrix(name));
+  }
+  CheckShapes(model, file.path.string());
+  return model;
+}
+
+}  // namespace l2gcn
