@@ -1,0 +1,24 @@
+#include "train/initialise.h"
+
+#include <cmath>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+
+Init ParseInit(const std::string& name) {
+  if (name == "fan-in") return Init::kFanIn;
+  if (name == "xavier") return Init::kXavier;
+  ThrowUsage("unknown initialisation '{}': expected fan-in or xavier", name);
+}
+
+Matrix InitialWeights(size_t rows, size_t cols, Init init, const RandomStream& stream) {
+  const double fan_in = static_cast<double>(rows), fan_out = static_cast<double>(cols);
+  const double bound = init == Init::kFanIn ? 1 / std::sqrt(fan_in) : std::sqrt(6 / (fan_in + fan_out));
+  Matrix out = Matrix::Allocate(rows, cols);
+  float* values = out.values.mutable_data();
+  for (size_t i = 0; i < rows * cols; ++i) values[i] = (2 * stream.Uniform(i) - 1) * static_cast<float>(bound);
+  return out;
+}
+
+}  // namespace l2gcn

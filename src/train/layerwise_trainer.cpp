@@ -1,0 +1,313 @@
+#include "train/layerwise_trainer.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+#include "core/rng.h"
+#include "data/prepare.h"
+#include "graph/build.h"
+#include "graph/normalise.h"
+#include "kernels/backend.h"
+#include "model/backend_options.h"
+#include "train/initialise.h"
+#include "train/validation_probe.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr double kSecondsBetweenReports = 0.2;  // how long an uninterrupted stretch of epochs may take
+
+// Labels of `nodes`, in that order.
+Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {
+  Targets targets;
+  targets.multilabel = labels.multilabel;
+  targets.classes = labels.classes;
+  if (labels.multilabel) {
+    targets.matrix = Array<uint8_t>::Allocate(nodes.size() * labels.classes);
+    uint8_t* out = targets.matrix.mutable_data();
+    for (uint32_t node : nodes) out = std::copy_n(labels.matrix.data() + size_t{node} * labels.classes, labels.classes, out);
+  } else {
+    targets.classes_of = Array<int32_t>::Allocate(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) targets.classes_of.mutable_data()[i] = labels.classes_of[nodes[i]];
+  }
+  return targets;
+}
+
+class LayerwiseTrainer {
+ public:
+  LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
+                   StopPolicy& policy, std::vector<double>* step_losses)
+      : context_(context), dataset_(dataset), split_(split), config_(config), policy_(policy),
+        step_losses_(step_losses), train_nodes_(NodesWithRole(split, Role::kTrain)) {}
+
+  Trained Fit() {
+    Prepare();
+    for (uint32_t layer = 0; layer < config_.layers; ++layer) {
+      const TensorPtr xhat = Aggregate(layer);
+      const LayerState state = TrainLayer(layer, xhat);
+      KeepWeights(layer, state);
+      if (layer + 1 < config_.layers) Transform(layer, *xhat, state.w);
+    }
+    return Finish();
+  }
+
+ private:
+  // Features, operator and targets; what touches the device is set-up time.
+  void Prepare() {
+    CheckTrainSplit(context_, dataset_, split_);
+    inductive_ = config_.setting == "inductive";
+    Model& model = trained_.model;
+    model.config = config_;
+    model.features = static_cast<uint32_t>(dataset_.features.cols());
+    model.multilabel = dataset_.labels.multilabel;
+    model.classes = dataset_.labels.classes;
+    model.class_names = dataset_.class_names;
+    trained_.split = split_;
+    trained_.result.seed = config_.seed;
+
+    Stopwatch setup;
+    const Features features = PrepareFeatures();
+    backend_ = MakeBackend(context_, BackendOptionsOf(config_));
+    x_ = backend_->Upload(context_, features);
+    trained_.result.seconds.setup += setup.Seconds();
+    if (config_.smooth > 0) Smooth();
+
+    Stopwatch build;
+    const Norm norm = ParseNorm(config_.norm);
+    const Graph train_graph = inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
+    graph_ = backend_->Upload(context_, MakePropagation(context_, train_graph, norm));
+    targets_ = TargetsOf(dataset_.labels, train_nodes_);
+    if (policy_.WantsValidation()) probe_.emplace(context_, *backend_, dataset_, split_, norm, x_);
+    trained_.result.seconds.setup += build.Seconds();
+  }
+
+  Features PrepareFeatures() {
+    Preparation& preparation = trained_.model.preparation;
+    std::vector<uint8_t> is_train(dataset_.nodes(), 0);
+    for (uint32_t node : train_nodes_) is_train[node] = 1;
+    preparation =
+        FitPreparation(context_, dataset_.features, is_train, config_.scale, config_.pca, config_.seed);
+    return ApplyPreparation(context_, preparation, dataset_.features);
+  }
+
+  // Features averaged over neighbours before training, over the whole graph.
+  void Smooth() {
+    Stopwatch watch;
+    const auto whole = backend_->Upload(context_, MakePropagation(context_, dataset_.graph, Norm::kSym));
+    for (uint32_t i = 0; i < config_.smooth; ++i) x_ = backend_->Forward(context_, *whole, *x_, {});
+    trained_.result.seconds.aggregate += watch.Seconds();
+  }
+
+  TensorPtr Aggregate(uint32_t layer) {
+    Report("aggregate", layer);
+    Stopwatch watch;
+    // In layer 1 of inductive training x holds every node; the subgraph's nodes are the train nodes among them.
+    const bool map_rows = inductive_ && layer == 0;
+    TensorPtr xhat = backend_->Aggregate(context_, *graph_, *x_, map_rows ? train_nodes_ : std::vector<uint32_t>{});
+    x_.reset();
+    LayerRecord& record = trained_.result.layers.emplace_back();
+    record.aggregate_seconds = watch.Seconds();
+    record.sparse_input = xhat->sparse;
+    trained_.result.seconds.aggregate += record.aggregate_seconds;
+    if (layer == 0) context_.Note(backend_->Explain());
+    return xhat;
+  }
+
+  LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
+    Stopwatch setup;
+    const uint32_t budget = config_.EpochsOf(layer);
+    Array<uint32_t> samples = inductive_ ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
+    auto training = backend_->BeginLayer(context_, xhat, std::move(samples), targets_, SpecOf(layer),
+                                         StartOf(layer, xhat->cols));
+    if (probe_) probe_->BeginLayer();
+    trained_.result.seconds.setup += setup.Seconds();
+
+    LayerRecord& record = trained_.result.layers.back();
+    record.stopped_by = "budget";
+    policy_.BeginLayer({layer, config_.layers, budget, epochs_done_});
+    std::optional<LayerState> best;
+    Stopwatch watch;
+    double probe_seconds = 0;
+    while (record.epochs < budget) {
+      RunUntilDecision(layer, budget, *training, watch, record);
+      Observation observation{record.epochs, record.losses, {}};
+      if (probe_) {
+        Stopwatch probing;
+        const LayerState state = training->Read();
+        observation.validation_f1 = probe_->F1(state.w, state.theta);
+        probe_seconds += probing.Seconds();
+      }
+      const Decision decision = policy_.Decide(observation);
+      if (policy_.KeepsBest() && decision.best_so_far) best = training->Read();
+      if (decision.probability >= 0) record.probabilities.emplace_back(record.epochs, decision.probability);
+      probability_ = decision.probability;
+      if (decision.stop && record.epochs < budget) {
+        record.stopped_by = policy_.Name();
+        break;
+      }
+    }
+    record.train_seconds = watch.Seconds() - probe_seconds;
+    trained_.result.seconds.evaluate += probe_seconds;
+    trained_.result.seconds.train += record.train_seconds;
+    epochs_done_ += record.epochs;
+    LayerState state = best ? std::move(*best) : training->Read();
+    record.flops = FlopsOf(record.epochs, xhat->cols, state);
+    return state;
+  }
+
+  // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
+  void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch,
+                        LayerRecord& record) {
+    const uint32_t target = std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
+    while (record.epochs < target) {
+      const double per_epoch = record.epochs == 0 ? kSecondsBetweenReports : watch.Seconds() / record.epochs;
+      const double affordable = context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
+      const auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - record.epochs));
+      record.losses.resize(record.epochs + count);
+      training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count), step_losses_);
+      record.epochs += count;
+      Report("train", layer, budget, watch.Seconds(), &record);
+    }
+  }
+
+  LayerSpec SpecOf(uint32_t layer) const {
+    LayerSpec spec;
+    spec.layer = layer;
+    spec.seed = config_.seed;
+    spec.batch = config_.batch;
+    spec.drop_last = config_.drop_last;
+    spec.lr = static_cast<float>(config_.lr);
+    spec.weight_decay = static_cast<float>(config_.weight_decay);
+    spec.dropout = static_cast<float>(config_.dropout);
+    return spec;
+  }
+
+  // A new W; Θ with its moments from the layer before where it is kept and still fits, else a new one.
+  LayerState StartOf(uint32_t layer, size_t inputs) {
+    const size_t hidden = config_.HiddenOf(layer), classes = dataset_.labels.classes;
+    const Init init = ParseInit(config_.init);
+    LayerState start;
+    start.w = InitialWeights(inputs, hidden, init, RandomStream(config_.seed, RandomUse::kInitW, layer));
+    start.w_m = Matrix::Zeros(inputs, hidden);
+    start.w_v = Matrix::Zeros(inputs, hidden);
+    if (config_.theta == "keep" && theta_.theta.rows == hidden) {
+      start.theta = theta_.theta;
+      start.theta_m = theta_.theta_m;
+      start.theta_v = theta_.theta_v;
+      start.theta_steps = theta_.theta_steps;
+    } else {
+      start.theta = InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
+      start.theta_m = Matrix::Zeros(hidden, classes);
+      start.theta_v = Matrix::Zeros(hidden, classes);
+    }
+    return start;
+  }
+
+  void KeepWeights(uint32_t layer, const LayerState& state) {
+    trained_.model.weights.push_back(state.w);
+    theta_ = state;
+    if (layer + 1 == config_.layers) trained_.model.theta = state.theta;
+  }
+
+  void Transform(uint32_t layer, const Tensor& xhat, const Matrix& w) {
+    Report("transform", layer);
+    Stopwatch watch;
+    x_ = backend_->Transform(context_, xhat, w);
+    LayerRecord& record = trained_.result.layers.back();
+    record.transform_seconds = watch.Seconds();
+    trained_.result.seconds.transform += record.transform_seconds;
+    if (probe_) probe_->EndLayer(w);
+  }
+
+  Trained Finish() {
+    trained_.result.peak_device_bytes = backend_->PeakDeviceBytes();
+    trained_.result.peak_rss_bytes = PeakResidentBytes();
+    return std::move(trained_);
+  }
+
+  // Forward and both weight gradients; no gradient to the input.
+  double FlopsOf(uint32_t epochs, size_t inputs, const LayerState& state) const {
+    const double batch = std::min<double>(config_.batch, static_cast<double>(train_nodes_.size()));
+    const double samples = config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
+                                             : static_cast<double>(train_nodes_.size());
+    const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
+    return epochs * samples * (4 * static_cast<double>(inputs) * hidden + 6 * hidden * classes);
+  }
+
+  void Report(const char* phase, uint32_t layer, uint32_t budget = 0, double seconds = 0,
+              const LayerRecord* record = nullptr) const {
+    context_.CheckCancelled();
+    if (!context_.on_progress) return;
+    Progress progress;
+    progress.phase = phase;
+    progress.layer = layer + 1;
+    progress.layers = config_.layers;
+    progress.epochs = budget;
+    if (record != nullptr) {
+      progress.epoch = record->epochs;
+      progress.loss = record->losses.back();
+      progress.nodes_per_second = static_cast<double>(train_nodes_.size()) * record->epochs / std::max(seconds, 1e-9);
+      progress.seconds_left = seconds / record->epochs * (budget - record->epochs);
+      progress.stop_probability = probability_;
+    }
+    context_.on_progress(progress);
+  }
+
+  const Context& context_;
+  const Dataset& dataset_;
+  const Split& split_;
+  const TrainConfig& config_;
+  StopPolicy& policy_;
+  std::vector<double>* step_losses_;
+  const std::vector<uint32_t> train_nodes_;
+  bool inductive_ = true;
+  std::unique_ptr<Backend> backend_;
+  DeviceGraphPtr graph_;     // Â that training uses
+  TensorPtr x_;              // X of the layer at hand
+  Targets targets_;          // of train_nodes_
+  LayerState theta_;         // Θ and its moments from the layer before
+  std::optional<ValidationProbe> probe_;
+  uint32_t epochs_done_ = 0;
+  double probability_ = -1;
+  Trained trained_;
+};
+
+}  // namespace
+
+std::vector<uint32_t> NodesWithRole(const Split& split, Role role) {
+  std::vector<uint32_t> nodes;
+  for (size_t i = 0; i < split.roles.size(); ++i) {
+    if (split.roles[i] == static_cast<uint8_t>(role)) nodes.push_back(static_cast<uint32_t>(i));
+  }
+  return nodes;
+}
+
+void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split& split) {
+  const std::vector<uint32_t> train = NodesWithRole(split, Role::kTrain);
+  if (train.empty()) {
+    ThrowInput("{}: split '{}' has no train node; choose another with --split", dataset.name, split.name);
+  }
+  std::vector<uint64_t> members(dataset.labels.classes, 0);
+  for (uint32_t node : train) {
+    if (!dataset.labels.multilabel) ++members[static_cast<size_t>(dataset.labels.classes_of[node])];
+    for (uint32_t c = 0; dataset.labels.multilabel && c < dataset.labels.classes; ++c) {
+      members[c] += dataset.labels.matrix[size_t{node} * dataset.labels.classes + c];
+    }
+  }
+  for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
+    if (members[c] == 0) {
+      context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned", dataset.ClassName(c),
+                               split.name));
+    }
+  }
+}
+
+Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
+                     StopPolicy& policy, std::vector<double>* step_losses) {
+  return LayerwiseTrainer(context, dataset, split, config, policy, step_losses).Fit();
+}
+
+}  // namespace l2gcn

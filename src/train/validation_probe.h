@@ -1,0 +1,35 @@
+// The validation F1 of a layer still in training, for policies that watch it. Keeps the whole graph's activations
+// beside the training's own, because validation nodes lie outside an inductive train graph.
+#pragma once
+
+#include <vector>
+
+#include "graph/normalise.h"
+#include "kernels/backend.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+class ValidationProbe {
+ public:
+  // x: features of every node. Throws Error(kUsage) if the split has no validation node.
+  ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset, const Split& split, Norm norm,
+                  TensorPtr x);
+  // Aggregates the whole graph's activations once and keeps the validation rows.
+  void BeginLayer();
+  // Micro F1 of ReLU(X̂W)Θ on the validation nodes.
+  double F1(const Matrix& w, const Matrix& theta);
+  // The layer is done with weights w.
+  void EndLayer(const Matrix& w);
+
+ private:
+  const Context& context_;
+  Backend& backend_;
+  const Dataset& dataset_;
+  std::vector<uint32_t> nodes_;  // validation nodes
+  DeviceGraphPtr graph_;
+  TensorPtr x_;     // activations of every node entering the layer
+  TensorPtr xhat_;  // aggregated, validation rows alone
+};
+
+}  // namespace l2gcn

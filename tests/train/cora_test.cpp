@@ -1,0 +1,57 @@
+// The authors' set-up on the real Cora: every step's loss against an independent NumPy implementation (see
+// tests/golden/make_cora_step_losses.py), at every instruction-set level.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "kernels/cpu/kernels.h"
+#include "l2gcn/config.h"
+#include "l2gcn/train.h"
+#include "train/layerwise_trainer.h"
+
+namespace l2gcn {
+namespace {
+
+std::string DataDirectory() {
+  const char* set = std::getenv("L2GCN_DATA");
+  return set != nullptr ? set : L2GCN_SOURCE_DIR "/../shared/data";
+}
+
+class CoraTest : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
+  OpenOptions options;
+  options.data_dir = DataDirectory();
+  if (!std::filesystem::exists(options.data_dir + "/planetoid/ind.cora.graph")) {
+    GTEST_SKIP() << "no planetoid/ind.cora.* in " << options.data_dir << "; set L2GCN_DATA";
+  }
+  setenv("L2GCN_SIMD", GetParam().c_str(), 1);
+  const Context context = MakeContext(2);
+  const Dataset dataset = OpenDataset(context, "cora", options);
+  const TrainConfig config = ResolveConfig({{"method", "lgcn"}}, dataset);
+  ASSERT_EQ(config.lr, 0.005);
+  ASSERT_TRUE(config.drop_last);
+  std::vector<double> steps;
+  FixedEpochs policy;
+  FitLayerwise(context, dataset, ResolveSplit(dataset, config.split, 0), config, policy, &steps);
+  unsetenv("L2GCN_SIMD");
+
+  std::ifstream golden(L2GCN_SOURCE_DIR "/tests/golden/cora_step_losses.txt");
+  std::vector<double> expected;
+  for (double loss; golden >> loss;) expected.push_back(loss);
+  ASSERT_EQ(expected.size(), 640u);
+  ASSERT_EQ(steps.size(), expected.size());
+  double worst = 0;
+  for (size_t i = 0; i < steps.size(); ++i) worst = std::max(worst, std::abs(steps[i] / expected[i] - 1));
+  RecordProperty("worst_relative_difference", std::to_string(worst));
+  EXPECT_LE(worst, 1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(Levels, CoraTest, ::testing::ValuesIn(CpuKernelLevels()),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace l2gcn
