@@ -63,6 +63,9 @@ struct RunOptions {
   bool force = false;       // replace an existing run
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
+  // How the data set was opened, so that evaluate, predict and embed can open it again.
+  std::string dataset_spec;
+  OpenOptions open_options;
 };
 
 // Trains, evaluates and writes every seed. A run directory appears whole or not at all.
@@ -75,8 +78,7 @@ std::string ResultToJson(const TrainResult& result);
 // A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1:
 // none).
 struct OpenedRun {
-  Model model;
-  Split split;               // as stored with the run
+  Model model;               // model.config.split and .seed say how the run was split
   std::string directory;     // of the seed taken
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;

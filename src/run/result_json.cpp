@@ -1,0 +1,152 @@
+#include "run/result_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "l2gcn/version.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// Mean and sample standard deviation over seeds of one number.
+template <class Get>
+std::pair<double, double> MeanAndDeviation(const std::vector<SeedResult>& seeds, const Get& get) {
+  double mean = 0, squares = 0;
+  for (const SeedResult& seed : seeds) mean += get(seed) / static_cast<double>(seeds.size());
+  for (const SeedResult& seed : seeds) squares += (get(seed) - mean) * (get(seed) - mean);
+  return {mean, seeds.size() > 1 ? std::sqrt(squares / static_cast<double>(seeds.size() - 1)) : 0.0};
+}
+
+PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
+  PhaseSeconds mean;
+  for (auto field : {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
+                     &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+    mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
+  }
+  return mean;
+}
+
+Json EpochsJson(const SeedResult& result) {
+  Json epochs = Json::array();
+  for (const LayerRecord& layer : result.layers) epochs.push_back(layer.epochs);
+  return epochs;
+}
+
+Json LossJson(const SeedResult& result) {
+  Json loss = Json::array();
+  for (const LayerRecord& layer : result.layers) loss.push_back(layer.losses);
+  return loss;
+}
+
+// What ended each layer, and with which probabilities.
+Json StopsJson(const SeedResult& result) {
+  Json stops = Json::array();
+  for (const LayerRecord& layer : result.layers) {
+    stops.push_back({{"epochs", layer.epochs},
+                     {"stopped_by", layer.stopped_by},
+                     {"probabilities", layer.probabilities},
+                     {"sparse", layer.sparse_input},
+                     {"seconds", layer.train_seconds},
+                     {"flops", layer.flops}});
+  }
+  return stops;
+}
+
+Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
+  Json epochs = Json::array();
+  for (size_t layer = 0; layer < seeds.front().layers.size(); ++layer) {
+    const double mean =
+        MeanAndDeviation(seeds, [&](const SeedResult& s) { return static_cast<double>(s.layers[layer].epochs); }).first;
+    if (mean == std::floor(mean)) epochs.push_back(static_cast<uint64_t>(mean));
+    else epochs.push_back(mean);
+  }
+  return epochs;
+}
+
+Json ResultJson(const TrainResult& result) {
+  const auto& seeds = result.seeds;
+  Json f1, f1_sd;
+  const std::pair<const char*, double SeedResult::*> parts[] = {
+      {"train", &SeedResult::f1_train}, {"val", &SeedResult::f1_val}, {"test", &SeedResult::f1_test}};
+  for (const auto& [name, member] : parts) {
+    const auto [mean, deviation] = MeanAndDeviation(seeds, [m = member](const SeedResult& s) { return s.*m; });
+    f1[name] = NumberOrNull(mean);
+    f1_sd[name] = NumberOrNull(deviation);
+  }
+  uint64_t peak_rss = 0, peak_device = 0;
+  Json runs = Json::array();
+  for (const SeedResult& seed : seeds) {
+    peak_rss = std::max(peak_rss, seed.peak_rss_bytes);
+    peak_device = std::max(peak_device, seed.peak_device_bytes);
+    runs.push_back({{"seed", seed.seed},
+                    {"f1", F1Json(seed)},
+                    {"epochs", EpochsJson(seed)},
+                    {"loss", LossJson(seed)},
+                    {"layers", StopsJson(seed)},
+                    {"seconds", SecondsJson(seed.seconds)},
+                    {"run", seed.run}});
+  }
+  Json json;
+  json["method"] = result.config.method;
+  json["dataset"] = Json::parse(result.dataset_json);
+  json["f1"] = f1;
+  json["f1_sd"] = f1_sd;
+  json["epochs"] = MeanEpochsJson(seeds);
+  json["loss"] = LossJson(seeds.front());
+  json["seconds"] = SecondsJson(MeanSeconds(seeds));
+  json["memory"] = {{"peak_rss_bytes", peak_rss}, {"peak_device_bytes", peak_device}};
+  json["runs"] = runs;
+  json["device"] = result.device;
+  json["threads"] = result.threads;
+  json["seed"] = result.config.seed;
+  json["version"] = Version();
+  json["run"] = result.run;
+  return json;
+}
+
+}  // namespace
+
+Json F1Json(const SeedResult& result) {
+  return {{"train", NumberOrNull(result.f1_train)},
+          {"val", NumberOrNull(result.f1_val)},
+          {"test", NumberOrNull(result.f1_test)}};
+}
+
+Json SecondsJson(const PhaseSeconds& s) {
+  return {{"load", s.load},           {"setup", s.setup},       {"aggregate", s.aggregate}, {"train", s.train},
+          {"transform", s.transform}, {"evaluate", s.evaluate}, {"total", s.total}};
+}
+
+std::string ResultToJson(const TrainResult& result) { return ResultJson(result).dump(2); }
+
+std::string StoredResultJson(const TrainResult& result, const RunOptions& options) {
+  Json json = ResultJson(result);
+  std::error_code error;
+  std::string spec = options.dataset_spec;
+  if (std::filesystem::exists(spec, error)) spec = std::filesystem::absolute(spec).lexically_normal().string();
+  const OpenOptions& open = options.open_options;
+  json["source"] = {{"spec", spec},
+                    {"format", open.format},
+                    {"data_dir", open.data_dir},
+                    {"directed", open.directed},
+                    {"keep_self_loops", open.keep_self_loops},
+                    {"synthetic_seed", open.synthetic_seed}};
+  return json.dump(2) + "\n";
+}
+
+OpenOptions OpenOptionsFromJson(const Json& source) {
+  OpenOptions open;
+  open.format = source.value("format", "");
+  open.data_dir = source.value("data_dir", "");
+  open.directed = source.value("directed", false);
+  open.keep_self_loops = source.value("keep_self_loops", false);
+  open.synthetic_seed = source.value("synthetic_seed", uint64_t{0});
+  return open;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,135 @@
+#include "run/run_directory.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error_format.h"
+#include "run/result_json.h"
+
+namespace l2gcn {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string FileSafe(std::string name) {
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') c = '-';
+  }
+  return name;
+}
+
+fs::path ChooseDirectory(const Dataset& dataset, const TrainConfig& config, const RunOptions& options) {
+  if (!options.output.empty()) return options.output;
+  const std::string stem = FileSafe(dataset.name) + "-" + config.method;
+  for (int number = 1;; ++number) {
+    fs::path path = fs::path("runs") / fmt::format("{}-{:03d}", stem, number);
+    if (!fs::exists(path)) return path;
+  }
+}
+
+bool HoldsRun(const fs::path& directory) { return fs::exists(directory / "result.json"); }
+
+// --force replaces a run (or an empty directory), nothing else.
+fs::path CheckedTarget(fs::path target, bool force) {
+  if (!fs::exists(target)) return target;
+  if (fs::is_directory(target) && fs::is_empty(target)) return target;
+  if (!fs::is_directory(target) || !HoldsRun(target)) {
+    ThrowUsage("{}: exists and is not a run; it will not be replaced. Choose another output with -o", target.string());
+  }
+  if (!force) ThrowUsage("{}: already holds a run; choose another output or pass --force to replace it", target.string());
+  return target;
+}
+
+// One event a line: each layer, each epoch, the end.
+std::string LogOf(const SeedResult& result) {
+  std::string text;
+  const auto add = [&](const Json& event) { text += event.dump() + "\n"; };
+  for (size_t layer = 0; layer < result.layers.size(); ++layer) {
+    const LayerRecord& record = result.layers[layer];
+    add({{"event", "aggregate"}, {"layer", layer + 1}, {"seconds", record.aggregate_seconds}, {"sparse", record.sparse_input}});
+    size_t decision = 0;
+    for (uint32_t epoch = 1; epoch <= record.epochs; ++epoch) {
+      Json event = {{"event", "epoch"}, {"layer", layer + 1}, {"epoch", epoch}, {"loss", record.losses[epoch - 1]}};
+      if (decision < record.probabilities.size() && record.probabilities[decision].first == epoch) {
+        event["stop_probability"] = record.probabilities[decision++].second;
+      }
+      add(event);
+    }
+    add({{"event", "layer"}, {"layer", layer + 1}, {"epochs", record.epochs}, {"stopped_by", record.stopped_by},
+         {"train_seconds", record.train_seconds}, {"transform_seconds", record.transform_seconds}});
+  }
+  add({{"event", "end"}, {"f1", F1Json(result)}, {"seconds", SecondsJson(result.seconds)}});
+  return text;
+}
+
+uint64_t BestOnValidation(const Json& result) {
+  uint64_t best_seed = 0;
+  double best = -1;
+  for (const Json& run : result.at("runs")) {
+    const Json& val = run.at("f1").at("val");
+    const double f1 = val.is_number() ? val.get<double>() : 0;
+    if (f1 > best) {
+      best = f1;
+      best_seed = run.at("seed").get<uint64_t>();
+    }
+  }
+  return best_seed;
+}
+
+}  // namespace
+
+RunWriter::RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options)
+    : options_(options),
+      target_(CheckedTarget(ChooseDirectory(dataset, config, options), options.force)),
+      staged_(target_, true) {}
+
+std::string RunWriter::SeedDirectory(uint64_t seed) const {
+  return options_.runs == 1 ? target_.string() : (target_ / fmt::format("seed-{}", seed)).string();
+}
+
+void RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
+  fs::path directory = staged_.path();
+  if (options_.runs > 1) {
+    directory /= fmt::format("seed-{}", trained.result.seed);
+    fs::create_directory(directory);
+    TrainResult single = so_far;
+    single.seeds = {trained.result};
+    WriteFileWhole(directory / "result.json", StoredResultJson(single, options_));
+  }
+  SaveModel(trained.model, directory.string());
+  WriteFileWhole(directory / "log.jsonl", LogOf(trained.result));
+}
+
+void RunWriter::Commit(const TrainResult& result) {
+  WriteFileWhole(staged_.path() / "result.json", StoredResultJson(result, options_));
+  staged_.Commit();
+}
+
+OpenedRun OpenRun(const std::string& directory, int64_t seed) {
+  fs::path path = directory;
+  if (!fs::is_directory(path)) ThrowInput("{}: no such run; expected a directory written by l2gcn train", directory);
+  if (!HoldsRun(path)) ThrowInput("{}: holds no result.json; expected a directory written by l2gcn train", directory);
+  OpenedRun opened;
+  try {
+    const Json result = Json::parse(ReadTextFile(path / "result.json"));
+    opened.dataset_spec = result.at("source").at("spec").get<std::string>();
+    opened.open_options = OpenOptionsFromJson(result.at("source"));
+    if (!fs::exists(path / "model.safetensors") || seed >= 0) {
+      const uint64_t chosen = seed >= 0 ? static_cast<uint64_t>(seed) : BestOnValidation(result);
+      const bool single = fs::exists(path / "model.safetensors");
+      if (single && result.at("seed").get<uint64_t>() != chosen) {
+        ThrowUsage("--seed {}: {} holds seed {} alone", chosen, directory, result.at("seed").get<uint64_t>());
+      }
+      if (!single) path /= fmt::format("seed-{}", chosen);
+      if (!fs::exists(path)) ThrowUsage("--seed {}: {} holds no such seed", chosen, directory);
+    }
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: damaged result.json: {}", path.string(), error.what());
+  }
+  opened.model = LoadModel(path.string());
+  opened.directory = path.string();
+  return opened;
+}
+
+}  // namespace l2gcn

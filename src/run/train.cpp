@@ -1,0 +1,83 @@
+// From a configuration to a trained, evaluated, stored run: which trainer a method means, which policy stops it, and
+// the loop over seeds.
+#include "l2gcn/train.h"
+
+#include <limits>
+
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+#include "run/run_directory.h"
+#include "train/layerwise_trainer.h"
+#include "train/stop_policy.h"
+
+namespace l2gcn {
+namespace {
+
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config) {
+  const std::string stop = config.stop.empty() ? "fixed" : config.stop;
+  if (stop == "fixed") return std::make_unique<FixedEpochs>();
+  if (stop == "early") {
+    const auto watch = config.watch == "val" ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss;
+    return std::make_unique<EarlyStopping>(config.patience, watch);
+  }
+  ThrowUsage("--stop {}: expected fixed or early", stop);
+}
+
+double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
+  return ScoreLogits(dataset, logits, split, role).micro_f1;
+}
+
+}  // namespace
+
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  const auto policy = MakeStopPolicy(config);
+  return FitLayerwise(context, dataset, split, config, *policy);
+}
+
+void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
+  Stopwatch watch;
+  if (context.on_progress) {
+    Progress progress;
+    progress.phase = "evaluate";
+    context.on_progress(progress);
+  }
+  const Matrix logits = PredictLogits(context, trained.model, dataset);
+  trained.result.f1_train = F1Of(dataset, logits, trained.split, Role::kTrain);
+  trained.result.f1_val = F1Of(dataset, logits, trained.split, Role::kVal);
+  trained.result.f1_test = F1Of(dataset, logits, trained.split, Role::kTest);
+  trained.result.seconds.evaluate += watch.Seconds();
+  trained.result.peak_rss_bytes = PeakResidentBytes();
+}
+
+TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                        const RunOptions& options) {
+  if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  std::unique_ptr<RunWriter> writer;
+  if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
+  TrainResult result;
+  result.config = config;
+  result.dataset_json = DescribeDatasetJson(dataset);
+  result.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  result.threads = context.threads;
+  if (writer) result.run = writer->directory();
+  for (uint32_t i = 0; i < options.runs; ++i) {
+    Stopwatch watch;
+    TrainConfig seeded = config;
+    seeded.seed = config.seed + i;
+    Trained trained = Train(context, dataset, seeded);
+    EvaluateTrained(context, dataset, trained);
+    trained.result.seconds.load = options.load_seconds;
+    trained.result.seconds.total = options.load_seconds + watch.Seconds();
+    if (writer) {
+      trained.result.run = writer->SeedDirectory(seeded.seed);
+      writer->WriteSeed(trained, result);
+    }
+    result.seeds.push_back(std::move(trained.result));
+  }
+  if (writer) writer->Commit(result);
+  return result;
+}
+
+}  // namespace l2gcn
