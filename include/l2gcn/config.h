@@ -62,16 +62,18 @@ struct TrainConfig {
 
 enum class FieldKind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
 
-struct Field {
+// One parameter of a configuration struct.
+template <class Config>
+struct FieldOf {
   std::string name;  // as on the command line, without the leading dashes; '_' in files
   FieldKind kind = FieldKind::kText;
-  std::string placeholder;           // N, X, LIST, NAME …
-  std::string help;                  // one sentence
-  std::vector<std::string> choices;  // valid values, or empty
-  std::function<void(TrainConfig&, const std::string&)>
-      set;                                             // parses and checks the range; throws Error(kUsage)
-  std::function<std::string(const TrainConfig&)> get;  // as text that set() accepts
+  std::string placeholder;                               // N, X, LIST, NAME …
+  std::string help;                                      // one sentence
+  std::vector<std::string> choices;                      // valid values, or empty
+  std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
+  std::function<std::string(const Config&)> get;         // as text that set() accepts
 };
+using Field = FieldOf<TrainConfig>;
 
 const std::vector<Field>& Fields();
 

@@ -1,0 +1,148 @@
+// Builders of field tables: one line declares a parameter's name, range and sentence. Parsing is strict: the
+// whole word must be a number of the right kind inside its range.
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/error_format.h"
+#include "l2gcn/config.h"
+
+namespace l2gcn {
+
+template <class T>
+T ParseWhole(const std::string& name, const std::string& text, T low, T high) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < low || value > high) {
+    ThrowUsage("--{} {}: expected a whole number from {} to {}", name, text, low, high);
+  }
+  return value;
+}
+
+inline std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> items;
+  size_t begin = 0;
+  for (size_t comma = text.find(','); comma != std::string::npos; comma = text.find(',', begin)) {
+    items.push_back(text.substr(begin, comma - begin));
+    begin = comma + 1;
+  }
+  items.push_back(text.substr(begin));
+  return items;
+}
+
+template <class C>
+FieldOf<C> WholeField(const char* name, uint32_t C::*member, uint32_t low, uint32_t high, const char* help) {
+  const std::string text = name;
+  return {text,
+          FieldKind::kNumber,
+          "N",
+          help,
+          {},
+          [=](C& config, const std::string& value) { config.*member = ParseWhole(text, value, low, high); },
+          [=](const C& config) { return fmt::format("{}", config.*member); }};
+}
+
+// A number in [low, high], or above low where `open` says the bound itself is not allowed; `range` says it in
+// words.
+struct RealRange {
+  double low, high;
+  bool low_open, high_open;
+  const char* range;
+};
+
+template <class C>
+FieldOf<C> RealField(const char* name, double C::*member, RealRange range, const char* help) {
+  const std::string text = name;
+  auto set = [=](C& config, const std::string& value) {
+    double number = 0;
+    const char* end = value.data() + value.size();
+    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    const bool inside = (range.low_open ? number > range.low : number >= range.low) &&
+                        (range.high_open ? number < range.high : number <= range.high);
+    if (error != std::errc() || stop != end || !std::isfinite(number) || !inside) {
+      ThrowUsage("--{} {}: expected a number {}", text, value, range.range);
+    }
+    config.*member = number;
+  };
+  return {text, FieldKind::kNumber, "X", help, {}, set, [=](const C& config) {
+            return fmt::format("{}", config.*member);
+          }};
+}
+
+template <class C>
+FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_t low, uint32_t high,
+                     const char* help) {
+  const std::string text = name;
+  auto set = [=](C& config, const std::string& value) {
+    std::vector<uint32_t> numbers;
+    for (const std::string& item : SplitList(value)) numbers.push_back(ParseWhole(text, item, low, high));
+    config.*member = std::move(numbers);
+  };
+  return {text, FieldKind::kList, "N[,N…]", help, {}, set, [=](const C& config) {
+            return fmt::format("{}", fmt::join(config.*member, ","));
+          }};
+}
+
+template <class C>
+FieldOf<C> ChoiceField(const char* name, std::string C::*member, std::vector<std::string> choices,
+                       const char* help) {
+  const std::string text = name;
+  auto set = [=](C& config, const std::string& value) {
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      ThrowUsage("--{} {}: did you mean '{}'? Valid: {}", text, value, NearestName(value, choices),
+                 fmt::join(choices, ", "));
+    }
+    config.*member = value;
+  };
+  return {
+      text, FieldKind::kText, "NAME", help, choices, set, [=](const C& config) {
+            return config.*member; }};
+}
+
+template <class C>
+FieldOf<C> TextField(const char* name, const char* placeholder, std::string C::*member, const char* help) {
+  return {name,
+          FieldKind::kText,
+          placeholder,
+          help,
+          {},
+          [=](C& config, const std::string& value) { config.*member = value; },
+          [=](const C& config) { return config.*member; }};
+}
+
+template <class C>
+FieldOf<C> FlagField(const char* name, bool C::*member, const char* help) {
+  const std::string text = name;
+  auto set = [=](C& config, const std::string& value) {
+    if (value != "true" && value != "false") ThrowUsage("--{} {}: expected true or false", text, value);
+    config.*member = value == "true";
+  };
+  return {text, FieldKind::kFlag, "true|false", help, {}, set, [=](const C& config) {
+            return config.*member ? "true" : "false";
+          }};
+}
+
+// A seed is the only 64-bit number.
+template <class C>
+FieldOf<C> SeedField(uint64_t C::*member) {
+  return {"seed",
+          FieldKind::kNumber,
+          "N",
+          "Everything drawn at random follows from it.",
+          {},
+          [=](C& config, const std::string& value) {
+            config.*member = ParseWhole<uint64_t>("seed", value, 0, std::numeric_limits<uint64_t>::max());
+          },
+          [=](const C& config) { return fmt::format("{}", config.*member); }};
+}
+
+}  // namespace l2gcn
