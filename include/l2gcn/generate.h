@@ -14,17 +14,17 @@ struct GenerateOptions {
   uint64_t seed = 0;
   double scale = 1.0;  // multiplies nodes and edges
   uint64_t nodes = 0;  // 0: the shape's
-  uint64_t edges = 0;  // 0: the shape's
+  uint64_t edges = 0;  // undirected; 0: the shape's, in proportion to nodes
   uint32_t features = 0;
   uint32_t classes = 0;
 };
 
 std::vector<std::string> GeneratorShapes();
 
-// In memory. papers100m is refused with the GiB it would need.
+// In memory. Throws Error(kInput) naming the GiB needed where they are not free or exceed 64 (papers100m).
 Dataset GenerateDataset(const Context& context, const GenerateOptions& options);
 
-// Straight to a native directory, with memory that does not hold the features or the edges at once.
+// The same data set straight to a native directory, with memory that does not hold the features or the edges at once.
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force = false);
 

@@ -6,8 +6,9 @@
 namespace l2gcn {
 namespace {
 
-uint64_t StatusField(const char* name) {
-  std::FILE* file = std::fopen("/proc/self/status", "r");
+// A line "name   123 kB" of a file under /proc, in bytes; 0 where it is missing.
+uint64_t ProcField(const char* path, const char* name) {
+  std::FILE* file = std::fopen(path, "r");
   if (file == nullptr) return 0;
   char line[256];
   unsigned long long kib = 0;
@@ -24,8 +25,9 @@ uint64_t StatusField(const char* name) {
 
 }  // namespace
 
-uint64_t PeakResidentBytes() { return StatusField("VmHWM:"); }
-uint64_t ResidentBytes() { return StatusField("VmRSS:"); }
+uint64_t PeakResidentBytes() { return ProcField("/proc/self/status", "VmHWM:"); }
+uint64_t ResidentBytes() { return ProcField("/proc/self/status", "VmRSS:"); }
+uint64_t AvailableBytes() { return ProcField("/proc/meminfo", "MemAvailable:"); }
 
 bool ResetPeakResidentBytes() {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");
