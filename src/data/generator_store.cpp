@@ -127,6 +127,7 @@ NativeInfo InfoOfPlan(const GeneratorPlan& plan) {
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force) {
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
+  RefuseToReplaceOthers(directory);
   StagedDirectory staged(directory, force);
   const GeneratorLayout layout(plan);
   const GeneratorNodes nodes(plan, layout);

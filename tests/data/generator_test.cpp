@@ -395,7 +395,7 @@ TEST(Generator, RefusesWhatCannotBe) {
   EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "--classes 1");
   const TemporaryFolder folder;
   folder.Write("there/file", "kept");
-  EXPECT_THROW(GenerateToDirectory(context, Shape("cora"), (folder.path() / "there").string()), Error);
+  EXPECT_THROW(GenerateToDirectory(context, Shape("cora"), (folder.path() / "there").string(), true), Error);
   EXPECT_EQ(ReadTextFile(folder.path() / "there" / "file"), "kept");
 }
 
