@@ -72,6 +72,7 @@ struct FieldOf {
   std::vector<std::string> choices;                      // valid values, or empty
   std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
   std::function<std::string(const Config&)> get;         // as text that set() accepts
+  std::vector<std::string> methods = {};                 // that have a use for it; empty: all
 };
 using Field = FieldOf<TrainConfig>;
 
@@ -88,13 +89,16 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 
 // Defaults ← the preset's row for this data set and method ← what the user said. Throws Error(kUsage) for an
 // unknown name (naming the nearest) or a value out of range, for a list that has neither one value nor one
-// per layer, and for a method this build does not have. The result names its stop policy even if the user did
-// not.
+// per layer, for a method this build does not have, and for a setting the method has no use for. The result
+// names its stop policy even if the user did not.
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset);
 
 // All fields as one JSON object, and back.
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
+
+// `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
+uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);
 
 // The candidate nearest to `word` by edit distance (a swap of neighbours counts one); "" if there is none.
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates);

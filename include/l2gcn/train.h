@@ -40,6 +40,7 @@ struct SeedResult {
 struct TrainResult {
   TrainConfig config;        // as resolved
   std::string dataset_json;  // DescribeDatasetJson
+  std::string source_json;   // how the data set was opened: spec and OpenOptions
   std::vector<SeedResult> seeds;
   std::string device;
   uint32_t threads = 1;

@@ -17,15 +17,8 @@
 
 namespace l2gcn {
 
-template <class T>
-T ParseWhole(const std::string& name, const std::string& text, T low, T high) {
-  T value{};
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || value < low || value > high) {
-    ThrowUsage("--{} {}: expected a whole number from {} to {}", name, text, low, high);
-  }
-  return value;
+inline uint32_t ParseCount(const std::string& name, const std::string& text, uint32_t low, uint32_t high) {
+  return static_cast<uint32_t>(ParseWholeNumber(name, text, low, high));
 }
 
 inline std::vector<std::string> SplitList(const std::string& text) {
@@ -47,7 +40,7 @@ FieldOf<C> WholeField(const char* name, uint32_t C::*member, uint32_t low, uint3
           "N",
           help,
           {},
-          [=](C& config, const std::string& value) { config.*member = ParseWhole(text, value, low, high); },
+          [=](C& config, const std::string& value) { config.*member = ParseCount(text, value, low, high); },
           [=](const C& config) { return fmt::format("{}", config.*member); }};
 }
 
@@ -84,7 +77,7 @@ FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_
   const std::string text = name;
   auto set = [=](C& config, const std::string& value) {
     std::vector<uint32_t> numbers;
-    for (const std::string& item : SplitList(value)) numbers.push_back(ParseWhole(text, item, low, high));
+    for (const std::string& item : SplitList(value)) numbers.push_back(ParseCount(text, item, low, high));
     config.*member = std::move(numbers);
   };
   return {text, FieldKind::kList, "N[,N…]", help, {}, set, [=](const C& config) {
@@ -140,7 +133,7 @@ FieldOf<C> SeedField(uint64_t C::*member) {
           "Everything drawn at random follows from it.",
           {},
           [=](C& config, const std::string& value) {
-            config.*member = ParseWhole<uint64_t>("seed", value, 0, std::numeric_limits<uint64_t>::max());
+            config.*member = ParseWholeNumber("seed", value, 0, std::numeric_limits<uint64_t>::max());
           },
           [=](const C& config) { return fmt::format("{}", config.*member); }};
 }

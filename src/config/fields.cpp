@@ -1,6 +1,7 @@
 // The field table: every training parameter once, with its name, range and sentence. Parsing is strict: the
 // whole word must be a number of the right kind inside its range.
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "config/field_builders.h"
@@ -56,6 +57,11 @@ Field SplitField() {
   return field;
 }
 
+Field For(std::vector<std::string> methods, Field field) {
+  field.methods = std::move(methods);
+  return field;
+}
+
 std::vector<Field> MakeFields() {
   using C = TrainConfig;
   return {
@@ -97,17 +103,20 @@ std::vector<Field> MakeFields() {
       WholeField("patience", &C::patience, 1, kMaxEpochs,
                  "Epochs without improvement that --stop early allows."),
       ChoiceField("watch", &C::watch, {"loss", "val"}, "What --stop early looks at."),
-      TextField("controller", "FILE", &C::controller,
-                "Learned stopping controller; by default the shipped one."),
-      ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"}, "Which shipped controller."),
-      ListField("samples", &C::samples, 1, kMaxCount,
-                "Neighbours or nodes a sampling method draws per layer."),
-      WholeField("parts", &C::parts, 0, kMaxCount,
-                 "Clusters clustergcn cuts the graph into; 0: about 100 nodes each."),
-      WholeField("clusters-per-batch", &C::clusters_per_batch, 1, kMaxCount,
-                 "Clusters clustergcn joins into one step."),
-      WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features."),
-      ListField("powers", &C::powers, 0, kMaxLayers, "Powers of the normalised adjacency that ngcn joins."),
+      For({"l2gcn"}, TextField("controller", "FILE", &C::controller,
+                               "Learned stopping controller; by default the shipped one.")),
+      For({"l2gcn"}, ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"},
+                                 "Which shipped controller.")),
+      For({"graphsage", "fastgcn", "ladies", "vrgcn"},
+          ListField("samples", &C::samples, 1, kMaxCount,
+                    "Neighbours or nodes a sampling method draws per layer.")),
+      For({"clustergcn"}, WholeField("parts", &C::parts, 0, kMaxCount,
+                                     "Clusters clustergcn cuts the graph into; 0: about 100 nodes each.")),
+      For({"clustergcn"}, WholeField("clusters-per-batch", &C::clusters_per_batch, 1, kMaxCount,
+                                     "Clusters clustergcn joins into one step.")),
+      For({"sgc"}, WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features.")),
+      For({"ngcn", "ngcn-layerwise"}, ListField("powers", &C::powers, 0, kMaxLayers,
+                                                "Powers of the normalised adjacency that ngcn joins.")),
       ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},
                   "Of matrix products on a CUDA device; a CPU always computes in fp32."),
       SeedField(&C::seed),
@@ -115,6 +124,16 @@ std::vector<Field> MakeFields() {
 }
 
 }  // namespace
+
+uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high) {
+  uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < low || value > high) {
+    ThrowUsage("--{} {}: expected a whole number from {} to {}", name, text, low, high);
+  }
+  return value;
+}
 
 const std::vector<std::string>& BuiltMethods() {
   static const std::vector<std::string> methods = {"lgcn"};

@@ -4,6 +4,8 @@
 // Preset `paper` follows the paper's released program where text and program differ (Cora's learning rate,
 // PPI's classifier). Rivals of layer-wise training take the set's width, batch and split, and their own
 // optimiser.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <string>
 
@@ -109,10 +111,16 @@ std::string SettleMethod(const Overrides& overrides) {
         scratch.method);
   }
   if (stop == "learned") method.set(scratch, "l2gcn");
-  if (!Asked(overrides, "controller").empty() && scratch.method != "l2gcn") {
-    ThrowUsage("--controller: method {} asks no controller; use --method l2gcn", scratch.method);
-  }
   return scratch.method;
+}
+
+void CheckUseful(const Field& field, const std::string& method) {
+  if (field.methods.empty() ||
+      std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end()) {
+    return;
+  }
+  ThrowUsage("--{}: method {} has no use for it; it belongs to {}", field.name, method,
+             fmt::join(field.methods, ", "));
 }
 
 // A preset's list is made for the preset's number of layers; the user may have changed that.
@@ -140,6 +148,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   FitToLayers(config.layers, config.samples);
   for (const auto& [name, value] : overrides) {
     const Field& field = FindField(name);
+    CheckUseful(field, config.method);
     if (field.name != "method") field.set(config, value);
   }
   if (config.stop.empty()) config.stop = config.method == "l2gcn" ? "learned" : "fixed";

@@ -24,8 +24,9 @@ std::pair<double, double> MeanAndDeviation(const std::vector<SeedResult>& seeds,
 
 PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   PhaseSeconds mean;
-  for (auto field : {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-                     &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+  for (auto field :
+       {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
+        &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -60,10 +61,13 @@ Json StopsJson(const SeedResult& result) {
 Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
   Json epochs = Json::array();
   for (size_t layer = 0; layer < seeds.front().layers.size(); ++layer) {
-    const double mean =
-        MeanAndDeviation(seeds, [&](const SeedResult& s) { return static_cast<double>(s.layers[layer].epochs); }).first;
-    if (mean == std::floor(mean)) epochs.push_back(static_cast<uint64_t>(mean));
-    else epochs.push_back(mean);
+    const double mean = MeanAndDeviation(seeds, [&](const SeedResult& s) {
+                          return static_cast<double>(s.layers[layer].epochs);
+                        }).first;
+    if (mean == std::floor(mean))
+      epochs.push_back(static_cast<uint64_t>(mean));
+    else
+      epochs.push_back(mean);
   }
   return epochs;
 }
@@ -74,7 +78,8 @@ Json ResultJson(const TrainResult& result) {
   const std::pair<const char*, double SeedResult::*> parts[] = {
       {"train", &SeedResult::f1_train}, {"val", &SeedResult::f1_val}, {"test", &SeedResult::f1_test}};
   for (const auto& [name, member] : parts) {
-    const auto [mean, deviation] = MeanAndDeviation(seeds, [m = member](const SeedResult& s) { return s.*m; });
+    const auto [mean, deviation] =
+        MeanAndDeviation(seeds, [m = member](const SeedResult& s) { return s.*m; });
     f1[name] = NumberOrNull(mean);
     f1_sd[name] = NumberOrNull(deviation);
   }
@@ -94,6 +99,7 @@ Json ResultJson(const TrainResult& result) {
   Json json;
   json["method"] = result.config.method;
   json["dataset"] = Json::parse(result.dataset_json);
+  json["source"] = Json::parse(result.source_json);
   json["f1"] = f1;
   json["f1_sd"] = f1_sd;
   json["epochs"] = MeanEpochsJson(seeds);
@@ -118,35 +124,32 @@ Json F1Json(const SeedResult& result) {
 }
 
 Json SecondsJson(const PhaseSeconds& s) {
-  return {{"load", s.load},           {"setup", s.setup},       {"aggregate", s.aggregate}, {"train", s.train},
-          {"transform", s.transform}, {"evaluate", s.evaluate}, {"total", s.total}};
+  return {{"load", s.load},   {"setup", s.setup},         {"aggregate", s.aggregate},
+          {"train", s.train}, {"transform", s.transform}, {"evaluate", s.evaluate},
+          {"total", s.total}};
 }
 
-std::string ResultToJson(const TrainResult& result) { return ResultJson(result).dump(2); }
+std::string ResultToJson(const TrainResult& result) { return ResultJson(result).dump(); }
 
-std::string StoredResultJson(const TrainResult& result, const RunOptions& options) {
-  Json json = ResultJson(result);
+std::string SourceToJson(const RunOptions& options) {
+  const auto absolute = [](const std::string& path) {
+    return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+  };
   std::error_code error;
-  std::string spec = options.dataset_spec;
-  if (std::filesystem::exists(spec, error)) spec = std::filesystem::absolute(spec).lexically_normal().string();
-  const OpenOptions& open = options.open_options;
-  json["source"] = {{"spec", spec},
-                    {"format", open.format},
-                    {"data_dir", open.data_dir},
-                    {"directed", open.directed},
-                    {"keep_self_loops", open.keep_self_loops},
-                    {"synthetic_seed", open.synthetic_seed}};
-  return json.dump(2) + "\n";
+  const std::string& spec = options.dataset_spec;
+  const bool is_path = !spec.starts_with("synthetic:") &&
+                       (std::filesystem::exists(spec, error) || spec.find('/') != std::string::npos);
+  OpenOptions open = options.open_options;
+  for (std::string* path : {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels}) {
+    *path = absolute(*path);
+  }
+  return Json{{"spec", is_path ? absolute(spec) : spec}, {"options", Json::parse(OpenOptionsToJson(open))}}
+      .dump();
 }
 
-OpenOptions OpenOptionsFromJson(const Json& source) {
-  OpenOptions open;
-  open.format = source.value("format", "");
-  open.data_dir = source.value("data_dir", "");
-  open.directed = source.value("directed", false);
-  open.keep_self_loops = source.value("keep_self_loops", false);
-  open.synthetic_seed = source.value("synthetic_seed", uint64_t{0});
-  return open;
+void SourceFromJson(const Json& source, const std::string& where, OpenedRun& run) {
+  run.dataset_spec = source.at("spec").get<std::string>();
+  run.open_options = OpenOptionsFromJson(source.at("options").dump(), where);
 }
 
 }  // namespace l2gcn

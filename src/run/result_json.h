@@ -11,8 +11,9 @@ namespace l2gcn {
 nlohmann::ordered_json F1Json(const SeedResult& result);  // train, val, test; null where there is none
 nlohmann::ordered_json SecondsJson(const PhaseSeconds& seconds);
 
-// ResultToJson, and how the data set was opened, so that a run can be evaluated without naming it again.
-std::string StoredResultJson(const TrainResult& result, const RunOptions& options);
-OpenOptions OpenOptionsFromJson(const nlohmann::ordered_json& source);
+// How the data set was opened, with paths that hold from any folder, so that a run can be evaluated without
+// naming it again; and back.
+std::string SourceToJson(const RunOptions& options);
+void SourceFromJson(const nlohmann::ordered_json& source, const std::string& where, OpenedRun& run);
 
 }  // namespace l2gcn

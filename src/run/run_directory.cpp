@@ -35,9 +35,12 @@ fs::path CheckedTarget(fs::path target, bool force) {
   if (!fs::exists(target)) return target;
   if (fs::is_directory(target) && fs::is_empty(target)) return target;
   if (!fs::is_directory(target) || !HoldsRun(target)) {
-    ThrowUsage("{}: exists and is not a run; it will not be replaced. Choose another output with -o", target.string());
+    ThrowUsage("{}: exists and is not a run; it will not be replaced. Choose another output with -o",
+               target.string());
   }
-  if (!force) ThrowUsage("{}: already holds a run; choose another output or pass --force to replace it", target.string());
+  if (!force)
+    ThrowUsage("{}: already holds a run; choose another output or pass --force to replace it",
+               target.string());
   return target;
 }
 
@@ -47,17 +50,25 @@ std::string LogOf(const SeedResult& result) {
   const auto add = [&](const Json& event) { text += event.dump() + "\n"; };
   for (size_t layer = 0; layer < result.layers.size(); ++layer) {
     const LayerRecord& record = result.layers[layer];
-    add({{"event", "aggregate"}, {"layer", layer + 1}, {"seconds", record.aggregate_seconds}, {"sparse", record.sparse_input}});
+    add({{"event", "aggregate"},
+         {"layer", layer + 1},
+         {"seconds", record.aggregate_seconds},
+         {"sparse", record.sparse_input}});
     size_t decision = 0;
     for (uint32_t epoch = 1; epoch <= record.epochs; ++epoch) {
-      Json event = {{"event", "epoch"}, {"layer", layer + 1}, {"epoch", epoch}, {"loss", record.losses[epoch - 1]}};
+      Json event = {
+          {"event", "epoch"}, {"layer", layer + 1}, {"epoch", epoch}, {"loss", record.losses[epoch - 1]}};
       if (decision < record.probabilities.size() && record.probabilities[decision].first == epoch) {
         event["stop_probability"] = record.probabilities[decision++].second;
       }
       add(event);
     }
-    add({{"event", "layer"}, {"layer", layer + 1}, {"epochs", record.epochs}, {"stopped_by", record.stopped_by},
-         {"train_seconds", record.train_seconds}, {"transform_seconds", record.transform_seconds}});
+    add({{"event", "layer"},
+         {"layer", layer + 1},
+         {"epochs", record.epochs},
+         {"stopped_by", record.stopped_by},
+         {"train_seconds", record.train_seconds},
+         {"transform_seconds", record.transform_seconds}});
   }
   add({{"event", "end"}, {"f1", F1Json(result)}, {"seconds", SecondsJson(result.seconds)}});
   return text;
@@ -95,26 +106,27 @@ void RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
     fs::create_directory(directory);
     TrainResult single = so_far;
     single.seeds = {trained.result};
-    WriteFileWhole(directory / "result.json", StoredResultJson(single, options_));
+    WriteFileWhole(directory / "result.json", ResultToJson(single) + "\n");
   }
   SaveModel(trained.model, directory.string());
   WriteFileWhole(directory / "log.jsonl", LogOf(trained.result));
 }
 
 void RunWriter::Commit(const TrainResult& result) {
-  WriteFileWhole(staged_.path() / "result.json", StoredResultJson(result, options_));
+  WriteFileWhole(staged_.path() / "result.json", ResultToJson(result) + "\n");
   staged_.Commit();
 }
 
 OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   fs::path path = directory;
-  if (!fs::is_directory(path)) ThrowInput("{}: no such run; expected a directory written by l2gcn train", directory);
-  if (!HoldsRun(path)) ThrowInput("{}: holds no result.json; expected a directory written by l2gcn train", directory);
+  if (!fs::is_directory(path))
+    ThrowInput("{}: no such run; expected a directory written by l2gcn train", directory);
+  if (!HoldsRun(path))
+    ThrowInput("{}: holds no result.json; expected a directory written by l2gcn train", directory);
   OpenedRun opened;
   try {
     const Json result = Json::parse(ReadTextFile(path / "result.json"));
-    opened.dataset_spec = result.at("source").at("spec").get<std::string>();
-    opened.open_options = OpenOptionsFromJson(result.at("source"));
+    SourceFromJson(result.at("source"), (path / "result.json").string(), opened);
     if (!fs::exists(path / "model.safetensors") || seed >= 0) {
       const uint64_t chosen = seed >= 0 ? static_cast<uint64_t>(seed) : BestOnValidation(result);
       const bool single = fs::exists(path / "model.safetensors");

@@ -1,5 +1,5 @@
-// From a configuration to a trained, evaluated, stored run: which trainer a method means, which policy stops it, and
-// the loop over seeds.
+// From a configuration to a trained, evaluated, stored run: which trainer a method means, which policy stops
+// it, and the loop over seeds.
 #include "l2gcn/train.h"
 
 #include <limits>
@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "run/result_json.h"
 #include "run/run_directory.h"
 #include "train/layerwise_trainer.h"
 #include "train/stop_policy.h"
@@ -18,7 +19,8 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config) {
   const std::string stop = config.stop.empty() ? "fixed" : config.stop;
   if (stop == "fixed") return std::make_unique<FixedEpochs>();
   if (stop == "early") {
-    const auto watch = config.watch == "val" ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss;
+    const auto watch =
+        config.watch == "val" ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss;
     return std::make_unique<EarlyStopping>(config.patience, watch);
   }
   ThrowUsage("--stop {}: expected fixed or early", stop);
@@ -59,6 +61,7 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
   TrainResult result;
   result.config = config;
   result.dataset_json = DescribeDatasetJson(dataset);
+  result.source_json = SourceToJson(options);
   result.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
   result.threads = context.threads;
   if (writer) result.run = writer->directory();

@@ -130,7 +130,8 @@ TEST(ResolveConfig, ListsHaveOneValueOrOnePerLayer) {
   EXPECT_NE(UsageOf({{"layers", "3"}, {"hidden", "8,8"}}).find("2 values for 3 layers"), std::string::npos);
 }
 
-TEST(ResolveConfig, ControllersBelongToLayerwiseTraining) {
+TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
+  EXPECT_NE(UsageOf({{"method", "lgcn"}, {"parts", "10"}}).find("clustergcn"), std::string::npos);
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
 }
 

@@ -1,0 +1,50 @@
+// l2gcn datasets: the names that can stand for DATASET, which are present, and where.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "l2gcn/dataset.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+namespace {
+
+std::string ToJson(const std::vector<KnownDataset>& known) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const KnownDataset& one : known) {
+    list.push_back({{"name", one.name},
+                    {"description", one.description},
+                    {"present", !one.found_at.empty()},
+                    {"path", one.found_at},
+                    {"format", one.format}});
+  }
+  return nlohmann::ordered_json{{"datasets", list}}.dump();
+}
+
+std::string ToText(const std::vector<KnownDataset>& known) {
+  size_t width = 0;
+  for (const KnownDataset& one : known) width = std::max(width, one.name.size());
+  std::string text;
+  for (const KnownDataset& one : known) {
+    text +=
+        fmt::format("{:<{}}  {}\n{:<{}}    {}\n", one.name, width, one.description, "", width,
+                    one.found_at.empty() ? "not found" : fmt::format("{} ({})", one.found_at, one.format));
+  }
+  return text + "\nNames are looked for in --data-dir, $L2GCN_DATA and ~/.cache/l2gcn.";
+}
+
+}  // namespace
+
+void AddDatasets(Program& program) {
+  auto open = std::make_shared<OpenOptions>();
+  CLI::App& command = program.AddCommand("datasets", "Known names, which are present, where they were found");
+  program.OnRun(command, [&program, open] {
+    const std::vector<KnownDataset> known = ListDatasets(*open);
+    program.terminal().Print(program.json() ? ToJson(known) : ToText(known));
+  });
+  command.add_option("--data-dir", open->data_dir, "Look here first")->type_name("DIR");
+}
+
+}  // namespace l2gcn::cli

@@ -1,0 +1,43 @@
+// l2gcn embed: what a layer makes of every node.
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "l2gcn/error.h"
+#include "l2gcn/export.h"
+#include "program.h"
+#include "run_data.h"
+
+namespace l2gcn::cli {
+namespace {
+
+struct EmbedOptions {
+  RunDataOptions source;
+  OutputOptions output;
+  uint32_t layer = 0;
+};
+
+void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& command) {
+  Require(options.output.path, "-o FILE", command);
+  CheckExportPath(options.output.path);
+  const Context context = program.MakeCommandContext();
+  const RunData opened = OpenRunData(context, options.source, command);
+  const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
+  ExportEmbeddings(context, opened.dataset, embeddings, options.output.path);
+  program.ReportWritten(options.output.path, embeddings.rows, "embeddings");
+}
+
+}  // namespace
+
+void AddEmbed(Program& program) {
+  auto options = std::make_shared<EmbedOptions>();
+  CLI::App& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
+  program.OnRun(command, [&program, options, &command] { RunEmbed(program, *options, command); });
+  options->source.AddTo(command);
+  AddWhole(command, "layer", options->layer, 1, 64, "Which layer's output, from 1 [the last]");
+  options->output.AddTo(command, "FILE", ".npy (nodes × width) or .csv (node and one column a dimension)",
+                        "");
+  program.AddComputeOptions(command);
+}
+
+}  // namespace l2gcn::cli

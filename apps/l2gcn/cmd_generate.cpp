@@ -1,0 +1,53 @@
+// l2gcn generate: a synthetic graph of a known shape, streamed to a native directory.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <limits>
+#include <memory>
+
+#include "l2gcn/error.h"
+#include "l2gcn/generate.h"
+#include "options.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+namespace {
+
+struct GenerateCommandOptions {
+  GenerateOptions generate;
+  OutputOptions output;
+};
+
+void RunGenerate(Program& program, const GenerateCommandOptions& options, const CLI::App& command) {
+  Require(options.generate.shape, "SHAPE", command);
+  Require(options.output.path, "-o DIR", command);
+  const Context context = program.MakeCommandContext(options.generate.seed);
+  GenerateToDirectory(context, options.generate, options.output.path, options.output.force);
+  program.ReportWritten(options.output.path, 0, "");
+}
+
+}  // namespace
+
+void AddGenerate(Program& program) {
+  auto options = std::make_shared<GenerateCommandOptions>();
+  GenerateOptions& generate = options->generate;
+  generate.shape.clear();
+  CLI::App& command = program.AddCommand("generate", "Write a synthetic graph of a known shape");
+  program.OnRun(command, [&program, options, &command] { RunGenerate(program, *options, command); });
+  AddPositional(command, "SHAPE", generate.shape,
+                fmt::format("One of {}", fmt::join(GeneratorShapes(), ", ")));
+  constexpr uint64_t kMaxCount = std::numeric_limits<uint32_t>::max();
+  constexpr uint64_t kMaxNumber = std::numeric_limits<uint64_t>::max();
+  AddWhole(command, "nodes", generate.nodes, 1, kMaxCount, "Nodes [the shape's]");
+  AddWhole(command, "edges", generate.edges, 1, kMaxNumber, "Undirected edges [the shape's]");
+  AddWhole(command, "features", generate.features, 1, kMaxCount, "Feature columns [the shape's]");
+  AddWhole(command, "classes", generate.classes, 1, kMaxCount, "Classes [the shape's]");
+  command.add_option("--scale", generate.scale, "Multiplies nodes and edges")
+      ->type_name("X")
+      ->capture_default_str();
+  AddWhole(command, "seed", generate.seed, 0, kMaxNumber, "Everything drawn follows from it [0]");
+  options->output.AddTo(command, "DIR", "Directory to write", "data set");
+  program.AddComputeOptions(command);
+}
+
+}  // namespace l2gcn::cli

@@ -1,0 +1,94 @@
+// l2gcn info: what a data set or a run holds, and how it would be trained.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "options.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+std::string DatasetText(const Json& dataset) {
+  const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
+  std::string text = fmt::format("{} ({})\n", dataset.at("name").get<std::string>(),
+                                 dataset.at("format").get<std::string>());
+  text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
+                      count("nodes"), count("edges"), count("self_loops"));
+  text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
+                      dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
+                      dataset.at("splits").dump());
+  return text;
+}
+
+std::string SettingsText(const TrainConfig& config) {
+  std::string text;
+  for (const Field& field : Fields()) {
+    const std::string value = field.get(config);
+    if (!value.empty()) text += fmt::format("\n  {:<20}{}", field.name, value);
+  }
+  return text;
+}
+
+bool IsRun(const std::string& path) {
+  std::error_code ignored;
+  return fs::exists(fs::path(path) / "result.json", ignored);
+}
+
+void ShowRun(Program& program, const std::string& path) {
+  const OpenedRun run = OpenRun(path);
+  const Json result = Json::parse(std::ifstream(fs::path(path) / "result.json"));
+  const Json config = Json::parse(ConfigToJson(run.model.config));
+  if (program.json()) {
+    const Json object = {
+        {"kind", "run"}, {"dataset", result.at("dataset")}, {"config", config}, {"result", result}};
+    program.terminal().Print(object.dump());
+    return;
+  }
+  std::string text = fmt::format("run {}, {} seed(s)\n", path, result.at("runs").size());
+  for (const Json& one : result.at("runs")) {
+    text += fmt::format("  seed {:<6} epochs {:<12} F1 {}\n", one.at("seed").get<uint64_t>(),
+                        one.at("epochs").dump(), one.at("f1").dump());
+  }
+  text += "\n" + DatasetText(result.at("dataset")) + "\n\nsettings" + SettingsText(run.model.config);
+  program.terminal().Print(text);
+}
+
+void ShowDataset(Program& program, const DataOptions& data) {
+  const Context context = program.MakeCommandContext();
+  const Dataset dataset = OpenDataset(context, data.spec, data.open);
+  const Json description = Json::parse(DescribeDatasetJson(dataset));
+  const TrainConfig config = ResolveConfig({}, dataset);
+  if (program.json()) {
+    const Json object = {{"kind", "dataset"},
+                         {"dataset", description},
+                         {"config", Json::parse(ConfigToJson(config))},
+                         {"path", dataset.path}};
+    program.terminal().Print(object.dump());
+    return;
+  }
+  program.terminal().Print(DatasetText(description) + "\n\nl2gcn train would use" + SettingsText(config));
+}
+
+}  // namespace
+
+void AddInfo(Program& program) {
+  auto data = std::make_shared<DataOptions>();
+  CLI::App& command = program.AddCommand("info", "What a data set or a run holds");
+  program.OnRun(command, [&program, data, &command] {
+    Require(data->spec, "DATASET or RUN", command);
+    IsRun(data->spec) ? ShowRun(program, data->spec) : ShowDataset(program, *data);
+  });
+  data->AddTo(command, "WHAT", "A run directory, or a data set: a path, a known name or synthetic:SHAPE");
+  program.AddComputeOptions(command);
+}
+
+}  // namespace l2gcn::cli

@@ -1,0 +1,17 @@
+// l2gcn: trains graph convolutional networks layer by layer. Sub-commands are thin; the library does the
+// work.
+#include "program.h"
+
+int main(int argc, char** argv) {
+  l2gcn::cli::Program program;
+  l2gcn::cli::AddTrain(program);
+  l2gcn::cli::AddEvaluate(program);
+  l2gcn::cli::AddPredict(program);
+  l2gcn::cli::AddEmbed(program);
+  l2gcn::cli::AddConvert(program);
+  l2gcn::cli::AddGenerate(program);
+  l2gcn::cli::AddInfo(program);
+  l2gcn::cli::AddDatasets(program);
+  l2gcn::cli::AddCompletion(program);
+  return program.Main(argc, argv);
+}

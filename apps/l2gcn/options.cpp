@@ -1,0 +1,113 @@
+#include "options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "l2gcn/error.h"
+
+namespace l2gcn::cli {
+namespace {
+
+// Whether a method of this build has a use for the field.
+bool IsUsable(const Field& field) {
+  const std::vector<std::string>& built = BuiltMethods();
+  return field.methods.empty() ||
+         std::any_of(field.methods.begin(), field.methods.end(), [&](const std::string& method) {
+           return std::find(built.begin(), built.end(), method) != built.end();
+         });
+}
+
+}  // namespace
+
+CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& value,
+                       const std::vector<std::string>& choices, const std::string& help) {
+  const auto choose = [&value, name, choices](const std::string& word) {
+    if (std::find(choices.begin(), choices.end(), word) == choices.end()) {
+      throw Error(ErrorKind::kUsage, fmt::format("{} {}: did you mean '{}'? Valid: {}", name, word,
+                                                 NearestName(word, choices), fmt::join(choices, ", ")));
+    }
+    value = word;
+  };
+  return *command.add_option_function<std::string>(name, choose, help)
+              ->type_name(fmt::format("{}", fmt::join(choices, "|")))
+              ->default_str(value)
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
+                           const std::string& help) {
+  return *command.add_option(name, value, help)->type_name("");
+}
+
+void Require(const std::string& value, const std::string& name, const CLI::App& command) {
+  if (!value.empty()) return;
+  throw Error(ErrorKind::kUsage, fmt::format("{} is missing; see l2gcn {} --help", name, command.get_name()));
+}
+
+void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::string& help) {
+  AddPositional(command, name, spec, help);
+  command.add_option("--format", open.format, "Read DATASET as this format [detected]")
+      ->type_name("NAME")
+      ->group("Data");
+  command
+      .add_option("--data-dir", open.data_dir,
+                  "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn")
+      ->type_name("DIR")
+      ->group("Data");
+  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")->group("Data");
+  command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
+      ->group("Data");
+  command.add_option("--synthetic-seed", open.synthetic_seed, "Seed of a synthetic:SHAPE graph")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Data");
+}
+
+void ConfigOptions::AddTo(CLI::App& command) {
+  const TrainConfig defaults = ResolveConfig({}, Dataset{});
+  for (const Field& field : Fields()) {
+    if (IsUsable(field)) AddField(command, field, field.get(defaults));
+  }
+}
+
+void ConfigOptions::AddField(CLI::App& command, const Field& field, const std::string& default_text) {
+  const std::string name = "--" + field.name;
+  const auto keep = [this, &field](const std::string& value) {
+    field.set(scratch_, value);
+    overrides_.emplace_back(field.name, value);
+  };
+  if (field.kind == FieldKind::kFlag) {
+    command.add_flag(fmt::format("{},!--no-{}", name, field.name), field.help)
+        ->each(keep)
+        ->default_str(default_text)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->group("Training");
+    return;
+  }
+  command.add_option_function<std::string>(name, keep, field.help)
+      ->type_name(field.choices.empty() ? field.placeholder
+                                        : fmt::format("{}", fmt::join(field.choices, "|")))
+      ->default_str(default_text)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group("Training");
+}
+
+void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,
+                          const std::string& replaces) {
+  command.add_option("-o,--output", path, help)->type_name(placeholder)->group("Output");
+  if (!replaces.empty())
+    command.add_flag("--force", force, "Replace an existing " + replaces)->group("Output");
+}
+
+std::vector<std::string> LongOptions(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+}  // namespace l2gcn::cli

@@ -1,0 +1,153 @@
+#include "program.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "help.h"
+#include "l2gcn/config.h"
+#include "l2gcn/error.h"
+#include "l2gcn/version.h"
+#include "options.h"
+
+namespace l2gcn::cli {
+namespace {
+
+// Set by the signal handler, read by the library between steps. The one global: a handler has no arguments.
+std::atomic<bool> stop_asked{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// The second Ctrl-C finds the default handler and ends the process at once.
+void ListenForStop() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked.store(true, std::memory_order_relaxed); };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+std::string VersionText() {
+  std::string text = "l2gcn " + Version();
+  for (const auto& [name, value] : BuildFeatures()) text += fmt::format("\n{}: {}", name, value);
+  return text;
+}
+
+int ExitStatus(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kUsage:
+    case ErrorKind::kInput:
+      return kExitUnusable;
+    case ErrorKind::kRuntime:
+      return kExitFailed;
+    case ErrorKind::kCancelled:
+      return kExitStopped;
+  }
+  return kExitFailed;
+}
+
+}  // namespace
+
+Program::Program() : app_("Trains graph convolutional networks layer by layer.", "l2gcn") {
+  app_.set_version_flag("--version", VersionText, "What this build holds, one line each");
+  app_.set_help_flag("-h,--help", "This text");
+  app_.formatter(std::make_shared<HelpFormatter>());
+  app_.allow_extras();  // refused later, with the nearest valid name
+  app_.footer("l2gcn COMMAND --help shows a command's options, with their defaults in brackets.\n");
+}
+
+CLI::App& Program::AddCommand(const std::string& name, const std::string& help) {
+  CLI::App& command = *app_.add_subcommand(name, help);
+  command.set_help_flag("-h,--help", "This text");
+  command.footer("");
+  command.allow_extras();
+  command.add_flag("-q,--quiet", quiet_, "No progress and no notes")->group("Output");
+  command.add_flag("--json", json_, "Print exactly one JSON object on standard output")->group("Output");
+  return command;
+}
+
+void Program::AddComputeOptions(CLI::App& command) {
+  constexpr uint32_t kMaxThreads = 4096;
+  const std::string help =
+      fmt::format("Threads; results do not depend on it [one per core: {}]", UsableCores());
+  AddWhole(command, "threads", threads_, 1, kMaxThreads, help).group("Machine");
+  AddChoice(command, "--device", device_, {"auto", "cpu", "cuda"},
+            "Where to compute; auto: CUDA where it can be used")
+      .group("Machine");
+}
+
+Context Program::MakeCommandContext(uint64_t seed) {
+  Context context = MakeContext(threads_, seed);
+  context.cancel = &stop_asked;
+  context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
+  context.on_note = [this](const std::string& text) { terminal_.Note(text); };
+  context.on_warning = [this](const std::string& text) { terminal_.Complain("warning: " + text); };
+  context.device = ChooseDevice(device_);
+  if (threads_ > UsableCores()) {
+    context.Warn(
+        fmt::format("--threads {}: only {} cores can be used; the results are the same, the run is slower",
+                    threads_, UsableCores()));
+  }
+  return context;
+}
+
+void Program::ReportWritten(const std::string& path, uint64_t count, const std::string& what) {
+  nlohmann::ordered_json object = {{"output", path}};
+  if (!what.empty()) object[what] = count;
+  const std::string amount = what.empty() ? "" : fmt::format(": {} {}", Grouped(count), what);
+  terminal_.Print(json_ ? object.dump() : "wrote " + path + amount);
+}
+
+void Program::RefuseUnknown(const CLI::App& command) const {
+  const std::vector<std::string> extras = command.remaining();
+  if (extras.empty()) return;
+  const std::string& word = extras.front();
+  if (&command == &app_ && word.rfind('-', 0) != 0) {
+    std::vector<std::string> names;
+    for (const auto& entry : runs_) names.push_back(entry.first->get_name());
+    throw Error(ErrorKind::kUsage,
+                fmt::format("unknown command '{}': did you mean '{}'?", word, NearestName(word, names)));
+  }
+  if (word.rfind('-', 0) != 0) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("unexpected argument '{}'; see l2gcn {} --help", word, command.get_name()));
+  }
+  const std::string flag = word.substr(0, word.find('='));
+  throw Error(ErrorKind::kUsage, fmt::format("unknown option '{}': did you mean '{}'?", flag,
+                                             NearestName(flag, LongOptions(command))));
+}
+
+void Program::Dispatch(int argc, const char* const* argv) {
+  app_.parse(argc, argv);
+  const std::vector<CLI::App*> chosen = app_.get_subcommands();
+  RefuseUnknown(app_);
+  if (chosen.empty()) throw Error(ErrorKind::kUsage, "no command given\n\n" + app_.help());
+  RefuseUnknown(*chosen.front());
+  terminal_.set_quiet(quiet_);
+  runs_.at(chosen.front())();
+  terminal_.Finish();
+}
+
+int Program::Main(int argc, const char* const* argv) {
+  ListenForStop();
+  try {
+    Dispatch(argc, argv);
+    return kExitDone;
+  } catch (const CLI::ParseError& outcome) {
+    if (outcome.get_exit_code() == 0) return app_.exit(outcome);  // --help, --version
+    terminal_.Complain(fmt::format("l2gcn: {}", outcome.what()));
+    return kExitUnusable;
+  } catch (const Error& error) {
+    terminal_.Complain(fmt::format("l2gcn: {}", error.what()));
+    return ExitStatus(error.kind());
+  } catch (const std::bad_alloc&) {
+    terminal_.Complain("l2gcn: out of memory; use a smaller graph or a machine with more memory");
+  } catch (const std::exception& error) {
+    terminal_.Complain(fmt::format("l2gcn: {}", error.what()));
+  }
+  return kExitFailed;
+}
+
+}  // namespace l2gcn::cli

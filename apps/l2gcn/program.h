@@ -1,0 +1,71 @@
+// The program as a whole: its sub-commands, what they share, and how an outcome becomes an exit status.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "l2gcn/context.h"
+#include "terminal.h"
+
+namespace l2gcn::cli {
+
+// Exit statuses of the contract.
+constexpr int kExitDone = 0;
+constexpr int kExitFailed = 1;     // after training or writing began
+constexpr int kExitUnusable = 2;   // wrong usage or unusable input
+constexpr int kExitStopped = 130;  // Ctrl-C
+
+class Program {
+ public:
+  Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // A sub-command with --help, --quiet and --json; `run` is called once its options are parsed.
+  CLI::App& AddCommand(const std::string& name, const std::string& help);
+  void OnRun(CLI::App& command, std::function<void()> run) { runs_[&command] = std::move(run); }
+  // --threads and --device, for sub-commands that compute.
+  void AddComputeOptions(CLI::App& command);
+
+  // Parses, runs one sub-command, returns the exit status; never throws.
+  int Main(int argc, const char* const* argv);
+
+  // The context a sub-command works in: threads, device, Ctrl-C, progress, notes.
+  Context MakeCommandContext(uint64_t seed = 0);
+
+  // The last words of a command that wrote something.
+  void ReportWritten(const std::string& path, uint64_t count, const std::string& what);
+
+  CLI::App& app() { return app_; }
+  Terminal& terminal() { return terminal_; }
+  bool json() const { return json_; }
+
+ private:
+  void Dispatch(int argc, const char* const* argv);
+  void RefuseUnknown(const CLI::App& command) const;
+
+  CLI::App app_;
+  Terminal terminal_;
+  std::map<const CLI::App*, std::function<void()>> runs_;
+  bool json_ = false;
+  bool quiet_ = false;
+  uint32_t threads_ = 0;  // 0: one per core
+  std::string device_ = "auto";
+};
+
+// Each in its own cmd_*.cpp.
+void AddTrain(Program& program);
+void AddEvaluate(Program& program);
+void AddPredict(Program& program);
+void AddEmbed(Program& program);
+void AddConvert(Program& program);
+void AddGenerate(Program& program);
+void AddInfo(Program& program);
+void AddDatasets(Program& program);
+void AddCompletion(Program& program);
+
+}  // namespace l2gcn::cli

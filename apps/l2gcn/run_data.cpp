@@ -1,0 +1,28 @@
+#include "run_data.h"
+
+#include <limits>
+
+namespace l2gcn::cli {
+
+void RunDataOptions::AddTo(CLI::App& command) {
+  AddPositional(command, "RUN", run, "Directory that l2gcn train wrote");
+  data.AddTo(command, "DATASET", "Apply the model to this data set [the one it was trained on]");
+  AddWhole(command, "seed", seed, 0, std::numeric_limits<int64_t>::max(),
+           "Of a run with several seeds, take this one [the best on validation]");
+}
+
+RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command) {
+  Require(options.run, "RUN", command);
+  RunData opened;
+  opened.run = OpenRun(options.run, options.seed);
+  if (!options.data.spec.empty()) {
+    opened.dataset = OpenDataset(context, options.data.spec, options.data.open);
+    return opened;
+  }
+  OpenOptions open = opened.run.open_options;
+  if (!options.data.open.data_dir.empty()) open.data_dir = options.data.open.data_dir;
+  opened.dataset = OpenDataset(context, opened.run.dataset_spec, open);
+  return opened;
+}
+
+}  // namespace l2gcn::cli

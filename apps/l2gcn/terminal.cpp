@@ -1,0 +1,97 @@
+#include "terminal.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "l2gcn/error.h"
+
+namespace l2gcn::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kLiveInterval{100};
+constexpr std::chrono::milliseconds kPlainInterval{3000};
+
+std::string Describe(const Progress& progress) {
+  std::string line = progress.phase;
+  if (progress.layer > 0) line += fmt::format(" layer {}/{}", progress.layer, progress.layers);
+  if (progress.epochs > 0) line += fmt::format("  epoch {}/{}", progress.epoch, progress.epochs);
+  if (progress.epoch > 0) line += fmt::format("  loss {:.4f}", progress.loss);
+  if (progress.nodes_per_second > 0) {
+    line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
+  }
+  if (progress.seconds_left > 0) line += fmt::format("  {:.1f} s left", progress.seconds_left);
+  if (progress.stop_probability >= 0) line += fmt::format("  stop {:.2f}", progress.stop_probability);
+  return line;
+}
+
+}  // namespace
+
+Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now()) {}
+
+void Terminal::ShowProgress(const Progress& progress) {
+  if (quiet_) return;
+  const Clock::time_point now = Clock::now();
+  const bool new_layer = progress.layer != shown_layer_;
+  const bool layer_done = progress.epochs > 0 && progress.epoch == progress.epochs;
+  if (live_) {
+    if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
+    if (new_layer && shown_layer_ != 0) EndLiveLine();
+    fmt::print(stderr, "\r\x1b[2K{}", Describe(progress));
+    line_open_ = true;
+  } else {
+    if (now - last_shown_ < kPlainInterval) return;
+    fmt::print(stderr, "{}\n", Describe(progress));
+  }
+  std::fflush(stderr);
+  shown_layer_ = progress.layer;
+  last_shown_ = now;
+}
+
+void Terminal::EndLiveLine() {
+  if (line_open_) fmt::print(stderr, "\n");
+  line_open_ = false;
+}
+
+void Terminal::Note(const std::string& text) {
+  if (quiet_) return;
+  Complain(text);
+}
+
+void Terminal::Complain(const std::string& text) {
+  EndLiveLine();
+  fmt::print(stderr, "{}\n", text);
+}
+
+void Terminal::Print(const std::string& text) {
+  EndLiveLine();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+void Terminal::Finish() {
+  EndLiveLine();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw Error(ErrorKind::kRuntime, "standard output could not be written; is the disk it goes to full?");
+  }
+}
+
+std::string Grouped(uint64_t number) {
+  std::string digits = std::to_string(number);
+  for (size_t place = digits.size(); place > 3; place -= 3) digits.insert(place - 3, ",");
+  return digits;
+}
+
+std::string Percent(double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.2f}", 100 * fraction) : std::string("–");
+}
+
+std::string Bytes(uint64_t bytes) {
+  const double mib = static_cast<double>(bytes) / (1 << 20);
+  return mib < 1024 ? fmt::format("{:.1f} MiB", mib) : fmt::format("{:.2f} GiB", mib / 1024);
+}
+
+}  // namespace l2gcn::cli

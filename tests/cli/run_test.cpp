@@ -1,0 +1,111 @@
+// What can be done with a run: evaluate, predict, embed, info; and with a data set: convert, info.
+#include <sstream>
+
+#include "cli/process.h"
+
+namespace l2gcn {
+namespace {
+
+class RunTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    MakeSmallSet();
+    trained_ = RunWell({"train", "small", "--epochs", "5", "--hidden", "8", "--json", "-o", "run"}).json();
+  }
+  nlohmann::json trained_;
+};
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::stringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST_F(RunTest, EvaluateAgreesWithTraining) {
+  const nlohmann::json scores = RunWell({"evaluate", "run", "--json"}).json();
+  for (const char* part : {"train", "val", "test"}) {
+    EXPECT_EQ(scores.at("f1").at(part), trained_.at("f1").at(part)) << part;
+  }
+  const nlohmann::json& test = scores.at("scores").at("test");
+  EXPECT_EQ(test.at("classes").size(), 7u);
+  uint64_t members = 0;
+  for (const nlohmann::json& one : test.at("classes")) members += one.at("count").get<uint64_t>();
+  EXPECT_EQ(members, test.at("nodes"));
+  EXPECT_GT(test.at("baseline_f1").get<double>(), 0);
+  EXPECT_NE(RunWell({"evaluate", "run"}).out.find("majority class"), std::string::npos);
+}
+
+TEST_F(RunTest, EvaluateTakesAnotherDataSet) {
+  RunWell({"convert", "small", "copy"});
+  EXPECT_EQ(RunWell({"evaluate", "run", "copy", "--json"}).json().at("f1"),
+            RunWell({"evaluate", "run", "--json"}).json().at("f1"));
+  RunWell({"generate", "cora", "--nodes", "300", "--features", "41", "-o", "wide"});
+  const Outcome refused = Run({"evaluate", "run", "wide"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("41"), std::string::npos) << refused.err;
+}
+
+TEST_F(RunTest, PredictionsNameNodeClassAndProbability) {
+  RunWell({"predict", "run", "-o", "p.csv"});
+  const std::vector<std::string> lines = Lines(Read("p.csv"));
+  ASSERT_EQ(lines.size(), 301u);
+  EXPECT_EQ(lines[0], "node,class,probability");
+  EXPECT_EQ(lines[300].substr(0, 4), "299,");
+  const double probability = std::stod(lines[1].substr(lines[1].rfind(',') + 1));
+  EXPECT_GT(probability, 1.0 / 7 - 1e-6);
+  EXPECT_LE(probability, 1);
+  RunWell({"predict", "run", "-o", "p.npy"});
+  EXPECT_NE(Read("p.npy").find("'shape': (300, 7)"), std::string::npos);
+}
+
+TEST_F(RunTest, EmbeddingsOfAnyLayer) {
+  RunWell({"embed", "run", "-o", "e.npy", "--layer", "1"});
+  EXPECT_NE(Read("e.npy").find("'shape': (300, 8)"), std::string::npos);
+  RunWell({"embed", "run", "-o", "e.csv"});
+  EXPECT_EQ(Lines(Read("e.csv"))[0], "node,x0,x1,x2,x3,x4,x5,x6,x7");
+  const Outcome refused = Run({"embed", "run", "-o", "e.npy", "--layer", "3"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find('3'), std::string::npos) << refused.err;
+}
+
+TEST_F(RunTest, AFailedWriteLeavesTheOldFile) {
+  RunWell({"embed", "run", "-o", "e.csv"});
+  const std::string before = Read("e.csv");
+  const std::vector<std::string> files = List();
+  Launch full;
+  full.file_limit = 1000;
+  EXPECT_EQ(Run({"embed", "run", "-o", "e.csv", "--layer", "1"}, full).status, 1);
+  EXPECT_EQ(Read("e.csv"), before);
+  EXPECT_EQ(List(), files);
+}
+
+TEST_F(RunTest, InfoTellsRunsFromDataSets) {
+  const nlohmann::json dataset = RunWell({"info", "small", "--json"}).json();
+  EXPECT_EQ(dataset.at("kind"), "dataset");
+  EXPECT_EQ(dataset.at("dataset").at("features"), 40);
+  const nlohmann::json run = RunWell({"info", "run", "--json"}).json();
+  EXPECT_EQ(run.at("kind"), "run");
+  EXPECT_EQ(run.at("dataset").at("nodes"), 300);
+  EXPECT_EQ(run.at("config").at("hidden"), nlohmann::json({8}));
+  EXPECT_NE(RunWell({"info", "run"}).out.find("settings"), std::string::npos);
+}
+
+TEST_F(RunTest, ADamagedRunIsRefused) {
+  std::filesystem::resize_file(folder_ / "run/model.safetensors", 100);
+  const Outcome outcome = Run({"evaluate", "run"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("model.safetensors"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RunTest, SeveralSeedsAreChosenByValidationOrByName) {
+  RunWell({"train", "small", "--epochs", "2", "--runs", "2", "-o", "two"});
+  EXPECT_EQ(RunWell({"evaluate", "two", "--seed", "1", "--json"}).json().at("run"), "two/seed-1");
+  const Outcome refused = Run({"evaluate", "two", "--seed", "7"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find('7'), std::string::npos) << refused.err;
+}
+
+}  // namespace
+}  // namespace l2gcn

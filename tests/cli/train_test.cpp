@@ -1,0 +1,144 @@
+// l2gcn train end to end: the shape of its result, the run it writes, and what interrupts it.
+#include <algorithm>
+#include <thread>
+
+#include "cli/process.h"
+
+namespace l2gcn {
+namespace {
+
+class TrainTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    MakeSmallSet();
+  }
+};
+
+const std::vector<std::string> kRunFiles = {"config.json", "log.jsonl", "model.safetensors", "result.json"};
+
+TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
+  const Outcome outcome =
+      RunWell({"train", "small", "--method", "lgcn", "--epochs", "3,2", "--json", "-o", "run"});
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << "one line: " << outcome.out;
+  const nlohmann::json result = outcome.json();
+  EXPECT_EQ(result.at("method"), "lgcn");
+  for (const char* key :
+       {"name", "format", "nodes", "edges", "features", "classes", "multilabel", "self_loops", "splits"}) {
+    EXPECT_TRUE(result.at("dataset").contains(key)) << key;
+  }
+  EXPECT_EQ(result.at("dataset").at("nodes"), 300);
+  for (const char* part : {"train", "val", "test"}) {
+    EXPECT_GE(result.at("f1").at(part).get<double>(), 0) << part;
+    EXPECT_LE(result.at("f1").at(part).get<double>(), 1) << part;
+    EXPECT_TRUE(result.at("f1_sd").contains(part)) << part;
+  }
+  EXPECT_EQ(result.at("epochs"), nlohmann::json({3, 2}));
+  ASSERT_EQ(result.at("loss").size(), 2u);
+  EXPECT_EQ(result.at("loss")[0].size(), 3u);
+  EXPECT_EQ(result.at("loss")[1].size(), 2u);
+  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "evaluate", "total"}) {
+    EXPECT_GE(result.at("seconds").at(phase).get<double>(), 0) << phase;
+  }
+  EXPECT_GT(result.at("memory").at("peak_rss_bytes").get<uint64_t>(), 0u);
+  EXPECT_TRUE(result.at("memory").contains("peak_device_bytes"));
+  ASSERT_EQ(result.at("runs").size(), 1u);
+  for (const char* key : {"seed", "f1", "epochs", "loss", "seconds", "run"}) {
+    EXPECT_TRUE(result.at("runs")[0].contains(key)) << key;
+  }
+  EXPECT_EQ(result.at("seed"), 0);
+  EXPECT_EQ(result.at("run"), "run");
+  EXPECT_EQ(List("run"), kRunFiles);
+  EXPECT_EQ(nlohmann::json::parse(Read("run/result.json")), result);
+}
+
+TEST_F(TrainTest, SeveralSeedsStandSideBySide) {
+  const Outcome outcome =
+      RunWell({"train", "small", "--epochs", "2", "--runs", "2", "--seed", "5", "--json", "-o", "run"});
+  EXPECT_EQ(List("run"), (std::vector<std::string>{"result.json", "seed-5", "seed-6"}));
+  EXPECT_EQ(List("run/seed-6"), kRunFiles);
+  const nlohmann::json result = outcome.json();
+  ASSERT_EQ(result.at("runs").size(), 2u);
+  const double first = result.at("runs")[0].at("f1").at("test"),
+               second = result.at("runs")[1].at("f1").at("test");
+  EXPECT_NEAR(result.at("f1").at("test").get<double>(), (first + second) / 2, 1e-12);
+}
+
+TEST_F(TrainTest, RunsWithoutANameAreNumbered) {
+  RunWell({"train", "small", "--method", "lgcn", "--epochs", "1"});
+  RunWell({"train", "small", "--method", "lgcn", "--epochs", "1"});
+  EXPECT_EQ(List("runs"), (std::vector<std::string>{"synthetic-cora-lgcn-001", "synthetic-cora-lgcn-002"}));
+}
+
+TEST_F(TrainTest, ThreadsChangeNothingAndTooManyAreAWarning) {
+  RunWell({"train", "small", "--epochs", "3", "--threads", "1", "-o", "one"});
+  const std::string too_many = std::to_string(std::thread::hardware_concurrency() + 3);
+  const Outcome outcome = RunWell({"train", "small", "--epochs", "3", "--threads", too_many, "-o", "many"});
+  EXPECT_NE(outcome.err.find("warning: --threads " + too_many), std::string::npos) << outcome.err;
+  EXPECT_EQ(Read("one/model.safetensors"), Read("many/model.safetensors"));
+}
+
+TEST_F(TrainTest, AnExistingRunIsReplacedOnlyByForce) {
+  RunWell({"train", "small", "--epochs", "1", "-o", "run"});
+  const std::string before = Read("run/model.safetensors");
+  const Outcome refused = Run({"train", "small", "--epochs", "2", "-o", "run"});
+  EXPECT_EQ(refused.status, 2);
+  EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
+  EXPECT_EQ(Read("run/model.safetensors"), before);
+  RunWell({"train", "small", "--epochs", "2", "-o", "run", "--force"});
+  EXPECT_NE(Read("run/model.safetensors"), before);
+  EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
+}
+
+TEST_F(TrainTest, AnOutputThatCannotBeMadeIsRefused) {
+  const Outcome outcome = Run({"train", "small", "--epochs", "1", "-o", "small/dataset.json/run"});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("small/dataset.json"), std::string::npos) << outcome.err;
+}
+
+TEST_F(TrainTest, SplitsThatCannotTrainAreRefusedOrWarnedOf) {
+  const Outcome empty = Run({"train", "small", "--epochs", "1", "--split", "random:0,0.5,0.5"});
+  EXPECT_EQ(empty.status, 2);
+  EXPECT_NE(empty.err.find("TRAIN above 0"), std::string::npos) << empty.err;
+  const Outcome none = Run({"train", "small", "--epochs", "1", "--split", "random:0.001,0.5,0.4"});
+  EXPECT_EQ(none.status, 2) << "0.3 of a node rounds to no train node";
+  EXPECT_NE(none.err.find("train"), std::string::npos) << none.err;
+  const Outcome few = RunWell({"train", "small", "--epochs", "1", "--split", "random:0.02,0.48,0.5"});
+  EXPECT_NE(few.err.find("warning"), std::string::npos)
+      << "6 train nodes cannot cover 7 classes: " << few.err;
+}
+
+TEST_F(TrainTest, QuietSaysNothingButTheResult) {
+  const Outcome outcome = RunWell({"train", "small", "--epochs", "1", "--quiet"});
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(outcome.out.find("F1"), std::string::npos);
+}
+
+TEST_F(TrainTest, AFullDiskLeavesTheEarlierRunWhole) {
+  RunWell({"train", "small", "--epochs", "1", "-o", "run"});
+  const std::string before = Read("run/model.safetensors");
+  Launch full;
+  full.file_limit = 1000;
+  const Outcome outcome = Run({"train", "small", "--epochs", "2", "-o", "run", "--force", "--quiet"}, full);
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("cannot"), std::string::npos) << outcome.err;
+  EXPECT_EQ(Read("run/model.safetensors"), before);
+  EXPECT_EQ(List("run"), kRunFiles);
+  EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
+}
+
+TEST_F(TrainTest, CtrlCLeavesTheEarlierRunWhole) {
+  RunWell({"train", "small", "--epochs", "1", "-o", "run"});
+  const std::string before = Read("run/model.safetensors");
+  Launch interrupted;
+  interrupted.interrupt = true;
+  const Outcome outcome =
+      Run({"train", "small", "--epochs", "1000000", "-o", "run", "--force", "--method", "lgcn"}, interrupted);
+  EXPECT_EQ(outcome.status, 130) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(Read("run/model.safetensors"), before);
+  EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
+}
+
+}  // namespace
+}  // namespace l2gcn
