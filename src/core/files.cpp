@@ -100,9 +100,9 @@ void FileWriter::Flush() {
   buffer_.clear();
 }
 
-void FileWriter::Close() {
+void FileWriter::Close(bool sync) {
   Flush();
-  const int sync_status = fsync(descriptor_);
+  const int sync_status = sync ? fsync(descriptor_) : 0;
   const int sync_reason = errno;
   const int close_status = close(descriptor_);
   descriptor_ = -1;

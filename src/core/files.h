@@ -44,7 +44,8 @@ class FileWriter {
   // Overwrites bytes already written (a header whose counts are known last).
   void WriteAt(uint64_t offset, const void* data, size_t bytes);
   uint64_t written() const { return written_; }
-  void Close();  // flushes, fsyncs, closes
+  // Flushes, fsyncs, closes; scratch files, which no crash must outlive, need no sync.
+  void Close(bool sync = true);
 
  private:
   void Flush();

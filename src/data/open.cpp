@@ -4,8 +4,10 @@
 #include "core/error_format.h"
 #include "data/catalog.h"
 #include "data/native_store.h"
+#include "data/npz.h"
 #include "data/planetoid.h"
 #include "data/reader.h"
+#include "data/table_set.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
 
@@ -52,12 +54,27 @@ Dataset ReadPlanetoidPath(const Context& context, const fs::path& path, const Op
 constexpr FormatReader kReaders[] = {
     {"native", DetectNative, ReadNative},
     {"planetoid", DetectPlanetoid, ReadPlanetoidPath},
+    {"reddit-npz", DetectRedditPair, ReadRedditPair},
+    {"npz", DetectNpz, ReadNpz},
+    {"table", DetectTableSet, ReadTableSet},
 };
 
 std::string ReaderNames() {
   std::string names;
   for (const FormatReader& reader : kReaders) names += (names.empty() ? "" : ", ") + std::string(reader.name);
   return names;
+}
+
+// What every reader leaves to be done: a name, the paper's row, checks, and telling what was changed.
+Dataset Complete(const Context& context, Dataset dataset, const fs::path& path) {
+  if (dataset.name.empty()) {
+    const fs::path named = path.has_filename() ? path : path.parent_path();
+    dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
+  }
+  if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
+  ValidateDataset(context, dataset);
+  NoteChanges(context, dataset.name, dataset.changes);
+  return dataset;
 }
 
 Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions& options) {
@@ -67,16 +84,8 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
                ReaderNames());
   }
   Dataset dataset = reader->read(context, path, options);
-  if (dataset.name.empty()) {
-    const fs::path named = path.has_filename() ? path : path.parent_path();
-    dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
-  }
-  if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
-  if (std::string_view(reader->name) != "native") {
-    ValidateDataset(context, dataset);
-    NoteChanges(context, dataset);
-  }
-  return dataset;
+  if (std::string_view(reader->name) == "native") return dataset;
+  return Complete(context, std::move(dataset), path);
 }
 
 Dataset OpenSynthetic(const Context& context, const std::string& shape, const OpenOptions& options) {
@@ -111,8 +120,7 @@ const FormatReader* FindReader(const fs::path& path, const std::string& format) 
   return nullptr;
 }
 
-void NoteChanges(const Context& context, const Dataset& dataset) {
-  const GraphChanges& changes = dataset.changes;
+void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
   std::vector<std::string> told;
   const auto tell = [&](uint64_t count, const char* what) {
     if (count > 0) told.push_back(fmt::format("{} {}", count, what));
@@ -121,11 +129,14 @@ void NoteChanges(const Context& context, const Dataset& dataset) {
   tell(changes.duplicates_dropped, "duplicates dropped");
   tell(changes.self_loops_dropped, "self loops dropped");
   if (told.empty()) return;
-  context.Note(
-      fmt::format("{}: {} entries read, {}", dataset.name, changes.entries_read, fmt::join(told, ", ")));
+  context.Note(fmt::format("{}: {} entries read, {}", name, changes.entries_read, fmt::join(told, ", ")));
 }
 
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {
+  if (!options.edges.empty()) {
+    if (!spec.empty()) ThrowUsage("give either a data set ({}) or --edges, not both", spec);
+    return Complete(context, ReadTableSet(context, options.edges, options), options.edges);
+  }
   if (spec.empty()) return OpenSynthetic(context, "pubmed", options);
   if (spec.starts_with(kSynthetic)) return OpenSynthetic(context, spec.substr(kSynthetic.size()), options);
   std::error_code error;

@@ -37,6 +37,6 @@ inline Labels NoLabels(uint32_t nodes) {
 }
 
 // Tells what cleaning did to the graph, with counts; nothing if nothing was done.
-void NoteChanges(const Context& context, const Dataset& dataset);
+void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes);
 
 }  // namespace l2gcn

@@ -28,27 +28,20 @@ Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {
   if (labels.multilabel) {
     targets.matrix = Array<uint8_t>::Allocate(nodes.size() * labels.classes);
     uint8_t* out = targets.matrix.mutable_data();
-    for (uint32_t node : nodes)
-      out = std::copy_n(labels.matrix.data() + size_t{node} * labels.classes, labels.classes, out);
+    for (uint32_t node : nodes) out = std::copy_n(labels.matrix.data() + size_t{node} * labels.classes, labels.classes, out);
   } else {
     targets.classes_of = Array<int32_t>::Allocate(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i)
-      targets.classes_of.mutable_data()[i] = labels.classes_of[nodes[i]];
+    for (size_t i = 0; i < nodes.size(); ++i) targets.classes_of.mutable_data()[i] = labels.classes_of[nodes[i]];
   }
   return targets;
 }
 
 class LayerwiseTrainer {
  public:
-  LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split,
-                   const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses)
-      : context_(context),
-        dataset_(dataset),
-        split_(split),
-        config_(config),
-        policy_(policy),
-        step_losses_(step_losses),
-        train_nodes_(NodesWithRole(split, Role::kTrain)) {}
+  LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
+                   StopPolicy& policy, std::vector<double>* step_losses)
+      : context_(context), dataset_(dataset), split_(split), config_(config), policy_(policy),
+        step_losses_(step_losses), train_nodes_(NodesWithRole(split, Role::kTrain)) {}
 
   Trained Fit() {
     Prepare();
@@ -84,8 +77,7 @@ class LayerwiseTrainer {
 
     Stopwatch build;
     const Norm norm = ParseNorm(config_.norm);
-    const Graph train_graph =
-        inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
+    const Graph train_graph = inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
     graph_ = backend_->Upload(context_, MakePropagation(context_, train_graph, norm));
     targets_ = TargetsOf(dataset_.labels, train_nodes_);
     if (policy_.WantsValidation()) probe_.emplace(context_, *backend_, dataset_, split_, norm, x_);
@@ -112,11 +104,9 @@ class LayerwiseTrainer {
   TensorPtr Aggregate(uint32_t layer) {
     Report("aggregate", layer);
     Stopwatch watch;
-    // In layer 1 of inductive training x holds every node; the subgraph's nodes are the train nodes among
-    // them.
+    // In layer 1 of inductive training x holds every node; the subgraph's nodes are the train nodes among them.
     const bool map_rows = inductive_ && layer == 0;
-    TensorPtr xhat =
-        backend_->Aggregate(context_, *graph_, *x_, map_rows ? train_nodes_ : std::vector<uint32_t>{});
+    TensorPtr xhat = backend_->Aggregate(context_, *graph_, *x_, map_rows ? train_nodes_ : std::vector<uint32_t>{});
     x_.reset();
     LayerRecord& record = trained_.result.layers.emplace_back();
     record.aggregate_seconds = watch.Seconds();
@@ -164,19 +154,17 @@ class LayerwiseTrainer {
     trained_.result.seconds.train += record.train_seconds;
     epochs_done_ += record.epochs;
     LayerState state = best ? std::move(*best) : training->Read();
-    record.flops = FlopsOf(record.epochs, *xhat, state);
+    record.flops = FlopsOf(record.epochs, xhat->cols, state);
     return state;
   }
 
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
   void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch,
                         LayerRecord& record) {
-    const uint32_t target =
-        std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
+    const uint32_t target = std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
     while (record.epochs < target) {
       const double per_epoch = record.epochs == 0 ? kSecondsBetweenReports : watch.Seconds() / record.epochs;
-      const double affordable =
-          context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
+      const double affordable = context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
       const auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - record.epochs));
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count), step_losses_);
@@ -211,8 +199,7 @@ class LayerwiseTrainer {
       start.theta_v = theta_.theta_v;
       start.theta_steps = theta_.theta_steps;
     } else {
-      start.theta =
-          InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
+      start.theta = InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
       start.theta_m = Matrix::Zeros(hidden, classes);
       start.theta_v = Matrix::Zeros(hidden, classes);
     }
@@ -242,15 +229,12 @@ class LayerwiseTrainer {
   }
 
   // Forward and both weight gradients; no gradient to the input.
-  double FlopsOf(uint32_t epochs, const Tensor& xhat, const LayerState& state) const {
+  double FlopsOf(uint32_t epochs, size_t inputs, const LayerState& state) const {
     const double batch = std::min<double>(config_.batch, static_cast<double>(train_nodes_.size()));
-    const double samples =
-        config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
-                          : static_cast<double>(train_nodes_.size());
+    const double samples = config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
+                                             : static_cast<double>(train_nodes_.size());
     const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
-    const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
-                                      : static_cast<double>(xhat.cols);
-    return epochs * samples * (4 * inputs * hidden + 6 * hidden * classes);
+    return epochs * samples * (4 * static_cast<double>(inputs) * hidden + 6 * hidden * classes);
   }
 
   void Report(const char* phase, uint32_t layer, uint32_t budget = 0, double seconds = 0,
@@ -265,8 +249,7 @@ class LayerwiseTrainer {
     if (record != nullptr) {
       progress.epoch = record->epochs;
       progress.loss = record->losses.back();
-      progress.nodes_per_second =
-          static_cast<double>(train_nodes_.size()) * record->epochs / std::max(seconds, 1e-9);
+      progress.nodes_per_second = static_cast<double>(train_nodes_.size()) * record->epochs / std::max(seconds, 1e-9);
       progress.seconds_left = seconds / record->epochs * (budget - record->epochs);
       progress.stop_probability = probability_;
     }
@@ -282,10 +265,10 @@ class LayerwiseTrainer {
   const std::vector<uint32_t> train_nodes_;
   bool inductive_ = true;
   std::unique_ptr<Backend> backend_;
-  DeviceGraphPtr graph_;  // Â that training uses
-  TensorPtr x_;           // X of the layer at hand
-  Targets targets_;       // of train_nodes_
-  LayerState theta_;      // Θ and its moments from the layer before
+  DeviceGraphPtr graph_;     // Â that training uses
+  TensorPtr x_;              // X of the layer at hand
+  Targets targets_;          // of train_nodes_
+  LayerState theta_;         // Θ and its moments from the layer before
   std::optional<ValidationProbe> probe_;
   uint32_t epochs_done_ = 0;
   double probability_ = -1;
@@ -316,14 +299,14 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
   }
   for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
     if (members[c] == 0) {
-      context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned",
-                               dataset.ClassName(c), split.name));
+      context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned", dataset.ClassName(c),
+                               split.name));
     }
   }
 }
 
-Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split,
-                     const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses) {
+Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
+                     StopPolicy& policy, std::vector<double>* step_losses) {
   return LayerwiseTrainer(context, dataset, split, config, policy, step_losses).Fit();
 }
 

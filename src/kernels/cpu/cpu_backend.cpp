@@ -31,7 +31,6 @@ struct CpuTensor final : Tensor {
     rows = csr.rows;
     cols = csr.cols;
     sparse = true;
-    nonzeros = csr.nnz();
     bytes = csr.bytes();
   }
 };

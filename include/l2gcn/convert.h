@@ -1,0 +1,27 @@
+// From any format to the native directory, and back out to what other programs read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "l2gcn/context.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+struct ConvertOptions {
+  std::string to;                       // native | npz | graphbolt | csv; empty: by the destination's name
+  uint64_t memory = uint64_t{1} << 30;  // bound for edge lists given as text, in bytes
+  bool force = false;                   // replace an existing destination
+};
+
+// Opens `spec` and writes it at `destination`. A lone edge list in text goes through an external sort and
+// never needs more than `memory`, however long it is; the result is the same as opening and saving it.
+void ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
+                    const std::string& destination, const ConvertOptions& options);
+
+// Compares a native directory with the checksums in its dataset.json; throws Error(kInput) naming the first
+// file that differs. Returns the bytes read.
+uint64_t VerifyDataset(const Context& context, const std::string& directory);
+
+}  // namespace l2gcn

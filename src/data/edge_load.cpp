@@ -1,0 +1,91 @@
+#include "data/edge_load.h"
+
+#include <algorithm>
+
+#include "core/threads.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+void AppendSmall(const Context& context, const fs::path& path, const EdgeTextFormat& format,
+                 TextSource& source, IdTable& ids, LoadedEdges& edges) {
+  std::vector<TextBlock> blocks(context.threads);
+  std::vector<SmallEdges> parsed(context.threads);
+  for (bool more = true; more;) {
+    context.CheckCancelled();
+    // Blocks are handed out before parsing so that each worker's is the next in the file.
+    for (TextBlock& block : blocks) {
+      more = source.Next(block);
+      if (!more) block.text.clear();
+    }
+    ParallelTasks(context, blocks.size(),
+                  [&](size_t k, uint32_t) { ParseSmallEdges(blocks[k], format, path, parsed[k]); });
+    for (const SmallEdges& part : parsed) {
+      edges.source.insert(edges.source.end(), part.source.begin(), part.source.end());
+      edges.target.insert(edges.target.end(), part.target.begin(), part.target.end());
+      edges.weights.insert(edges.weights.end(), part.weights.begin(), part.weights.end());
+    }
+  }
+  for (const std::vector<uint32_t>* side : {&edges.source, &edges.target}) {
+    if (side->empty()) continue;
+    ids.Reserve(*std::max_element(side->begin(), side->end()));
+    ids.MarkSmall(*side);
+  }
+}
+
+void AppendNamed(const Context& context, const fs::path& path, const EdgeTextFormat& format,
+                 TextSource& source, IdTable& ids, LoadedEdges& edges) {
+  TextBlock block;
+  std::vector<TextEdge> parsed;
+  std::vector<std::string_view> tokens;
+  std::vector<uint32_t> keys;
+  while (source.Next(block)) {
+    context.CheckCancelled();
+    ParseTextEdges(block, format, path, parsed);
+    tokens.clear();
+    for (const TextEdge& edge : parsed) {
+      tokens.push_back(edge.source);
+      tokens.push_back(edge.target);
+      if (format.weighted) edges.weights.push_back(edge.weight);
+    }
+    keys.resize(tokens.size());
+    ids.Resolve(context, tokens, keys);
+    for (size_t i = 0; i < keys.size(); i += 2) {
+      edges.source.push_back(keys[i]);
+      edges.target.push_back(keys[i + 1]);
+    }
+  }
+}
+
+}  // namespace
+
+LoadedEdges LoadEdges(const Context& context, const fs::path& path, EdgeTextFormat format, IdTable& ids) {
+  format.ids = ids.kind();
+  LoadedEdges edges;
+  TextSource source(path);
+  if (ids.kind() == IdKind::kSmall) {
+    AppendSmall(context, path, format, source, ids, edges);
+  } else {
+    AppendNamed(context, path, format, source, ids, edges);
+  }
+  const bool all_one =
+      std::all_of(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight == 1; });
+  if (all_one) edges.weights.clear();
+  return edges;
+}
+
+BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTable& ids,
+                        const BuildOptions& options) {
+  if (!ids.identity()) {
+    ParallelFor(context, edges.source.size(), size_t{1} << 14, [&](size_t begin, size_t end) {
+      for (size_t e = begin; e < end; ++e) {
+        edges.source[e] = ids.NodeOf(edges.source[e]);
+        edges.target[e] = ids.NodeOf(edges.target[e]);
+      }
+    });
+  }
+  return BuildGraph(context, ids.nodes(), edges.source, edges.target, edges.weights, options);
+}
+
+}  // namespace l2gcn

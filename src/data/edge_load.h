@@ -1,0 +1,27 @@
+// A text edge list read whole into memory, its ids entered in an IdTable that other files may share.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "data/edge_text.h"
+#include "data/id_table.h"
+#include "graph/build.h"
+
+namespace l2gcn {
+
+struct LoadedEdges {
+  std::vector<uint32_t> source, target;  // (edges) keys of the table
+  std::vector<float> weights;            // (edges), or empty: none, or all are 1
+};
+
+// Throws NeedsWiderIds if an id does not fit ids.kind().
+LoadedEdges LoadEdges(const Context& context, const std::filesystem::path& path, EdgeTextFormat format,
+                      IdTable& ids);
+
+// Keys to nodes, then BuildGraph; `edges` is used up. The table must be finished.
+BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTable& ids,
+                        const BuildOptions& options);
+
+}  // namespace l2gcn

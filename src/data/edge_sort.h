@@ -1,0 +1,51 @@
+// An edge list of any length to compressed rows on disk, within a fixed amount of memory.
+//
+// Method: every worker fills a buffer with both directions of its edges, sorts it (radix), drops repeats and
+// writes it as a run. Then the key space is cut into ranges of about a million entries; each range's slices
+// of all runs are read, sorted together and merged, several ranges at a time, and appended in order. The
+// result is that of graph/build.h, entry for entry, including what it counts; the largest weight of repeats
+// stays.
+//
+// Keys: source in the high half, target and a bit for "mirrored" in the low half, so node numbers stay below
+// 2³¹.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/build.h"
+#include "l2gcn/context.h"
+#include "l2gcn/graph.h"
+
+namespace l2gcn {
+
+struct EdgeSortOptions {
+  bool directed = false;
+  bool keep_self_loops = false;
+  bool weighted = false;
+  uint64_t memory = uint64_t{1} << 30;  // for buffers, all workers together
+  std::filesystem::path directory;      // runs are written and removed here; the rows stay
+};
+
+// What was written: graph_indptr.npy, graph_indices.npy and, if any weight differs from 1, graph_weights.npy.
+struct SortedEdges {
+  GraphChanges changes;
+  uint64_t entries = 0, edges = 0, self_loops = 0;
+};
+
+class EdgeSorter {
+ public:
+  static std::unique_ptr<EdgeSorter> Make(const Context& context, const EdgeSortOptions& options);
+  virtual ~EdgeSorter() = default;
+  // From worker `worker` (0 … threads−1); workers do not disturb each other.
+  virtual void Add(uint32_t worker, uint32_t source, uint32_t target, float weight) = 0;
+  // Merges the runs. `node_of`, if not empty, must be ascending: it numbers the keys anew while they are
+  // written.
+  virtual SortedEdges Finish(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of) = 0;
+};
+
+}  // namespace l2gcn

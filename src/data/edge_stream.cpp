@@ -1,0 +1,204 @@
+#include "data/edge_stream.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "core/error_format.h"
+#include "core/files.h"
+#include "core/threads.h"
+#include "data/catalog.h"
+#include "data/edge_sort.h"
+#include "data/edge_text.h"
+#include "data/id_table.h"
+#include "data/native_store.h"
+#include "data/npy.h"
+#include "data/reader.h"
+#include "data/scratch_file.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr uint64_t kSmallestMemory = uint64_t{64} << 20;
+constexpr size_t kEdgesPerChunk = size_t{1} << 18;
+
+struct KeyPair {
+  uint32_t source, target;
+};
+
+// What one conversion shares: the file, its format, and how the memory is shared out. What is not shared out
+// is for blocks of text, ranges being merged and the program itself.
+struct Job {
+  const Context& context;
+  const fs::path& path;
+  EdgeTextFormat format;
+  EdgeSortOptions sort;
+  uint64_t id_memory;
+};
+
+void WriteIds(const IdTable& ids, const fs::path& directory) {
+  const Array<int64_t> node_ids = ids.NodeIds();
+  if (!node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, node_ids.span());
+  const NameTable names = ids.Names();
+  if (names.empty()) return;
+  WriteNpy<uint64_t>(directory / kNameOffsetsFile, names.offsets.span());
+  WriteNpy<uint8_t>(directory / kNameTextFile, names.text.span());
+}
+
+// Runs parse(worker) on blocks, one a worker and round, and then between(); until the file ends.
+template <class Parse, class Between>
+void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
+  TextSource source(job.path);
+  std::vector<TextBlock> blocks(job.context.threads);
+  for (bool more = true; more;) {
+    job.context.CheckCancelled();
+    std::vector<uint8_t> got(blocks.size(), 0);
+    ParallelTasks(job.context, blocks.size(), [&](size_t k, uint32_t) {
+      got[k] = source.Next(blocks[k]) ? 1 : 0;
+      if (got[k] == 0) blocks[k].text.clear();
+      parse(k, blocks[k]);
+    });
+    between();
+    more = std::find(got.begin(), got.end(), 0) == got.end();
+  }
+}
+
+// Small ids rank in the order of the nodes, so edges can be sorted as they are parsed and numbered when
+// written.
+SortedEdges SortSmall(const Job& job, IdTable& ids) {
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, job.sort);
+  std::vector<SmallEdges> parsed(job.context.threads);
+  std::vector<uint32_t> largest(job.context.threads, 0);
+  ForEachRound(
+      job,
+      [&](size_t k, const TextBlock& block) {
+        ParseSmallEdges(block, job.format, job.path, parsed[k]);
+        for (const uint32_t id : parsed[k].source) largest[k] = std::max(largest[k], id);
+        for (const uint32_t id : parsed[k].target) largest[k] = std::max(largest[k], id);
+      },
+      [&] {
+        ids.Reserve(*std::max_element(largest.begin(), largest.end()));
+        ParallelTasks(job.context, parsed.size(), [&](size_t k, uint32_t) {
+          const SmallEdges& edges = parsed[k];
+          ids.MarkSmall(edges.source);
+          ids.MarkSmall(edges.target);
+          for (size_t e = 0; e < edges.source.size(); ++e) {
+            sorter->Add(static_cast<uint32_t>(k), edges.source[e], edges.target[e],
+                        job.format.weighted ? edges.weights[e] : 1.0f);
+          }
+        });
+      });
+  ids.Finish();
+  WriteIds(ids, job.sort.directory);
+  std::function<uint32_t(uint32_t)> node_of;
+  if (!ids.identity()) node_of = [&ids](uint32_t key) { return ids.NodeOf(key); };
+  return sorter->Finish(ids.nodes(), node_of);
+}
+
+// Keys of other ids as they come, on disk.
+struct SpilledKeys {
+  std::unique_ptr<ScratchFile<KeyPair>> pairs;
+  std::unique_ptr<ScratchFile<float>> weights;  // null unless weighted
+};
+
+SpilledKeys SpillKeys(const Job& job, IdTable& ids) {
+  const fs::path pair_path = job.sort.directory / "keys.tmp",
+                 weight_path = job.sort.directory / "weights.tmp";
+  FileWriter pairs(pair_path), weights(weight_path);
+  std::vector<std::vector<TextEdge>> parsed(job.context.threads);
+  std::vector<std::string_view> tokens;
+  std::vector<uint32_t> keys;
+  uint64_t edges = 0;
+  ForEachRound(
+      job, [&](size_t k, const TextBlock& block) { ParseTextEdges(block, job.format, job.path, parsed[k]); },
+      [&] {
+        tokens.clear();
+        for (const std::vector<TextEdge>& block : parsed) {
+          for (const TextEdge& edge : block) {
+            tokens.push_back(edge.source);
+            tokens.push_back(edge.target);
+            if (job.format.weighted) weights.Write(&edge.weight, sizeof(float));
+          }
+        }
+        keys.resize(tokens.size());
+        ids.Resolve(job.context, tokens, keys);
+        pairs.Write(keys.data(), keys.size() * sizeof(uint32_t));
+        edges += keys.size() / 2;
+      });
+  pairs.Close(/*sync=*/false);
+  weights.Close(/*sync=*/false);
+  SpilledKeys spilled{std::make_unique<ScratchFile<KeyPair>>(pair_path, edges),
+                      std::make_unique<ScratchFile<float>>(weight_path, job.format.weighted ? edges : 0)};
+  return spilled;
+}
+
+// Other ids are numbered only when all are known: their keys wait on disk until then.
+SortedEdges SortNamed(const Job& job, IdTable& ids) {
+  const SpilledKeys spilled = SpillKeys(job, ids);
+  ids.Finish();
+  WriteIds(ids, job.sort.directory);
+  ids.DropNames();
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, job.sort);
+  const uint64_t edges = spilled.pairs->size();
+  ParallelTasks(job.context, (edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
+                [&](size_t chunk, uint32_t worker) {
+                  const size_t first = chunk * kEdgesPerChunk,
+                               count = std::min<uint64_t>(kEdgesPerChunk, edges - first);
+                  std::vector<KeyPair> pairs(count);
+                  std::vector<float> weights(job.format.weighted ? count : 0);
+                  spilled.pairs->Read(first, pairs.data(), count);
+                  spilled.weights->Read(first, weights.data(), weights.size());
+                  for (size_t e = 0; e < count; ++e) {
+                    sorter->Add(worker, ids.NodeOf(pairs[e].source), ids.NodeOf(pairs[e].target),
+                                weights.empty() ? 1.0f : weights[e]);
+                  }
+                });
+  return sorter->Finish(ids.nodes(), {});
+}
+
+void WriteUnlabelled(const fs::path& directory, uint32_t nodes) {
+  NpyWriter writer(directory / kLabelsFile, NpyDescr<int32_t>());
+  const std::vector<int32_t> none(4096, -1);
+  for (uint32_t written = 0; written < nodes;) {
+    const uint32_t count = std::min<uint32_t>(nodes - written, static_cast<uint32_t>(none.size()));
+    writer.Write(none.data(), count * sizeof(int32_t));
+    written += count;
+  }
+  writer.Close(nodes);
+}
+
+}  // namespace
+
+void ConvertEdgeList(const Context& context, const fs::path& path, const OpenOptions& options,
+                     const fs::path& destination, uint64_t memory, bool force) {
+  if (memory < kSmallestMemory) ThrowUsage("--memory: at least {} MiB are needed", kSmallestMemory >> 20);
+  RefuseToReplaceOthers(destination);
+  StagedDirectory staged(destination, force);
+  Job job{context, path, SniffEdgeText(path), {}, memory / 2};
+  job.sort = {options.directed, options.keep_self_loops, job.format.weighted, memory / 2, staged.path()};
+  for (;;) {
+    IdTable ids(job.format.ids, job.id_memory);
+    try {
+      const bool small = job.format.ids == IdKind::kSmall;
+      const SortedEdges sorted = small ? SortSmall(job, ids) : SortNamed(job, ids);
+      WriteUnlabelled(staged.path(), ids.nodes());
+      NativeInfo info;
+      info.name = WithoutCompression(path).stem().string();
+      info.recipe = RecipeOf(info.name);
+      info.nodes = ids.nodes();
+      info.edges = sorted.edges;
+      info.self_loops = sorted.self_loops;
+      info.directed = options.directed;
+      info.changes = sorted.changes;
+      WriteManifest(staged.path(), info);
+      NoteChanges(context, info.name, info.changes);
+      NoteIds(context, info.name, ids);
+      staged.Commit();
+      return;
+    } catch (const NeedsWiderIds& wider) {
+      job.format.ids = wider.kind;  // an id further down was no such number: start again
+    }
+  }
+}
+
+}  // namespace l2gcn

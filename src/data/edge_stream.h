@@ -1,0 +1,15 @@
+// A text edge list to a native directory within bounded memory: parse, number the nodes, sort externally,
+// merge.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+void ConvertEdgeList(const Context& context, const std::filesystem::path& path, const OpenOptions& options,
+                     const std::filesystem::path& destination, uint64_t memory, bool force);
+
+}  // namespace l2gcn

@@ -1,0 +1,254 @@
+#include "data/edge_text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int64_t kSmallLimit = int64_t{1} << 31;
+constexpr size_t kSniffBytes = size_t{1} << 18;
+
+bool IsBlank(char c) { return c == ' ' || c == '\t'; }
+
+std::string_view Trim(std::string_view token) {
+  while (!token.empty() && (IsBlank(token.front()) || token.front() == '\r')) token.remove_prefix(1);
+  while (!token.empty() && (IsBlank(token.back()) || token.back() == '\r')) token.remove_suffix(1);
+  if (token.size() >= 2 && token.front() == '"' && token.back() == '"')
+    token = token.substr(1, token.size() - 2);
+  return token;
+}
+
+bool IsComment(std::string_view line) { return line.empty() || line[0] == '#' || line[0] == '%'; }
+
+// Calls visit(line, offset in block) for each line with something on it.
+template <class Visit>
+void ForEachLine(std::string_view text, const Visit& visit) {
+  for (size_t at = 0; at < text.size();) {
+    const auto* found = static_cast<const char*>(std::memchr(text.data() + at, '\n', text.size() - at));
+    const size_t end = found == nullptr ? text.size() : static_cast<size_t>(found - text.data());
+    std::string_view line = text.substr(at, end - at);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (!IsComment(line) && !Trim(line).empty()) visit(line, at);
+    at = end + 1;
+  }
+}
+
+// The first `count` fields of a line; returns how many there are of them.
+size_t Fields(std::string_view line, char separator, std::string_view* fields, size_t count) {
+  size_t found = 0, at = 0;
+  if (separator == ' ') {
+    while (found < count) {
+      while (at < line.size() && IsBlank(line[at])) ++at;
+      if (at == line.size()) break;
+      const size_t begin = at;
+      while (at < line.size() && !IsBlank(line[at])) ++at;
+      fields[found++] = Trim(line.substr(begin, at - begin));
+    }
+    return found;
+  }
+  while (found < count && at <= line.size()) {
+    const size_t end = std::min(line.find(separator, at), line.size());
+    fields[found++] = Trim(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return found;
+}
+
+// Column names that a header of an edge list carries.
+bool IsEndpointName(std::string_view name) {
+  std::string lower(name);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char* known : {"source", "src",  "from", "target", "dst",   "dest",  "destination", "to",
+                            "id_1",   "id_2", "id1",  "id2",    "node1", "node2", "node_1",      "node_2",
+                            "u",      "v",    "head", "tail",   "start", "end"}) {
+    if (lower == known) return true;
+  }
+  return false;
+}
+
+[[noreturn]] void ThrowAtLine(const fs::path& path, uint64_t offset, const std::string& what) {
+  ThrowInput("{}:{}: {}", path.string(), LineOfOffset(path, offset), what);
+}
+
+float WeightOf(std::string_view token, const fs::path& path, uint64_t offset) {
+  float weight = 1;
+  if (!ParseNumber(token, weight)) {
+    ThrowAtLine(
+        path, offset,
+        fmt::format("the weight '{}' is no number; the third column of an edge list is the weight", token));
+  }
+  return weight;
+}
+
+// The digits of a small id at `at`; moves `at` past them. False if it is something else.
+inline bool ParseDigits(const char*& at, const char* end, uint64_t& value) {
+  const char* begin = at;
+  uint64_t number = 0;
+  while (at != end && static_cast<unsigned char>(*at - '0') < 10)
+    number = number * 10 + static_cast<uint64_t>(*at++ - '0');
+  value = number;
+  const ptrdiff_t digits = at - begin;
+  return digits > 0 && digits < 11 && (digits == 1 || *begin != '0');
+}
+
+}  // namespace
+
+bool ParseId(std::string_view token, int64_t& id) {
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), id);
+  if (error != std::errc() || end != token.data() + token.size()) return false;
+  const std::string_view digits = token[0] == '-' ? token.substr(1) : token;
+  return digits.size() == 1 ? token[0] != '-' || digits[0] != '0' : digits[0] != '0';
+}
+
+bool ParseNumber(std::string_view token, float& number) {
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
+  if (error == std::errc::result_out_of_range && end == token.data() + token.size()) {
+    number = 0;  // from_chars leaves it untouched: too small, or too large to be of use
+    double wide = 0;
+    const auto [wide_end, wide_error] = std::from_chars(token.data(), token.data() + token.size(), wide);
+    if (wide_error == std::errc()) number = static_cast<float>(wide);
+    return true;
+  }
+  return error == std::errc() && end == token.data() + token.size();
+}
+
+IdKind KindOfId(std::string_view token) {
+  int64_t id = 0;
+  if (!ParseId(token, id)) return IdKind::kText;
+  return id >= 0 && id < kSmallLimit ? IdKind::kSmall : IdKind::kInteger;
+}
+
+char SeparatorOf(std::string_view line) {
+  for (const char separator : {'\t', ',', ';'}) {
+    if (line.find(separator) != std::string_view::npos) return separator;
+  }
+  const std::string_view trimmed = Trim(line);
+  return trimmed.find(' ') != std::string_view::npos ? ' ' : '\0';
+}
+
+EdgeTextFormat SniffEdgeText(const fs::path& path) {
+  TextSource source(path, kSniffBytes);
+  TextBlock block;
+  EdgeTextFormat format;
+  size_t lines = 0;
+  bool first_is_text = false, first_is_named = false, first_weight_is_text = false, weights = true;
+  if (source.Next(block)) {
+    ForEachLine(block.text, [&](std::string_view line, size_t offset) {
+      if (lines == 0) {
+        format.separator = SeparatorOf(line);
+        // Blanks around other separators are trimmed; a tab alone may stand for blanks.
+        if (format.separator == '\t') format.separator = ' ';
+      }
+      std::string_view fields[3];
+      const size_t count = Fields(line, format.separator, fields, 3);
+      if (count < 2 || format.separator == '\0')
+        ThrowAtLine(path, offset, "expected two node ids on the line");
+      const IdKind kind = std::max(KindOfId(fields[0]), KindOfId(fields[1]));
+      float weight = 0;
+      const bool weight_fits = count < 3 || ParseNumber(fields[2], weight);
+      if (lines++ == 0) {
+        first_is_text = kind == IdKind::kText;
+        first_is_named = IsEndpointName(fields[0]) && IsEndpointName(fields[1]);
+        first_weight_is_text = !weight_fits;
+        format.weighted = count > 2;
+        return;
+      }
+      format.ids = std::max(format.ids, kind);
+      weights = weights && weight_fits && count > 2;
+    });
+  }
+  if (lines == 0) ThrowInput("{}: the edge list is empty", path.string());
+  // A first line of words above lines of numbers is a header; above lines of words only known column names
+  // are.
+  format.header =
+      first_is_named || first_weight_is_text || (first_is_text && lines > 1 && format.ids != IdKind::kText);
+  if (!format.header && first_is_text) format.ids = IdKind::kText;
+  format.weighted = format.weighted && (weights || lines == 1);
+  return format;
+}
+
+void ParseSmallEdges(const TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
+                     SmallEdges& out) {
+  out.source.clear();
+  out.target.clear();
+  out.weights.clear();
+  const char* const begin = block.text.data();
+  const char* const end = begin + block.text.size();
+  const char separator = format.separator;
+  const char* at = begin;
+  bool skip_header = format.header && block.number == 0;
+  while (at < end) {
+    const char* const line = at;
+    uint64_t source = 0, target = 0;
+    // The usual line: digits, one separator, digits, end of line or separator.
+    if (ParseDigits(at, end, source) && at != end &&
+        (*at == separator || (separator == ' ' && *at == '\t')) && (++at, ParseDigits(at, end, target)) &&
+        !skip_header) {
+      if ((source | target) >= static_cast<uint64_t>(kSmallLimit)) throw NeedsWiderIds{IdKind::kInteger};
+      if (at != end && *at == '\r') ++at;
+      if (at == end || *at == '\n') {
+        out.source.push_back(static_cast<uint32_t>(source));
+        out.target.push_back(static_cast<uint32_t>(target));
+        if (format.weighted)
+          ThrowAtLine(path, block.offset + static_cast<uint64_t>(line - begin), "its weight is missing");
+        ++at;
+        continue;
+      }
+    }
+    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
+    const char* line_end = newline == nullptr ? end : newline;
+    at = line_end + 1;
+    ForEachLine({line, static_cast<size_t>(line_end - line)}, [&](std::string_view text, size_t) {
+      if (skip_header) {
+        skip_header = false;
+        return;
+      }
+      std::string_view fields[3];
+      const size_t count = Fields(text, separator, fields, 3);
+      const uint64_t offset = block.offset + static_cast<uint64_t>(line - begin);
+      if (count < 2 || fields[0].empty() || fields[1].empty())
+        ThrowAtLine(path, offset, "expected two node ids on the line");
+      const IdKind kind = std::max(KindOfId(fields[0]), KindOfId(fields[1]));
+      if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
+      int64_t from = 0, to = 0;
+      ParseId(fields[0], from);
+      ParseId(fields[1], to);
+      out.source.push_back(static_cast<uint32_t>(from));
+      out.target.push_back(static_cast<uint32_t>(to));
+      if (format.weighted)
+        out.weights.push_back(WeightOf(count > 2 ? fields[2] : std::string_view(), path, offset));
+    });
+  }
+}
+
+void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
+                    std::vector<TextEdge>& out) {
+  out.clear();
+  bool skip_header = format.header && block.number == 0;
+  ForEachLine(block.text, [&](std::string_view line, size_t at) {
+    if (skip_header) {
+      skip_header = false;
+      return;
+    }
+    std::string_view fields[3];
+    const size_t count = Fields(line, format.separator, fields, format.weighted ? 3 : 2);
+    if (count < 2 || fields[0].empty() || fields[1].empty()) {
+      ThrowAtLine(path, block.offset + at, "expected two node ids on the line");
+    }
+    if (format.ids == IdKind::kInteger &&
+        std::max(KindOfId(fields[0]), KindOfId(fields[1])) == IdKind::kText) {
+      throw NeedsWiderIds{IdKind::kText};
+    }
+    const float weight = format.weighted
+                             ? WeightOf(count > 2 ? fields[2] : std::string_view(), path, block.offset + at)
+                             : 1.0f;
+    out.push_back({fields[0], fields[1], weight});
+  });
+}
+
+}  // namespace l2gcn

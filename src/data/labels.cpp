@@ -1,0 +1,102 @@
+#include "data/labels.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint64_t kMaxLabels = 1u << 16;
+
+// The class of each value is its position among `distinct` (sorted); values that are no class are −1.
+template <class T, class IsClass>
+Labels Index(std::span<const T> values, const std::vector<T>& distinct, const IsClass& is_class) {
+  Labels labels;
+  labels.classes = static_cast<uint32_t>(distinct.size());
+  labels.classes_of = Array<int32_t>::Allocate(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto at = std::lower_bound(distinct.begin(), distinct.end(), values[i]);
+    labels.classes_of.mutable_data()[i] =
+        is_class(values[i]) ? static_cast<int32_t>(at - distinct.begin()) : -1;
+  }
+  return labels;
+}
+
+template <class T, class IsClass>
+std::vector<T> SortedDistinct(std::span<const T> values, const IsClass& is_class) {
+  std::set<T> distinct;
+  for (const T& value : values) {
+    if (is_class(value)) distinct.insert(value);
+  }
+  return {distinct.begin(), distinct.end()};
+}
+
+}  // namespace
+
+Labels LabelsFromNumbers(std::span<const int64_t> numbers, std::vector<std::string>& class_names) {
+  const auto is_class = [](int64_t number) { return number >= 0; };
+  std::vector<int64_t> distinct = SortedDistinct(numbers, is_class);
+  // Numbers from 0 on are classes as they stand even if a few of them occur nowhere; anything else is a name.
+  if (!distinct.empty() && distinct[0] == 0 &&
+      static_cast<uint64_t>(distinct.back()) < 2 * distinct.size() + 16) {
+    const int64_t last = distinct.back();
+    distinct.clear();
+    for (int64_t c = 0; c <= last; ++c) distinct.push_back(c);
+  } else {
+    class_names.clear();
+    for (const int64_t value : distinct) class_names.push_back(std::to_string(value));
+  }
+  return Index(numbers, distinct, is_class);
+}
+
+Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std::string>& class_names) {
+  const auto is_class = [](std::string_view name) { return !name.empty(); };
+  const std::vector<std::string_view> distinct = SortedDistinct(names, is_class);
+  class_names.assign(distinct.begin(), distinct.end());
+  return Index(names, distinct, is_class);
+}
+
+Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names) {
+  const std::vector<uint64_t>& shape = array.shape();
+  if (shape.size() == 1 || (shape.size() == 2 && shape[1] == 1)) {
+    if (array.is_string()) {
+      const std::vector<std::string> text = array.AsStrings();
+      const std::vector<std::string_view> names(text.begin(), text.end());
+      return LabelsFromNames(names, class_names);
+    }
+    const int64_t unlabelled = -1;
+    return LabelsFromNumbers(array.As<int64_t>(context, array.is_float() ? &unlabelled : nullptr).span(),
+                             class_names);
+  }
+  array.ExpectDimensions(2);
+  if (shape[1] > kMaxLabels) ThrowInput("{}: {} labels a node are absurd", array.where(), shape[1]);
+  Labels labels;
+  labels.multilabel = true;
+  labels.classes = static_cast<uint32_t>(shape[1]);
+  labels.matrix = array.As<uint8_t>(context);
+  return labels;
+}
+
+Labels MultilabelFromSparse(const CsrMatrix& matrix, const std::string& where) {
+  uint64_t cells = 0;
+  // The number of columns is only a claim; a matrix this much larger than its entries would be memory for
+  // nothing.
+  if (matrix.cols > kMaxLabels || __builtin_mul_overflow(matrix.rows, matrix.cols, &cells) ||
+      cells / 4096 > matrix.nnz() + matrix.rows) {
+    ThrowInput("{}: {} × {} labels for {} entries are absurd", where, matrix.rows, matrix.cols, matrix.nnz());
+  }
+  Labels labels;
+  labels.multilabel = true;
+  labels.classes = static_cast<uint32_t>(matrix.cols);
+  labels.matrix = Array<uint8_t>::Zeros(cells);
+  for (size_t row = 0; row < matrix.rows; ++row) {
+    for (uint64_t e = matrix.indptr[row]; e < matrix.indptr[row + 1]; ++e) {
+      if (matrix.values[e] != 0) labels.matrix.mutable_data()[row * matrix.cols + matrix.indices[e]] = 1;
+    }
+  }
+  return labels;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,380 @@
+// The data-set layouts that people keep in .npz files; see docs/formats.md for each.
+#include <algorithm>
+#include <fstream>
+
+#include "core/error_format.h"
+#include "data/labels.h"
+#include "data/npz.h"
+#include "data/reader.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+BuildOptions BuildFor(const OpenOptions& options, const std::string& where) {
+  return {options.directed, options.keep_self_loops, where};
+}
+
+bool AllOnes(const Array<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float value) { return value == 1; });
+}
+
+// Weights matter only where they differ from 1.
+std::span<const float> WeightsOf(const Array<float>& values) {
+  return AllOnes(values) ? std::span<const float>() : values.span();
+}
+
+// A square matrix as a graph.
+BuiltGraph GraphFromSparse(const Context& context, const StoredSparse& stored, const OpenOptions& options) {
+  if (stored.rows != stored.cols) {
+    ThrowInput("{}: the adjacency is {} × {}; expected a square matrix", stored.where, stored.rows,
+               stored.cols);
+  }
+  CheckStored(stored);
+  const uint32_t nodes = CheckedNodeCount(stored.rows, stored.where);
+  if (stored.layout == "coo") {
+    return BuildGraph(context, nodes, stored.row_indices.span(), stored.indices.span(),
+                      WeightsOf(stored.values), BuildFor(options, stored.where));
+  }
+  // Columns in place of rows turn every edge around, which matters only where directions are kept.
+  if (stored.layout == "csc" && options.directed) {
+    const CsrMatrix rows = ToCsr(context, stored);
+    return BuildGraphFromCsr(context, nodes, rows.indptr.span(), rows.indices.span(), WeightsOf(rows.values),
+                             BuildFor(options, stored.where));
+  }
+  return BuildGraphFromCsr(context, nodes, stored.indptr.span(), stored.indices.span(),
+                           WeightsOf(stored.values), BuildFor(options, stored.where));
+}
+
+// Rows of (E × 2) or columns of (2 × E).
+BuiltGraph GraphFromPairs(const Context& context, const NpyArray& edges, uint32_t nodes,
+                          const OpenOptions& options) {
+  edges.ExpectDimensions(2);
+  const bool columns = edges.shape()[0] == 2 && edges.shape()[1] != 2;
+  if (!columns && edges.shape()[1] != 2) {
+    ThrowInput("{}: expected edges of shape (E, 2) or (2, E), found ({}, {})", edges.where(),
+               edges.shape()[0], edges.shape()[1]);
+  }
+  const Array<uint32_t> flat = edges.As<uint32_t>(context);
+  const size_t count = flat.size() / 2;
+  if (columns) {
+    return BuildGraph(context, nodes, flat.span().first(count), flat.span().subspan(count), {},
+                      BuildFor(options, edges.where()));
+  }
+  Array<uint32_t> source = Array<uint32_t>::Allocate(count), target = Array<uint32_t>::Allocate(count);
+  for (size_t e = 0; e < count; ++e) {
+    source.mutable_data()[e] = flat[2 * e];
+    target.mutable_data()[e] = flat[2 * e + 1];
+  }
+  return BuildGraph(context, nodes, source.span(), target.span(), {}, BuildFor(options, edges.where()));
+}
+
+Features DenseFeatures(Matrix matrix) {
+  Features features;
+  features.dense = std::move(matrix);
+  return features;
+}
+Features SparseFeatures(CsrMatrix matrix) {
+  Features features;
+  features.is_sparse = true;
+  features.sparse = std::move(matrix);
+  return features;
+}
+Features NoFeatures(uint32_t nodes) {
+  Features features;
+  features.dense.rows = nodes;
+  return features;
+}
+
+void TakeNames(const NpzFile& npz, Dataset& dataset) {
+  if (npz.Has("node_names") && !npz.Get("node_names").is_object()) {
+    const std::vector<std::string> names = npz.Get("node_names").AsStrings();
+    if (names.size() == dataset.nodes()) dataset.node_names = NameTable::FromStrings(names);
+  }
+  if (npz.Has("class_names") && !npz.Get("class_names").is_object()) {
+    const std::vector<std::string> names = npz.Get("class_names").AsStrings();
+    if (names.size() == dataset.labels.classes) dataset.class_names = names;
+  }
+}
+
+// adj_*, attr_*, labels; `dot` is "_" or "." in the PPNP variant, whose prefixes are adj_matrix. and
+// attr_matrix.
+Dataset ReadBenchmark(const Context& context, const NpzFile& npz, const OpenOptions& options,
+                      const std::string& adjacency, const std::string& attributes) {
+  Dataset dataset;
+  dataset.format = "npz-benchmark";
+  AttachGraph(dataset, GraphFromSparse(context, SparseFromNpz(context, npz, adjacency), options));
+  if (npz.Has(attributes + "indptr")) {
+    dataset.features = SparseFeatures(ToCsr(context, SparseFromNpz(context, npz, attributes)));
+  } else if (npz.Has("attr_matrix") && !npz.Get("attr_matrix").is_object()) {
+    dataset.features = DenseFeatures(npz.Get("attr_matrix").AsMatrix(context));
+  } else {
+    dataset.features = NoFeatures(dataset.nodes());
+  }
+  if (npz.Has("labels_indptr")) {
+    dataset.labels =
+        MultilabelFromSparse(ToCsr(context, SparseFromNpz(context, npz, "labels_")), npz.where());
+  } else {
+    dataset.labels = npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names)
+                                       : NoLabels(dataset.nodes());
+  }
+  TakeNames(npz, dataset);
+  return dataset;
+}
+
+// The single element of an object array.
+uint32_t OnlyObject(const Pickle& pickle) {
+  const std::vector<uint32_t>& objects = pickle.Objects(pickle.root());
+  if (objects.size() != 1)
+    ThrowInput("{}: expected one pickled object, found {}", pickle.where(), objects.size());
+  return objects[0];
+}
+
+// metadata is an object array holding a dict; only its class names are of use, and only if they can be read
+// safely.
+void TakeObjectClassNames(const NpzFile& npz, Dataset& dataset) {
+  if (!npz.Has("metadata") || !npz.Get("metadata").is_object()) return;
+  try {
+    const Pickle pickle = npz.GetPickle("metadata");
+    const uint32_t found = pickle.Find(OnlyObject(pickle), "class_names");
+    if (found == Pickle::kAbsent || pickle[found].kind != PickleKind::kArray) return;
+    const std::vector<std::string> names = pickle.ToArray(found).AsStrings();
+    if (names.size() == dataset.labels.classes) dataset.class_names = names;
+  } catch (const Error&) {
+    // Notes beside the data: unreadable ones are not worth refusing the data for.
+  }
+}
+
+Dataset ReadObjects(const Context& context, const NpzFile& npz, const OpenOptions& options) {
+  Dataset dataset;
+  dataset.format = "npz-objects";
+  const Pickle adjacency = npz.GetPickle("adj_matrix");
+  AttachGraph(dataset,
+              GraphFromSparse(context, SparseFromPickle(context, adjacency, OnlyObject(adjacency)), options));
+  const char* attributes = npz.Has("node_attr") ? "node_attr" : "attr_matrix";
+  if (!npz.Has(attributes)) {
+    dataset.features = NoFeatures(dataset.nodes());
+  } else if (npz.Get(attributes).is_object()) {
+    const Pickle pickle = npz.GetPickle(attributes);
+    const uint32_t object = OnlyObject(pickle);
+    dataset.features = pickle[object].kind == PickleKind::kSparse
+                           ? SparseFeatures(ToCsr(context, SparseFromPickle(context, pickle, object)))
+                           : DenseFeatures(pickle.ToArray(object).AsMatrix(context));
+  } else {
+    dataset.features = DenseFeatures(npz.Get(attributes).AsMatrix(context));
+  }
+  const char* labels = npz.Has("node_label") ? "node_label" : "labels";
+  dataset.labels = npz.Has(labels) ? LabelsFromArray(context, npz.Get(labels), dataset.class_names)
+                                   : NoLabels(dataset.nodes());
+  TakeNames(npz, dataset);
+  TakeObjectClassNames(npz, dataset);
+  return dataset;
+}
+
+// train_masks, val_masks, test_masks: (splits × nodes) or (nodes); each row of them is split file:K.
+std::vector<Split> MaskSplits(const Context& context, const NpzFile& npz, uint32_t nodes) {
+  struct Part {
+    const char* names[2];
+    Role role;
+  };
+  constexpr Part kMaskParts[] = {{{"train_masks", "train_mask"}, Role::kTrain},
+                                 {{"val_masks", "val_mask"}, Role::kVal},
+                                 {{"test_masks", "test_mask"}, Role::kTest}};
+  std::vector<Split> splits;
+  for (const Part& part : kMaskParts) {
+    const char* name = npz.Has(part.names[0]) ? part.names[0] : part.names[1];
+    if (!npz.Has(name)) continue;
+    const NpyArray array = npz.Get(name);
+    const bool many = array.shape().size() == 2;
+    if (!many) array.ExpectDimensions(1);
+    const size_t count = many ? array.shape()[0] : 1;
+    if ((many ? array.shape()[1] : array.size()) != nodes) {
+      ThrowInput("{}: its masks cover {} nodes, expected {}", array.where(),
+                 many ? array.shape()[1] : array.size(), nodes);
+    }
+    const Array<uint8_t> mask = array.As<uint8_t>(context);
+    while (splits.size() < count) {
+      splits.push_back({fmt::format("file:{}", splits.size()), Array<uint8_t>::Zeros(nodes)});
+    }
+    for (size_t k = 0; k < count; ++k) {
+      for (uint32_t node = 0; node < nodes; ++node) {
+        if (mask[k * nodes + node] != 0)
+          splits[k].roles.mutable_data()[node] = static_cast<uint8_t>(part.role);
+      }
+    }
+  }
+  return splits;
+}
+
+Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOptions& options) {
+  const auto pick = [&](std::initializer_list<const char*> names) -> std::string {
+    for (const char* name : names) {
+      if (npz.Has(name)) return name;
+    }
+    return "";
+  };
+  Dataset dataset;
+  dataset.format = "npz-arrays";
+  const std::string features = pick({"node_features", "features", "feats", "x"});
+  const std::string labels = pick({"node_labels", "labels", "label", "y"});
+  if (features.empty() && labels.empty()) {
+    ThrowInput("{}: edges without node_features or node_labels; it has {}", npz.where(),
+               fmt::join(npz.Names(), ", "));
+  }
+  const uint64_t rows = npz.Get(features.empty() ? labels : features).shape().empty()
+                            ? 0
+                            : npz.Get(features.empty() ? labels : features).shape()[0];
+  const uint32_t nodes = CheckedNodeCount(rows, npz.where());
+  AttachGraph(dataset, GraphFromPairs(context, npz.Get(pick({"edges", "edge_index"})), nodes, options));
+  dataset.features =
+      features.empty() ? NoFeatures(nodes) : DenseFeatures(npz.Get(features).AsMatrix(context));
+  dataset.labels =
+      labels.empty() ? NoLabels(nodes) : LabelsFromArray(context, npz.Get(labels), dataset.class_names);
+  dataset.splits = MaskSplits(context, npz, nodes);
+  TakeNames(npz, dataset);
+  return dataset;
+}
+
+// scipy's save_npz, alone or with what this program writes beside it (npz_writer.cpp).
+Dataset ReadScipy(const Context& context, const NpzFile& npz, const OpenOptions& options) {
+  Dataset dataset;
+  dataset.format = "npz-scipy";
+  AttachGraph(dataset, GraphFromSparse(context, SparseFromNpz(context, npz, ""), options));
+  const uint32_t nodes = dataset.nodes();
+  dataset.features = npz.Has("attr_indptr")
+                         ? SparseFeatures(ToCsr(context, SparseFromNpz(context, npz, "attr_")))
+                     : npz.Has("attr_matrix") ? DenseFeatures(npz.Get("attr_matrix").AsMatrix(context))
+                                              : NoFeatures(nodes);
+  dataset.labels =
+      npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names) : NoLabels(nodes);
+  if (npz.Has("labelled")) dataset.labels.labelled = npz.Get("labelled").As<uint8_t>(context);
+  if (npz.Has("node_ids")) dataset.node_ids = npz.Get("node_ids").As<int64_t>(context);
+  if (npz.Has("splits")) {
+    const NpyArray roles = npz.Get("splits");
+    const std::vector<std::string> names = npz.Get("split_names").AsStrings();
+    roles.ExpectDimensions(2);
+    if (roles.shape()[0] != names.size() || roles.shape()[1] != nodes) {
+      ThrowInput("{}: expected {} splits of {} nodes", roles.where(), names.size(), nodes);
+    }
+    const Array<uint8_t> all = roles.As<uint8_t>(context);
+    for (size_t k = 0; k < names.size(); ++k) {
+      dataset.splits.push_back({names[k], Array<uint8_t>::CopyOf(all.span().subspan(k * nodes, nodes))});
+    }
+  }
+  TakeNames(npz, dataset);
+  return dataset;
+}
+
+// The two files of a pair, from their folder or either of them.
+struct Pair {
+  fs::path data, graph;
+};
+Pair FindPair(const fs::path& path) {
+  std::error_code error;
+  const fs::path folder = fs::is_directory(path, error) ? path : path.parent_path();
+  const std::string file = fs::is_directory(path, error) ? "" : path.filename().string();
+  constexpr const char* kPairs[][2] = {{"reddit_data.npz", "reddit_graph.npz"},
+                                       {"reddit_data.npz", "reddit_self_loop_graph.npz"},
+                                       {"reddit.npz", "reddit_adj.npz"}};
+  for (const auto& names : kPairs) {
+    if (!file.empty() && file != names[0] && file != names[1]) continue;
+    if (fs::is_regular_file(folder / names[0], error) && fs::is_regular_file(folder / names[1], error)) {
+      return {folder / names[0], folder / names[1]};
+    }
+  }
+  return {};
+}
+
+Dataset ReadDglReddit(const Context& context, const NpzFile& data, const OpenOptions&, Dataset dataset) {
+  dataset.features = DenseFeatures(data.Get("feature").AsMatrix(context));
+  dataset.labels = LabelsFromArray(context, data.Get("label"), dataset.class_names);
+  const Array<uint8_t> types =
+      data.Get("node_types").As<uint8_t>(context);  // 1 train, 2 val, 3 test, as Role
+  if (types.size() != dataset.nodes())
+    ThrowInput("{}: {} node types for {} nodes", data.where(), types.size(), dataset.nodes());
+  dataset.splits.push_back({"file:0", types});
+  if (data.Has("node_ids") && !data.Get("node_ids").is_string() && !data.Get("node_ids").is_object()) {
+    dataset.node_ids = data.Get("node_ids").As<int64_t>(context);
+  }
+  dataset.name = "reddit-dgl";
+  return dataset;
+}
+
+// feats; y_train … and train_index …: labels are given split by split.
+Dataset ReadFastGcnReddit(const Context& context, const NpzFile& data, const OpenOptions&, Dataset dataset) {
+  dataset.features = DenseFeatures(data.Get("feats").AsMatrix(context));
+  const uint32_t nodes = dataset.nodes();
+  std::vector<int64_t> numbers(nodes, -1);
+  Split split{"file:0", Array<uint8_t>::Zeros(nodes)};
+  constexpr std::pair<const char*, Role> kRoles[] = {
+      {"train", Role::kTrain}, {"val", Role::kVal}, {"test", Role::kTest}};
+  for (const auto& [name, role] : kRoles) {
+    const NpyArray array = data.Get(fmt::format("{}_index", name));
+    const Array<uint64_t> index = array.As<uint64_t>(context);
+    const Array<int64_t> classes = data.Get(fmt::format("y_{}", name)).As<int64_t>(context);
+    if (index.size() != classes.size())
+      ThrowInput("{}: {} nodes, {} labels", array.where(), index.size(), classes.size());
+    for (size_t i = 0; i < index.size(); ++i) {
+      if (index[i] >= nodes) ThrowInput("{}: node {} in a set of {} nodes", array.where(), index[i], nodes);
+      numbers[index[i]] = classes[i];
+      split.roles.mutable_data()[index[i]] = static_cast<uint8_t>(role);
+    }
+  }
+  dataset.labels = LabelsFromNumbers(numbers, dataset.class_names);
+  dataset.splits.push_back(std::move(split));
+  dataset.name = "reddit";
+  return dataset;
+}
+
+}  // namespace
+
+bool DetectNpz(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  char magic[4] = {};
+  file.read(magic, sizeof(magic));
+  return file.gcount() == 4 && std::string_view(magic, 4) == std::string_view("PK\3\4", 4);
+}
+
+Dataset ReadNpz(const Context& context, const fs::path& path, const OpenOptions& options) {
+  const NpzFile npz = NpzFile::Open(path);
+  Dataset dataset;
+  if (npz.Has("adj_indptr")) {
+    dataset = ReadBenchmark(context, npz, options, "adj_", "attr_");
+  } else if (npz.Has("adj_matrix.indptr")) {
+    dataset = ReadBenchmark(context, npz, options, "adj_matrix.", "attr_matrix.");
+  } else if (npz.Has("adj_matrix")) {
+    dataset = ReadObjects(context, npz, options);
+  } else if (npz.Has("edges") || npz.Has("edge_index")) {
+    dataset = ReadPlainArrays(context, npz, options);
+  } else if (npz.Has("format") && npz.Has("shape")) {
+    dataset = ReadScipy(context, npz, options);
+  } else {
+    ThrowInput(
+        "{}: no known layout; expected adj_indptr, adj_matrix, edges, or a matrix of scipy's save_npz, found "
+        "{}",
+        path.string(), fmt::join(npz.Names(), ", "));
+  }
+  dataset.path = path.string();
+  return dataset;
+}
+
+bool DetectRedditPair(const fs::path& path) { return !FindPair(path).data.empty(); }
+
+Dataset ReadRedditPair(const Context& context, const fs::path& path, const OpenOptions& options) {
+  const Pair pair = FindPair(path);
+  if (pair.data.empty())
+    ThrowInput("{}: expected reddit_data.npz and reddit_graph.npz side by side", path.string());
+  const NpzFile data = NpzFile::Open(pair.data);
+  Dataset dataset;
+  dataset.path = path.string();
+  AttachGraph(dataset,
+              GraphFromSparse(context, SparseFromNpz(context, NpzFile::Open(pair.graph), ""), options));
+  dataset = data.Has("feature") ? ReadDglReddit(context, data, options, std::move(dataset))
+                                : ReadFastGcnReddit(context, data, options, std::move(dataset));
+  dataset.format = "reddit-npz";
+  return dataset;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,27 @@
+// Data sets kept as tables: an edge list, and beside it features and labels in files of their own or one node
+// table.
+//
+// A folder with one *edge* file, at most one *feat* and at most one *label* or *target* file is such a set;
+// so is a lone edge list, and so are the files given by --edges, --nodes, --features and --labels. Nodes are
+// all ids found in any of them; features of nodes without a row are zero.
+//   label table   several 0/1 columns are a multi-label set; else the last column (or --label) is the class,
+//   empty =
+//                 unlabelled. Its other columns are features only where there is no feature file.
+//   features      a table, .npy or scipy .npz (row = node), svmlight (line = node), or JSON {node: [active
+//   features]} columns       numbers are features, words are one-hot, a column of train / val / test is split
+//   column:NAME
+#pragma once
+
+#include <filesystem>
+
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+bool DetectTableSet(const std::filesystem::path& path);
+Dataset ReadTableSet(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
+
+// Whether `path` is an edge list in text that nothing else belongs to.
+bool IsLoneEdgeList(const std::filesystem::path& path, const OpenOptions& options);
+
+}  // namespace l2gcn

@@ -1,0 +1,210 @@
+#include "data/text_source.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kInputBytes = size_t{1} << 18;
+
+class PlainStream : public ByteStream {
+ public:
+  explicit PlainStream(const fs::path& path) : path_(path.string()) {
+    descriptor_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0) ThrowInput("{}: cannot open: {}", path_, std::strerror(errno));
+    posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  }
+  ~PlainStream() override { close(descriptor_); }
+  PlainStream(const PlainStream&) = delete;
+  PlainStream& operator=(const PlainStream&) = delete;
+
+  size_t Read(char* to, size_t size) override {
+    for (;;) {
+      const ssize_t got = read(descriptor_, to, size);
+      if (got >= 0) return static_cast<size_t>(got);
+      if (errno != EINTR) ThrowInput("{}: cannot read: {}", path_, std::strerror(errno));
+    }
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+};
+
+// gzip, several members one after another included.
+class GzipStream : public ByteStream {
+ public:
+  explicit GzipStream(const fs::path& path) : input_(path), buffer_(kInputBytes) {
+    if (inflateInit2(&state_, 15 + 16) != Z_OK) ThrowRuntime("{}: cannot start unpacking", input_.path());
+  }
+  ~GzipStream() override { inflateEnd(&state_); }
+  GzipStream(const GzipStream&) = delete;
+  GzipStream& operator=(const GzipStream&) = delete;
+
+  size_t Read(char* to, size_t size) override {
+    state_.next_out = reinterpret_cast<Bytef*>(to);
+    state_.avail_out = static_cast<uInt>(std::min<size_t>(size, 1u << 30));
+    const uInt wanted = state_.avail_out;
+    while (state_.avail_out == wanted && wanted > 0) {
+      if (state_.avail_in == 0) {
+        state_.next_in = buffer_.data();
+        state_.avail_in =
+            static_cast<uInt>(input_.Read(reinterpret_cast<char*>(buffer_.data()), buffer_.size()));
+        if (state_.avail_in == 0) {
+          if (inside_) ThrowInput("{}: the gzip file is truncated", input_.path());
+          return 0;
+        }
+      }
+      if (!inside_) {
+        inflateReset(&state_);
+        inside_ = true;
+      }
+      const int result = inflate(&state_, Z_NO_FLUSH);
+      if (result == Z_STREAM_END) {
+        inside_ = false;
+      } else if (result != Z_OK && result != Z_BUF_ERROR) {
+        ThrowInput("{}: damaged gzip data: {}", input_.path(),
+                   state_.msg != nullptr ? state_.msg : "unknown");
+      }
+    }
+    return wanted - state_.avail_out;
+  }
+
+ private:
+  PlainStream input_;
+  std::vector<Bytef> buffer_;
+  z_stream state_{};
+  bool inside_ = false;  // a member has begun and not ended
+};
+
+class ZstdStream : public ByteStream {
+ public:
+  explicit ZstdStream(const fs::path& path)
+      : input_(path), buffer_(kInputBytes), state_(ZSTD_createDStream(), ZSTD_freeDStream) {
+    // Frames that ask for a window beyond 128 MiB are refused by the library: memory stays bounded.
+    ZSTD_initDStream(state_.get());
+  }
+
+  size_t Read(char* to, size_t size) override {
+    ZSTD_outBuffer out{to, size, 0};
+    while (out.pos == 0 && size > 0) {
+      if (in_.pos == in_.size) {
+        in_ = {buffer_.data(), input_.Read(buffer_.data(), buffer_.size()), 0};
+        if (in_.size == 0) {
+          if (inside_) ThrowInput("{}: the zstd file is truncated", input_.path());
+          return 0;
+        }
+      }
+      const size_t result = ZSTD_decompressStream(state_.get(), &out, &in_);
+      if (ZSTD_isError(result) != 0)
+        ThrowInput("{}: damaged zstd data: {}", input_.path(), ZSTD_getErrorName(result));
+      inside_ = result != 0;
+    }
+    return out.pos;
+  }
+
+ private:
+  PlainStream input_;
+  std::vector<char> buffer_;
+  std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> state_;
+  ZSTD_inBuffer in_{nullptr, 0, 0};
+  bool inside_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ByteStream> ByteStream::Open(const fs::path& path) {
+  std::error_code error;
+  if (!fs::is_regular_file(path, error)) ThrowInput("{}: cannot open: no such file", path.string());
+  char magic[4] = {};
+  const size_t got = PlainStream(path).Read(magic, sizeof(magic));
+  const std::string_view start(magic, got);
+  if (start.starts_with("\x1f\x8b")) return std::make_unique<GzipStream>(path);
+  if (start == "\x28\xb5\x2f\xfd") return std::make_unique<ZstdStream>(path);
+  return std::make_unique<PlainStream>(path);
+}
+
+TextSource::TextSource(const fs::path& path, size_t block_bytes)
+    : where_(path.string()), block_bytes_(block_bytes), stream_(ByteStream::Open(path)) {}
+
+bool TextSource::Next(TextBlock& block) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (ended_ && carry_.empty()) return false;
+  block.text.swap(carry_);
+  carry_.clear();
+  size_t filled = block.text.size();
+  size_t last_line = std::string::npos;
+  while (!ended_) {
+    const size_t wanted = std::max(block_bytes_, filled + block_bytes_ / 2);
+    block.text.resize(wanted);
+    while (filled < wanted) {
+      const size_t got = stream_->Read(block.text.data() + filled, wanted - filled);
+      if (got == 0) {
+        ended_ = true;
+        break;
+      }
+      filled += got;
+    }
+    block.text.resize(filled);
+    last_line = block.text.rfind('\n');
+    if (last_line != std::string::npos) break;
+    if (filled > kLongestLine) {
+      ThrowInput("{}: the line at byte {} is longer than {} MiB; this is no text table", where_, offset_,
+                 kLongestLine >> 20);
+    }
+  }
+  if (!ended_) {
+    carry_.assign(block.text, last_line + 1, std::string::npos);
+    block.text.resize(last_line + 1);
+  }
+  block.number = number_++;
+  block.offset = offset_;
+  offset_ += block.text.size();
+  return !block.text.empty();
+}
+
+std::string ReadUnpacked(const fs::path& path, size_t limit) {
+  const std::unique_ptr<ByteStream> stream = ByteStream::Open(path);
+  std::string text;
+  size_t filled = 0;
+  for (;;) {
+    text.resize(std::min(limit + 1, std::max(filled * 2, size_t{1} << 16)));
+    const size_t got = stream->Read(text.data() + filled, text.size() - filled);
+    filled += got;
+    if (filled > limit) ThrowInput("{}: more than {} bytes once unpacked; refused", path.string(), limit);
+    if (got == 0) break;
+  }
+  text.resize(filled);
+  return text;
+}
+
+uint64_t LineOfOffset(const fs::path& path, uint64_t offset) {
+  TextSource source(path);
+  TextBlock block;
+  uint64_t line = 1;
+  while (source.Next(block) && block.offset <= offset) {
+    const size_t end = std::min<uint64_t>(block.text.size(), offset - block.offset);
+    line += static_cast<uint64_t>(
+        std::count(block.text.begin(), block.text.begin() + static_cast<ptrdiff_t>(end), '\n'));
+  }
+  return line;
+}
+
+fs::path WithoutCompression(const fs::path& path) {
+  const std::string extension = path.extension().string();
+  return extension == ".gz" || extension == ".zst" ? path.parent_path() / path.stem() : path;
+}
+
+}  // namespace l2gcn
