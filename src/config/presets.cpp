@@ -22,7 +22,7 @@ struct SetRow {
   uint32_t epochs;
   const char* scale;
   uint32_t pca;     // columns to reduce to, where the files hold more
-  uint32_t smooth;  // of the real set; generated features are drawn smooth
+  uint32_t smooth;  // of the real set; a generated one, in memory or stored, takes its features as drawn
 };
 
 constexpr SetRow kOtherSets = {"", 2, 128, 1024, 0.001, 80, "none", 0, 0};
@@ -52,7 +52,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   config.epochs = {row.epochs};
   config.scale = row.scale;
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
-  if (dataset.format != "synthetic") config.smooth = row.smooth;
+  if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {
     config.theta = "fresh";
     config.init = "xavier";

@@ -91,7 +91,7 @@ TEST(Presets, PreparationDependsOnWhatTheFilesHold) {
   EXPECT_EQ(ResolveConfig({}, SetOf("amazon670k", 100)).pca, 0u);
   EXPECT_EQ(ResolveConfig({}, SetOf("reddit", 602)).smooth, 1u);
   Dataset generated = SetOf("reddit", 602);
-  generated.format = "synthetic";
+  generated.name = "synthetic:reddit";
   EXPECT_EQ(ResolveConfig({}, generated).smooth, 0u);
 }
 
