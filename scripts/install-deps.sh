@@ -9,6 +9,7 @@ packages=(
   libcli11-dev                          # command line
   zlib1g-dev libdeflate-dev libzstd-dev # compressed archives
   libxxhash-dev                         # checksums
+  libmetis-dev                          # graph partitions for clustergcn
   libyaml-cpp-dev                       # metadata of GraphBolt folders
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   clang-format                          # layout check

@@ -43,11 +43,15 @@ struct TrainConfig {
   std::string controller_kind = "general";  // general | paper
   // What the sampled and conventional methods need besides
   std::vector<uint32_t> samples = {
-      25};             // neighbours (graphsage, vrgcn) or nodes (fastgcn, ladies) drawn per layer
-  uint32_t parts = 0;  // clustergcn: clusters the graph is cut into; 0: about 100 nodes each
-  uint32_t clusters_per_batch = 1;  // clustergcn: clusters joined into one step
+      25};  // neighbours (graphsage, vrgcn) or nodes (fastgcn, ladies) drawn per layer, input first
+  bool precompute = false;          // layer 1 reads Â X, computed once, and is not sampled
+  uint32_t parts = 0;               // clustergcn: clusters the graph is cut into; 0: about 100 nodes each
+  uint32_t clusters_per_batch = 0;  // clustergcn: clusters joined into one step; 0: as many as fill a batch
+  double diagonal = 1;              // clustergcn: λ of Â + λ·diag(Â)
   uint32_t hops = 2;                // sgc: times features are aggregated before the one linear layer
   std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
+  // What is recorded
+  uint32_t val_every = 0;  // epochs between two scores of the validation nodes, off the clock; 0: none
   // Precision on a device
   std::string precision = "tf32";  // fp32 | tf32 | bf16; the CPU always computes in fp32
   uint64_t seed = 0;
@@ -83,6 +87,11 @@ const Field& FindField(const std::string& name);
 
 // Methods this build can train, the default first.
 const std::vector<std::string>& BuiltMethods();
+
+// Whether `method` is trained layer by layer (each layer has its own epochs), and whether it runs on a CUDA
+// device.
+bool TrainsLayerwise(const std::string& method);
+bool RunsOnCuda(const std::string& method);
 
 // (name, value as text): what the user said, in order.
 using Overrides = std::vector<std::pair<std::string, std::string>>;

@@ -28,12 +28,23 @@ struct LayerRecord {
   double flops = 0;  // useful arithmetic of this layer's training
 };
 
+// A score of the validation nodes during training; `seconds` counts aggregation, training and transformation
+// so far.
+struct ValidationPoint {
+  double seconds = 0;
+  uint32_t layer = 1, epoch = 0;  // epoch of that layer
+  double f1 = 0;
+};
+
 struct SeedResult {
   uint64_t seed = 0;
   double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
   std::vector<LayerRecord> layers;
   PhaseSeconds seconds;
+  std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
+  uint64_t sampler_bytes =
+      0;            // what a conventional method keeps from step to step: histories, whole-graph blocks
   std::string run;  // directory, or empty
 };
 

@@ -112,11 +112,19 @@ std::vector<Field> MakeFields() {
                     "Neighbours or nodes a sampling method draws per layer.")),
       For({"clustergcn"}, WholeField("parts", &C::parts, 0, kMaxCount,
                                      "Clusters clustergcn cuts the graph into; 0: about 100 nodes each.")),
-      For({"clustergcn"}, WholeField("clusters-per-batch", &C::clusters_per_batch, 1, kMaxCount,
-                                     "Clusters clustergcn joins into one step.")),
+      For({"clustergcn"}, WholeField("clusters-per-batch", &C::clusters_per_batch, 0, kMaxCount,
+                                     "Clusters clustergcn joins into one step; 0: as many as fill a batch.")),
+      For({"clustergcn"}, RealField("diagonal", &C::diagonal,
+                                    {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
+                                    "What clustergcn adds to the operator's diagonal, in units of it.")),
+      For({"gcn", "minibatch", "fastgcn", "ladies", "vrgcn"},
+          FlagField("precompute", &C::precompute,
+                    "Aggregate the features of layer 1 once instead of in every step.")),
       For({"sgc"}, WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features.")),
       For({"ngcn", "ngcn-layerwise"}, ListField("powers", &C::powers, 0, kMaxLayers,
                                                 "Powers of the normalised adjacency that ngcn joins.")),
+      WholeField("val-every", &C::val_every, 0, kMaxEpochs,
+                 "Score the validation nodes every so many epochs, off the clock; 0: never."),
       ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},
                   "Of matrix products on a CUDA device; a CPU always computes in fp32."),
       SeedField(&C::seed),
@@ -136,9 +144,17 @@ uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint
 }
 
 const std::vector<std::string>& BuiltMethods() {
-  static const std::vector<std::string> methods = {"lgcn"};
+  static const std::vector<std::string> methods = {"lgcn",    "gcn",    "minibatch",     "graphsage",
+                                                   "fastgcn", "ladies", "vrgcn",         "clustergcn",
+                                                   "sgc",     "ngcn",   "ngcn-layerwise"};
   return methods;
 }
+
+bool TrainsLayerwise(const std::string& method) {
+  return method == "lgcn" || method == "l2gcn" || method == "ngcn-layerwise";
+}
+
+bool RunsOnCuda(const std::string& method) { return method == "lgcn" || method == "l2gcn"; }
 
 const std::vector<Field>& Fields() {
   static const std::vector<Field> fields = MakeFields();

@@ -61,7 +61,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 
 bool IsLayerwise(const std::string& method) { return method == "lgcn" || method == "l2gcn"; }
 
-// Cluster-GCN's own table for the sets its paper has; elsewhere parts of about 100 nodes, one a step.
+// Cluster-GCN's own table for the sets its paper has; elsewhere parts of about 100 nodes, as many as fill a
+// batch.
 void ApplyClusters(const std::string& recipe, TrainConfig& config) {
   if (recipe == "ppi") config.parts = 50;
   if (recipe == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
@@ -70,6 +71,8 @@ void ApplyClusters(const std::string& recipe, TrainConfig& config) {
 
 void ApplyRival(const std::string& recipe, TrainConfig& config) {
   config.norm = "sym";
+  if (config.method == "ngcn-layerwise") return;  // each of its networks trains as lgcn does
+  config.init = "xavier";
   config.lr = 0.01;
   config.dropout = 0.5;
   config.weight_decay = 5e-4;
@@ -79,6 +82,7 @@ void ApplyRival(const std::string& recipe, TrainConfig& config) {
   if (method == "fastgcn") config.samples = {400};
   if (method == "ladies") config.samples = {512};
   if (method == "vrgcn") config.samples = {2};
+  config.precompute = method == "fastgcn" || method == "vrgcn";  // as their authors do
   if (method == "clustergcn") ApplyClusters(recipe, config);
   if (method == "sgc") {
     config.lr = 0.2;
@@ -86,6 +90,11 @@ void ApplyRival(const std::string& recipe, TrainConfig& config) {
     config.dropout = 0;
     config.epochs = {100};
   }
+}
+
+bool MayPrecompute(const std::string& method) {
+  return method == "gcn" || method == "minibatch" || method == "fastgcn" || method == "ladies" ||
+         method == "vrgcn";
 }
 
 // What the user asked for under `name`, or "".
@@ -154,6 +163,16 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   if (config.stop.empty()) config.stop = config.method == "l2gcn" ? "learned" : "fixed";
   CheckPerLayer("hidden", config.hidden, config.layers);
   CheckPerLayer("epochs", config.epochs, config.layers);
+  if (!TrainsLayerwise(config.method) && config.epochs.size() > 1) {
+    ThrowUsage("--epochs: {} values, but method {} trains all layers at once; expected 1",
+               config.epochs.size(), config.method);
+  }
+  if (config.precompute && !MayPrecompute(config.method)) {
+    ThrowUsage(
+        "--precompute: method {} does not read Â X as it is; it is for gcn, minibatch, fastgcn, ladies and "
+        "vrgcn",
+        config.method);
+  }
   CheckPerLayer("samples", config.samples, config.layers);
   return config;
 }

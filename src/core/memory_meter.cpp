@@ -1,5 +1,6 @@
 #include "core/memory_meter.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -35,5 +36,11 @@ bool ResetPeakResidentBytes() {
   const bool written = std::fputs("5", file) >= 0;
   return (std::fclose(file) == 0) && written;
 }
+
+void PeakMeter::Pause() { before_ = Peak(); }
+
+void PeakMeter::Resume() { ResetPeakResidentBytes(); }
+
+uint64_t PeakMeter::Peak() const { return std::max(before_, PeakResidentBytes()); }
 
 }  // namespace l2gcn

@@ -12,4 +12,16 @@ uint64_t AvailableBytes();
 // Starts the peak anew from here where the kernel allows it; returns whether it did.
 bool ResetPeakResidentBytes();
 
+// The peak since the process began or since its peak was last reset, less what happens between Pause and
+// Resume.
+class PeakMeter {
+ public:
+  void Pause();
+  void Resume();
+  uint64_t Peak() const;
+
+ private:
+  uint64_t before_ = 0;  // peak up to the last pause
+};
+
 }  // namespace l2gcn

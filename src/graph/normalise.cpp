@@ -66,4 +66,25 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Norm nor
   return result;
 }
 
+Propagation MakeNeighbourMean(const Context& context, const Graph& graph) {
+  Propagation result;
+  result.nodes = graph.nodes;
+  result.indptr = graph.indptr;
+  result.indices = graph.indices;
+  result.row_scale = Array<float>::Allocate(graph.nodes);
+  result.self_scale = Array<float>::Zeros(graph.nodes);
+  float* row = result.row_scale.mutable_data();
+  ParallelFor(context, graph.nodes, 4096, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      const uint64_t degree = graph.degree(static_cast<uint32_t>(i));
+      row[i] = degree > 0 ? 1.0f / static_cast<float>(degree) : 0.0f;
+    }
+  });
+  return result;
+}
+
+void EnhanceDiagonal(double lambda, Propagation& a) {
+  for (float& self : a.self_scale.mutable_span()) self *= static_cast<float>(1.0 + lambda);
+}
+
 }  // namespace l2gcn

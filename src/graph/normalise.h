@@ -23,4 +23,11 @@ Norm ParseNorm(const std::string& name);
 // Shares the graph's arrays; only the scales (8–12 bytes a node) are new.
 Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm);
 
+// The mean over a node's neighbours without itself, 0 for an isolated node; weights are not looked at
+// (GraphSAGE).
+Propagation MakeNeighbourMean(const Context& context, const Graph& graph);
+
+// Â + λ·diag(Â) (Cluster-GCN).
+void EnhanceDiagonal(double lambda, Propagation& a);
+
 }  // namespace l2gcn

@@ -1,4 +1,5 @@
-// model.safetensors + config.json. Neither holds a time, a path or a thread count, so equal trainings give equal files.
+// model.safetensors + config.json. Neither holds a time, a path or a thread count, so equal trainings give
+// equal files.
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
@@ -17,7 +18,9 @@ constexpr int kVersion = 1;
 
 std::string LayerName(size_t layer) { return fmt::format("layers.{}.weight", layer); }
 
-NamedTensor VectorTensor(const char* name, const Array<float>& values) { return {name, {values.size()}, values}; }
+NamedTensor VectorTensor(const char* name, const Array<float>& values) {
+  return {name, {values.size()}, values};
+}
 
 std::vector<NamedTensor> TensorsOf(const Model& model) {
   std::vector<NamedTensor> tensors;
@@ -29,24 +32,31 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
   if (!preparation.shift.empty()) tensors.push_back(VectorTensor("prepare.shift", preparation.shift));
   if (!preparation.factor.empty()) tensors.push_back(VectorTensor("prepare.factor", preparation.factor));
   if (!preparation.center.empty()) tensors.push_back(VectorTensor("prepare.center", preparation.center));
-  if (preparation.projection.rows > 0) tensors.push_back(ToTensor("prepare.projection", preparation.projection));
+  if (preparation.projection.rows > 0)
+    tensors.push_back(ToTensor("prepare.projection", preparation.projection));
   for (const auto& [name, matrix] : model.extra) tensors.push_back(ToTensor("extra." + name, matrix));
   return tensors;
 }
 
 // Shapes must chain: features → hidden … → classes.
 void CheckShapes(const Model& model, const std::string& where) {
+  const std::string& method = model.config.method;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
+  const size_t joined = method == "graphsage" ? 2 : 1;  // [own | neighbours']
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    if (model.weights[layer].rows != width) {
+    if (model.weights[layer].rows != joined * width) {
       ThrowInput("{}: layer {} expects {} inputs, but {} reach it; the file is damaged", where, layer + 1,
-                 model.weights[layer].rows, width);
+                 model.weights[layer].rows, joined * width);
     }
     width = model.weights[layer].cols;
   }
+  width *= joined;
+  if (method == "ngcn" || method == "ngcn-layerwise") {
+    width = model.config.powers.size() * model.config.HiddenOf(model.config.layers - 1);
+  }
   if (model.theta.rows > 0 && (model.theta.rows != width || model.theta.cols != model.classes)) {
-    ThrowInput("{}: the classifier is {} × {}, expected {} × {}; the file is damaged", where, model.theta.rows,
-               model.theta.cols, width, model.classes);
+    ThrowInput("{}: the classifier is {} × {}, expected {} × {}; the file is damaged", where,
+               model.theta.rows, model.theta.cols, width, model.classes);
   }
 }
 
@@ -73,10 +83,11 @@ Model LoadModel(const std::string& directory) {
   size_t layers = 0;
   try {
     const Json json = Json::parse(ReadTextFile(config_path));
-    if (json.value("format", "") != kFormat) ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
+    if (json.value("format", "") != kFormat)
+      ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
     if (json.value("version", 0) != kVersion) {
-      ThrowInput("{}: model version {}, this program reads version {}", config_path.string(), json.value("version", 0),
-                 kVersion);
+      ThrowInput("{}: model version {}, this program reads version {}", config_path.string(),
+                 json.value("version", 0), kVersion);
     }
     model.features = json.at("features").get<uint32_t>();
     model.classes = json.at("classes").get<uint32_t>();

@@ -9,6 +9,7 @@
 #include "core/memory_meter.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
+#include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
 #include "train/stop_policy.h"
 
@@ -33,8 +34,14 @@ double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Ro
 }  // namespace
 
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  if (context.device == DeviceKind::kCuda && !RunsOnCuda(config.method)) {
+    ThrowUsage("--device cuda: method {} trains on the CPU only; use --device cpu, or --method lgcn or l2gcn",
+               config.method);
+  }
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   const auto policy = MakeStopPolicy(config);
+  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(context, dataset, split, config, *policy);
+  if (!TrainsLayerwise(config.method)) return FitConventional(context, dataset, split, config, *policy);
   return FitLayerwise(context, dataset, split, config, *policy);
 }
 
@@ -50,7 +57,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   trained.result.f1_val = F1Of(dataset, logits, trained.split, Role::kVal);
   trained.result.f1_test = F1Of(dataset, logits, trained.split, Role::kTest);
   trained.result.seconds.evaluate += watch.Seconds();
-  trained.result.peak_rss_bytes = PeakResidentBytes();
+  trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
 
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,

@@ -17,7 +17,8 @@ Matrix InitialWeights(size_t rows, size_t cols, Init init, const RandomStream& s
   const double bound = init == Init::kFanIn ? 1 / std::sqrt(fan_in) : std::sqrt(6 / (fan_in + fan_out));
   Matrix out = Matrix::Allocate(rows, cols);
   float* values = out.values.mutable_data();
-  for (size_t i = 0; i < rows * cols; ++i) values[i] = (2 * stream.Uniform(i) - 1) * static_cast<float>(bound);
+  for (size_t i = 0; i < rows * cols; ++i)
+    values[i] = (2 * stream.Uniform(i) - 1) * static_cast<float>(bound);
   return out;
 }
 

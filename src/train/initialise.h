@@ -1,5 +1,5 @@
-// Where weights start. Element i of a matrix is the i-th number of its own random stream, so the start depends on
-// the seed and the layer alone.
+// Where weights start. Element i of a matrix is the i-th number of its own random stream, so the start
+// depends on the seed and the layer alone.
 #pragma once
 
 #include <string>

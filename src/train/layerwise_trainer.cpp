@@ -7,12 +7,12 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/rng.h"
-#include "data/prepare.h"
 #include "graph/build.h"
 #include "graph/normalise.h"
 #include "kernels/backend.h"
 #include "model/backend_options.h"
 #include "train/initialise.h"
+#include "train/training_set.h"
 #include "train/validation_probe.h"
 
 namespace l2gcn {
@@ -20,28 +20,21 @@ namespace {
 
 constexpr double kSecondsBetweenReports = 0.2;  // how long an uninterrupted stretch of epochs may take
 
-// Labels of `nodes`, in that order.
-Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {
-  Targets targets;
-  targets.multilabel = labels.multilabel;
-  targets.classes = labels.classes;
-  if (labels.multilabel) {
-    targets.matrix = Array<uint8_t>::Allocate(nodes.size() * labels.classes);
-    uint8_t* out = targets.matrix.mutable_data();
-    for (uint32_t node : nodes) out = std::copy_n(labels.matrix.data() + size_t{node} * labels.classes, labels.classes, out);
-  } else {
-    targets.classes_of = Array<int32_t>::Allocate(nodes.size());
-    for (size_t i = 0; i < nodes.size(); ++i) targets.classes_of.mutable_data()[i] = labels.classes_of[nodes[i]];
-  }
-  return targets;
-}
-
 class LayerwiseTrainer {
  public:
-  LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
-                   StopPolicy& policy, std::vector<double>* step_losses)
-      : context_(context), dataset_(dataset), split_(split), config_(config), policy_(policy),
-        step_losses_(step_losses), train_nodes_(NodesWithRole(split, Role::kTrain)) {}
+  LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split,
+                   const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                   uint32_t hops, Matrix* embeddings)
+      : context_(context),
+        dataset_(dataset),
+        split_(split),
+        config_(config),
+        policy_(policy),
+        step_losses_(step_losses),
+        hops_(hops),
+        embeddings_(embeddings),
+        train_nodes_(NodesWithRole(split, Role::kTrain)),
+        trained_(BeginTrained(dataset, split, config)) {}
 
   Trained Fit() {
     Prepare();
@@ -49,8 +42,9 @@ class LayerwiseTrainer {
       const TensorPtr xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
       KeepWeights(layer, state);
-      if (layer + 1 < config_.layers) Transform(layer, *xhat, state.w);
+      if (layer + 1 < config_.layers || embeddings_ != nullptr) Transform(layer, *xhat, state.w);
     }
+    if (embeddings_ != nullptr) *embeddings_ = TrainRows(backend_->Download(context_, *x_));
     return Finish();
   }
 
@@ -59,17 +53,9 @@ class LayerwiseTrainer {
   void Prepare() {
     CheckTrainSplit(context_, dataset_, split_);
     inductive_ = config_.setting == "inductive";
-    Model& model = trained_.model;
-    model.config = config_;
-    model.features = static_cast<uint32_t>(dataset_.features.cols());
-    model.multilabel = dataset_.labels.multilabel;
-    model.classes = dataset_.labels.classes;
-    model.class_names = dataset_.class_names;
-    trained_.split = split_;
-    trained_.result.seed = config_.seed;
-
     Stopwatch setup;
-    const Features features = PrepareFeatures();
+    const Features features =
+        PrepareFeatures(context_, dataset_, train_nodes_, config_, trained_.model.preparation);
     backend_ = MakeBackend(context_, BackendOptionsOf(config_));
     x_ = backend_->Upload(context_, features);
     trained_.result.seconds.setup += setup.Seconds();
@@ -77,20 +63,24 @@ class LayerwiseTrainer {
 
     Stopwatch build;
     const Norm norm = ParseNorm(config_.norm);
-    const Graph train_graph = inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
+    const Graph train_graph =
+        inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
     graph_ = backend_->Upload(context_, MakePropagation(context_, train_graph, norm));
     targets_ = TargetsOf(dataset_.labels, train_nodes_);
-    if (policy_.WantsValidation()) probe_.emplace(context_, *backend_, dataset_, split_, norm, x_);
+    if (policy_.WantsValidation() || config_.val_every > 0) {
+      probe_.emplace(context_, *backend_, dataset_, split_, norm, hops_, x_);
+    }
     trained_.result.seconds.setup += build.Seconds();
   }
 
-  Features PrepareFeatures() {
-    Preparation& preparation = trained_.model.preparation;
-    std::vector<uint8_t> is_train(dataset_.nodes(), 0);
-    for (uint32_t node : train_nodes_) is_train[node] = 1;
-    preparation =
-        FitPreparation(context_, dataset_.features, is_train, config_.scale, config_.pca, config_.seed);
-    return ApplyPreparation(context_, preparation, dataset_.features);
+  // Whether the rows of activations are the train nodes; else they are all nodes.
+  bool HoldsTrainNodesAlone() const { return inductive_ && hops_ > 0; }
+
+  Matrix TrainRows(const Matrix& x) const {
+    if (HoldsTrainNodesAlone()) return x;
+    Matrix rows = Matrix::Allocate(train_nodes_.size(), x.cols);
+    for (size_t i = 0; i < rows.rows; ++i) std::copy_n(x.row(train_nodes_[i]), x.cols, rows.mutable_row(i));
+    return rows;
   }
 
   // Features averaged over neighbours before training, over the whole graph.
@@ -104,10 +94,13 @@ class LayerwiseTrainer {
   TensorPtr Aggregate(uint32_t layer) {
     Report("aggregate", layer);
     Stopwatch watch;
-    // In layer 1 of inductive training x holds every node; the subgraph's nodes are the train nodes among them.
-    const bool map_rows = inductive_ && layer == 0;
-    TensorPtr xhat = backend_->Aggregate(context_, *graph_, *x_, map_rows ? train_nodes_ : std::vector<uint32_t>{});
-    x_.reset();
+    TensorPtr xhat = std::move(x_);
+    for (uint32_t hop = 0; hop < hops_; ++hop) {
+      // In layer 1 of inductive training x holds every node; the subgraph's nodes are the train nodes among
+      // them.
+      const bool map_rows = inductive_ && layer == 0 && hop == 0;
+      xhat = backend_->Aggregate(context_, *graph_, *xhat, map_rows ? train_nodes_ : std::vector<uint32_t>{});
+    }
     LayerRecord& record = trained_.result.layers.emplace_back();
     record.aggregate_seconds = watch.Seconds();
     record.sparse_input = xhat->sparse;
@@ -119,7 +112,8 @@ class LayerwiseTrainer {
   LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
-    Array<uint32_t> samples = inductive_ ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
+    Array<uint32_t> samples =
+        HoldsTrainNodesAlone() ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
     auto training = backend_->BeginLayer(context_, xhat, std::move(samples), targets_, SpecOf(layer),
                                          StartOf(layer, xhat->cols));
     if (probe_) probe_->BeginLayer();
@@ -130,16 +124,11 @@ class LayerwiseTrainer {
     policy_.BeginLayer({layer, config_.layers, budget, epochs_done_});
     std::optional<LayerState> best;
     Stopwatch watch;
-    double probe_seconds = 0;
+    probe_seconds_ = 0;
     while (record.epochs < budget) {
       RunUntilDecision(layer, budget, *training, watch, record);
       Observation observation{record.epochs, record.losses, {}};
-      if (probe_) {
-        Stopwatch probing;
-        const LayerState state = training->Read();
-        observation.validation_f1 = probe_->F1(state.w, state.theta);
-        probe_seconds += probing.Seconds();
-      }
+      if (policy_.WantsValidation()) observation.validation_f1 = Probe(layer, *training, watch, record);
       const Decision decision = policy_.Decide(observation);
       if (policy_.KeepsBest() && decision.best_so_far) best = training->Read();
       if (decision.probability >= 0) record.probabilities.emplace_back(record.epochs, decision.probability);
@@ -149,8 +138,8 @@ class LayerwiseTrainer {
         break;
       }
     }
-    record.train_seconds = watch.Seconds() - probe_seconds;
-    trained_.result.seconds.evaluate += probe_seconds;
+    record.train_seconds = watch.Seconds() - probe_seconds_;
+    trained_.result.seconds.evaluate += probe_seconds_;
     trained_.result.seconds.train += record.train_seconds;
     epochs_done_ += record.epochs;
     LayerState state = best ? std::move(*best) : training->Read();
@@ -158,18 +147,39 @@ class LayerwiseTrainer {
     return state;
   }
 
+  // Validation F1 of the layer as it stands, off the clock and off the memory meter.
+  double Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch,
+               const LayerRecord& record) {
+    const PhaseSeconds& done = trained_.result.seconds;
+    const double clock = done.aggregate + done.train + done.transform + watch.Seconds() - probe_seconds_;
+    peak_.Pause();
+    Stopwatch probing;
+    const LayerState state = training.Read();
+    const double f1 = probe_->F1(state.w, state.theta);
+    trained_.result.validation.push_back({clock, layer + 1, record.epochs, f1});
+    probe_seconds_ += probing.Seconds();
+    peak_.Resume();
+    return f1;
+  }
+
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
   void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch,
                         LayerRecord& record) {
-    const uint32_t target = std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
+    const uint32_t target =
+        std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
     while (record.epochs < target) {
       const double per_epoch = record.epochs == 0 ? kSecondsBetweenReports : watch.Seconds() / record.epochs;
-      const double affordable = context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
-      const auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - record.epochs));
+      const double affordable =
+          context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
+      auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - record.epochs));
+      if (config_.val_every > 0)
+        count = std::min(count, config_.val_every - record.epochs % config_.val_every);
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count), step_losses_);
       record.epochs += count;
-      Report("train", layer, budget, watch.Seconds(), &record);
+      if (config_.val_every > 0 && record.epochs % config_.val_every == 0)
+        Probe(layer, training, watch, record);
+      Report("train", layer, budget, watch.Seconds() - probe_seconds_, &record);
     }
   }
 
@@ -199,7 +209,8 @@ class LayerwiseTrainer {
       start.theta_v = theta_.theta_v;
       start.theta_steps = theta_.theta_steps;
     } else {
-      start.theta = InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
+      start.theta =
+          InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
       start.theta_m = Matrix::Zeros(hidden, classes);
       start.theta_v = Matrix::Zeros(hidden, classes);
     }
@@ -224,15 +235,16 @@ class LayerwiseTrainer {
 
   Trained Finish() {
     trained_.result.peak_device_bytes = backend_->PeakDeviceBytes();
-    trained_.result.peak_rss_bytes = PeakResidentBytes();
+    trained_.result.peak_rss_bytes = peak_.Peak();
     return std::move(trained_);
   }
 
   // Forward and both weight gradients; no gradient to the input.
   double FlopsOf(uint32_t epochs, size_t inputs, const LayerState& state) const {
     const double batch = std::min<double>(config_.batch, static_cast<double>(train_nodes_.size()));
-    const double samples = config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
-                                             : static_cast<double>(train_nodes_.size());
+    const double samples =
+        config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
+                          : static_cast<double>(train_nodes_.size());
     const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
     return epochs * samples * (4 * static_cast<double>(inputs) * hidden + 6 * hidden * classes);
   }
@@ -249,7 +261,8 @@ class LayerwiseTrainer {
     if (record != nullptr) {
       progress.epoch = record->epochs;
       progress.loss = record->losses.back();
-      progress.nodes_per_second = static_cast<double>(train_nodes_.size()) * record->epochs / std::max(seconds, 1e-9);
+      progress.nodes_per_second =
+          static_cast<double>(train_nodes_.size()) * record->epochs / std::max(seconds, 1e-9);
       progress.seconds_left = seconds / record->epochs * (budget - record->epochs);
       progress.stop_probability = probability_;
     }
@@ -262,16 +275,20 @@ class LayerwiseTrainer {
   const TrainConfig& config_;
   StopPolicy& policy_;
   std::vector<double>* step_losses_;
+  const uint32_t hops_;
+  Matrix* embeddings_;
   const std::vector<uint32_t> train_nodes_;
   bool inductive_ = true;
   std::unique_ptr<Backend> backend_;
-  DeviceGraphPtr graph_;     // Â that training uses
-  TensorPtr x_;              // X of the layer at hand
-  Targets targets_;          // of train_nodes_
-  LayerState theta_;         // Θ and its moments from the layer before
+  DeviceGraphPtr graph_;  // Â that training uses
+  TensorPtr x_;           // X of the layer at hand
+  Targets targets_;       // of train_nodes_
+  LayerState theta_;      // Θ and its moments from the layer before
   std::optional<ValidationProbe> probe_;
   uint32_t epochs_done_ = 0;
   double probability_ = -1;
+  double probe_seconds_ = 0;  // spent scoring in the layer at hand
+  PeakMeter peak_;
   Trained trained_;
 };
 
@@ -299,15 +316,16 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
   }
   for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
     if (members[c] == 0) {
-      context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned", dataset.ClassName(c),
-                               split.name));
+      context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned",
+                               dataset.ClassName(c), split.name));
     }
   }
 }
 
-Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split, const TrainConfig& config,
-                     StopPolicy& policy, std::vector<double>* step_losses) {
-  return LayerwiseTrainer(context, dataset, split, config, policy, step_losses).Fit();
+Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split,
+                     const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                     uint32_t hops, Matrix* embeddings) {
+  return LayerwiseTrainer(context, dataset, split, config, policy, step_losses, hops, embeddings).Fit();
 }
 
 }  // namespace l2gcn

@@ -14,22 +14,22 @@ namespace l2gcn {
 
 // The layer about to be trained.
 struct LayerView {
-  uint32_t layer = 0;   // 0-based
+  uint32_t layer = 0;  // 0-based
   uint32_t layers = 1;
-  uint32_t budget = 1;  // epochs at most
+  uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
 };
 
 struct Observation {
-  uint32_t epoch = 0;              // done in this layer
-  std::span<const double> losses;  // (epoch) last batch's loss of each
+  uint32_t epoch = 0;                                               // done in this layer
+  std::span<const double> losses;                                   // (epoch) last batch's loss of each
   double validation_f1 = std::numeric_limits<double>::quiet_NaN();  // only if WantsValidation()
 };
 
 struct Decision {
   bool stop = false;
-  double probability = -1;  // of stopping, for policies that have one
-  bool best_so_far = false; // weights worth returning to, for policies that KeepBest()
+  double probability = -1;   // of stopping, for policies that have one
+  bool best_so_far = false;  // weights worth returning to, for policies that KeepBest()
 };
 
 class StopPolicy {
@@ -50,7 +50,9 @@ class StopPolicy {
 class FixedEpochs final : public StopPolicy {
  public:
   void BeginLayer(const LayerView& view) override { budget_ = view.budget; }
-  uint32_t EpochsUntilDecision(uint32_t epoch) const override { return budget_ > epoch ? budget_ - epoch : 1; }
+  uint32_t EpochsUntilDecision(uint32_t epoch) const override {
+    return budget_ > epoch ? budget_ - epoch : 1;
+  }
   Decision Decide(const Observation&) override { return {true}; }
   std::string Name() const override { return "budget"; }
 
@@ -58,8 +60,8 @@ class FixedEpochs final : public StopPolicy {
   uint32_t budget_ = 1;
 };
 
-// Stops after `patience` epochs without a better training loss or a better validation F1; the latter goes back to
-// the best weights seen.
+// Stops after `patience` epochs without a better training loss or a better validation F1; the latter goes
+// back to the best weights seen.
 class EarlyStopping final : public StopPolicy {
  public:
   enum class Watch { kLoss, kValidation };

@@ -1,5 +1,5 @@
-// The validation F1 of a layer still in training, for policies that watch it. Keeps the whole graph's activations
-// beside the training's own, because validation nodes lie outside an inductive train graph.
+// The validation F1 of a layer still in training, for policies that watch it. Keeps the whole graph's
+// activations beside the training's own, because validation nodes lie outside an inductive train graph.
 #pragma once
 
 #include <vector>
@@ -12,9 +12,10 @@ namespace l2gcn {
 
 class ValidationProbe {
  public:
-  // x: features of every node. Throws Error(kUsage) if the split has no validation node.
-  ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset, const Split& split, Norm norm,
-                  TensorPtr x);
+  // x: features of every node; hops: times a layer aggregates. Throws Error(kUsage) if the split has no
+  // validation node.
+  ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset, const Split& split,
+                  Norm norm, uint32_t hops, TensorPtr x);
   // Aggregates the whole graph's activations once and keeps the validation rows.
   void BeginLayer();
   // Micro F1 of ReLU(X̂W)Θ on the validation nodes.
@@ -27,6 +28,7 @@ class ValidationProbe {
   Backend& backend_;
   const Dataset& dataset_;
   std::vector<uint32_t> nodes_;  // validation nodes
+  uint32_t hops_;
   DeviceGraphPtr graph_;
   TensorPtr x_;     // activations of every node entering the layer
   TensorPtr xhat_;  // aggregated, validation rows alone

@@ -1,5 +1,6 @@
 #include "l2gcn/version.h"
 
+#include "graph/partition.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/kernels.h"
 
@@ -8,7 +9,7 @@ namespace l2gcn {
 std::string Version() { return L2GCN_VERSION; }
 
 std::vector<std::pair<std::string, std::string>> BuildFeatures() {
-  return {{"simd", CpuKernelTable().name}, {"xsmm", "no"}, {"metis", "no"}, {"cuda", CudaBuilt()}};
+  return {{"simd", CpuKernelTable().name}, {"xsmm", "no"}, {"metis", MetisBuilt()}, {"cuda", CudaBuilt()}};
 }
 
 }  // namespace l2gcn

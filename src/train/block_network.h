@@ -1,0 +1,122 @@
+// A network over blocks, and back-propagation through it: the one place where conventional training computes.
+//
+// A stack is a chain of layers Z = (Bᵖ H) W; hidden layers end in ReLU and dropout, the last one in logits:
+//
+//   plain    Z = (Bᵖ H + offset) W    p = 1 but for N-GCN, whose stacks see powers of Â; p = 0: Z = H W
+//   concat   Z = [H_dst | B H] W      GraphSAGE: the destinations are the first sources
+//   clean    Z = (B drop(H) + B' H + offset) W, control variates under dropout
+//
+// A product is taken in the cheaper order, (B H) W or B (H W); sparse features always meet W first. A network
+// is one stack, or several (N-GCN) whose logits are added: the same as one classifier over joined embeddings.
+// Loss, gradients and Adam are those of kernels/backend.h; weight decay acts on every matrix. No gradient to
+// the features is computed.
+//
+// Dropout: value j of row i of layer l is kept where the 16-bit word i·width + j (width padded) of
+// RandomStream(seed, kDropout, l, step) reaches p·2¹⁶.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "train/block.h"
+#include "train/block_math.h"
+#include "train/initialise.h"
+
+namespace l2gcn {
+
+struct LayerShape {
+  size_t in = 0, out = 0;
+  bool concat = false;
+  uint32_t power = 1;
+  size_t WeightRows() const { return concat ? 2 * in : in; }
+};
+
+// Features that enter layer 1. Row of node v of the graph in training: row_of[v], or v where row_of is empty.
+struct NetworkInput {
+  Features features;
+  std::vector<uint32_t> row_of;
+};
+
+struct NetworkSpec {
+  std::vector<std::vector<LayerShape>> stacks;
+  bool multilabel = false;
+  float lr = 0.01f, weight_decay = 0, dropout = 0;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  Init init = Init::kXavier;
+  uint64_t seed = 0;
+};
+
+class BlockNetwork {
+ public:
+  explicit BlockNetwork(const NetworkSpec& spec);
+
+  // Forward, backward and one Adam step; returns the mean loss. `targets` are indexed by node. `step` counts
+  // from 0 over the whole training and names the dropout's random streams.
+  double Step(const Context& context, const NetworkInput& input, const MiniBatch& batch,
+              const Targets& targets, uint64_t step);
+  // The parts of a step: loss with gradients left in Gradient(), and the update.
+  double LossAndGradients(const Context& context, const NetworkInput& input, const MiniBatch& batch,
+                          const Targets& targets, uint64_t step);
+  void Update(const Context& context);
+
+  size_t stacks() const { return stacks_.size(); }
+  size_t layers(size_t stack) const { return stacks_[stack].size(); }
+  Matrix Weight(size_t stack, size_t layer) const;
+  void SetWeight(size_t stack, size_t layer, const Matrix& values);
+  Matrix Gradient(size_t stack, size_t layer) const;
+
+  // Output of hidden layer `layer` of the first stack in the last step, before dropout if the step's blocks
+  // have a clean part, else after it: (nodes[layer + 1] × stride).
+  MatrixView<const float> Activation(size_t layer) const;
+
+ private:
+  struct Layer {
+    LayerShape shape;
+    size_t width = 0;            // out, padded
+    Array<float> w, m, v, grad;  // (WeightRows × width)
+    Array<float> transposed;     // Wᵀ, made in backward: (out × padded in), twice for concat
+    size_t rows = 0;             // destinations in the step at hand
+    bool transform_first = false;
+    const float* y = nullptr;  // what met W: (rows or sources × y_stride)
+    size_t y_stride = 0;
+    Buffer aggregated, power, product, h, clean, dh, dclean, spare;
+    Block flipped;  // Bᵀ of the step's block
+  };
+  using Stack = std::vector<Layer>;
+
+  void Forward(const Context& context, Stack& stack, const NetworkInput& input, const MiniBatch& batch,
+               uint64_t step);
+  void ForwardSparse(const Context& context, Layer& layer, const NetworkInput& input, const MiniBatch& batch);
+  void ForwardDense(const Context& context, Stack& stack, size_t l, const NetworkInput& input,
+                    const MiniBatch& batch);
+  void JoinSelf(const Context& context, Layer& layer, const Block& block, const float* x, size_t stride,
+                std::span<const uint32_t> rows);
+  void Activate(const Context& context, Layer& layer, size_t l, bool keep_clean, uint64_t step) const;
+  double Loss(const Context& context, const MiniBatch& batch, const Targets& targets);
+  void Backward(const Context& context, Stack& stack, const NetworkInput& input, const MiniBatch& batch);
+  void BackwardSparse(const Context& context, Layer& layer, const NetworkInput& input, const MiniBatch& batch,
+                      const float* dz);
+  void BackwardDense(const Context& context, Stack& stack, size_t l, const MiniBatch& batch, const float* dz);
+  void ThroughActivation(const Context& context, Layer& below, bool has_clean) const;
+
+  const Block& FlippedOf(Layer& layer, const Block& block) const;
+  // x ← Bᵖ x for a square block, between the two buffers; returns where the result is.
+  const float* Powers(const Context& context, const Block& block, uint32_t power, const float* x,
+                      size_t width, std::span<const uint32_t> rows, Buffer& a, Buffer& b);
+
+  NetworkSpec spec_;
+  BlockMath math_;
+  std::vector<Stack> stacks_;
+  std::vector<uint32_t> input_rows_;  // rows of the features that the step's nodes[0] are
+  bool input_in_order_ = false;       // they are all rows, in order
+  size_t classes_ = 0, classes_width_ = 0;
+  Buffer logits_;  // (loss nodes × classes_width), then their gradient
+  std::vector<double> panel_loss_;
+  std::vector<int32_t> class_targets_;
+  std::vector<const uint8_t*> label_targets_;
+  uint64_t updates_ = 0;
+};
+
+}  // namespace l2gcn

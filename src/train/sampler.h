@@ -1,0 +1,59 @@
+// How a conventional method draws the blocks of a step. One sampler a method; each file in samplers/ opens
+// with what it draws, how it weighs it and what that estimates.
+//
+// Every draw is a pure function of (seed, layer, step, position), so a training replays exactly, on any
+// number of threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/propagation.h"
+#include "core/rng.h"
+#include "l2gcn/config.h"
+#include "l2gcn/context.h"
+#include "l2gcn/graph.h"
+#include "train/block.h"
+
+namespace l2gcn {
+
+class BlockNetwork;
+
+// What is sampled: the graph in training, its Â, and the nodes whose loss counts.
+struct SamplingProblem {
+  Graph graph;
+  Propagation a;                     // of `graph`
+  std::vector<uint32_t> loss_nodes;  // ascending
+  uint32_t layers = 2;               // of the network
+  bool precomputed = false;          // layer 1 reads rows of Â X: it needs no block
+  bool readout = false;  // a classifier without an operator follows the layers (full batches alone)
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+  virtual uint32_t StepsPerEpoch() const = 0;
+  // The blocks of step `step` of epoch `epoch`; valid until the next call.
+  virtual const MiniBatch& Draw(const Context& context, uint32_t epoch, uint32_t step) = 0;
+  // After the step: activations of the nodes it touched, for samplers that remember them.
+  virtual void Observe(const Context&, const MiniBatch&, const BlockNetwork&) {}
+  // Memory kept from step to step besides the graph: histories, distributions.
+  virtual uint64_t StateBytes() const { return 0; }
+};
+
+// The sampler of config.method. Throws Error(kUsage) for settings the method or this build cannot serve; the
+// problem must outlive it.
+std::unique_ptr<Sampler> MakeSampler(const Context& context, const SamplingProblem& problem,
+                                     const TrainConfig& config);
+
+// Makers, one a file.
+std::unique_ptr<Sampler> MakeFullBatchSampler(const SamplingProblem& problem);
+std::unique_ptr<Sampler> MakeNeighbourSampler(const SamplingProblem& problem, const TrainConfig& config);
+std::unique_ptr<Sampler> MakeFastGcnSampler(const SamplingProblem& problem, const TrainConfig& config);
+std::unique_ptr<Sampler> MakeLadiesSampler(const SamplingProblem& problem, const TrainConfig& config);
+std::unique_ptr<Sampler> MakeVrGcnSampler(const SamplingProblem& problem, const TrainConfig& config);
+std::unique_ptr<Sampler> MakeClusterSampler(const Context& context, const SamplingProblem& problem,
+                                            const TrainConfig& config);
+
+}  // namespace l2gcn
