@@ -67,13 +67,13 @@ struct RandomStream {
   uint64_t seed;
   uint64_t name;
 
-  RandomStream(uint64_t s, RandomUse use, uint32_t a = 0, uint32_t b = 0)
+  L2GCN_HOST_DEVICE RandomStream(uint64_t s, RandomUse use, uint32_t a = 0, uint32_t b = 0)
       : seed(s),
         name((static_cast<uint64_t>(use) << 56) ^ (static_cast<uint64_t>(a & 0xFFFFFFu) << 32) ^ b) {}
-  Philox4 Block(uint64_t index) const { return PhiloxBlock(seed, index, name); }
+  L2GCN_HOST_DEVICE Philox4 Block(uint64_t index) const { return PhiloxBlock(seed, index, name); }
   // The index-th 32-bit word of the stream.
-  uint32_t Word(uint64_t index) const { return Block(index >> 2).v[index & 3]; }
-  float Uniform(uint64_t index) const { return UniformFloat(Word(index)); }
+  L2GCN_HOST_DEVICE uint32_t Word(uint64_t index) const { return Block(index >> 2).v[index & 3]; }
+  L2GCN_HOST_DEVICE float Uniform(uint64_t index) const { return UniformFloat(Word(index)); }
   uint64_t Word64(uint64_t index) const {
     const Philox4 block = Block(index >> 1);
     const int half = static_cast<int>(index & 1) * 2;
@@ -103,7 +103,7 @@ struct Permutation {
   uint32_t keys[kRounds] = {};
 
   Permutation() = default;
-  Permutation(uint32_t n, const RandomStream& stream) : size(n) {
+  L2GCN_HOST_DEVICE Permutation(uint32_t n, const RandomStream& stream) : size(n) {
     uint32_t bits = 2;
     while (bits < 32 && (uint64_t{1} << bits) < n) ++bits;
     half_bits = (bits + 1) / 2;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "core/propagation.h"
+#include "kernels/precision.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
@@ -45,7 +46,6 @@ class DeviceGraph {
 };
 using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
 
-enum class Precision { kFp32, kTf32, kBf16 };        // of the dense products on CUDA; the CPU is always fp32
 enum class FeatureType { kF32, kF16, kBf16 };        // how X and X̂ are stored
 enum class SparseChoice { kAuto, kAlways, kNever };  // whether sparse features stay sparse once aggregated
 
