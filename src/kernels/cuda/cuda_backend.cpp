@@ -1,0 +1,214 @@
+#include "kernels/cuda/cuda_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/error_format.h"
+#include "kernels/cuda/layer_training.h"
+#include "kernels/cuda/product.h"
+#include "kernels/cuda/tensor.h"
+
+namespace l2gcn::cuda {
+namespace {
+
+// Aggregated features stay sparse up to this share of non-zeros; beyond it, copying dense rows is cheaper
+// than unpacking sparse ones.
+constexpr double kSparseDensity = 0.03;
+
+const CudaTensor& AsCuda(const Tensor& tensor) { return static_cast<const CudaTensor&>(tensor); }
+
+class CudaBackend final : public Backend {
+ public:
+  CudaBackend(const Context& context, const BackendOptions& options)
+      : options_(options),
+        kind_(KindOf(options.features_as)),
+        device_(std::make_shared<Device>(context.device_memory)) {
+    explanation_ = device_->name();
+  }
+
+  TensorPtr Upload(const Context&, const Features& features) override {
+    TensorPtr tensor = UploadFeatures(device_, features, kind_);
+    device_->Synchronise("uploading features");
+    return tensor;
+  }
+  DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {
+    return UploadGraph(device_, propagation);
+  }
+
+  TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                      std::span<const uint32_t> row_of_node) override {
+    return Aggregated(context, graph, x, row_of_node, false);
+  }
+
+  TensorPtr Transform(const Context&, const Tensor& x, const Matrix& w) override {
+    return Multiply(AsCuda(x), w, {}, true, kind_);
+  }
+
+  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                    const Matrix& w) override {
+    if (w.rows == 0) return Aggregated(context, graph, x, {}, false);
+    if (x.cols <= w.cols) return Transform(context, *Aggregated(context, graph, x, {}, false), w);
+    return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, true);
+  }
+
+  Matrix Logits(const Context&, const Tensor& x, const Matrix& theta,
+                std::span<const uint32_t> rows) override {
+    return DownloadTensor(device_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
+  }
+  Matrix Download(const Context&, const Tensor& x) override { return DownloadTensor(device_, AsCuda(x)); }
+
+  std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
+                                            const Targets& targets, const LayerSpec& spec,
+                                            const LayerState& start) override {
+    if (!SameTargets(samples, targets))
+      targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
+    return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
+                             &explanation_);
+  }
+
+  uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
+  std::string Explain() const override { return explanation_; }
+
+ private:
+  // Arrays are shared, not copied, so equal addresses of arrays we still hold mean equal labels.
+  bool SameTargets(const Array<uint32_t>& samples, const Targets& targets) const {
+    return targets_ != nullptr && targets_->samples.data() == samples.data() &&
+           targets_->samples.size() == samples.size() &&
+           targets_->targets.classes_of.data() == targets.classes_of.data() &&
+           targets_->targets.classes_of.size() == targets.classes_of.size() &&
+           targets_->targets.matrix.data() == targets.matrix.data() &&
+           targets_->targets.matrix.size() == targets.matrix.size();
+  }
+
+  TensorPtr Aggregated(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                       std::span<const uint32_t> row_of_node, bool relu) {
+    context.CheckCancelled();
+    AggregateArguments a = static_cast<const CudaGraph&>(graph).view;
+    const CudaTensor& input = AsCuda(x);
+    Buffer map;
+    if (!row_of_node.empty()) {
+      map = Buffer::OnDevice(device_, row_of_node.size_bytes(), "the rows of nodes");
+      map.CopyFrom(row_of_node.data(), row_of_node.size_bytes());
+      a.row_of_node = map.as<uint32_t>();
+    }
+    TensorPtr out = input.sparse ? AggregateSparse(a, input) : AggregateDense(a, input, relu);
+    device_->Synchronise("aggregating");
+    return out;
+  }
+
+  // Features that live in host memory pass through the device a tile of columns at a time, so that every row
+  // is fetched once and gathered from device memory.
+  TensorPtr AggregateDense(const AggregateArguments& a, const CudaTensor& x, bool relu) {
+    auto out = NewDense(device_, a.nodes, x.cols, x.view.kind);
+    const uint32_t columns = static_cast<uint32_t>(x.view.stride);
+    const size_t column_bytes = x.rows * ElementBytes(x.view.kind);
+    const size_t fitting = device_->FreeBytes() / 2 / std::max<size_t>(1, column_bytes) / 8 * 8;
+    if (!x.dense.on_host() || fitting == 0) {
+      LaunchAggregate(a, x.view, out->view, columns, relu, device_->stream());
+      return out;
+    }
+    const uint32_t width = static_cast<uint32_t>(std::min<size_t>(columns, std::min<size_t>(fitting, 128)));
+    Buffer tile = Buffer::OnDevice(device_, column_bytes * width, "a tile of features");
+    const DeviceRows tile_rows{x.view.kind, tile.as<void>(), width};
+    for (uint32_t first = 0; first < columns; first += width) {
+      const uint32_t some = std::min(width, columns - first);
+      LaunchCopyColumns(x.view, first, tile_rows, x.rows, some, device_->stream());
+      DeviceRows target = out->view;
+      target.dense = out->dense.as<char>() + first * ElementBytes(target.kind);
+      LaunchAggregate(a, tile_rows, target, some, relu, device_->stream());
+    }
+    device_->Synchronise("aggregating");
+    return out;
+  }
+
+  TensorPtr AggregateSparse(const AggregateArguments& a, const CudaTensor& x) {
+    const uint32_t columns = static_cast<uint32_t>(x.cols);
+    if (options_.sparse != SparseChoice::kNever) {
+      Buffer counts = Buffer::OnDevice(device_, a.nodes * sizeof(uint32_t), "sparse aggregation");
+      LaunchCountEntries(a, x.view, columns, counts.as<uint32_t>(), device_->stream());
+      std::vector<uint32_t> entries(a.nodes);
+      counts.CopyTo(entries.data(), entries.size() * sizeof(uint32_t));
+      std::vector<uint64_t> indptr(a.nodes + size_t{1}, 0);
+      for (size_t i = 0; i < a.nodes; ++i) indptr[i + 1] = indptr[i] + entries[i];
+      const double density =
+          static_cast<double>(indptr.back()) / (static_cast<double>(a.nodes) * static_cast<double>(columns));
+      if (options_.sparse == SparseChoice::kAlways || density <= kSparseDensity) {
+        auto out = NewSparse(device_, a.nodes, x.cols, indptr);
+        LaunchAggregateSparse(a, x.view, columns, out->indptr.as<uint64_t>(), out->columns.as<uint32_t>(),
+                              out->values.as<float>(), device_->stream());
+        device_->Synchronise("aggregating sparse features");
+        return out;
+      }
+    }
+    auto out = NewDense(device_, a.nodes, x.cols, kind_);
+    LaunchAggregateToDense(a, x.view, columns, out->view, device_->stream());
+    return out;
+  }
+
+  // X W (rows picked or all), ReLU'd or not. Sparse rows are sums of W's rows: the aggregation kernel does
+  // those.
+  std::shared_ptr<CudaTensor> Multiply(const CudaTensor& x, const Matrix& w, std::span<const uint32_t> rows,
+                                       bool relu, RowKind kind) {
+    L2GCN_ASSERT(x.cols == w.rows);
+    const size_t count = rows.empty() ? x.rows : rows.size();
+    Buffer picked;
+    if (!rows.empty()) {
+      picked = Buffer::OnDevice(device_, rows.size_bytes(), "picked rows");
+      picked.CopyFrom(rows.data(), rows.size_bytes());
+    }
+    auto out = NewDense(device_, count, w.cols, kind);
+    if (x.sparse) {
+      MultiplySparse(x, w, rows.empty() ? nullptr : picked.as<uint32_t>(), relu, *out);
+    } else {
+      const size_t depth = (x.view.stride + kProductDepth - 1) / kProductDepth * kProductDepth;
+      const size_t width = (w.cols + kProductColumns - 1) / kProductColumns * kProductColumns;
+      const Buffer weights = UploadPadded(w, depth, width);
+      LaunchProduct(x.view, rows.empty() ? nullptr : picked.as<uint32_t>(), count, weights.as<float>(),
+                    static_cast<uint32_t>(depth), static_cast<uint32_t>(width), out->view, relu,
+                    options_.precision, device_->stream());
+      device_->Synchronise("multiplying");
+    }
+    return out;
+  }
+
+  void MultiplySparse(const CudaTensor& x, const Matrix& w, const uint32_t* picked, bool relu,
+                      const CudaTensor& out) {
+    const size_t width = PaddedStride(w.cols);
+    const Buffer weights = UploadPadded(w, w.rows, width);
+    AggregateArguments a;
+    a.nodes = static_cast<uint32_t>(out.rows);
+    a.indptr = x.view.indptr;
+    a.indices = x.view.columns;
+    a.weights = x.view.values;
+    a.picked = picked;
+    const DeviceRows from{RowKind::kF32, weights.as<void>(), width};
+    const auto product = NewDense(device_, out.rows, w.cols, RowKind::kF32);
+    LaunchAggregate(a, from, product->view, static_cast<uint32_t>(width), relu, device_->stream());
+    LaunchCopyColumns(product->view, 0, out.view, out.rows, static_cast<uint32_t>(width), device_->stream());
+    device_->Synchronise("multiplying sparse rows");
+  }
+
+  Buffer UploadPadded(const Matrix& w, size_t rows, size_t width) {
+    std::vector<float> padded(rows * width, 0.0f);
+    for (size_t i = 0; i < w.rows; ++i)
+      std::memcpy(padded.data() + i * width, w.row(i), w.cols * sizeof(float));
+    Buffer buffer = Buffer::OnDevice(device_, padded.size() * sizeof(float), "weights");
+    buffer.CopyFrom(padded.data(), padded.size() * sizeof(float));
+    return buffer;
+  }
+
+  const BackendOptions options_;
+  const RowKind kind_;
+  const std::shared_ptr<Device> device_;
+  std::shared_ptr<const DeviceTargets> targets_;
+  std::string explanation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeCudaBackend(const Context& context, const BackendOptions& options) {
+  return std::make_unique<CudaBackend>(context, options);
+}
+
+}  // namespace l2gcn::cuda

@@ -1,0 +1,16 @@
+// A CUDA device as a Backend.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/backend.h"
+
+namespace l2gcn::cuda {
+
+std::unique_ptr<Backend> MakeCudaBackend(const Context& context, const BackendOptions& options);
+
+// Why no device can be used, or "".
+std::string WhyNoDevice();
+
+}  // namespace l2gcn::cuda

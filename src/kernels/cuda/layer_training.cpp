@@ -1,0 +1,289 @@
+#include "kernels/cuda/layer_training.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/error_format.h"
+#include "kernels/cuda/train_kernel.h"
+
+namespace l2gcn::cuda {
+namespace {
+
+// Steps between two looks at the wish to stop: a few tens of milliseconds.
+constexpr uint64_t kStepsPerLaunch = 4096;
+
+// W's columns and Θ's rows as the kernel wants them: slice after slice, padded with zeros.
+class SlicePacking {
+ public:
+  SlicePacking(const TrainPlan& plan, size_t features, size_t hidden, size_t classes)
+      : plan_(plan), features_(features), hidden_(hidden), classes_(classes) {}
+
+  std::vector<float> Pack(const Matrix& w, const Matrix& theta) const {
+    std::vector<float> packed(plan_.slice_floats() * static_cast<size_t>(plan_.slices), 0.0f);
+    ForEach([&](size_t at, size_t k, size_t h) { packed[at] = w.row(k)[h]; },
+            [&](size_t at, size_t h, size_t c) { packed[at] = theta.row(h)[c]; });
+    return packed;
+  }
+  void Unpack(const std::vector<float>& packed, Matrix& w, Matrix& theta) const {
+    w = Matrix::Allocate(features_, hidden_);
+    theta = Matrix::Allocate(hidden_, classes_);
+    ForEach([&](size_t at, size_t k, size_t h) { w.mutable_row(k)[h] = packed[at]; },
+            [&](size_t at, size_t h, size_t c) { theta.mutable_row(h)[c] = packed[at]; });
+  }
+
+ private:
+  template <class ForW, class ForTheta>
+  void ForEach(const ForW& for_w, const ForTheta& for_theta) const {
+    const size_t width = static_cast<size_t>(plan_.width), padded = static_cast<size_t>(plan_.c_stride);
+    for (size_t h = 0; h < hidden_; ++h) {
+      const size_t slice = h / width * plan_.slice_floats(), local = h % width;
+      for (size_t k = 0; k < features_; ++k) for_w(slice + k * width + local, k, h);
+      const size_t theta = slice + static_cast<size_t>(plan_.features_padded) * width + local * padded;
+      for (size_t c = 0; c < classes_; ++c) for_theta(theta + c, h, c);
+    }
+  }
+
+  const TrainPlan plan_;
+  const size_t features_, hidden_, classes_;
+};
+
+// The weights as the kernel publishes them: tiles of shared memory with their swizzle (unrounded, which only
+// the first step of a layer can tell).
+std::vector<float> PublishedImage(const TrainPlan& plan, const std::vector<float>& packed) {
+  std::vector<float> image(packed.size());
+  const size_t slice = plan.slice_floats(), theta = static_cast<size_t>(plan.features_padded * plan.width);
+  const auto turn = [](size_t row) { return ((row & 3) << 3) | (row & 4); };
+  for (size_t i = 0; i < packed.size(); ++i) {
+    const size_t at = i % slice, width = static_cast<size_t>(at < theta ? plan.width : plan.c_stride);
+    const size_t row = (at < theta ? at : at - theta) / width;
+    image[i ^ (width == 16 ? (row & 2) << 2 : turn(row))] = packed[i];
+  }
+  return image;
+}
+
+class CudaLayerTraining final : public LayerTraining {
+ public:
+  CudaLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
+                    std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
+                    const LayerState& start, Precision precision)
+      : device_(device),
+        xhat_(std::move(xhat)),
+        targets_(std::move(targets)),
+        spec_(spec),
+        precision_(precision),
+        plan_(PlanFor(start)),
+        packing_(plan_, start.w.rows, start.w.cols, start.theta.cols),
+        w_steps_(start.w_steps),
+        theta_steps_(start.theta_steps) {
+    const uint32_t count = targets_->count, batch = std::min(spec.batch, count);
+    steps_per_epoch_ = std::max<uint32_t>(1, spec.drop_last ? count / batch : (count + batch - 1) / batch);
+    PrepareTrain(plan_, precision_);
+    AllocateState(start);
+    FillArguments(start, batch);
+  }
+
+  void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
+                 std::vector<double>* step_losses) override {
+    const uint64_t steps = static_cast<uint64_t>(count) * steps_per_epoch_;
+    arguments_.first_epoch = first;
+    arguments_.steps_before = static_cast<uint64_t>(first) * steps_per_epoch_;
+    arguments_.every_loss = step_losses != nullptr;
+    for (uint64_t done = 0; done < steps;) {
+      const uint64_t next = std::min(steps, done + kStepsPerLaunch);
+      Launch(done, next);
+      CollectLosses(done, next, losses, step_losses);
+      done = next;
+      context.CheckCancelled();
+    }
+  }
+
+  LayerState Read() const override {
+    LayerState state;
+    packing_.Unpack(ReadSlices(master_), state.w, state.theta);
+    packing_.Unpack(ReadSlices(first_), state.w_m, state.theta_m);
+    packing_.Unpack(ReadSlices(second_), state.w_v, state.theta_v);
+    state.w_steps = w_steps_;
+    state.theta_steps = theta_steps_;
+    return state;
+  }
+
+  const TrainPlan& plan() const { return plan_; }
+
+ private:
+  const CudaTensor& x() const { return static_cast<const CudaTensor&>(*xhat_); }
+
+  TrainPlan PlanFor(const LayerState& start) const {
+    TrainShape shape;
+    shape.features = static_cast<uint32_t>(start.w.rows);
+    shape.hidden = static_cast<uint32_t>(start.w.cols);
+    shape.classes = static_cast<uint32_t>(start.theta.cols);
+    shape.batch = std::min(spec_.batch, targets_->count);
+    shape.multilabel = targets_->targets.multilabel;
+    shape.copied_rows = x().view.kind == RowKind::kF32;
+    return ChoosePlan(shape, device_->limits());
+  }
+
+  void AllocateState(const LayerState& start) {
+    const size_t floats = plan_.slice_floats() * static_cast<size_t>(plan_.slices),
+                 bytes = floats * sizeof(float);
+    const size_t exchanged =
+        static_cast<size_t>(plan_.row_groups * plan_.rows * plan_.c_stride) * sizeof(float);
+    const size_t blocks = static_cast<size_t>(plan_.blocks());
+    const char* what = "training a layer";
+    const std::vector<float> w = packing_.Pack(start.w, start.theta);
+    const std::vector<float> m = packing_.Pack(start.w_m, start.theta_m),
+                             v = packing_.Pack(start.w_v, start.theta_v);
+    master_ = Buffer::OnDevice(device_, bytes, what);
+    published_ = Buffer::OnDevice(device_, bytes, what);
+    first_ = Buffer::OnDevice(device_, bytes, what);
+    second_ = Buffer::OnDevice(device_, bytes, what);
+    master_.CopyFrom(w.data(), bytes);
+    const std::vector<float> image = PublishedImage(plan_, w);
+    published_.CopyFrom(image.data(), bytes);
+    first_.CopyFrom(m.data(), bytes);
+    second_.CopyFrom(v.data(), bytes);
+    partial_ = Buffer::OnDevice(device_, bytes * static_cast<size_t>(plan_.row_groups), what);
+    if (plan_.slices > 1) {
+      logits_ = Buffer::OnDevice(device_, exchanged * 2 * static_cast<size_t>(plan_.slices), what);
+      dlogits_ = Buffer::OnDevice(device_, exchanged, what);
+    }
+    flags_ = Buffer::OnDevice(device_, 2 * sizeof(uint32_t) * blocks, what);
+    losses_ = Buffer::OnDevice(device_, sizeof(float) * blocks * kStepsPerLaunch, what);
+    device_->Synchronise(what);
+  }
+
+  void FillArguments(const LayerState& start, uint32_t batch) {
+    TrainArguments& a = arguments_;
+    a.x = x().view;
+    a.samples = targets_->samples.empty() ? nullptr : targets_->sample_rows.as<uint32_t>();
+    a.count = targets_->count;
+    a.multilabel = targets_->targets.multilabel;
+    if (a.multilabel) {
+      L2GCN_ASSERT(targets_->label_bytes == static_cast<uint32_t>(plan_.label_bytes));
+      a.label_rows = targets_->labels.as<uint8_t>();
+    } else {
+      a.classes_of = targets_->labels.as<int32_t>();
+    }
+    a.master = master_.as<float>();
+    a.published = published_.as<float>();
+    a.first = first_.as<float>();
+    a.second = second_.as<float>();
+    a.partial = partial_.as<float>();
+    a.logits = logits_.as<float>();
+    a.dlogits = dlogits_.as<float>();
+    a.flags = flags_.as<uint32_t>();
+    a.losses = losses_.as<float>();
+    a.hidden = static_cast<uint32_t>(start.w.cols);
+    a.classes = static_cast<uint32_t>(start.theta.cols);
+    a.batch = batch;
+    a.steps_per_epoch = steps_per_epoch_;
+    a.order = Permutation(a.count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
+    a.seed = spec_.seed;
+    a.layer = spec_.layer;
+    a.lr = spec_.lr;
+    a.weight_decay = spec_.weight_decay;
+    a.dropout = spec_.dropout;
+    a.beta1 = spec_.beta1;
+    a.beta2 = spec_.beta2;
+    a.epsilon = spec_.epsilon;
+  }
+
+  void Launch(uint64_t begin, uint64_t end) {
+    const auto power = [](float beta, uint64_t t) {
+      return std::pow(static_cast<double>(beta), static_cast<double>(t));
+    };
+    arguments_.first_step = begin;
+    arguments_.last_step = end;
+    arguments_.w_beta1_power = power(spec_.beta1, w_steps_);
+    arguments_.w_beta2_power = power(spec_.beta2, w_steps_);
+    arguments_.theta_beta1_power = power(spec_.beta1, theta_steps_);
+    arguments_.theta_beta2_power = power(spec_.beta2, theta_steps_);
+    LaunchTrain(plan_, precision_, arguments_, device_->stream());
+    w_steps_ += end - begin;
+    theta_steps_ += end - begin;
+  }
+
+  // A slot holds one sum per block; slots follow the order in which the kernel wanted a loss.
+  void CollectLosses(uint64_t begin, uint64_t end, std::span<double> losses,
+                     std::vector<double>* step_losses) {
+    const size_t blocks = static_cast<size_t>(plan_.blocks());
+    const uint64_t slots =
+        step_losses != nullptr ? end - begin : (end - 1) / steps_per_epoch_ - begin / steps_per_epoch_ + 1;
+    std::vector<float> sums(static_cast<size_t>(slots) * blocks);
+    losses_.CopyTo(sums.data(), sums.size() * sizeof(float));
+    for (uint64_t slot = 0; slot < slots; ++slot) {
+      const uint64_t step = step_losses != nullptr
+                                ? begin + slot
+                                : std::min(end, (begin / steps_per_epoch_ + slot + 1) * steps_per_epoch_) - 1;
+      double sum = 0;
+      for (size_t block = 0; block < blocks; ++block) sum += static_cast<double>(sums[slot * blocks + block]);
+      const uint64_t at = step % steps_per_epoch_;
+      const double samples =
+          static_cast<double>(std::min<uint64_t>(arguments_.batch, arguments_.count - at * arguments_.batch));
+      const double loss = sum / (arguments_.multilabel ? samples * arguments_.classes : samples);
+      if (step_losses != nullptr) step_losses->push_back(loss);
+      if (at + 1 == steps_per_epoch_) losses[step / steps_per_epoch_] = loss;
+    }
+  }
+
+  std::vector<float> ReadSlices(const Buffer& from) const {
+    std::vector<float> values(plan_.slice_floats() * static_cast<size_t>(plan_.slices));
+    from.CopyTo(values.data(), values.size() * sizeof(float));
+    return values;
+  }
+
+  const std::shared_ptr<Device> device_;
+  const TensorPtr xhat_;
+  const std::shared_ptr<const DeviceTargets> targets_;
+  const LayerSpec spec_;
+  const Precision precision_;
+  const TrainPlan plan_;
+  const SlicePacking packing_;
+  uint64_t w_steps_, theta_steps_;
+  uint32_t steps_per_epoch_ = 1;
+  Buffer master_, published_, first_, second_, partial_, logits_, dlogits_, flags_, losses_;
+  TrainArguments arguments_;
+};
+
+}  // namespace
+
+std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>& device, size_t rows,
+                                                   Array<uint32_t> samples, const Targets& targets) {
+  auto out = std::make_shared<DeviceTargets>();
+  out->count = static_cast<uint32_t>(samples.empty() ? rows : samples.size());
+  if (!samples.empty()) {
+    out->sample_rows = Buffer::OnDevice(device, samples.bytes(), "the training samples");
+    out->sample_rows.CopyFrom(samples.data(), samples.bytes());
+  }
+  if (targets.multilabel) {
+    const size_t stride = (targets.classes + 15) / 16 * 16;
+    out->label_bytes = static_cast<uint32_t>(stride);
+    out->labels = Buffer::Anywhere(device, out->count * stride, "the labels");
+    out->labels.Clear();
+    Check(cudaMemcpy2DAsync(out->labels.as<void>(), stride, targets.matrix.data(), targets.classes,
+                            targets.classes, out->count, cudaMemcpyDefault, device->stream()),
+          "uploading labels");
+  } else {
+    out->labels = Buffer::Anywhere(device, targets.classes_of.bytes(), "the labels");
+    out->labels.CopyFrom(targets.classes_of.data(), targets.classes_of.bytes());
+  }
+  device->Synchronise("uploading labels");
+  out->samples = std::move(samples);
+  out->targets = targets;
+  return out;
+}
+
+std::unique_ptr<LayerTraining> MakeLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
+                                                 std::shared_ptr<const DeviceTargets> targets,
+                                                 const LayerSpec& spec, const LayerState& start,
+                                                 Precision precision, std::string* explanation) {
+  L2GCN_ASSERT(xhat->cols == start.w.rows);
+  auto training = std::make_unique<CudaLayerTraining>(device, std::move(xhat), std::move(targets), spec,
+                                                      start, precision);
+  *explanation = DescribePlan(training->plan());
+  return training;
+}
+
+}  // namespace l2gcn::cuda

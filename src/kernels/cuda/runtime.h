@@ -1,0 +1,82 @@
+// The CUDA runtime with our manners: failures become Error, memory has one owner and is counted.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "kernels/cuda/train_plan.h"
+
+namespace l2gcn::cuda {
+
+// Throws Error(kRuntime) saying what was being done.
+void Check(cudaError_t status, const char* what);
+
+// The device in use: its stream, its limits, and how much of its memory is taken.
+//
+// With a budget, large arrays that do not fit it live in pinned host memory, which kernels read and write
+// over the bus; without one, an array that the card cannot hold is an error that names the budget flag.
+class Device {
+ public:
+  explicit Device(uint64_t budget);  // bytes; 0: none
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  cudaStream_t stream() const { return stream_; }
+  const DeviceLimits& limits() const { return limits_; }
+  const std::string& name() const { return name_; }
+  uint64_t peak_bytes() const { return peak_; }
+  // What a short-lived array may take under the budget (no budget: what the card has free).
+  uint64_t FreeBytes() const;
+  void Synchronise(const char* what) const;
+
+ private:
+  friend class Buffer;
+  // Large arrays may take this share of a budget; the rest is for the arrays kernels need while they run.
+  static constexpr double kLargeShare = 0.6;
+  void* Allocate(size_t bytes, const char* what);
+  void Release(void* data, size_t bytes);
+
+  cudaStream_t stream_ = nullptr;
+  DeviceLimits limits_;
+  std::string name_;
+  uint64_t budget_ = 0, used_ = 0, peak_ = 0;
+};
+
+// Memory that kernels can use; moves, does not copy. The device must outlive it.
+class Buffer {
+ public:
+  Buffer() = default;
+  // On the device; throws Error(kRuntime) if it does not fit.
+  static Buffer OnDevice(const std::shared_ptr<Device>& device, size_t bytes, const char* what);
+  // On the device if the budget allows, else in pinned host memory.
+  static Buffer Anywhere(const std::shared_ptr<Device>& device, size_t bytes, const char* what);
+  ~Buffer();
+  Buffer(Buffer&& other) noexcept { *this = std::move(other); }
+  Buffer& operator=(Buffer&& other) noexcept;
+
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data_);
+  }
+  size_t bytes() const { return bytes_; }
+  bool on_host() const { return on_host_; }
+  void CopyFrom(const void* host, size_t bytes, size_t at = 0);  // ordered on the stream; host may be reused
+  void CopyTo(void* host, size_t bytes, size_t at = 0) const;    // returns when done
+  void Clear();
+
+ private:
+  std::shared_ptr<Device> device_;
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  bool on_host_ = false;
+};
+
+// Why no device can be used, or "".
+std::string WhyNoDevice();
+
+}  // namespace l2gcn::cuda

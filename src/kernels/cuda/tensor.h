@@ -1,0 +1,43 @@
+// Tensors and graphs on the device, and how they get there.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "kernels/backend.h"
+#include "kernels/cuda/aggregate.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/cuda/runtime.h"
+
+namespace l2gcn::cuda {
+
+struct CudaTensor final : Tensor {
+  DeviceRows view;
+  Buffer dense;                    // (rows × stride)
+  Buffer indptr, columns, values;  // if sparse
+};
+
+struct CudaGraph final : DeviceGraph {
+  AggregateArguments view;
+  Buffer indptr, indices, weights, row_scale, col_scale, self_scale, order;
+};
+
+// An uninitialised dense tensor whose padding is zero.
+std::shared_ptr<CudaTensor> NewDense(const std::shared_ptr<Device>& device, size_t rows, size_t columns,
+                                     RowKind kind);
+// A sparse one with room for `entries`; indptr is copied.
+std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, size_t rows, size_t columns,
+                                      std::span<const uint64_t> indptr);
+
+std::shared_ptr<CudaTensor> UploadFeatures(const std::shared_ptr<Device>& device, const Features& features,
+                                           RowKind kind);
+std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device, const Propagation& propagation);
+Matrix DownloadTensor(const std::shared_ptr<Device>& device, const CudaTensor& tensor);
+
+inline RowKind KindOf(FeatureType type) {
+  return type == FeatureType::kF16    ? RowKind::kF16
+         : type == FeatureType::kBf16 ? RowKind::kBf16
+                                      : RowKind::kF32;
+}
+
+}  // namespace l2gcn::cuda

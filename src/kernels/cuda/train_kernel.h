@@ -1,0 +1,54 @@
+// The persistent training kernel: arguments and launch. See train_plan.h for how work is split.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "core/rng.h"
+#include "kernels/cuda/rows.h"
+#include "kernels/cuda/train_plan.h"
+#include "kernels/precision.h"
+
+namespace l2gcn::cuda {
+
+struct TrainArguments {
+  DeviceRows x;
+  const uint32_t* samples = nullptr;    // (count) row of each sample, or null: itself
+  uint32_t count = 0;                   // samples shuffled together
+  const int32_t* classes_of = nullptr;  // (count) unless multilabel
+  const uint8_t* label_rows = nullptr;  // (count × plan.label_bytes) if multilabel
+
+  // Parameters by slices, slice_floats() each; `published` is what the products read, rounded for them.
+  float* master = nullptr;     // (slices × slice_floats)
+  float* published = nullptr;  // (slices × slice_floats)
+  float* first = nullptr;      // Adam's m
+  float* second = nullptr;     // Adam's v
+  float* partial = nullptr;    // (slices × row_groups × slice_floats) gradients
+  float* logits = nullptr;     // (2 × row_groups × slices × rows × classes_padded); unused with one slice
+  float* dlogits = nullptr;    // (row_groups × rows × classes_padded); likewise
+  uint32_t* flags = nullptr;   // (2 × blocks) zero
+  float* losses = nullptr;     // (slots × blocks) sums over samples
+
+  uint32_t hidden = 0, classes = 0;
+  bool multilabel = false;
+  uint32_t batch = 0;
+  uint32_t steps_per_epoch = 0;
+  uint32_t first_epoch = 0;
+  uint64_t first_step = 0, last_step = 0;  // steps first … last−1, counted from the start of first_epoch
+  bool every_loss = false;                 // a slot per step; else a slot per epoch touched
+  Permutation order;                       // of `count`; the kernel draws each epoch's keys
+  uint64_t seed = 0;
+  uint32_t layer = 0;
+  uint64_t steps_before = 0;  // of this layer, ahead of first_epoch: names the dropout masks
+  float lr = 0, weight_decay = 0, dropout = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+  double w_beta1_power = 1, w_beta2_power = 1;  // β^t before the first step, for W and for Θ
+  double theta_beta1_power = 1, theta_beta2_power = 1;
+};
+
+// Checks once per plan that all blocks can be resident together (throws Error(kRuntime) otherwise).
+void PrepareTrain(const TrainPlan& plan, Precision precision);
+void LaunchTrain(const TrainPlan& plan, Precision precision, const TrainArguments& arguments,
+                 cudaStream_t stream);
+
+}  // namespace l2gcn::cuda

@@ -1,0 +1,102 @@
+// How a layer's training is laid over the blocks of one persistent kernel (train_kernel.cu).
+//
+// The blocks form a grid of row groups × slices. A block works on `rows` samples of every batch and on
+// `width` of the hidden units: it computes its part of ReLU(X̂W), of the logits and of both gradients.
+// Two sums cross blocks: logits over the slices of a row group, gradients over the row groups of a slice. The
+// second one is taken by owners: each block of a slice reduces its share of the gradient, makes Adam's step
+// and publishes the new weights.
+//
+// Bytes through L2 per step: slices·B·D (features) + 3·slices·B·C (logits) + 3·row_groups·(D·H + H·C)
+// (gradients written and read, weights read back), all times 4; the plan minimises them within the shared
+// memory of a block.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/rng.h"
+
+namespace l2gcn::cuda {
+
+struct TrainShape {
+  uint32_t features = 0;  // D
+  uint32_t hidden = 0;    // H
+  uint32_t classes = 0;   // C
+  uint32_t batch = 0;     // samples of a full batch
+  bool multilabel = false;
+  bool copied_rows = true;  // feature rows can be copied as they are: dense and fp32
+};
+
+struct DeviceLimits {
+  int multiprocessors = 0;
+  int shared_bytes = 0;  // most a block may ask for
+  int major = 0;         // compute capability
+};
+
+constexpr int kTrainThreads = 512;
+constexpr int kTrainWarps = kTrainThreads / 32;
+
+// Everything about a block's tile of rows × hidden units that is fixed when the kernel is compiled.
+template <int kRows, int kWidth>
+struct TrainTile {
+  static constexpr int kHiddenStride = kWidth < 32 ? 32 : kWidth;  // floats of a hidden row in shared memory
+  static constexpr int kForwardRows = kWidth == 64 ? 2 : 1;        // 16-row blocks of a warp's tile, forward
+  static constexpr int kForwardBlocks = 2;                         // 8-column blocks of it
+  static constexpr int kGradientRows = kWidth == 64 ? 2 : 1;       // likewise for the weight gradient
+  static constexpr int kGradientBlocks = kWidth == 64 ? 4 : 2;
+  static constexpr int kSplits =
+      kTrainWarps * 256 * kForwardRows / (kRows * kWidth);  // warps that share a tile, forward
+  static constexpr int kChunk = 16 * kSplits;               // features per stage of the weight ring
+  static constexpr int kStages = 4;                         // of the ring
+  static constexpr int kScratchStride = kWidth + 8;
+};
+
+struct TrainPlan {
+  int row_groups = 1, slices = 1;
+  int rows = 32;   // of a batch per block and pass
+  int width = 16;  // hidden units per block; (rows, width) is one of the compiled tiles
+  int passes = 1;  // a batch takes
+  bool rows_resident =
+      true;                // feature rows stay in shared memory from forward to gradient, or are read twice
+  bool rows_twice = true;  // two places for feature rows, so that they load a step ahead
+  bool whole_logits =
+      false;  // every block sums all logits of its rows; else each a share, exchanged once more
+  bool cluster_all = false;  // one slice, all blocks one cluster, whose hardware barrier they use
+
+  int features_padded = 0;  // to 8: rows of W as stored
+  int classes_padded = 0;   // to 8: columns of logits in use
+  int x_stride = 0;         // floats of a feature row in shared memory, to 32
+  int x_next = 0;           // floats to a second place for feature rows, 0: there is one
+  int c_stride = 0;         // of a row of logits or of Θ, everywhere: a power of two from 32
+  int log_c_stride = 5;
+  int chunks = 1;        // of W in the ring
+  int stage_floats = 0;  // of the ring
+  int share = 0;         // quads of a slice a block updates
+  int label_bytes = 0;   // of a sample's labels in shared memory
+  // Offsets in floats of the regions of shared memory, and its size.
+  int ring_at = 0, h_at = 0, theta_at = 0, labels_at = 0, index_at = 0, loss_at = 0;
+  size_t shared_bytes = 0;
+
+  L2GCN_HOST_DEVICE int blocks() const { return row_groups * slices; }
+  // Floats of one slice of the parameters: W's columns (features_padded × width), then Θ's rows (width ×
+  // c_stride).
+  L2GCN_HOST_DEVICE size_t slice_floats() const {
+    return static_cast<size_t>(features_padded) * width + static_cast<size_t>(width) * c_stride;
+  }
+};
+
+// The layout for a given split; false if it does not fit a block's shared memory.
+bool LayOut(const TrainShape& shape, const DeviceLimits& limits, TrainPlan& plan);
+
+// Every split worth considering that fits, each with the least bytes it can be laid out in.
+std::vector<TrainPlan> CandidatePlans(const TrainShape& shape, const DeviceLimits& limits);
+// Microseconds a step should take.
+double PredictStep(const TrainPlan& plan);
+// The candidate with the least prediction; Error(kRuntime) where none fits (thousands of classes).
+TrainPlan ChoosePlan(const TrainShape& shape, const DeviceLimits& limits);
+// One sentence.
+std::string DescribePlan(const TrainPlan& plan);
+
+}  // namespace l2gcn::cuda
