@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstring>
 #include <limits>
 
 #include "l2gcn/error.h"
@@ -35,6 +37,20 @@ CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& 
               ->type_name(fmt::format("{}", fmt::join(choices, "|")))
               ->default_str(value)
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+uint64_t ParseBytes(const std::string& name, const std::string& text) {
+  constexpr const char* kUnits = "KMGT";
+  std::string number = text;
+  int shift = 0;
+  if (!text.empty()) {
+    const char* unit = std::strchr(kUnits, std::toupper(static_cast<unsigned char>(text.back())));
+    if (unit != nullptr && *unit != '\0') {
+      shift = 10 * static_cast<int>(unit - kUnits + 1);
+      number.pop_back();
+    }
+  }
+  return ParseWholeNumber(name, number, 1, std::numeric_limits<uint64_t>::max() >> 41) << shift;
 }
 
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,

@@ -28,6 +28,9 @@ CLI::Option& AddWhole(CLI::App& command, const std::string& name, T& value, uint
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+// A number of bytes, with K, M, G or T (powers of 1024) or without. Throws Error(kUsage).
+uint64_t ParseBytes(const std::string& name, const std::string& text);
+
 // A positional argument the command cannot do without; checked by Require so that the message can help.
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
                            const std::string& help);

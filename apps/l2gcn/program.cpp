@@ -76,6 +76,15 @@ void Program::AddComputeOptions(CLI::App& command) {
   AddChoice(command, "--device", device_, {"auto", "cpu", "cuda"},
             "Where to compute; auto: CUDA where it can be used")
       .group("Machine");
+  command
+      .add_option_function<std::string>(
+          "--device-memory",
+          [this](const std::string& text) { device_memory_ = ParseBytes("device-memory", text); },
+          "Budget of device memory, e.g. 512M or 8G; what exceeds it stays in host memory [what the card has "
+          "free]")
+      ->type_name("SIZE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group("Machine");
 }
 
 Context Program::MakeCommandContext(uint64_t seed) {
@@ -85,6 +94,7 @@ Context Program::MakeCommandContext(uint64_t seed) {
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.Complain("warning: " + text); };
   context.device = ChooseDevice(device_);
+  context.device_memory = device_memory_;
   if (threads_ > UsableCores()) {
     context.Warn(
         fmt::format("--threads {}: only {} cores can be used; the results are the same, the run is slower",

@@ -55,6 +55,7 @@ class Program {
   bool quiet_ = false;
   uint32_t threads_ = 0;  // 0: one per core
   std::string device_ = "auto";
+  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
 };
 
 // Each in its own cmd_*.cpp.
