@@ -50,7 +50,7 @@ uint64_t ParseBytes(const std::string& name, const std::string& text) {
       number.pop_back();
     }
   }
-  return ParseWholeNumber(name, number, 1, std::numeric_limits<uint64_t>::max() >> 41) << shift;
+  return ParseWholeNumber(name, number, 1, std::numeric_limits<uint64_t>::max() >> shift) << shift;
 }
 
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
