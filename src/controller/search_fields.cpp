@@ -12,8 +12,9 @@ constexpr double kInfinity = std::numeric_limits<double>::max();
 
 // A number, or one of two words.
 SearchField BatchField() {
-  SearchField field = TextField("rollout-batch", "full|preset|N", &SearchConfig::batch,
-                                "Batch of the sampled trainings: the whole sample, the data set's own, or N nodes.");
+  SearchField field =
+      TextField("rollout-batch", "full|preset|N", &SearchConfig::batch,
+                "Batch of the sampled trainings: the whole sample, the data set's own, or N nodes.");
   field.set = [](SearchConfig& config, const std::string& value) {
     if (value != "full" && value != "preset") ParseWholeNumber("rollout-batch", value, 1, kMany * 1000);
     config.batch = value;

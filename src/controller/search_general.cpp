@@ -69,7 +69,8 @@ class GeneralSearch {
     });
     std::vector<double> gradient(state.net.shape().size(), 0.0);
     SearchRound record{state.round, 0, 0, std::nan("")};
-    // Costs are measured in the round's own spread, the same for all problems: where more is at stake, more is learned.
+    // Costs are measured in the round's own spread, the same for all problems: where more is at stake, more
+    // is learned.
     double greedy = 0, spread = 1e-6;
     for (const Problem& problem : problems_) spread += problem.spread / Count();
     for (const Problem& problem : problems_) {
@@ -226,7 +227,8 @@ class GeneralSearch {
     problem.gradient.assign(state.net.shape().size(), 0.0);
     problem.entropy_gradient.assign(state.net.shape().size(), 0.0);
     for (const Outcome& outcome : outcomes) {
-      state.net.AccumulateGradient(outcome.steps, (outcome.cost - mean) / config_.rollouts, 0, problem.gradient);
+      state.net.AccumulateGradient(outcome.steps, (outcome.cost - mean) / config_.rollouts, 0,
+                                   problem.gradient);
       state.net.AccumulateGradient(outcome.steps, 0, -entropy / config_.rollouts, problem.entropy_gradient);
     }
   }

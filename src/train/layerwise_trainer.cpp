@@ -113,9 +113,9 @@ class LayerwiseTrainer {
     const uint32_t budget = config_.EpochsOf(layer);
     Array<uint32_t> samples =
         HoldsTrainNodesAlone() ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
-    auto training = backend_->BeginLayer(context_, xhat, std::move(samples), targets_,
-                                         LayerSpecOf(config_, layer),
-                                         LayerStart(config_, layer, xhat->cols, dataset_.labels.classes, theta_));
+    auto training =
+        backend_->BeginLayer(context_, xhat, std::move(samples), targets_, LayerSpecOf(config_, layer),
+                             LayerStart(config_, layer, xhat->cols, dataset_.labels.classes, theta_));
     if (probe_) probe_->BeginLayer();
     trained_.result.seconds.setup += setup.Seconds();
 
