@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <utility>
 
 #include "l2gcn/dataset.h"
 #include "options.h"
@@ -16,8 +17,11 @@ struct ConvertOptions {
   bool force = false;
 };
 
-void RunConvert(Program& program, const ConvertOptions& options, const CLI::App& command) {
-  Require(options.source.spec, "SRC", command);
+void RunConvert(Program& program, ConvertOptions& options, const CLI::App& command) {
+  // With --edges there is no SRC: the one word left is DST.
+  if (!options.source.open.edges.empty() && options.target.empty())
+    std::swap(options.source.spec, options.target);
+  if (!options.source.named()) Require("", "SRC", command);
   Require(options.target, "DST", command);
   const Context context = program.MakeCommandContext();
   const Dataset dataset = OpenDataset(context, options.source.spec, options.source.open);

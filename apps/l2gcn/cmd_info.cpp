@@ -41,7 +41,7 @@ std::string SettingsText(const TrainConfig& config) {
 
 bool IsRun(const std::string& path) {
   std::error_code ignored;
-  return fs::exists(fs::path(path) / "result.json", ignored);
+  return !path.empty() && fs::exists(fs::path(path) / "result.json", ignored);
 }
 
 void ShowRun(Program& program, const std::string& path) {
@@ -100,7 +100,7 @@ void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
   CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
   program.OnRun(command, [&program, data, &command] {
-    Require(data->spec, "DATASET, RUN or FILE", command);
+    if (!data->named()) Require("", "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
     ShowDataset(program, *data);

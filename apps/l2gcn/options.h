@@ -43,6 +43,7 @@ struct DataOptions {
   OpenOptions open;
 
   void AddTo(CLI::App& command, const std::string& name, const std::string& help);
+  bool named() const { return !spec.empty() || !open.edges.empty(); }  // the user said which data set
 };
 
 template <class Config>

@@ -15,7 +15,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   Require(options.run, "RUN", command);
   RunData opened;
   opened.run = OpenRun(options.run, options.seed);
-  if (!options.data.spec.empty()) {
+  if (options.data.named()) {
     opened.dataset = OpenDataset(context, options.data.spec, options.data.open);
     return opened;
   }

@@ -15,6 +15,12 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kLiveInterval{100};
 constexpr std::chrono::milliseconds kPlainInterval{3000};
 
+std::string Duration(double seconds) {
+  if (seconds < 90) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 std::string Describe(const Progress& progress) {
   std::string line = progress.phase;
   if (progress.layer > 0) line += fmt::format(" layer {}/{}", progress.layer, progress.layers);
@@ -23,7 +29,7 @@ std::string Describe(const Progress& progress) {
   if (progress.nodes_per_second > 0) {
     line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
   }
-  if (progress.seconds_left > 0) line += fmt::format("  {:.1f} s left", progress.seconds_left);
+  if (progress.seconds_left > 0) line += fmt::format("  {} left", Duration(progress.seconds_left));
   if (progress.stop_probability >= 0) line += fmt::format("  stop {:.2f}", progress.stop_probability);
   return line;
 }

@@ -137,6 +137,9 @@ Dataset OpenDataset(const Context& context, const std::string& spec, const OpenO
     if (!spec.empty()) ThrowUsage("give either a data set ({}) or --edges, not both", spec);
     return Complete(context, ReadTableSet(context, options.edges, options), options.edges);
   }
+  if (!options.nodes.empty() || !options.features.empty() || !options.labels.empty()) {
+    ThrowUsage("--nodes, --features and --labels describe an edge list; give it with --edges");
+  }
   if (spec.empty()) return OpenSynthetic(context, "pubmed", options);
   if (spec.starts_with(kSynthetic)) return OpenSynthetic(context, spec.substr(kSynthetic.size()), options);
   std::error_code error;

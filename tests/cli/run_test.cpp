@@ -1,4 +1,5 @@
 // What can be done with a run: evaluate, predict, embed, info; and with a data set: convert, info.
+#include <fstream>
 #include <sstream>
 
 #include "cli/process.h"
@@ -90,6 +91,33 @@ TEST_F(RunTest, InfoTellsRunsFromDataSets) {
   EXPECT_EQ(run.at("dataset").at("nodes"), 300);
   EXPECT_EQ(run.at("config").at("hidden"), nlohmann::json({8}));
   EXPECT_NE(RunWell({"info", "run"}).out.find("settings"), std::string::npos);
+}
+
+// Tables as people have them: ids that are words, a header, a column of class names.
+TEST_F(RunTest, EdgeListsAndNodeTablesGoAllTheWayToNamedPredictions) {
+  std::ofstream edges(folder_ / "edges.csv"), nodes(folder_ / "nodes.csv");
+  edges << "from,to\n";
+  nodes << "id,size,weight,kind\n";
+  for (int i = 0; i < 60; ++i) {
+    edges << "n" << i << ",n" << (i + 2) % 60 << "\n";
+    nodes << "n" << i << "," << i % 2 << "," << 1 - i % 2 << "," << (i % 2 == 0 ? "\"cat, big\"" : "dog")
+          << "\n";
+  }
+  edges.close();
+  nodes.close();
+  const std::vector<std::string> source = {"--edges", "edges.csv", "--nodes", "nodes.csv"};
+  const auto with_source = [&](std::vector<std::string> words) {
+    words.insert(words.end(), source.begin(), source.end());
+    return words;
+  };
+  EXPECT_EQ(RunWell(with_source({"info", "--json"})).json().at("dataset").at("classes"), 2);
+  RunWell(with_source({"train", "--epochs", "60", "--lr", "0.05", "-o", "named"}));
+  RunWell({"predict", "named", "-o", "named.csv"});
+  EXPECT_EQ(Lines(Read("named.csv"))[1].substr(0, 14), "n0,\"cat, big\",");
+  RunWell(with_source({"convert", "tables"}));
+  EXPECT_EQ(RunWell({"evaluate", "named", "tables", "--json"}).json().at("f1"),
+            RunWell({"evaluate", "named", "--json"}).json().at("f1"));
+  EXPECT_EQ(Run({"train", "--nodes", "nodes.csv"}).status, 2) << "a node table without edges";
 }
 
 TEST_F(RunTest, ADamagedRunIsRefused) {
