@@ -1,128 +1,133 @@
-"""Layer-wise training as a PyTorch user would write it, on graphs of the paper's shapes, to stand beside
-`l2gcn train synthetic:SHAPE --device cuda --json` on the same machine.
+"""The same work in PyTorch: layer-wise training as a competent user writes it, on the same cores.
 
-    peers.py [shape ...]      shapes: cora pubmed ppi reddit reddit-dgl amazon670k amazon3m
+usage: peers.py --threads N --json FILE [cora pubmed reddit ppi amazon670k aggregate]
 
-Per shape: seconds of aggregation (cuSPARSE), and of aggregation + training + transform over the whole run, eager and
-with the step captured in a CUDA graph. A run that would take long is timed over a few epochs and scaled; the line
-says so. reddit-dgl is aggregated only. Graphs and labels are drawn here; they need only the shape.
+Times are wall-clock seconds. "total" is aggregation + training + transformation of all layers, evaluation not
+counted; where --epochs limits the epochs run, training is scaled up to the shape's own number and the key says
+so. "aggregate" is one torch.sparse CSR product with the train graph of the reddit shape.
 """
-import sys
+import argparse
+import json
 import time
 
 import torch
+import torch.nn as nn
 import torch.nn.functional as F
-from torch import nn
 
-# nodes, undirected edges, features, classes, hidden, layers, batch, epochs a layer, train share, multilabel,
-# epochs timed eagerly, epochs timed with a graph
-SHAPES = {
-    'cora': (2708, 5278, 1433, 7, 16, 2, 256, 80, .446, False, 80, 80),
-    'pubmed': (19717, 44324, 500, 3, 16, 2, 1024, 100, .899, False, 20, 100),
-    'ppi': (56944, 818716, 50, 121, 512, 3, 1024, 400, .79, True, 8, 40),
-    'reddit': (232965, 11606919, 602, 41, 128, 3, 1024, 80, .66, False, 4, 40),
-    'reddit-dgl': (232965, 57307946, 602, 41, 128, 3, 1024, 0, .66, False, 0, 0),
-    'amazon670k': (643474, 16800000, 100, 32, 128, 2, 1024, 80, .653, False, 4, 40),
-    'amazon3m': (2460406, 61859140, 100, 38, 128, 2, 1024, 80, .576, False, 2, 8),
+SHAPES = {  # nodes, undirected edges, features, classes, hidden, layers, batch, epochs a layer, train share, multi-label
+    "cora": (2708, 5278, 1433, 7, 16, 2, 256, 80, 0.446, False),
+    "pubmed": (19717, 44324, 500, 3, 16, 2, 1024, 100, 0.924, False),
+    "ppi": (56944, 818716, 50, 121, 512, 3, 1024, 400, 0.79, True),
+    "reddit": (232965, 11606919, 602, 41, 128, 3, 1024, 80, 0.66, False),
+    "amazon670k": (643474, 16800000, 100, 32, 128, 2, 1024, 80, 0.653, False),
 }
-device = 'cuda'
-torch.backends.cuda.matmul.allow_tf32 = True
 
 
-def seconds(body):
-    torch.cuda.synchronize()
-    start = time.perf_counter()
-    result = body()
-    torch.cuda.synchronize()
-    return time.perf_counter() - start, result
+def make_graph(nodes, edges, classes, generator):
+    """Heavy-tailed degrees, three edges in four inside a class; both directions, no repeats."""
+    labels = torch.sort(torch.randint(classes, (nodes,), generator=generator))[0]
+    size = torch.bincount(labels, minlength=classes)
+    start = torch.cumsum(size, 0) - size
+    place = torch.randperm(nodes, generator=generator)
+    source = place[(nodes * torch.rand(edges, generator=generator).pow(1.7)).long().clamp_(max=nodes - 1)]
+    same = torch.rand(edges, generator=generator) < 0.75
+    u = torch.rand(edges, generator=generator)
+    inside = start[labels[source]] + (size[labels[source]] * u.pow(1.7)).long()
+    target = torch.where(same, inside, (nodes * u).long()).clamp_(max=nodes - 1)
+    key = torch.unique(torch.cat([source * nodes + target, target * nodes + source]))
+    return key // nodes, key % nodes, labels
 
 
-def train_operator(nodes, edges, share):
-    """D^-1 (A + I) + I of the train nodes' subgraph of a random graph with skewed degrees; and how many nodes."""
-    generator = torch.Generator(device=device).manual_seed(1)
-    draw = lambda: torch.rand(edges, generator=generator, device=device)
-    order = torch.randperm(nodes, generator=generator, device=device)
-    source = order[(nodes * draw().pow(1.7)).long().clamp_(max=nodes - 1)]
-    target = (nodes * draw().pow(1.3)).long().clamp_(max=nodes - 1)
-    keep = torch.rand(nodes, generator=generator, device=device) < share
-    renumbered = torch.cumsum(keep, 0) - 1
-    inside = keep[source] & keep[target]
-    source, target = renumbered[source[inside]], renumbered[target[inside]]
-    count = int(keep.sum())
-    key = torch.unique(torch.cat([source * count + target, target * count + source]))
-    row, column = key // count, key % count
-    degree = torch.bincount(row, minlength=count).float() + 1
-    diagonal = torch.arange(count, device=device)
-    indices = torch.stack([torch.cat([row, diagonal]), torch.cat([column, diagonal])])
-    values = torch.cat([1 / degree[row], 1 + 1 / degree])
-    return torch.sparse_coo_tensor(indices, values, (count, count)).coalesce().to_sparse_csr(), count
+def normalised(row, col, nodes):
+    """D^-1 (A + I) + I as a CSR tensor."""
+    degree = torch.bincount(row, minlength=nodes).float() + 1
+    i = torch.arange(nodes)
+    index = torch.stack([torch.cat([row, i]), torch.cat([col, i])])
+    value = torch.cat([1 / degree[row], 1 + 1 / degree])
+    return torch.sparse_coo_tensor(index, value, (nodes, nodes)).coalesce().to_sparse_csr()
 
 
-def train_layer(x, labels, hidden, classes, multilabel, batch, epochs, graphed):
-    w = nn.Linear(x.shape[1], hidden, bias=False, device=device)
-    theta = nn.Linear(hidden, classes, bias=False, device=device)
-    adam = torch.optim.Adam([*w.parameters(), *theta.parameters()], lr=1e-3, fused=True, capturable=graphed)
+def induced(row, col, keep):
+    number = torch.full((keep.numel(),), -1)
+    number[keep] = torch.arange(int(keep.sum()))
+    inside = keep[row] & keep[col]
+    return number[row[inside]], number[col[inside]]
+
+
+def train_shape(name, epochs_run):
+    nodes, edges, features, classes, hidden, layers, batch, epochs, share, multilabel = SHAPES[name]
+    generator = torch.Generator().manual_seed(1)
+    row, col, labels = make_graph(nodes, edges, classes, generator)
+    train = torch.rand(nodes, generator=generator) < share
+    r, c = induced(row, col, train)
+    count = int(train.sum())
+    operator = normalised(r, c, count)
+    x = torch.randn(count, features, generator=generator)
+    target = (torch.rand(count, classes) < 0.3).float() if multilabel else labels[train]
     loss_of = nn.BCEWithLogitsLoss() if multilabel else nn.CrossEntropyLoss()
-    rows, targets = x[:batch].clone(), labels[:batch].clone()
-
-    def step(rows, targets):
-        adam.zero_grad(set_to_none=not graphed)
-        loss_of(theta(F.relu(w(rows))), targets).backward()
-        adam.step()
-
-    graph = None
-    if graphed:
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step(rows, targets)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step(rows, targets)
-    else:
-        for _ in range(3):
-            step(rows, targets)
-
-    def run():
-        for _ in range(epochs):
-            order = torch.randperm(x.shape[0], device=device)
-            for i in range(max(1, x.shape[0] // batch)):
-                picked = order[i * batch:(i + 1) * batch]
-                if graphed:
-                    torch.index_select(x, 0, picked, out=rows)
-                    torch.index_select(labels, 0, picked, out=targets)
-                    graph.replay()
-                else:
-                    step(x[picked], labels[picked])
-
-    return seconds(run)[0], w
+    run = min(epochs, epochs_run or epochs)
+    seconds = {"aggregate": 0.0, "train": 0.0, "transform": 0.0}
+    per_layer = []
+    for _ in range(layers):
+        begin = time.perf_counter()
+        x = operator @ x
+        seconds["aggregate"] += time.perf_counter() - begin
+        w = nn.Linear(x.shape[1], hidden, bias=False)
+        theta = nn.Linear(hidden, classes, bias=False)
+        optimiser = torch.optim.Adam([*w.parameters(), *theta.parameters()], lr=1e-3)
+        begin = time.perf_counter()
+        for _ in range(run):
+            order = torch.randperm(count)
+            for step in range(max(1, count // batch)):
+                rows = order[step * batch:(step + 1) * batch]
+                optimiser.zero_grad()
+                loss_of(theta(F.relu(w(x[rows]))), target[rows]).backward()
+                optimiser.step()
+        per_layer.append((time.perf_counter() - begin) * epochs / run)
+        begin = time.perf_counter()
+        with torch.no_grad():
+            x = F.relu(w(x))
+        seconds["transform"] += time.perf_counter() - begin
+    seconds["train"] = sum(per_layer)
+    return {**seconds, "train_layers": per_layer, "total": sum(seconds.values()), "epochs_run": run,
+            "epochs": epochs}
 
 
-def measure(shape):
-    nodes, edges, features, classes, hidden, layers, batch, epochs, share, multilabel, eager, captured = SHAPES[shape]
-    operator, count = train_operator(nodes, edges, share)
-    start = torch.randn(count, features, device=device)
-    labels = (torch.rand(count, classes, device=device) < .3).float() if multilabel else torch.randint(
-        classes, (count,), device=device)
-    operator @ start
-    best = min(seconds(lambda: operator @ start)[0] for _ in range(3))
-    print(f'PEER {shape:11s} cuSPARSE {operator.values().numel()} entries x {features}: {best * 1e3:.3f} ms', flush=True)
-    for name, timed in (('eager', eager), ('graphed', captured)):
-        if timed == 0:
-            continue
-        total, x = 0.0, start
-        for _ in range(layers):
-            took, x = seconds(lambda: operator @ x)
-            fit, w = train_layer(x, labels, hidden, classes, multilabel, batch, timed, name == 'graphed')
-            with torch.no_grad():
-                transform, x = seconds(lambda: F.relu(w(x)))
-            total += took + transform + fit * epochs / timed
-        scaled = '' if timed == epochs else f' (scaled from {timed} of {epochs} epochs)'
-        print(f'PEER {shape:11s} {name:8s} {total:8.3f} s{scaled}', flush=True)
+def aggregate_reddit(repeats=3):
+    nodes, edges, features, classes, *_, share, _ = SHAPES["reddit"]
+    generator = torch.Generator().manual_seed(1)
+    row, col, _ = make_graph(nodes, edges, classes, generator)
+    train = torch.rand(nodes, generator=generator) < share
+    r, c = induced(row, col, train)
+    operator = normalised(r, c, int(train.sum()))
+    x = torch.randn(int(train.sum()), features, generator=generator)
+    best = float("inf")
+    for _ in range(repeats):
+        begin = time.perf_counter()
+        operator @ x
+        best = min(best, time.perf_counter() - begin)
+    return {"seconds": best, "entries": r.numel(), "features": features,
+            "gbps": r.numel() * features * 4 / best / 1e9}
 
 
-for shape in sys.argv[1:] or SHAPES:
-    measure(shape)
-    torch.cuda.empty_cache()
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", default=["cora", "pubmed", "aggregate"])
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--epochs", type=int, default=0, help="run this many epochs a layer and scale up")
+    parser.add_argument("--json", default="")
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    torch.manual_seed(1)
+    out = {"torch": torch.__version__, "threads": torch.get_num_threads()}
+    for what in arguments.what:
+        out[what] = aggregate_reddit() if what == "aggregate" else train_shape(what, arguments.epochs)
+        print(what, json.dumps(out[what]), flush=True)
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump(out, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,8 +14,10 @@
 
 #ifdef __CUDACC__
 #define L2GCN_HOST_DEVICE __host__ __device__
+#define L2GCN_ALWAYS_INLINE __forceinline__
 #else
 #define L2GCN_HOST_DEVICE
+#define L2GCN_ALWAYS_INLINE __attribute__((always_inline))
 #endif
 
 namespace l2gcn {
@@ -111,7 +113,9 @@ struct Permutation {
     for (int round = 0; round < kRounds; ++round) keys[round] = stream.Word(static_cast<uint64_t>(round));
   }
 
-  L2GCN_HOST_DEVICE uint32_t Once(uint32_t index) const {
+  // Always inlined: the CPU kernels evaluate it in code compiled for several instruction sets, and no copy of
+  // one may be linked into another.
+  L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE uint32_t Once(uint32_t index) const {
     uint32_t left = index >> half_bits, right = index & mask;
     for (int round = 0; round < kRounds; ++round) {
       uint32_t hash = (right ^ keys[round]) * 0x9E3779B1u;

@@ -19,7 +19,9 @@
 #include <vector>
 
 #include "core/propagation.h"
+#include "kernels/feature_type.h"
 #include "kernels/precision.h"
+#include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
@@ -46,13 +48,13 @@ class DeviceGraph {
 };
 using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
 
-enum class FeatureType { kF32, kF16, kBf16 };        // how X and X̂ are stored
 enum class SparseChoice { kAuto, kAlways, kNever };  // whether sparse features stay sparse once aggregated
 
 struct BackendOptions {
   Precision precision = Precision::kTf32;
   FeatureType features_as = FeatureType::kF32;
   SparseChoice sparse = SparseChoice::kAuto;
+  bool profile = false;  // keep the seconds of each phase of a step
 };
 
 // What the samples of a layer's training should become.
@@ -93,6 +95,8 @@ class LayerTraining {
                          std::vector<double>* step_losses = nullptr) = 0;
   // The current weights and optimiser state, on the host.
   virtual LayerState Read() const = 0;
+  // Where the time of RunEpochs went, if BackendOptions::profile; all 0 on a backend that does not tell.
+  virtual StepSeconds Profile() const { return {}; }
 };
 
 class Backend {

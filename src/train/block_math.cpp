@@ -8,9 +8,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;       // rows of a product one thread takes at a time
-constexpr size_t kGradRows = 48;    // rows of a transposed product made at a time
-constexpr size_t kGradChunk = 768;  // terms of its sums between two additions: the chunk of D stays in cache
+constexpr size_t kPanel = 64;  // rows of a product one thread takes at a time
 constexpr size_t kGatherGrain = 256;
 constexpr uint64_t kEdgesPerPiece = 8192;
 
@@ -31,7 +29,8 @@ void BlockMath::Aggregate(const Context& context, const Block& block, std::span<
     std::memset(out, 0, block.rows * width * sizeof(float));
     return;
   }
-  const AggregateArgs args{block.indptr.data(),
+  const AggregateArgs args{block.rows,
+                           block.indptr.data(),
                            block.indices.data(),
                            values.data(),
                            ones_.data(),
@@ -39,8 +38,11 @@ void BlockMath::Aggregate(const Context& context, const Block& block, std::span<
                            zeros_.data(),
                            rows,
                            x,
+                           width,
                            out,
-                           width};
+                           width,
+                           width,
+                           FeatureType::kF32};
   const uint64_t work = block.entries() + block.rows;
   const size_t pieces = std::min<uint64_t>(context.threads * 16ull, work / kEdgesPerPiece + 1);
   const auto boundary = [&](size_t piece) -> size_t {
@@ -60,38 +62,24 @@ void BlockMath::Multiply(const Context& context, size_t m, size_t n, size_t k, c
   ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
     for (size_t panel = begin; panel < end; ++panel) {
       const size_t row = panel * kPanel;
-      kernels_.gemm(std::min(kPanel, m - row), n, k, a + row * lda, lda, 1, b, n, c + row * n, n, relu);
+      kernels_.gemm({std::min(kPanel, m - row), n, k, a + row * lda, lda, b, n, c + row * n, n,
+                     relu ? Finish::kRelu : Finish::kNone});
     }
   });
 }
 
 void BlockMath::MultiplyTransposed(const Context& context, size_t m, size_t n, size_t k, const float* a,
                                    size_t lda, const float* d, float* c) {
-  sums_.resize(std::max<size_t>(sums_.size(), context.threads));
-  const size_t pieces = (k + kGradRows - 1) / kGradRows;
-  const auto workers = static_cast<uint32_t>(std::min<size_t>(pieces, context.threads));
-  context.pool->Run(workers, [&](uint32_t worker) {
-    std::vector<float>& sum = sums_[worker];
-    sum.resize(std::max(sum.size(), kGradRows * n));
-    const size_t first = pieces * worker / workers, last = pieces * (worker + 1) / workers;
-    for (size_t from = 0; from < m || from == 0; from += kGradChunk) {
-      const size_t terms = std::min(kGradChunk, m - from);
-      for (size_t piece = first; piece < last; ++piece) {
-        const size_t row = piece * kGradRows, rows = std::min(kGradRows, k - row);
-        float* out = c + row * n;
-        float* target = from == 0 ? out : sum.data();
-        kernels_.gemm(rows, n, terms, a + from * lda + row, 1, lda, d + from * n, n, target, n, false);
-        for (size_t i = 0; from > 0 && i < rows * n; ++i) out[i] += target[i];
-      }
-    }
+  ParallelFor(context, k, 2, [&](size_t begin, size_t end) {
+    kernels_.gemm_transposed({end - begin, n, m, a + begin, lda, d, n, c + begin * n, n});
   });
 }
 
 void BlockMath::MultiplySparse(const Context& context, const CsrMatrix& x, std::span<const uint32_t> rows,
                                size_t n, const float* b, float* c) const {
   ParallelFor(context, rows.size(), kPanel, [&](size_t begin, size_t end) {
-    kernels_.sparse_gemm(end - begin, n, x.indptr.data(), x.indices.data(), x.values.data(),
-                         rows.data() + begin, b, n, c + begin * n, n, false);
+    const SparseRows picked{x.indptr.data(), x.indices.data(), x.values.data(), rows.data() + begin};
+    kernels_.sparse_gemm(end - begin, n, picked, b, n, c + begin * n, n, false);
   });
 }
 
@@ -100,8 +88,9 @@ void BlockMath::SparseGradient(const Context& context, const CsrMatrix& x, std::
   std::memset(out, 0, x.cols * n * sizeof(float));
   // Threads split the columns: several picked rows share a row of the gradient.
   ParallelFor(context, n / kPad, 1, [&](size_t begin, size_t end) {
-    kernels_.sparse_gemm_grad(rows.size(), begin * kPad, end * kPad, x.indptr.data(), x.indices.data(),
-                              x.values.data(), rows.data(), d, n, out, n);
+    const SparseRows picked{x.indptr.data(), x.indices.data(), x.values.data(), rows.data()};
+    kernels_.sparse_gemm_grad(rows.size(), (end - begin) * kPad, picked, nullptr, 0, d + begin * kPad, n,
+                              out + begin * kPad, n);
   });
 }
 

@@ -64,7 +64,6 @@ class BlockMath {
   const CpuKernels& kernels_;
   std::vector<float> ones_, zeros_;       // scales the aggregation kernel wants, which blocks do not have
   std::vector<uint32_t> safe_rows_;       // row_of, made long enough for the kernel's own-row term
-  std::vector<std::vector<float>> sums_;  // per worker, a tile of MultiplyTransposed
 };
 
 }  // namespace l2gcn

@@ -292,10 +292,10 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
       float* at = z + row * classes_width_;
       const auto scale = static_cast<float>(1.0 / entries);
       const CpuKernels& kernels = math_.kernels();
-      panel_loss_[panel] =
-          spec_.multilabel
-              ? kernels.sigmoid_loss(size, classes_, classes_width_, at, label_targets_.data() + row, scale)
-              : kernels.softmax_loss(size, classes_, classes_width_, at, class_targets_.data() + row, scale);
+      panel_loss_[panel] = spec_.multilabel ? kernels.sigmoid_loss(size, classes_, classes_width_, at,
+                                                                   label_targets_.data() + row, scale, true)
+                                            : kernels.softmax_loss(size, classes_, classes_width_, at,
+                                                                   class_targets_.data() + row, scale, true);
     }
   });
   double sum = 0;

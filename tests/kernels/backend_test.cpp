@@ -85,6 +85,59 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
   }
 }
 
+TEST_P(CpuBackendTest, NarrowStorageOnlyRounds) {
+  const Context context = MakeContext(2);
+  struct Case {
+    FeatureType type;
+    double product;  // a few roundings to 11 and to 8 bits
+  };
+  for (const Case& c : {Case{FeatureType::kF16, 3e-3}, Case{FeatureType::kBf16, 2e-2}}) {
+    BackendOptions options;
+    options.features_as = c.type;
+    options.sparse = SparseChoice::kNever;
+    auto backend = MakeBackend(context, options);
+    backend_cases::Tolerance tolerance;
+    tolerance.product = c.product;
+    tolerance.loss = c.product;
+    for (const Shape& shape : backend_cases::Shapes()) {
+      backend_cases::CheckVerbs(context, *backend, shape, tolerance);
+      backend_cases::CheckTraining(context, *backend, shape, tolerance);
+    }
+  }
+}
+
+TEST_P(CpuBackendTest, NarrowingRoundsToNearestEven) {
+  // Values with their f16 and bf16 bits: exact, ties to even both ways, subnormal halves, the largest half.
+  const std::vector<float> values = {0.0f,           -1.0f,    1.0f + 0x1p-11f, 1.0f + 3 * 0x1p-11f,
+                                     1.0f + 0x1p-8f, 0x1p-24f, -0x1p-15f,       65504.0f};
+  const std::vector<uint16_t> f16 = {0x0000, 0xBC00, 0x3C00, 0x3C02, 0x3C04, 0x0001, 0x8200, 0x7BFF};
+  const std::vector<uint16_t> bf16 = {0x0000, 0xBF80, 0x3F80, 0x3F80, 0x3F80, 0x3380, 0xB800, 0x4780};
+  const CpuKernels& kernels = CpuKernelTable();
+  for (size_t repeat : {1u, 5u}) {  // shorter and longer than a vector
+    std::vector<float> in;
+    for (size_t i = 0; i < repeat; ++i) in.insert(in.end(), values.begin(), values.end());
+    std::vector<uint16_t> out(in.size());
+    kernels.narrow(in.size(), in.data(), FeatureType::kF16, out.data());
+    for (size_t i = 0; i < in.size(); ++i) EXPECT_EQ(out[i], f16[i % f16.size()]) << in[i];
+    std::vector<float> back(PadWidth(in.size()));
+    kernels.gather(1, in.size(), out.data(), FeatureType::kF16, nullptr, back.data(), back.size());
+    EXPECT_EQ(back[5], 0x1p-24f);
+    EXPECT_EQ(back[7], 65504.0f);
+    kernels.narrow(in.size(), in.data(), FeatureType::kBf16, out.data());
+    for (size_t i = 0; i < in.size(); ++i) EXPECT_EQ(out[i], bf16[i % bf16.size()]) << in[i];
+  }
+}
+
+TEST_P(CpuBackendTest, PermuteIsThePermutation) {
+  for (uint32_t size : {1u, 2u, 17u, 1000u, 65537u}) {
+    const Permutation shuffle(size, RandomStream(5, RandomUse::kShuffle, 1, 2));
+    const uint32_t begin = size / 3, count = size - begin;
+    std::vector<uint32_t> drawn(count);
+    CpuKernelTable().permute(shuffle, begin, count, drawn.data());
+    for (uint32_t i = 0; i < count; ++i) ASSERT_EQ(drawn[i], shuffle(begin + i)) << size << " " << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Levels, CpuBackendTest, ::testing::ValuesIn(CpuKernelLevels()),
                          [](const auto& info) { return info.param; });
 
@@ -95,6 +148,22 @@ TEST(CpuKernelTable, UnknownLevelIsAUsageError) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find("baseline"), std::string::npos);
+  }
+}
+
+TEST(CpuBackend, AValueTooLargeForF16IsAnInputError) {
+  const Context context = MakeContext(1);
+  BackendOptions options;
+  options.features_as = FeatureType::kF16;
+  Features features;
+  features.dense = Matrix::Zeros(3, 4);
+  features.dense.values.mutable_data()[9] = 7e4f;
+  try {
+    MakeBackend(context, options)->Upload(context, features);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_NE(std::string(error.what()).find("row 2 column 1"), std::string::npos) << error.what();
   }
 }
 

@@ -8,6 +8,10 @@
 namespace l2gcn {
 namespace {
 
+// Columns aggregated at a time, over all rows: the gathered part of X then stays in the outer cache where
+// whole rows would not.
+constexpr size_t kTileColumns = 128;
+
 // body(begin, end, worker) over rows of the graph, cut where equal shares of (edges + rows) end.
 template <class Body>
 void ForRowsByEdges(const Context& context, const Propagation& a, const Body& body) {
@@ -72,23 +76,33 @@ struct TouchedColumns {
 
 }  // namespace
 
-Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                      const Matrix& x, std::span<const uint32_t> row_of_node) {
-  Matrix out = Matrix::Allocate(a.nodes, x.cols);
-  const AggregateArgs args{a.indptr.data(),
-                           a.indices.data(),
-                           a.weights.data(),
-                           a.row_scale.data(),
-                           a.col_scale.data(),
-                           a.self_scale.data(),
-                           row_of_node.empty() ? nullptr : row_of_node.data(),
-                           x.values.data(),
-                           out.values.mutable_data(),
-                           x.cols};
-  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
-    context.CheckCancelled();
-    kernels.aggregate(args, begin, end);
-  });
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                            const StoredMatrix& x, std::span<const uint32_t> row_of_node) {
+  StoredMatrix out(a.nodes, x.cols, x.type);
+  const size_t bytes = BytesOf(x.type);
+  for (size_t column = 0; column < x.cols;) {
+    const size_t left = x.cols - column;
+    const size_t width = left < kTileColumns + kPad ? left : kTileColumns;
+    const AggregateArgs args{a.nodes,
+                             a.indptr.data(),
+                             a.indices.data(),
+                             a.weights.data(),
+                             a.row_scale.data(),
+                             a.col_scale.data(),
+                             a.self_scale.data(),
+                             row_of_node.empty() ? nullptr : row_of_node.data(),
+                             static_cast<const char*>(x.data()) + column * bytes,
+                             x.cols,
+                             static_cast<char*>(out.mutable_data()) + column * bytes,
+                             x.cols,
+                             width,
+                             x.type};
+    ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
+      context.CheckCancelled();
+      kernels.aggregate(args, begin, end);
+    });
+    column += width;
+  }
   return out;
 }
 

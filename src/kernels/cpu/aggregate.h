@@ -7,13 +7,15 @@
 
 #include "core/propagation.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/stored_matrix.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
 
-Matrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                      const Matrix& x, std::span<const uint32_t> row_of_node);
+// The result has x's storage type.
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                            const StoredMatrix& x, std::span<const uint32_t> row_of_node);
 
 // Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,

@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -9,6 +10,8 @@
 #include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layer_training.h"
+#include "kernels/cpu/padded_weights.h"
+#include "kernels/cpu/stored_matrix.h"
 
 namespace l2gcn {
 namespace {
@@ -19,19 +22,13 @@ constexpr double kSparseDensity = 0.35;
 constexpr size_t kRowGrain = 64;
 
 struct CpuTensor final : Tensor {
-  Matrix dense;
-  CsrMatrix csr;
+  StoredMatrix stored;
 
-  explicit CpuTensor(Matrix matrix) : dense(std::move(matrix)) {
-    rows = dense.rows;
-    cols = dense.cols;
-    bytes = dense.bytes();
-  }
-  explicit CpuTensor(CsrMatrix matrix) : csr(std::move(matrix)) {
-    rows = csr.rows;
-    cols = csr.cols;
-    sparse = true;
-    bytes = csr.bytes();
+  explicit CpuTensor(StoredMatrix matrix) : stored(std::move(matrix)) {
+    rows = stored.rows;
+    cols = stored.cols;
+    sparse = stored.is_sparse;
+    bytes = stored.bytes();
   }
 };
 
@@ -39,27 +36,23 @@ struct CpuGraph final : DeviceGraph {
   Propagation propagation;
 };
 
-const CpuTensor& AsCpu(const Tensor& tensor) { return static_cast<const CpuTensor&>(tensor); }
+const StoredMatrix& AsStored(const Tensor& tensor) { return static_cast<const CpuTensor&>(tensor).stored; }
+TensorPtr MakeTensor(StoredMatrix matrix) { return std::make_shared<CpuTensor>(std::move(matrix)); }
 
-// W (k × n) with rows padded to a multiple of kPad.
-Array<float> PadColumns(const Matrix& w) {
-  const size_t width = PadWidth(w.cols);
-  Array<float> padded = Array<float>::Zeros(w.rows * width);
-  for (size_t i = 0; i < w.rows; ++i) {
-    std::memcpy(padded.mutable_data() + i * width, w.row(i), w.cols * sizeof(float));
-  }
-  return padded;
+const char* NameOf(FeatureType type) {
+  return type == FeatureType::kF32 ? "f32" : type == FeatureType::kF16 ? "f16" : "bf16";
 }
 
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const BackendOptions& options) : options_(options), kernels_(CpuKernelTable()) {
-    explanation_ = fmt::format("cpu kernels: {}", kernels_.name);
+    explanation_ =
+        fmt::format("cpu kernels: {}, features in {}", kernels_.name, NameOf(options_.features_as));
   }
 
-  TensorPtr Upload(const Context&, const Features& features) override {
-    if (features.is_sparse) return std::make_shared<CpuTensor>(features.sparse);
-    return std::make_shared<CpuTensor>(features.dense);
+  TensorPtr Upload(const Context& context, const Features& features) override {
+    if (features.is_sparse) return MakeTensor(StoredMatrix(features.sparse));
+    return MakeTensor(Narrowed(context, features.dense));
   }
 
   DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {
@@ -73,14 +66,12 @@ class CpuBackend final : public Backend {
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                       std::span<const uint32_t> row_of_node) override {
     const Propagation& a = static_cast<const CpuGraph&>(graph).propagation;
-    const CpuTensor& input = AsCpu(x);
-    if (!input.sparse) {
-      return std::make_shared<CpuTensor>(AggregateDense(context, kernels_, a, input.dense, row_of_node));
-    }
+    const StoredMatrix& input = AsStored(x);
+    if (!input.is_sparse) return MakeTensor(AggregateDense(context, kernels_, a, input, row_of_node));
     Array<uint64_t> offsets;
     double density = 1;
     if (options_.sparse != SparseChoice::kNever) {
-      offsets = AggregatedOffsets(context, a, input.csr, row_of_node);
+      offsets = AggregatedOffsets(context, a, input.sparse, row_of_node);
       density = static_cast<double>(offsets[a.nodes]) /
                 (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
     }
@@ -88,44 +79,42 @@ class CpuBackend final : public Backend {
                       (options_.sparse == SparseChoice::kAuto && density <= kSparseDensity);
     explanation_ = fmt::format("cpu kernels: {}; layer 1 {} (aggregated features {:.1f} % non-zero)",
                                kernels_.name, keep ? "sparse" : "dense", 100 * density);
-    if (!keep) return std::make_shared<CpuTensor>(AggregateSparseToDense(context, a, input.csr, row_of_node));
-    return std::make_shared<CpuTensor>(
-        AggregateSparse(context, a, input.csr, row_of_node, std::move(offsets)));
+    if (keep) {
+      return MakeTensor(
+          StoredMatrix(AggregateSparse(context, a, input.sparse, row_of_node, std::move(offsets))));
+    }
+    return MakeTensor(Narrowed(context, AggregateSparseToDense(context, a, input.sparse, row_of_node)));
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) override {
-    return std::make_shared<CpuTensor>(Multiply(context, AsCpu(x), w, {}, true));
+    return MakeTensor(Narrowed(context, Multiply(context, AsStored(x), w, {}, true)));
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w);
-    const CpuTensor narrow(Multiply(context, AsCpu(x), w, {}, false));
+    const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
     Matrix out =
-        AggregateDense(context, kernels_, static_cast<const CpuGraph&>(graph).propagation, narrow.dense, {});
+        AggregateDense(context, kernels_, static_cast<const CpuGraph&>(graph).propagation, narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
     });
-    return std::make_shared<CpuTensor>(std::move(out));
+    return MakeTensor(Narrowed(context, std::move(out)));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
-    return Multiply(context, AsCpu(x), theta, rows, false);
+    return Multiply(context, AsStored(x), theta, rows, false);
   }
 
   Matrix Download(const Context& context, const Tensor& x) override {
-    const CpuTensor& input = AsCpu(x);
-    if (!input.sparse) return input.dense;
+    const StoredMatrix& input = AsStored(x);
+    if (!input.is_sparse && input.type == FeatureType::kF32) return input.dense;
     Matrix out = Matrix::Zeros(x.rows, x.cols);
     ParallelFor(context, x.rows, kRowGrain, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) {
-        for (uint64_t e = input.csr.indptr[i]; e < input.csr.indptr[i + 1]; ++e) {
-          out.mutable_row(i)[input.csr.indices[e]] = input.csr.values[e];
-        }
-      }
+      for (size_t i = begin; i < end; ++i) CopyRow(input, static_cast<uint32_t>(i), out.mutable_row(i));
     });
     return out;
   }
@@ -133,52 +122,87 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    const CpuTensor& input = AsCpu(*xhat);
-    return MakeCpuLayerTraining(kernels_, {input.sparse, input.dense, input.csr}, std::move(samples), targets,
-                                spec, start);
+    return MakeCpuLayerTraining(kernels_, AsStored(*xhat), std::move(samples), targets, spec, start,
+                                options_.profile);
   }
 
   std::string Explain() const override { return explanation_; }
 
  private:
-  // Rows of X·W (all, or those named), cut into blocks so that the padded product stays in cache.
-  Matrix Multiply(const Context& context, const CpuTensor& x, const Matrix& w, std::span<const uint32_t> rows,
-                  bool relu) const {
+  // The matrix in the type the user asked for.
+  StoredMatrix Narrowed(const Context& context, Matrix matrix) const {
+    if (options_.features_as == FeatureType::kF32) return StoredMatrix(std::move(matrix));
+    StoredMatrix out(matrix.rows, matrix.cols, options_.features_as);
+    ParallelFor(context, matrix.rows, kRowGrain, [&](size_t begin, size_t end) {
+      const float* from = matrix.row(begin);
+      const size_t count = (end - begin) * matrix.cols;
+      if (options_.features_as == FeatureType::kF16) CheckFitsF16(from, count, begin, matrix.cols);
+      kernels_.narrow(count, from, options_.features_as, out.halves.mutable_data() + begin * matrix.cols);
+    });
+    return out;
+  }
+
+  static void CheckFitsF16(const float* values, size_t count, size_t first_row, size_t cols) {
+    constexpr float kLargestHalf = 65504.0f;
+    for (size_t i = 0; i < count; ++i) {
+      if (std::abs(values[i]) <= kLargestHalf) continue;
+      ThrowInput(
+          "row {} column {} holds {}, which --features-as f16 cannot (its largest value is 65504); use bf16 "
+          "or f32",
+          first_row + i / cols, i % cols, values[i]);
+    }
+  }
+
+  // Row `row` of x as floats; `out` (cols) is zero before.
+  void CopyRow(const StoredMatrix& x, uint32_t row, float* out) const {
+    if (x.is_sparse) {
+      for (uint64_t e = x.sparse.indptr[row]; e < x.sparse.indptr[row + 1]; ++e) {
+        out[x.sparse.indices[e]] = x.sparse.values[e];
+      }
+      return;
+    }
+    Array<float> padded = Array<float>::Allocate(PadWidth(x.cols));
+    kernels_.gather(1, x.cols, x.data(), x.type, &row, padded.mutable_data(), PadWidth(x.cols));
+    std::memcpy(out, padded.data(), x.cols * sizeof(float));
+  }
+
+  // Rows of X·W (all, or those named), block by block of kRowGrain rows.
+  Matrix Multiply(const Context& context, const StoredMatrix& x, const Matrix& w,
+                  std::span<const uint32_t> rows, bool relu) const {
     L2GCN_ASSERT(x.cols == w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size();
-    const size_t width = PadWidth(w.cols);
-    const Array<float> padded = PadColumns(w);  // (k × width)
+    const PaddedWeights padded(w, {}, {}, w.rows);
     Matrix out = Matrix::Allocate(count, w.cols);
     ParallelFor(context, count, kRowGrain, [&](size_t begin, size_t end) {
-      Array<float> block = Array<float>::Allocate(kRowGrain * width);  // (kRowGrain × width)
+      Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kRowGrain * PadStride(x.cols));
+      Array<float> block = Array<float>::Allocate(kRowGrain * padded.stride);  // (kRowGrain × stride)
       uint32_t picked[kRowGrain];
       for (size_t from = begin; from < end; from += kRowGrain) {
         const size_t size = std::min(kRowGrain, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        MultiplyBlock(x, padded, width, picked, size, rows.empty(), relu, block.mutable_data());
+        MultiplyBlock(x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
         for (size_t i = 0; i < size; ++i) {
-          std::memcpy(out.mutable_row(from + i), block.data() + i * width, w.cols * sizeof(float));
+          std::memcpy(out.mutable_row(from + i), block.data() + i * padded.stride, w.cols * sizeof(float));
         }
       }
     });
     return out;
   }
 
-  void MultiplyBlock(const CpuTensor& x, const Array<float>& w, size_t width, const uint32_t* picked,
-                     size_t size, bool contiguous, bool relu, float* out) const {
-    if (x.sparse) {
-      kernels_.sparse_gemm(size, width, x.csr.indptr.data(), x.csr.indices.data(), x.csr.values.data(),
-                           picked, w.data(), width, out, width, relu);
-    } else if (contiguous) {
-      kernels_.gemm(size, width, x.cols, x.dense.row(picked[0]), x.cols, 1, w.data(), width, out, width,
-                    relu);
-    } else {
-      for (size_t i = 0; i < size; ++i) {
-        kernels_.gemm(1, width, x.cols, x.dense.row(picked[i]), x.cols, 1, w.data(), width, out + i * width,
-                      width, relu);
-      }
+  // block (size × w.stride) = rows `picked` of X · W; gathered (size × PadStride(k)) is scratch.
+  void MultiplyBlock(const StoredMatrix& x, const PaddedWeights& w, const uint32_t* picked, size_t size,
+                     bool relu, float* gathered, float* block) const {
+    if (x.is_sparse) {
+      kernels_.sparse_gemm(
+          size, PadWidth(w.cols),
+          {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0}, w.w.data(),
+          w.stride, block, w.stride, relu);
+      return;
     }
+    kernels_.gather(size, x.cols, x.data(), x.type, picked, gathered, PadStride(x.cols));
+    kernels_.gemm({size, PadWidth(w.cols), x.cols, gathered, PadStride(x.cols), w.w.data(), w.stride, block,
+                   w.stride, relu ? Finish::kRelu : Finish::kNone});
   }
 
   BackendOptions options_;

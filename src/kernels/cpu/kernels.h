@@ -11,11 +11,23 @@
 #include <string>
 #include <vector>
 
+#include "kernels/feature_type.h"
+
 namespace l2gcn {
+
+struct Permutation;
 
 // Widths of weight and activation buffers inside the CPU backend are padded with zeros to this many floats.
 inline constexpr size_t kPad = 16;
 inline constexpr size_t PadWidth(size_t n) { return (n + kPad - 1) / kPad * kPad; }
+// Distance between rows of a buffer `width` floats wide: an odd number of cache lines once rows are long, so
+// that a column of them does not fall into few cache sets.
+inline constexpr size_t PadStride(size_t width) {
+  const size_t lines = PadWidth(width) / 16;
+  return (lines < 8 ? lines : lines | 1) * 16;
+}
+
+inline constexpr size_t BytesOf(FeatureType type) { return type == FeatureType::kF32 ? 4 : 2; }
 
 struct AdamConstants {
   float step_size;         // lr / (1 − β₁ᵗ)
@@ -23,8 +35,44 @@ struct AdamConstants {
   float beta1, beta2, epsilon, weight_decay;
 };
 
-// Rows row_begin … row_end−1 of out = Â x. See core/propagation.h; pointers may be null where empty there.
+// What happens to a product before it is stored.
+enum class Finish { kNone, kRelu, kMask };
+
+// Cache lines a product asks for while it computes, one every few terms: so spread, fetching what comes next
+// costs nothing, where a burst of requests would stall.
+struct PrefetchQueue {
+  const void* const* next = nullptr;
+  const void* const* end = nullptr;
+};
+
+// C (m × n) = A (m × k) · B (k × n), all row-major; n, ldb and ldc are multiples of kPad.
+struct GemmArgs {
+  size_t m, n, k;
+  const float* a;
+  size_t lda;
+  const float* b;
+  size_t ldb;
+  float* c;
+  size_t ldc;
+  Finish finish = Finish::kNone;
+  const float* mask = nullptr;  // kMask: (m × n), stride ldc; C ← mask_scale · C where mask > 0, else 0
+  float mask_scale = 1;
+  PrefetchQueue* prefetch = nullptr;  // or null; used up as far as there is time
+};
+
+// Non-zeros of picked rows of a CSR matrix.
+struct SparseRows {
+  const uint64_t* indptr;
+  const uint32_t* indices;
+  const float* values;
+  const uint32_t* rows;  // (m + ahead) which rows
+  size_t ahead = 0;      // rows that follow and will be wanted soon: prefetched
+};
+
+// Rows row_begin … row_end−1 of out = Â x over one tile of columns. See core/propagation.h; pointers may be
+// null where empty there.
 struct AggregateArgs {
+  size_t nodes;
   const uint64_t* indptr;
   const uint32_t* indices;
   const float* weights;  // or null
@@ -32,9 +80,12 @@ struct AggregateArgs {
   const float* col_scale;  // or null
   const float* self_scale;
   const uint32_t* row_of_node;  // or null: node i is row i of x
-  const float* x;               // (… × cols), stride cols
-  float* out;                   // (nodes × cols), stride cols
-  size_t cols;
+  const void* x;                // first row of the tile's columns
+  size_t x_stride;              // elements between rows of x
+  void* out;
+  size_t out_stride;
+  size_t cols;  // of the tile
+  FeatureType type;
 };
 
 struct CpuKernels {
@@ -42,32 +93,42 @@ struct CpuKernels {
 
   void (*aggregate)(const AggregateArgs& args, size_t row_begin, size_t row_end);
 
-  // C (m × n) = A (m × k) · B (k × n); element (i, p) of A is a[i·a_row + p·a_step]; n, ldb and ldc are
-  // multiples of kPad. With relu, negative results become 0.
-  void (*gemm)(size_t m, size_t n, size_t k, const float* a, size_t a_row, size_t a_step, const float* b,
-               size_t ldb, float* c, size_t ldc, bool relu);
+  void (*gemm)(const GemmArgs& args);
+  // C (m × n) = Aᵀ · B with A (k × m) and B (k × n): a weight gradient, summed over the k samples of a batch.
+  void (*gemm_transposed)(const GemmArgs& args);
 
-  // C (m × n): row i = Σ over the non-zeros of CSR row rows[i] of value · B[column].
-  void (*sparse_gemm)(size_t m, size_t n, const uint64_t* indptr, const uint32_t* indices,
-                      const float* values, const uint32_t* rows, const float* b, size_t ldb, float* c,
+  // C (m × n): row i = Σ over the non-zeros of CSR row rows[i] of value · B[column]. With relu, negative
+  // results become 0.
+  void (*sparse_gemm)(size_t m, size_t n, const SparseRows& x, const float* b, size_t ldb, float* c,
                       size_t ldc, bool relu);
-  // dB[column, col_begin … col_end−1] += value · D[i], over the non-zeros of the m picked rows.
-  void (*sparse_gemm_grad)(size_t m, size_t col_begin, size_t col_end, const uint64_t* indptr,
-                           const uint32_t* indices, const float* values, const uint32_t* rows, const float* d,
-                           size_t ldd, float* db, size_t ldb);
+  // dB[column] += value · D[i] over the non-zeros of the m picked rows; with `cuts`, over those from position
+  // cuts[rows[i] · cut_stride] to cuts[rows[i] · cut_stride + 1] of each row: the columns one thread owns.
+  void (*sparse_gemm_grad)(size_t m, size_t n, const SparseRows& x, const uint32_t* cuts, size_t cut_stride,
+                           const float* d, size_t ldd, float* db, size_t ldb);
 
-  // Softmax cross entropy of m rows of logits (m × classes, stride ld): replaces the logits by
-  // scale · ∂loss/∂logits (0 in padding columns) and returns the summed loss.
+  // Softmax cross entropy of m rows of logits (m × classes, stride ld, padded to a multiple of kPad):
+  // replaces the logits by scale · ∂loss/∂logits (0 in padding columns). Returns the summed loss if
+  // `want_loss`.
   double (*softmax_loss)(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target,
-                         float scale);
+                         float scale, bool want_loss);
   // Sigmoid cross entropy, summed over entries; target[i] is a row of `classes` 0/1.
   double (*sigmoid_loss)(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
-                         float scale);
+                         float scale, bool want_loss);
 
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);
 
   void (*adam)(size_t count, const float* grad, float* w, float* m, float* v, const AdamConstants& constants);
+
+  // out[i] = shuffle(begin + i), i < count.
+  void (*permute)(const Permutation& shuffle, uint32_t begin, uint32_t count, uint32_t* out);
+
+  // Row i of dst (m × cols, stride ldd) = row rows[i] (null: row i) of src (… × cols, dense), widened to f32;
+  // columns cols … PadWidth(cols)−1 of dst become 0.
+  void (*gather)(size_t m, size_t cols, const void* src, FeatureType type, const uint32_t* rows, float* dst,
+                 size_t ldd);
+  // Elements of src in `type`, rounded to nearest even.
+  void (*narrow)(size_t count, const float* src, FeatureType type, void* dst);
 };
 
 // The table of the best level this processor has, or of the one L2GCN_SIMD names. Throws Error(kUsage) for a

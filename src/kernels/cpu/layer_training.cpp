@@ -3,47 +3,21 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "core/error_format.h"
 #include "core/rng.h"
 #include "core/threads.h"
+#include "kernels/cpu/feature_cuts.h"
+#include "kernels/cpu/padded_weights.h"
+#include "kernels/step_profile.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;              // rows of a batch that one thread takes at a time
-constexpr size_t kGradRows = 48;           // rows of ∂W made between two visits to Adam
-constexpr double kFlopsPerWorker = 1.5e6;  // a step must bring this much to each thread it wakes
-
-// A weight matrix with its moments, its width padded with zeros.
-struct PaddedWeights {
-  size_t rows = 0, cols = 0, width = 0;
-  Array<float> w, m, v;  // (rows × width) each
-
-  PaddedWeights() = default;
-  PaddedWeights(const Matrix& from_w, const Matrix& from_m, const Matrix& from_v, size_t padded_rows)
-      : rows(padded_rows), cols(from_w.cols), width(PadWidth(from_w.cols)) {
-    w = Pad(from_w);
-    m = Pad(from_m);
-    v = Pad(from_v);
-  }
-  Array<float> Pad(const Matrix& from) const {
-    Array<float> to = Array<float>::Zeros(rows * width);
-    for (size_t i = 0; i < from.rows; ++i) {
-      std::memcpy(to.mutable_data() + i * width, from.row(i), cols * sizeof(float));
-    }
-    return to;
-  }
-  Matrix Unpad(const Array<float>& from, size_t true_rows) const {
-    Matrix to = Matrix::Allocate(true_rows, cols);
-    for (size_t i = 0; i < true_rows; ++i) {
-      std::memcpy(to.mutable_row(i), from.data() + i * width, cols * sizeof(float));
-    }
-    return to;
-  }
-};
+constexpr size_t kPanel = 64;           // rows of a batch that go through the layer together
+constexpr size_t kRowUnit = 2;          // rows of W or Θ are shared out in such portions
+constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
 
 AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
   const double t = static_cast<double>(step);
@@ -55,8 +29,12 @@ AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
           spec.weight_decay};
 }
 
+struct Range {
+  size_t begin, end;
+};
+
 // Worker w's share of `count` things, cut at multiples of `unit`.
-std::pair<size_t, size_t> Share(size_t count, size_t unit, uint32_t worker, uint32_t workers) {
+Range Share(size_t count, size_t unit, uint32_t worker, uint32_t workers) {
   const size_t units = (count + unit - 1) / unit;
   const size_t begin = units * worker / workers * unit, end = units * (worker + 1) / workers * unit;
   return {std::min(begin, count), std::min(end, count)};
@@ -64,70 +42,92 @@ std::pair<size_t, size_t> Share(size_t count, size_t unit, uint32_t worker, uint
 
 class CpuLayerTraining final : public LayerTraining {
  public:
-  CpuLayerTraining(const CpuKernels& kernels, LayerInput input, Array<uint32_t> samples,
-                   const Targets& targets, const LayerSpec& spec, const LayerState& start)
+  CpuLayerTraining(const CpuKernels& kernels, StoredMatrix input, Array<uint32_t> samples,
+                   const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
       : kernels_(kernels),
         input_(std::move(input)),
         samples_(std::move(samples)),
         targets_(targets),
-        spec_(spec) {
-    const size_t rows = input_.is_sparse ? input_.sparse.rows : input_.dense.rows;
-    sample_count_ = static_cast<uint32_t>(samples_.empty() ? rows : samples_.size());
-    features_ = start.w.rows;
-    hidden_ = start.w.cols;
-    hidden_pad_ = PadWidth(hidden_);
-    classes_ = start.theta.cols;
-    classes_pad_ = PadWidth(classes_);
-    L2GCN_ASSERT(sample_count_ > 0 && start.theta.rows == hidden_);
-    L2GCN_ASSERT(features_ == (input_.is_sparse ? input_.sparse.cols : input_.dense.cols));
-    w_ = PaddedWeights(start.w, start.w_m, start.w_v, features_);
-    theta_ = PaddedWeights(start.theta, start.theta_m, start.theta_v, hidden_pad_);
-    theta_t_ = Array<float>::Zeros(classes_pad_ * hidden_pad_);
-    TransposeTheta(0, hidden_pad_);
-    w_steps_ = start.w_steps;
-    theta_steps_ = start.theta_steps;
-    batch_ = std::min(spec_.batch, sample_count_);
-    steps_ = spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_;
-    AllocateBatch();
+        spec_(spec),
+        sample_count_(static_cast<uint32_t>(samples_.empty() ? input_.rows : samples_.size())),
+        batch_(std::min(spec_.batch, sample_count_)),
+        steps_(spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_),
+        features_(start.w.rows),
+        hidden_(start.w.cols),
+        classes_(start.theta.cols),
+        w_(start.w, start.w_m, start.w_v, features_),
+        theta_(start.theta, start.theta_m, start.theta_v, PadWidth(hidden_)),
+        w_steps_(start.w_steps),
+        theta_steps_(start.theta_steps),
+        profile_(profile) {
+    L2GCN_ASSERT(sample_count_ > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
+    theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
+    TransposeTheta({0, PadWidth(hidden_)});
+    for (auto& rows : rows_) rows.resize(batch_);
+    for (auto& samples_of : batch_samples_) samples_of.resize(batch_);
+    class_targets_.resize(targets_.multilabel ? 0 : batch_);
+    label_targets_.resize(targets_.multilabel ? batch_ : 0);
+    if (!input_.is_sparse) x_ = Array<float>::Allocate(size_t{batch_} * XStride());
+    h_ = Array<float>::Allocate(size_t{batch_} * w_.stride);
+    dh_ = Array<float>::Allocate(size_t{batch_} * w_.stride);
+    z_ = Array<float>::Allocate(size_t{batch_} * theta_.stride);
+    grad_w_ = Array<float>::Zeros(features_ * w_.stride);
+    grad_theta_ = Array<float>::Zeros(theta_.rows * theta_.stride);
+    panel_loss_.resize((batch_ + kPanel - 1) / kPanel);
   }
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override {
     const uint32_t workers = WorkersFor(context);
+    if (input_.is_sparse && cuts_.workers != workers) {
+      cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, workers);
+    }
+    lines_.resize(workers);
+    for (auto& lines : lines_) {
+      if (!input_.is_sparse) lines.resize(kPanel * (input_.row_bytes() / 64 + 1));
+    }
     Barrier barrier(workers);
     std::atomic<bool> cancelled{false};
-    grad_scratch_.resize(workers);
-    for (auto& scratch : grad_scratch_) {
-      if (scratch.empty()) scratch = Array<float>::Zeros(kGradRows * std::max(hidden_pad_, classes_pad_));
-    }
     const uint64_t steps_before = steps_done_;
+    std::vector<LapTimer> timers(workers);
     context.pool->Run(workers, [&](uint32_t worker) {
+      LapTimer timer(profile_);
       uint64_t done = steps_before;  // each worker counts for itself: no one may see another's next step
       for (uint32_t epoch = first; epoch < first + count; ++epoch) {
         const Permutation shuffle(sample_count_,
                                   RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch));
+        DrawRows(shuffle, 0, worker, workers);
         for (uint32_t step = 0; step < steps_; ++step) {
-          const size_t begin = size_t{step} * batch_;
-          const size_t size = std::min<size_t>(batch_, sample_count_ - begin);
-          ForwardAndLoss(shuffle, begin, size, done, worker, workers);
+          const bool last = step + 1 == steps_, want_loss = last || step_losses != nullptr;
+          if (!last) DrawRows(shuffle, step + 1, worker, workers);
+          timer.Lap(StepPhase::kDraw);
+          ForwardAndLoss(step, done, want_loss, worker, workers, timer);
           barrier.Wait();
+          timer.Lap(StepPhase::kWait);
           if (worker == 0) {
-            const double loss = BatchLoss(size);
+            const double loss = want_loss ? BatchLoss(SizeOf(step)) : 0;
             if (step_losses != nullptr) step_losses->push_back(loss);
-            if (step + 1 == steps_) losses[epoch - first] = loss;
+            if (last) losses[epoch - first] = loss;
             if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed))
               cancelled = true;
           }
-          UpdateWeights(size, done, worker, workers);
+          UpdateWeights(step, done, worker, workers, timer);
           barrier.Wait();
+          timer.Lap(StepPhase::kWait);
           ++done;
           if (worker == 0) steps_done_ = done;
           if (cancelled.load(std::memory_order_relaxed)) return;
         }
       }
+      timers[worker] = timer;
     });
+    for (const LapTimer& timer : timers) {
+      for (size_t phase = 0; phase < kStepPhases; ++phase) seconds_[phase] += timer.seconds()[phase];
+    }
     context.CheckCancelled();
   }
+
+  StepSeconds Profile() const override { return seconds_; }
 
   LayerState Read() const override {
     LayerState state;
@@ -143,88 +143,135 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
  private:
-  void AllocateBatch() {
-    rows_.resize(batch_);
-    class_targets_.resize(targets_.multilabel ? 0 : batch_);
-    label_targets_.resize(targets_.multilabel ? batch_ : 0);
-    if (!input_.is_sparse) x_ = Array<float>::Allocate(size_t{batch_} * features_);
-    if (input_.is_sparse) grad_w_ = Array<float>::Allocate(features_ * hidden_pad_);
-    h_ = Array<float>::Allocate(size_t{batch_} * hidden_pad_);
-    dh_ = Array<float>::Allocate(size_t{batch_} * hidden_pad_);
-    z_ = Array<float>::Allocate(size_t{batch_} * classes_pad_);
-    panel_loss_.resize((batch_ + kPanel - 1) / kPanel);
-  }
-
-  // Small steps run on few threads: waking one costs more than it brings.
+  // Small steps run on few threads: waking one costs more than it brings. A rough count of one thread's
+  // cycles: products at 64 flops each, three a non-zero's vector, ten a vector of Adam, and the loss.
   uint32_t WorkersFor(const Context& context) const {
-    const double width = input_.is_sparse ? static_cast<double>(input_.sparse.nnz()) / input_.sparse.rows
-                                          : static_cast<double>(features_);
-    const double flops = batch_ * (4.0 * width * hidden_pad_ + 6.0 * hidden_pad_ * classes_pad_);
-    const double useful = std::max(1.0, flops / kFlopsPerWorker);
-    return static_cast<uint32_t>(std::min<double>(context.threads, useful));
+    const double batch = batch_, hidden = static_cast<double>(PadWidth(hidden_));
+    const double classes = static_cast<double>(PadWidth(classes_)), features = static_cast<double>(features_);
+    const double input = input_.is_sparse ? 3 * static_cast<double>(input_.sparse.nnz()) /
+                                                static_cast<double>(input_.rows) * hidden / 16
+                                          : features * hidden / 16;
+    const double cycles = batch * (input + 6 * hidden * classes / 64 + 2 * classes + 30) +
+                          10 * hidden / 16 * (features + classes);
+    return static_cast<uint32_t>(
+        std::clamp(cycles / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
   }
 
-  // Batch rows [begin, begin + size) of the shuffled order, this worker's panels.
-  void ForwardAndLoss(const Permutation& shuffle, size_t begin, size_t size, uint64_t done, uint32_t worker,
-                      uint32_t workers) {
-    const auto [from, to] = Share(size, kPanel, worker, workers);
-    for (size_t panel = from; panel < to; panel += kPanel) {
-      const size_t rows = std::min(kPanel, to - panel);
-      Gather(shuffle, begin, panel, rows);
-      float* h = h_.mutable_data() + panel * hidden_pad_;    // (rows × hidden_pad)
-      float* z = z_.mutable_data() + panel * classes_pad_;   // (rows × classes_pad)
-      float* dh = dh_.mutable_data() + panel * hidden_pad_;  // (rows × hidden_pad)
-      if (input_.is_sparse) {
-        const CsrMatrix& x = input_.sparse;
-        kernels_.sparse_gemm(rows, hidden_pad_, x.indptr.data(), x.indices.data(), x.values.data(),
-                             rows_.data() + panel, w_.w.data(), hidden_pad_, h, hidden_pad_, true);
-      } else {
-        kernels_.gemm(rows, hidden_pad_, features_, x_.data() + panel * features_, features_, 1, w_.w.data(),
-                      hidden_pad_, h, hidden_pad_, true);
-      }
-      if (spec_.dropout > 0) Drop(h, panel, rows, done);
-      kernels_.gemm(rows, classes_pad_, hidden_, h, hidden_pad_, 1, theta_.w.data(), classes_pad_, z,
-                    classes_pad_, false);
-      panel_loss_[panel / kPanel] = LossAndGradient(z, panel, rows, size);
-      kernels_.gemm(rows, hidden_pad_, classes_, z, classes_pad_, 1, theta_t_.data(), hidden_pad_, dh,
-                    hidden_pad_, false);
-      kernels_.relu_grad(rows * hidden_pad_, h, 1.0f / (1.0f - spec_.dropout), dh);
+  size_t XStride() const { return PadStride(features_); }
+  size_t SizeOf(uint32_t step) const {
+    return std::min<size_t>(batch_, sample_count_ - size_t{step} * batch_);
+  }
+  // Two steps' row numbers are held at a time: the one computed and the one prefetched.
+  std::vector<uint32_t>& RowsOf(uint32_t step) { return rows_[step % 2]; }
+
+  // This worker's part of a step's batch: which samples, which rows of X̂.
+  void DrawRows(const Permutation& shuffle, uint32_t step, uint32_t worker, uint32_t workers) {
+    const Range share = Share(SizeOf(step), kPanel, worker, workers);
+    uint32_t* drawn = batch_samples_[step % 2].data();
+    kernels_.permute(shuffle, static_cast<uint32_t>(size_t{step} * batch_ + share.begin),
+                     static_cast<uint32_t>(share.end - share.begin), drawn + share.begin);
+    uint32_t* rows = RowsOf(step).data();
+    for (size_t i = share.begin; i < share.end; ++i)
+      rows[i] = samples_.empty() ? drawn[i] : samples_[drawn[i]];
+  }
+
+  void ForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, uint32_t worker, uint32_t workers,
+                      LapTimer& timer) {
+    const Range share = Share(SizeOf(step), kPanel, worker, workers);
+    for (size_t panel = share.begin; panel < share.end; panel += kPanel) {
+      const size_t count = std::min(kPanel, share.end - panel);
+      PrefetchQueue queue;
+      if (!input_.is_sparse) queue = LinesAfter(step, panel, worker, workers);
+      GatherTargets(step, panel, count);
+      float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
+      float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
+      timer.Lap(StepPhase::kDraw);
+      Hidden(step, panel, share.end - panel, h, queue, timer);
+      if (spec_.dropout > 0) Drop(h, panel, count, done);
+      kernels_.gemm({count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z,
+                     theta_.stride});
+      timer.Lap(StepPhase::kLogits);
+      panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
+      timer.Lap(StepPhase::kLoss);
+      kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
+                     dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
+                     1.0f / (1.0f - spec_.dropout)});
+      timer.Lap(StepPhase::kHiddenGradient);
     }
   }
 
-  void Gather(const Permutation& shuffle, size_t begin, size_t panel, size_t rows) {
-    for (size_t i = panel; i < panel + rows; ++i) {
-      const uint32_t sample = shuffle(static_cast<uint32_t>(begin + i));
-      rows_[i] = samples_.empty() ? sample : samples_[sample];
+  // ReLU(X̂W) of a panel of the batch; `left` rows of this worker begin with it.
+  void Hidden(uint32_t step, size_t panel, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
+    const size_t count = std::min(kPanel, left);
+    const uint32_t* rows = RowsOf(step).data() + panel;
+    if (input_.is_sparse) {
+      kernels_.sparse_gemm(count, PadWidth(hidden_), SparseRowsOf(rows, left - count), w_.w.data(), w_.stride,
+                           h, w_.stride, true);
+      timer.Lap(StepPhase::kHidden);
+      return;
+    }
+    float* x = x_.mutable_data() + panel * XStride();
+    kernels_.gather(count, features_, input_.data(), input_.type, rows, x, XStride());
+    timer.Lap(StepPhase::kGather);
+    kernels_.gemm({count, PadWidth(hidden_), features_, x, XStride(), w_.w.data(), w_.stride, h, w_.stride,
+                   Finish::kRelu, nullptr, 1, &queue});
+    timer.Lap(StepPhase::kHidden);
+  }
+
+  SparseRows SparseRowsOf(const uint32_t* rows, size_t ahead) const {
+    return {input_.sparse.indptr.data(), input_.sparse.indices.data(), input_.sparse.values.data(), rows,
+            ahead};
+  }
+
+  void GatherTargets(uint32_t step, size_t panel, size_t count) {
+    const uint32_t* drawn = batch_samples_[step % 2].data();
+    for (size_t i = panel; i < panel + count; ++i) {
       if (targets_.multilabel) {
-        label_targets_[i] = targets_.matrix.data() + size_t{sample} * classes_;
+        label_targets_[i] = targets_.matrix.data() + size_t{drawn[i]} * classes_;
       } else {
-        class_targets_[i] = targets_.classes_of[sample];
-      }
-      if (!input_.is_sparse) {
-        std::memcpy(x_.mutable_data() + i * features_, input_.dense.row(rows_[i]), features_ * sizeof(float));
+        class_targets_[i] = targets_.classes_of[drawn[i]];
       }
     }
   }
 
-  void Drop(float* h, size_t panel, size_t rows, uint64_t done) const {
+  // Lines of the rows of the panel after this one, be it of this step or of the next.
+  PrefetchQueue LinesAfter(uint32_t step, size_t panel, uint32_t worker, uint32_t workers) {
+    Range next = Share(SizeOf(step), kPanel, worker, workers);
+    next.begin = panel + kPanel;
+    if (next.begin >= next.end) {
+      if (++step == steps_) return {};
+      next = Share(SizeOf(step), kPanel, worker, workers);
+    }
+    constexpr size_t kLine = 64;
+    const uint32_t* rows = RowsOf(step).data();
+    const void** lines = lines_[worker].data();
+    size_t count = 0;
+    for (size_t i = next.begin; i < std::min(next.begin + kPanel, next.end); ++i) {
+      const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
+      for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
+    }
+    return {lines, lines + count};
+  }
+
+  void Drop(float* h, size_t panel, size_t count, uint64_t done) const {
     const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer, static_cast<uint32_t>(done));
     const float scale = 1.0f / (1.0f - spec_.dropout);
-    for (size_t i = 0; i < rows; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       for (size_t j = 0; j < hidden_; ++j) {
         const bool keep = stream.Uniform((panel + i) * hidden_ + j) >= spec_.dropout;
-        h[i * hidden_pad_ + j] = keep ? h[i * hidden_pad_ + j] * scale : 0.0f;
+        h[i * w_.stride + j] = keep ? h[i * w_.stride + j] * scale : 0.0f;
       }
     }
   }
 
-  double LossAndGradient(float* z, size_t panel, size_t rows, size_t batch) const {
+  double LossAndGradient(float* z, size_t panel, size_t count, size_t batch, bool want_loss) const {
     if (targets_.multilabel) {
       const float scale = 1.0f / (static_cast<float>(batch) * static_cast<float>(classes_));
-      return kernels_.sigmoid_loss(rows, classes_, classes_pad_, z, label_targets_.data() + panel, scale);
+      return kernels_.sigmoid_loss(count, classes_, theta_.stride, z, label_targets_.data() + panel, scale,
+                                   want_loss);
     }
-    return kernels_.softmax_loss(rows, classes_, classes_pad_, z, class_targets_.data() + panel,
-                                 1.0f / static_cast<float>(batch));
+    return kernels_.softmax_loss(count, classes_, theta_.stride, z, class_targets_.data() + panel,
+                                 1.0f / static_cast<float>(batch), want_loss);
   }
 
   double BatchLoss(size_t size) const {
@@ -234,92 +281,92 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   // This worker's rows of W and Θ: gradient over the whole batch, then Adam.
-  void UpdateWeights(size_t size, uint64_t done, uint32_t worker, uint32_t workers) {
-    const AdamConstants w_adam = ConstantsAt(spec_, w_steps_ + done + 1);
-    const AdamConstants theta_adam = ConstantsAt(spec_, theta_steps_ + done + 1);
+  void UpdateWeights(uint32_t step, uint64_t done, uint32_t worker, uint32_t workers, LapTimer& timer) {
+    const size_t size = SizeOf(step);
+    const Range w_rows = input_.is_sparse ? Range{cuts_.features[worker], cuts_.features[worker + 1]}
+                                          : Share(features_, kRowUnit, worker, workers);
     if (input_.is_sparse) {
-      UpdateSparse(size, worker, workers, w_adam);
+      SparseGradient(step, size, w_rows, worker);
     } else {
-      const auto [from, to] = Share(features_, kGradRows, worker, workers);
-      UpdateDense(size, x_.data(), features_, from, to, dh_.data(), w_, w_adam, grad_scratch_[worker]);
+      DenseGradient(size, x_.data(), XStride(), w_rows, dh_.data(), PadWidth(hidden_), w_, grad_w_);
     }
-    const auto [from, to] = Share(hidden_pad_, kPad, worker, workers);
-    UpdateDense(size, h_.data(), hidden_pad_, from, to, z_.data(), theta_, theta_adam, grad_scratch_[worker]);
-    TransposeTheta(from, to);
+    timer.Lap(StepPhase::kWeightGradient);
+    Update(w_rows, grad_w_, w_, ConstantsAt(spec_, w_steps_ + done + 1));
+    timer.Lap(StepPhase::kUpdate);
+    const Range theta_rows = Share(PadWidth(hidden_), kRowUnit, worker, workers);
+    DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_, grad_theta_);
+    timer.Lap(StepPhase::kThetaGradient);
+    Update(theta_rows, grad_theta_, theta_, ConstantsAt(spec_, theta_steps_ + done + 1));
+    TransposeTheta(theta_rows);
+    timer.Lap(StepPhase::kUpdate);
   }
 
-  // Rows [from, to) of weights −= Adam(Aᵀ·D), A (size × stride), D (size × width).
-  void UpdateDense(size_t size, const float* a, size_t stride, size_t from, size_t to, const float* d,
-                   PaddedWeights& weights, const AdamConstants& adam, Array<float>& scratch) const {
-    float* grad = scratch.mutable_data();  // (kGradRows × width)
-    const size_t width = weights.width;
-    for (size_t row = from; row < to; row += kGradRows) {
-      const size_t rows = std::min(kGradRows, to - row);
-      kernels_.gemm(rows, width, size, a + row, 1, stride, d, width, grad, width, false);
-      kernels_.adam(rows * width, grad, weights.w.mutable_data() + row * width,
-                    weights.m.mutable_data() + row * width, weights.v.mutable_data() + row * width, adam);
-    }
+  // Rows `rows` of grad = Aᵀ·D, A (size × lda), D (size × weights.stride, `width` of it used).
+  void DenseGradient(size_t size, const float* a, size_t lda, Range rows, const float* d, size_t width,
+                     const PaddedWeights& weights, Array<float>& grad) const {
+    if (rows.begin == rows.end) return;
+    kernels_.gemm_transposed({rows.end - rows.begin, width, size, a + rows.begin, lda, d, weights.stride,
+                              grad.mutable_data() + rows.begin * weights.stride, weights.stride});
   }
 
-  // Threads split the columns of W: a non-zero's contribution goes to one row of ∂W, which several samples
-  // share.
-  void UpdateSparse(size_t size, uint32_t worker, uint32_t workers, const AdamConstants& adam) {
-    const auto [from, to] = Share(hidden_pad_, kPad, worker, workers);
-    if (from == to) return;
+  void SparseGradient(uint32_t step, size_t size, Range rows, uint32_t worker) {
     float* grad = grad_w_.mutable_data();
-    for (size_t row = 0; row < features_; ++row) {
-      std::memset(grad + row * hidden_pad_ + from, 0, (to - from) * sizeof(float));
-    }
-    const CsrMatrix& x = input_.sparse;
-    kernels_.sparse_gemm_grad(size, from, to, x.indptr.data(), x.indices.data(), x.values.data(),
-                              rows_.data(), dh_.data(), hidden_pad_, grad, hidden_pad_);
-    const bool whole = from == 0 && to == hidden_pad_;
-    const size_t pieces = whole ? 1 : features_, length = whole ? features_ * hidden_pad_ : to - from;
-    for (size_t piece = 0; piece < pieces; ++piece) {
-      const size_t at = piece * hidden_pad_ + from;
-      kernels_.adam(length, grad + at, w_.w.mutable_data() + at, w_.m.mutable_data() + at,
-                    w_.v.mutable_data() + at, adam);
-    }
+    std::fill(grad + rows.begin * w_.stride, grad + rows.end * w_.stride, 0.0f);
+    kernels_.sparse_gemm_grad(size, PadWidth(hidden_), SparseRowsOf(RowsOf(step).data(), 0),
+                              cuts_.offsets.data() + worker, cuts_.features.size(), dh_.data(), w_.stride,
+                              grad, w_.stride);
   }
 
-  void TransposeTheta(size_t from, size_t to) {
+  void Update(Range rows, const Array<float>& grad, PaddedWeights& weights, const AdamConstants& adam) const {
+    const size_t at = rows.begin * weights.stride;
+    kernels_.adam((rows.end - rows.begin) * weights.stride, grad.data() + at, weights.w.mutable_data() + at,
+                  weights.m.mutable_data() + at, weights.v.mutable_data() + at, adam);
+  }
+
+  void TransposeTheta(Range rows) {
     float* transposed = theta_t_.mutable_data();
-    for (size_t h = from; h < to; ++h) {
-      for (size_t c = 0; c < classes_pad_; ++c)
-        transposed[c * hidden_pad_ + h] = theta_.w[h * classes_pad_ + c];
+    for (size_t h = rows.begin; h < rows.end; ++h) {
+      for (size_t c = 0; c < classes_; ++c) transposed[c * w_.stride + h] = theta_.w[h * theta_.stride + c];
     }
   }
 
   const CpuKernels& kernels_;
-  LayerInput input_;
-  Array<uint32_t> samples_;
-  Targets targets_;
-  LayerSpec spec_;
-  uint32_t sample_count_ = 0, batch_ = 0, steps_ = 0;
-  size_t features_ = 0, hidden_ = 0, hidden_pad_ = 0, classes_ = 0, classes_pad_ = 0;
-  PaddedWeights w_;       // (D × hidden_pad)
-  PaddedWeights theta_;   // (hidden_pad × classes_pad)
-  Array<float> theta_t_;  // (classes_pad × hidden_pad)
-  uint64_t w_steps_ = 0, theta_steps_ = 0, steps_done_ = 0;
-  // One batch:
-  std::vector<uint32_t> rows_;                 // (batch) rows of X̂
+  const StoredMatrix input_;
+  const Array<uint32_t> samples_;
+  const Targets targets_;
+  const LayerSpec spec_;
+  const uint32_t sample_count_, batch_, steps_;
+  const size_t features_, hidden_, classes_;
+  PaddedWeights w_;       // (D × hidden)
+  PaddedWeights theta_;   // (PadWidth(hidden) × classes)
+  Array<float> theta_t_;  // (classes × hidden), stride of w_
+  const uint64_t w_steps_, theta_steps_;
+  uint64_t steps_done_ = 0;
+  const bool profile_;
+  StepSeconds seconds_{};
+  // One batch, except as said:
+  std::vector<uint32_t> batch_samples_[2];     // (batch) samples of this step and of the next
+  std::vector<uint32_t> rows_[2];              // (batch) their rows of X̂
   std::vector<int32_t> class_targets_;         // (batch) unless multilabel
   std::vector<const uint8_t*> label_targets_;  // (batch) if multilabel
   Array<float> x_;                             // (batch × D) if dense
-  Array<float> h_, dh_;                        // (batch × hidden_pad)
-  Array<float> z_;                             // (batch × classes_pad) logits, then their gradient
-  std::vector<double> panel_loss_;             // (panels)
-  Array<float> grad_w_;                        // (D × hidden_pad) if sparse
-  std::vector<Array<float>> grad_scratch_;     // per worker (kGradRows × widest)
+  Array<float> h_, dh_;                        // (batch × hidden), stride of w_
+  Array<float> z_;                  // (batch × classes) logits, then their gradient; stride of theta_
+  std::vector<double> panel_loss_;  // (panels)
+  Array<float> grad_w_;             // like w_
+  Array<float> grad_theta_;         // like theta_
+  std::vector<std::vector<const void*>> lines_;  // (workers) of the panel to prefetch, if dense
+  FeatureCuts cuts_;                             // if sparse
 };
 
 }  // namespace
 
-std::unique_ptr<LayerTraining> MakeCpuLayerTraining(const CpuKernels& kernels, LayerInput input,
+std::unique_ptr<LayerTraining> MakeCpuLayerTraining(const CpuKernels& kernels, StoredMatrix input,
                                                     Array<uint32_t> samples, const Targets& targets,
-                                                    const LayerSpec& spec, const LayerState& start) {
+                                                    const LayerSpec& spec, const LayerState& start,
+                                                    bool profile) {
   return std::make_unique<CpuLayerTraining>(kernels, std::move(input), std::move(samples), targets, spec,
-                                            start);
+                                            start, profile);
 }
 
 }  // namespace l2gcn

@@ -1,0 +1,113 @@
+// Aggregation with the train graph of the reddit shape, and how aggregation and an epoch grow with the graph.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "cases.h"
+#include "core/clock.h"
+#include "kernels/backend.h"
+#include "problems.h"
+
+namespace l2gcn::bench {
+namespace {
+
+double BestAggregation(const Context& context, double budget, Backend& backend, const DeviceGraph& graph,
+                       const Tensor& x) {
+  double best = 1e30;
+  for (Stopwatch total; total.Seconds() < budget || best == 1e30;) {
+    const Stopwatch watch;
+    const TensorPtr out = backend.Aggregate(context, graph, x, {});
+    best = std::min(best, watch.Seconds());
+  }
+  return best;
+}
+
+// Slope of log y over log x by least squares: the exponent of growth.
+double Exponent(const std::vector<double>& x, const std::vector<double>& y) {
+  double mean_x = 0, mean_y = 0, top = 0, bottom = 0;
+  const double n = static_cast<double>(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    mean_x += std::log(x[i]) / n;
+    mean_y += std::log(y[i]) / n;
+  }
+  for (size_t i = 0; i < x.size(); ++i) {
+    top += (std::log(x[i]) - mean_x) * (std::log(y[i]) - mean_y);
+    bottom += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
+  }
+  return top / bottom;
+}
+
+}  // namespace
+
+void BenchAggregation(const Context& context, const Options& options, Report& report) {
+  GenerateOptions shape;
+  shape.shape = "reddit";
+  shape.features = 1;  // the graph alone is wanted
+  const Propagation a = TrainPropagation(context, shape);
+  struct Storage {
+    const char* name;
+    FeatureType type;
+  };
+  for (const Storage& storage : {Storage{"f32", FeatureType::kF32}, Storage{"f16", FeatureType::kF16},
+                                 Storage{"bf16", FeatureType::kBf16}}) {
+    for (uint32_t cols : {602u, 128u}) {
+      const std::string name = fmt::format("reddit train x {} {}", cols, storage.name);
+      if (!options.Wants(name)) continue;
+      BackendOptions backend_options;
+      backend_options.features_as = storage.type;
+      auto backend = MakeBackend(context, backend_options);
+      const TensorPtr x = backend->Upload(context, RandomFeatures(context, a.nodes, cols, 1));
+      const DeviceGraphPtr graph = backend->Upload(context, a);
+      const double seconds = BestAggregation(context, options.seconds, *backend, *graph, *x);
+      const double bytes = static_cast<double>(a.entries()) * static_cast<double>(x->bytes / x->rows);
+      report.Add(
+          {"aggregate", name, seconds, 0, bytes / seconds / 1e9, fmt::format("{} entries", a.entries())});
+    }
+  }
+}
+
+void BenchGrowth(const Context& context, const Options& options, Report& report) {
+  constexpr uint32_t kFeatures = 32, kHidden = 16, kClasses = 8, kEdgesPerNode = 5;
+  std::vector<double> nodes, entries, aggregate, epoch;
+  for (uint64_t size : {100000ull, 300000ull, 1000000ull, 3000000ull, 10000000ull}) {
+    GenerateOptions shape;
+    shape.shape = "amazon670k";
+    shape.nodes = size;
+    shape.edges = size * kEdgesPerNode;
+    shape.features = 1;
+    shape.classes = kClasses;
+    const Propagation a = TrainPropagation(context, shape);
+    auto backend = MakeBackend(context, {});
+    const TensorPtr x = backend->Upload(context, RandomFeatures(context, a.nodes, kFeatures, 1));
+    const DeviceGraphPtr graph = backend->Upload(context, a);
+    const double aggregate_seconds = BestAggregation(context, options.seconds, *backend, *graph, *x);
+    const LayerProblem problem{"growth", a.nodes, kFeatures, kHidden, kClasses, 1024, 1, false};
+    LayerSpec spec;
+    auto training = backend->BeginLayer(context, x, {}, RandomTargets(problem), spec, RandomState(problem));
+    std::vector<double> losses(1);
+    double epoch_seconds = 1e30;
+    for (uint32_t e = 0; e < 3; ++e) {
+      const Stopwatch watch;
+      training->RunEpochs(context, e, 1, losses);
+      epoch_seconds = std::min(epoch_seconds, watch.Seconds());
+    }
+    nodes.push_back(a.nodes);
+    entries.push_back(static_cast<double>(a.entries()));
+    aggregate.push_back(aggregate_seconds);
+    epoch.push_back(epoch_seconds);
+    const double bytes = static_cast<double>(a.entries()) * kFeatures * sizeof(float);
+    report.Add({"growth", fmt::format("aggregate, {} nodes", size), aggregate_seconds, 0,
+                bytes / aggregate_seconds / 1e9, fmt::format("{} entries", a.entries())});
+    report.Add({"growth", fmt::format("epoch, {} nodes", size), epoch_seconds,
+                a.nodes * problem.FlopsPerSample() / epoch_seconds / 1e9, 0,
+                fmt::format("{} samples", a.nodes)});
+  }
+  const double by_edges = Exponent(entries, aggregate), by_nodes = Exponent(nodes, epoch);
+  fmt::print("growth     seconds of aggregation ~ edges^{:.2f}, seconds of an epoch ~ nodes^{:.2f}\n",
+             by_edges, by_nodes);
+  report.extra["growth"] = {{"aggregation_exponent", by_edges}, {"epoch_exponent", by_nodes}};
+}
+
+}  // namespace l2gcn::bench

@@ -1,0 +1,23 @@
+// The groups of benchmarks main.cpp can run.
+#pragma once
+
+#include <string>
+
+#include "l2gcn/context.h"
+#include "report.h"
+
+namespace l2gcn::bench {
+
+struct Options {
+  std::string only;      // run figures whose name contains this
+  double seconds = 1;    // spend about this long on each
+  bool profile = false;  // layers: microseconds a step spends in each phase
+  bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
+};
+
+void BenchKernels(const Context& context, const Options& options, Report& report);
+void BenchLayers(const Context& context, const Options& options, Report& report);
+void BenchAggregation(const Context& context, const Options& options, Report& report);
+void BenchGrowth(const Context& context, const Options& options, Report& report);
+
+}  // namespace l2gcn::bench

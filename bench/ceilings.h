@@ -1,0 +1,22 @@
+// What this machine can do at best, measured in the same run as everything held against it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace l2gcn::bench {
+
+struct Ceilings {
+  double sgemm_gflops = 0;   // OpenBLAS, 4096³, all threads of the run
+  double copy_gbps = 0;      // bytes read + bytes written by a large copy, all threads of the run
+  std::string sgemm_kernel;  // the core OpenBLAS was told to use, or chose
+};
+
+// The rate of OpenBLAS's sgemm on 4096³. The library is opened at run time, after OPENBLAS_CORETYPE has been
+// set to what the processor can run unless the caller set it: releases older than the processor fall back to
+// SSE, which would be no ceiling at all. 0 where no OpenBLAS is installed.
+double MeasureSgemm(uint32_t threads, std::string* kernel);
+
+double MeasureCopy(uint32_t threads);
+
+}  // namespace l2gcn::bench

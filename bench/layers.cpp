@@ -1,0 +1,58 @@
+// Training of one layer, per shape: whole epochs of Backend::BeginLayer's RunEpochs, on random data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "cases.h"
+#include "core/clock.h"
+#include "kernels/backend.h"
+#include "problems.h"
+
+namespace l2gcn::bench {
+namespace {
+
+void TimeLayer(const Context& context, const Options& options, const LayerProblem& problem, Report& report) {
+  BackendOptions backend_options;
+  backend_options.profile = options.profile;
+  auto backend = MakeBackend(context, backend_options);
+  const Features features = RandomFeatures(context, problem.samples, problem.features, problem.density);
+  LayerSpec spec;
+  spec.batch = problem.batch;
+  spec.drop_last = true;
+  spec.lr = 1e-4f;
+  auto training = backend->BeginLayer(context, backend->Upload(context, features), {}, RandomTargets(problem),
+                                      spec, RandomState(problem));
+  std::vector<double> losses(1);
+  uint32_t epoch = 0;
+  training->RunEpochs(context, epoch++, 1, losses);
+  double best = 1e30, total = 0;
+  while (total < options.seconds) {
+    const Stopwatch watch;
+    training->RunEpochs(context, epoch++, 1, losses);
+    const double seconds = watch.Seconds();
+    best = std::min(best, seconds);
+    total += seconds;
+  }
+  const double steps = problem.samples / problem.batch, samples = steps * problem.batch;
+  report.Add({"layer", problem.name, best, samples * problem.FlopsPerSample() / best / 1e9, 0,
+              fmt::format("{:.1f} us a step, {} epochs", 1e6 * best / steps, epoch - 1)});
+  if (backend_options.profile) {
+    const char* names[] = {"draw", "gather", "hidden", "logits", "loss",
+                           "dh",   "wait",   "dW",     "dTheta", "update"};
+    const StepSeconds s = training->Profile();
+    for (size_t i = 0; i < kStepPhases; ++i)
+      fmt::print("   {} {:.1f}", names[i], 1e6 * s[i] / (epoch * steps) / context.threads);
+    fmt::print(" us\n");
+  }
+}
+
+}  // namespace
+
+void BenchLayers(const Context& context, const Options& options, Report& report) {
+  for (const LayerProblem& problem : LayerProblems()) {
+    if (options.Wants(problem.name)) TimeLayer(context, options, problem, report);
+  }
+}
+
+}  // namespace l2gcn::bench

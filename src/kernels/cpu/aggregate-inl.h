@@ -1,0 +1,118 @@
+// One tile of columns of X̂ = Â X: rows gathered by the graph, summed in registers, in ascending order of
+// neighbours. The rows of neighbours to come are prefetched; their numbers lie ahead in the same array.
+#pragma once
+
+#include "kernels/cpu/vec-inl.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr int kAggregateVectors = 8;     // of a row's sum held in registers
+constexpr uint64_t kAggregateAhead = 8;  // neighbours between a prefetch and its use
+
+inline size_t SourceRow(const AggregateArgs& args, size_t node) {
+  return args.row_of_node != nullptr ? args.row_of_node[node] : node;
+}
+
+inline float EdgeScale(const AggregateArgs& args, uint64_t e, uint32_t node) {
+  const float weight = args.weights != nullptr ? args.weights[e] : 1.0f;
+  return args.col_scale != nullptr ? weight * args.col_scale[node] : weight;
+}
+
+// Rows [row_begin, row_end) over `width` columns from column c, (NV−1)·kLanes < width ≤ NV·kLanes and width ≥
+// kLanes: the last vector overlaps the one before where width is no multiple of kLanes, and both compute the
+// same values there.
+template <int NV, class S, bool kScaled>
+void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row_begin, size_t row_end) {
+  typedef typename S::Element Element;
+  constexpr size_t kLine = 64 / sizeof(Element);
+  const Element* x0 = static_cast<const Element*>(args.x) + c;
+  const size_t last = width - kLanes;
+  const uint64_t entries = args.indptr[args.nodes];
+  for (size_t row = row_begin; row < row_end; ++row) {
+    Vec sum[NV];
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) sum[v] = Vec{};
+    const uint64_t end = args.indptr[row + 1];
+    for (uint64_t e = args.indptr[row]; e < end; ++e) {
+      if (e + kAggregateAhead < entries) {
+        const Element* next = x0 + SourceRow(args, args.indices[e + kAggregateAhead]) * args.x_stride;
+        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(next + at, 0, 3);
+        __builtin_prefetch(next + width - 1, 0, 3);
+      }
+      const uint32_t node = args.indices[e];
+      const Element* x = x0 + SourceRow(args, node) * args.x_stride;
+      const Vec scale = Splat(kScaled ? EdgeScale(args, e, node) : 1.0f);
+#pragma GCC unroll 8
+      for (int v = 0; v < NV; ++v) {
+        const Vec value = S::Read(x + (v + 1 == NV ? last : v * kLanes));
+        sum[v] += kScaled ? scale * value : value;
+      }
+    }
+    const Element* x = x0 + SourceRow(args, row) * args.x_stride;
+    Element* out = static_cast<Element*>(args.out) + row * args.out_stride + c;
+    const Vec self = Splat(args.self_scale[row]), scale = Splat(args.row_scale[row]);
+#pragma GCC unroll 8
+    for (int v = 0; v < NV; ++v) {
+      const size_t at = v + 1 == NV ? last : v * kLanes;
+      S::Write(out + at, scale * sum[v] + self * S::Read(x + at));
+    }
+  }
+}
+
+template <int NV, class S, bool kScaled>
+inline void AggregateWidth(const AggregateArgs& args, size_t c, size_t width, size_t begin, size_t end) {
+  if (width > (NV - 1) * kLanes) return AggregateRows<NV, S, kScaled>(args, c, width, begin, end);
+  if constexpr (NV > 1) AggregateWidth<NV - 1, S, kScaled>(args, c, width, begin, end);
+}
+
+// Rows narrower than a vector.
+template <class S>
+void AggregateNarrow(const AggregateArgs& args, size_t row_begin, size_t row_end) {
+  typedef typename S::Element Element;
+  for (size_t row = row_begin; row < row_end; ++row) {
+    for (size_t c = 0; c < args.cols; ++c) {
+      const Element* x = static_cast<const Element*>(args.x) + c;
+      float sum = 0;
+      for (uint64_t e = args.indptr[row]; e < args.indptr[row + 1]; ++e) {
+        const uint32_t node = args.indices[e];
+        sum += EdgeScale(args, e, node) * S::ReadOne(x + SourceRow(args, node) * args.x_stride);
+      }
+      const float self = args.self_scale[row] * S::ReadOne(x + SourceRow(args, row) * args.x_stride);
+      S::WriteOne(static_cast<Element*>(args.out) + row * args.out_stride + c,
+                  args.row_scale[row] * sum + self);
+    }
+  }
+}
+
+template <class S>
+void AggregateStored(const AggregateArgs& args, size_t row_begin, size_t row_end) {
+  if (args.cols < kLanes) return AggregateNarrow<S>(args, row_begin, row_end);
+  const bool scaled = args.weights != nullptr || args.col_scale != nullptr;
+  constexpr size_t kWidth = kAggregateVectors * kLanes;
+  for (size_t c = 0; c < args.cols;) {
+    const size_t left = args.cols - c;
+    size_t width = left < kWidth ? left : kWidth;
+    if (left > kWidth && left < kWidth + kLanes) width = left - kLanes;  // what is left must fill a vector
+    if (scaled) {
+      AggregateWidth<kAggregateVectors, S, true>(args, c, width, row_begin, row_end);
+    } else {
+      AggregateWidth<kAggregateVectors, S, false>(args, c, width, row_begin, row_end);
+    }
+    c += width;
+  }
+}
+
+void Aggregate(const AggregateArgs& args, size_t row_begin, size_t row_end) {
+  switch (args.type) {
+    case FeatureType::kF32:
+      return AggregateStored<Storage<FeatureType::kF32>>(args, row_begin, row_end);
+    case FeatureType::kF16:
+      return AggregateStored<Storage<FeatureType::kF16>>(args, row_begin, row_end);
+    case FeatureType::kBf16:
+      return AggregateStored<Storage<FeatureType::kBf16>>(args, row_begin, row_end);
+  }
+}
+
+}  // namespace
+}  // namespace l2gcn

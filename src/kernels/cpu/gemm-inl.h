@@ -1,0 +1,160 @@
+// Dense products. A tile of MR rows × NV vectors of C stays in registers over the whole of k; A is broadcast
+// element by element, B read in vectors. The tile heights make (MR + 1) · NV fill the register file. C's
+// elements are sums over ascending k, by fused multiply–adds where the instruction set has them, whatever the
+// tiling: blocking over k stores and reloads exact f32 sums.
+#pragma once
+
+#include "kernels/cpu/vec-inl.h"
+
+namespace l2gcn {
+namespace {
+
+// Widest tile in vectors, and rows that go with a width. Widths are multiples of 16 floats, so narrower
+// vectors never need a tile one vector wide.
+constexpr int kMaxVectors = kLanes == 16 ? 4 : 2;
+constexpr int TileRows(int vectors) {
+  if (kLanes < 16) return 6;
+  return vectors == 4 ? 6 : vectors == 3 ? 8 : vectors == 2 ? 12 : 16;
+}
+
+// Rows of a weight gradient and samples of a batch taken at once: the rows' slice of A stays in the first
+// level of cache while it meets every column of B.
+constexpr size_t kGradRows = 48, kGradSamples = 128;
+
+inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec value) {
+  const size_t at = row * g.ldc + column;
+  if (g.finish == Finish::kRelu) value = PositivePart(value);
+  if (g.finish == Finish::kMask) value = Load(g.mask + at) > 0.0f ? value * g.mask_scale : Vec{};
+  Store(g.c + at, value);
+}
+
+// Rows [row, row + MR) × columns [column, column + NV·kLanes) of C, over `k` terms from A and B at the given
+// places. If kTransposed, element (i, p) of A is a[p·lda + i], else a[i·lda + p].
+template <int MR, int NV, bool kTransposed>
+void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const float* b, size_t k,
+          bool accumulate) {
+  const size_t lda = g.lda, ldb = g.ldb;
+  constexpr int kGroups = (MR + 2) / 3;  // three rows of A reach through one pointer: p, p + lda, p + 2·lda
+  const float* group[kGroups];
+#pragma GCC unroll 16
+  for (int i = 0; i < kGroups; ++i) group[i] = a + 3 * i * lda;
+  Vec sum[MR][NV];
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) {
+      sum[i][v] = accumulate ? Load(g.c + (row + i) * g.ldc + column + v * kLanes) : Vec{};
+    }
+  }
+  PrefetchQueue queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
+  const auto term = [&]() __attribute__((always_inline)) {
+    Vec bv[NV];
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) bv[v] = Load(b + v * kLanes);
+    b += ldb;
+#pragma GCC unroll 16
+    for (int i = 0; i < MR; ++i) {
+      const Vec av = Splat(kTransposed ? a[i] : group[i / 3][(i % 3) * lda]);
+#pragma GCC unroll 4
+      for (int v = 0; v < NV; ++v) sum[i][v] += av * bv[v];
+    }
+    if (kTransposed) {
+      a += lda;
+    } else {
+#pragma GCC unroll 16
+      for (int i = 0; i < kGroups; ++i) ++group[i];
+    }
+  };
+  size_t p = 0;
+  for (; p + 4 <= k; p += 4) {
+    if (queue.next != queue.end) __builtin_prefetch(*queue.next++, 0, 2);
+    term();
+    term();
+    term();
+    term();
+  }
+  for (; p < k; ++p) term();
+  if (g.prefetch != nullptr) *g.prefetch = queue;
+#pragma GCC unroll 16
+  for (int i = 0; i < MR; ++i) {
+#pragma GCC unroll 4
+    for (int v = 0; v < NV; ++v) FinishAndStore(g, row + i, column + v * kLanes, sum[i][v]);
+  }
+}
+
+template <int MR, int NV, bool kTransposed>
+inline void TileOfHeight(size_t height, const GemmArgs& g, size_t row, size_t column, const float* a,
+                         const float* b, size_t k, bool accumulate) {
+  if (height == MR) return Tile<MR, NV, kTransposed>(g, row, column, a, b, k, accumulate);
+  if constexpr (MR > 1) TileOfHeight<MR - 1, NV, kTransposed>(height, g, row, column, a, b, k, accumulate);
+}
+
+// Rows [begin, end) of one column of tiles, in tiles of nearly equal height.
+template <int NV, bool kTransposed>
+void TileColumn(const GemmArgs& g, size_t begin, size_t end, size_t column, size_t k_begin, size_t k_end) {
+  constexpr size_t kRows = TileRows(NV);
+  const size_t tiles = (end - begin + kRows - 1) / kRows;
+  size_t row = begin;
+  for (size_t tile = 1; tile <= tiles; ++tile) {
+    const size_t next = begin + (end - begin) * tile / tiles;
+    const float* a = kTransposed ? g.a + k_begin * g.lda + row : g.a + row * g.lda + k_begin;
+    TileOfHeight<TileRows(NV), NV, kTransposed>(next - row, g, row, column, a, g.b + k_begin * g.ldb + column,
+                                                k_end - k_begin, k_begin > 0);
+    row = next;
+  }
+}
+
+template <bool kTransposed>
+void TileColumns(const GemmArgs& g, size_t begin, size_t end, size_t k_begin, size_t k_end) {
+  for (size_t column = 0; column < g.n;) {
+    const size_t left = (g.n - column) / kLanes;
+    const size_t vectors = left < kMaxVectors ? left : kMaxVectors;
+    if constexpr (kMaxVectors == 4) {
+      if (vectors == 4) TileColumn<4, kTransposed>(g, begin, end, column, k_begin, k_end);
+      if (vectors == 3) TileColumn<3, kTransposed>(g, begin, end, column, k_begin, k_end);
+      if (vectors == 1) TileColumn<1, kTransposed>(g, begin, end, column, k_begin, k_end);
+    }
+    if (vectors == 2) TileColumn<2, kTransposed>(g, begin, end, column, k_begin, k_end);
+    column += vectors * kLanes;
+  }
+}
+
+void Gemm(const GemmArgs& g) { TileColumns<false>(g, 0, g.m, 0, g.k); }
+
+// Lines of A that a chunk of rows [row, row_end) needs for samples [p, p_end).
+inline PrefetchQueue ChunkLines(const GemmArgs& g, size_t row, size_t row_end, size_t p, size_t p_end,
+                                const void** lines) {
+  constexpr size_t kLine = 16;  // floats
+  size_t count = 0;
+  for (size_t sample = p; sample < p_end; ++sample) {
+    for (size_t at = row; at < row_end; at += kLine) lines[count++] = g.a + sample * g.lda + at;
+  }
+  return {lines, lines + count};
+}
+
+void GemmTransposed(const GemmArgs& g) {
+  if (g.k == 0) return TileColumns<true>(g, 0, g.m, 0, 0);  // a sum of nothing
+  const void* lines[kGradSamples * kGradRows / 16];
+  GemmArgs chunk = g;
+  PrefetchQueue queue;
+  chunk.prefetch = &queue;
+  for (size_t p = 0; p < g.k; p += kGradSamples) {
+    const size_t p_end = p + kGradSamples < g.k ? p + kGradSamples : g.k;
+    for (size_t row = 0; row < g.m; row += kGradRows) {
+      const size_t row_end = row + kGradRows < g.m ? row + kGradRows : g.m;
+      if (row_end < g.m) {
+        const size_t next_end = row_end + kGradRows < g.m ? row_end + kGradRows : g.m;
+        queue = ChunkLines(g, row_end, next_end, p, p_end, lines);
+      } else if (p_end < g.k) {
+        const size_t next_end = p_end + kGradSamples < g.k ? p_end + kGradSamples : g.k;
+        queue = ChunkLines(g, 0, kGradRows < g.m ? kGradRows : g.m, p_end, next_end, lines);
+      } else {
+        queue = {};
+      }
+      TileColumns<true>(chunk, row, row_end, p, p_end);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace l2gcn

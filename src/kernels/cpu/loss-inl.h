@@ -1,0 +1,79 @@
+// Losses and their gradients, a vector of classes at a time.
+#pragma once
+
+#include "kernels/cpu/vec-inl.h"
+
+namespace l2gcn {
+namespace {
+
+double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target, float scale,
+                   bool want_loss) {
+  const Vec lowest = Splat(-INFINITY);
+  const size_t width = PadWidth(classes);
+  double loss = 0;
+  for (size_t i = 0; i < m; ++i) {
+    float* row = logits + i * ld;
+    Vec top_lanes = lowest;
+    for (size_t c = 0; c < width; c += kLanes) {
+      const size_t left = c < classes ? classes - c : 0;
+      top_lanes = Max(top_lanes, left >= kLanes ? Load(row + c) : FirstLanes(Load(row + c), left, lowest));
+    }
+    const float top = Largest(top_lanes), at_target = row[target[i]] - top;
+    Vec sum_lanes = Vec{};
+    for (size_t c = 0; c < width; c += kLanes) {
+      const size_t left = c < classes ? classes - c : 0;
+      Vec e = Exp(Load(row + c) - top);
+      if (left < kLanes) e = FirstLanes(e, left, Vec{});
+      Store(row + c, e);
+      sum_lanes += e;
+    }
+    const float sum = Sum(sum_lanes);
+    if (want_loss) loss += static_cast<double>(logf(sum) - at_target);
+    const Vec inverse = Splat(scale / sum);
+    for (size_t c = 0; c < width; c += kLanes) Store(row + c, Load(row + c) * inverse);
+    row[target[i]] -= scale;
+  }
+  return loss;
+}
+
+typedef uint8_t ByteVec __attribute__((vector_size(kLanes), aligned(1), may_alias));
+
+// One vector of classes: replaces z by scale · (σ(z) − y), y read from `on`; returns log(1 + e^−|z|) +
+// max(z, 0) − z·y. Only the first `left` lanes count; the others become 0.
+inline Vec SigmoidLanes(float* z_at, const uint8_t* on, size_t left, float scale, bool want_loss) {
+  uint8_t padded[kLanes] = {};
+  if (left < kLanes) {
+    for (size_t i = 0; i < left; ++i) padded[i] = on[i];
+    on = padded;
+  }
+  const Vec y =
+      __builtin_convertvector(__builtin_convertvector(*reinterpret_cast<const ByteVec*>(on), IntVec), Vec);
+  const Vec z = Load(z_at), e = Exp(-Absolute(z));
+  const Vec sigmoid = (z >= 0.0f ? Splat(1) : e) / (1.0f + e);
+  const Vec gradient = scale * (sigmoid - y);
+  const Vec loss = want_loss ? Log1p(e) + PositivePart(z) - z * y : Vec{};
+  if (left >= kLanes) {
+    Store(z_at, gradient);
+    return loss;
+  }
+  Store(z_at, FirstLanes(gradient, left, Vec{}));
+  return FirstLanes(loss, left, Vec{});
+}
+
+double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
+                   float scale, bool want_loss) {
+  double loss = 0;
+  for (size_t i = 0; i < m; ++i) {
+    float* row = logits + i * ld;
+    Vec sum = Vec{};
+    size_t c = 0;
+    for (; c < classes; c += kLanes)
+      sum += SigmoidLanes(row + c, target[i] + c, classes - c, scale, want_loss);
+    for (; c < PadWidth(classes); c += kLanes) Store(row + c, Vec{});
+    if (want_loss) loss += static_cast<double>(Sum(sum));
+  }
+  return loss;
+}
+
+}  // namespace
+}  // namespace l2gcn
