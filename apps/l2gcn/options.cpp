@@ -65,10 +65,6 @@ void Require(const std::string& value, const std::string& name, const CLI::App& 
 
 void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
-  AddOpenOptions(command, open);
-}
-
-void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   command.add_option("--format", open.format, "Read DATASET as this format [detected]")
       ->type_name("NAME")
       ->group("Data");
@@ -80,22 +76,54 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")->group("Data");
   command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
       ->group("Data");
+  command
+      .add_flag("--largest-component", open.largest_component,
+                "Keep the nodes of the largest connected component alone")
+      ->group("Data");
+  AddWhole(command, "min-degree", open.min_degree, 0, std::numeric_limits<uint32_t>::max(),
+           "Drop nodes with fewer neighbours, once")
+      .group("Data");
+  const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
+    command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
+  };
+  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, a third column the weight");
+  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
+  add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
+  add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
+  add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   command.add_option("--synthetic-seed", open.synthetic_seed, "Seed of a synthetic:SHAPE graph")
       ->type_name("N")
       ->capture_default_str()
       ->group("Data");
 }
 
-void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without) {
+void ConfigOptions::AddTo(CLI::App& command) {
   const TrainConfig defaults = ResolveConfig({}, Dataset{});
   for (const Field& field : Fields()) {
-    if (!IsUsable(field) || std::find(without.begin(), without.end(), field.name) != without.end()) continue;
-    const auto keep = [this, &field](const std::string& value) {
-      field.set(scratch_, value);
-      overrides_.emplace_back(field.name, value);
-    };
-    AddFieldOption(command, field, field.get(defaults), "Training", keep);
+    if (IsUsable(field)) AddField(command, field, field.get(defaults));
   }
+}
+
+void ConfigOptions::AddField(CLI::App& command, const Field& field, const std::string& default_text) {
+  const std::string name = "--" + field.name;
+  const auto keep = [this, &field](const std::string& value) {
+    field.set(scratch_, value);
+    overrides_.emplace_back(field.name, value);
+  };
+  if (field.kind == FieldKind::kFlag) {
+    command.add_flag(fmt::format("{},!--no-{}", name, field.name), field.help)
+        ->each(keep)
+        ->default_str(default_text)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->group("Training");
+    return;
+  }
+  command.add_option_function<std::string>(name, keep, field.help)
+      ->type_name(field.choices.empty() ? field.placeholder
+                                        : fmt::format("{}", fmt::join(field.choices, "|")))
+      ->default_str(default_text)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group("Training");
 }
 
 void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,

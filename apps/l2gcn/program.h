@@ -60,7 +60,6 @@ class Program {
 
 // Each in its own cmd_*.cpp.
 void AddTrain(Program& program);
-void AddSearch(Program& program);
 void AddEvaluate(Program& program);
 void AddPredict(Program& program);
 void AddEmbed(Program& program);

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <map>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,7 +36,5 @@ struct Safetensors {
 };
 
 Safetensors ReadSafetensors(const std::filesystem::path& path);
-// The same from memory; `where` names it in errors.
-Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& where);
 
 }  // namespace l2gcn
