@@ -14,8 +14,8 @@ class GroupBarrier {
   __device__ GroupBarrier(uint32_t* flags, int size, int self, bool cluster)
       : flags_(flags), size_(size), self_(self), cluster_(cluster) {}
 
-  // All threads of the block call both, in order; between them other work may be done. Arrive is a barrier of
-  // the block, too.
+  // All threads of the block call both, in order; between them other work may be done. Each is a barrier of
+  // the block, too: what its threads did before is known to all of them after.
   __device__ void Arrive() {
     ++round_;
     __syncthreads();
@@ -34,6 +34,7 @@ class GroupBarrier {
 #if __CUDA_ARCH__ >= 900
       asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
+      __syncthreads();
       return;
     }
     for (int i = threadIdx.x; i < size_; i += blockDim.x) {

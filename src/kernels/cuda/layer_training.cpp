@@ -63,6 +63,57 @@ std::vector<float> PublishedImage(const TrainPlan& plan, const std::vector<float
   return image;
 }
 
+// Feature rows of the launches to come, fetched from host memory into one of two buffers while the kernel
+// trains from the other.
+class RowStager {
+ public:
+  RowStager(const std::shared_ptr<Device>& device, const CudaTensor& x, uint32_t batch)
+      : device_(device), host_(x.view) {
+    const size_t step_bytes = static_cast<size_t>(batch) * x.view.stride * sizeof(float);
+    steps_ = std::clamp<uint64_t>(device->FreeBytes() / 4 / step_bytes, 1, kStagedSteps);
+    for (Buffer& buffer : buffers_)
+      buffer = Buffer::OnDevice(device, steps_ * step_bytes, "staging feature rows");
+    Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
+    Check(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming), "creating an event");
+    device->Synchronise("staging feature rows");
+  }
+  ~RowStager() {
+    cudaStreamSynchronize(stream_);
+    cudaEventDestroy(ready_);
+    cudaStreamDestroy(stream_);
+  }
+  RowStager(const RowStager&) = delete;
+  RowStager& operator=(const RowStager&) = delete;
+
+  uint64_t steps() const { return steps_; }
+  // Starts fetching the rows of steps begin … end−1 into the buffer that is free. The launch that last used
+  // it must be done.
+  void Begin(const TrainArguments& arguments, uint64_t begin, uint64_t end) {
+    TrainArguments a = arguments;
+    a.x = host_;
+    a.first_step = begin;
+    a.last_step = end;
+    filling_ = 1 - filling_;
+    LaunchStageRows(a, buffers_[filling_].as<float>(), stream_);
+    Check(cudaEventRecord(ready_, stream_), "staging feature rows");
+  }
+  // The buffer begun last; work on the device's stream waits until it is filled.
+  void* Take() {
+    Check(cudaStreamWaitEvent(device_->stream(), ready_, 0), "staging feature rows");
+    return buffers_[filling_].as<void>();
+  }
+
+ private:
+  static constexpr uint64_t kStagedSteps = 128;
+  const std::shared_ptr<Device> device_;
+  const DeviceRows host_;
+  Buffer buffers_[2];
+  uint64_t steps_ = 1;
+  int filling_ = 1;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t ready_ = nullptr;
+};
+
 class CudaLayerTraining final : public LayerTraining {
  public:
   CudaLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
@@ -82,6 +133,7 @@ class CudaLayerTraining final : public LayerTraining {
     PrepareTrain(plan_, precision_);
     AllocateState(start);
     FillArguments(start, batch);
+    if (Staged()) stager_ = std::make_unique<RowStager>(device_, x(), batch);
   }
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
@@ -90,8 +142,13 @@ class CudaLayerTraining final : public LayerTraining {
     arguments_.first_epoch = first;
     arguments_.steps_before = static_cast<uint64_t>(first) * steps_per_epoch_;
     arguments_.every_loss = step_losses != nullptr;
+    if (stager_) stager_->Begin(arguments_, 0, std::min(steps, StepsPerLaunch()));
     for (uint64_t done = 0; done < steps;) {
-      const uint64_t next = std::min(steps, done + kStepsPerLaunch);
+      const uint64_t next = std::min(steps, done + StepsPerLaunch());
+      if (stager_) {
+        arguments_.x.dense = stager_->Take();
+        if (next < steps) stager_->Begin(arguments_, next, std::min(steps, next + StepsPerLaunch()));
+      }
       Launch(done, next);
       CollectLosses(done, next, losses, step_losses);
       done = next;
@@ -114,6 +171,9 @@ class CudaLayerTraining final : public LayerTraining {
  private:
   const CudaTensor& x() const { return static_cast<const CudaTensor&>(*xhat_); }
 
+  bool Staged() const { return x().dense.on_host() && x().view.kind == RowKind::kF32; }
+  uint64_t StepsPerLaunch() const { return stager_ ? stager_->steps() : kStepsPerLaunch; }
+
   TrainPlan PlanFor(const LayerState& start) const {
     TrainShape shape;
     shape.features = static_cast<uint32_t>(start.w.rows);
@@ -122,7 +182,9 @@ class CudaLayerTraining final : public LayerTraining {
     shape.batch = std::min(spec_.batch, targets_->count);
     shape.multilabel = targets_->targets.multilabel;
     shape.copied_rows = x().view.kind == RowKind::kF32;
-    return ChoosePlan(shape, device_->limits());
+    DeviceLimits limits = device_->limits();
+    if (Staged()) limits.multiprocessors = std::max(1, limits.multiprocessors - kStageBlocks);
+    return ChoosePlan(shape, limits);
   }
 
   void AllocateState(const LayerState& start) {
@@ -158,6 +220,7 @@ class CudaLayerTraining final : public LayerTraining {
     TrainArguments& a = arguments_;
     a.x = x().view;
     a.samples = targets_->samples.empty() ? nullptr : targets_->sample_rows.as<uint32_t>();
+    a.staged = Staged();
     a.count = targets_->count;
     a.multilabel = targets_->targets.multilabel;
     if (a.multilabel) {
@@ -245,6 +308,7 @@ class CudaLayerTraining final : public LayerTraining {
   uint32_t steps_per_epoch_ = 1;
   Buffer master_, published_, first_, second_, partial_, logits_, dlogits_, flags_, losses_;
   TrainArguments arguments_;
+  std::unique_ptr<RowStager> stager_;
 };
 
 }  // namespace

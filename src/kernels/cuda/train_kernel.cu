@@ -59,4 +59,9 @@ void LaunchTrain(const TrainPlan& plan, Precision precision, const TrainArgument
         "launching the training kernel");
 }
 
+void LaunchStageRows(const TrainArguments& arguments, float* staging, cudaStream_t stream) {
+  StageRowsKernel<<<kStageBlocks, kStageThreads, 0, stream>>>(arguments, staging);
+  Check(cudaGetLastError(), "launching the staging of feature rows");
+}
+
 }  // namespace l2gcn::cuda

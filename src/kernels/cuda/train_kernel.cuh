@@ -80,6 +80,18 @@ __device__ __noinline__ bool Kept(uint64_t seed, uint32_t layer, uint64_t step, 
   return stream.Uniform(word) >= dropout;
 }
 
+// The epoch's order of samples; the keys are drawn by the lanes of a warp together.
+__device__ __forceinline__ Permutation OrderOf(const TrainArguments& a, uint32_t epoch) {
+  const RandomStream stream(a.seed, RandomUse::kShuffle, a.layer, epoch);
+  const uint32_t key = stream.Word(threadIdx.x & 31);
+  Permutation order = a.order;
+#pragma unroll
+  for (int round = 0; round < Permutation::kRounds; ++round) {
+    order.keys[round] = __shfl_sync(0xFFFFFFFFu, key, round);
+  }
+  return order;
+}
+
 // Four lanes' worth of one sum, in every one of them.
 __device__ __forceinline__ float SumOverQuad(float x) {
   x += __shfl_xor_sync(0xFFFFFFFFu, x, 1);
@@ -107,6 +119,7 @@ class BlockTrainer {
         samples_of_(rows_of_ + kRows),
         cursor_(samples_of_ + kRows),
         warp_loss_(shared + plan.loss_at),
+        adam_(reinterpret_cast<AdamFactors*>(shared + plan.loss_at + kTrainWarps)),
         row_barrier_(arguments.flags + group_ * plan.slices, plan.slices, slice_, false),
         slice_barrier_(arguments.flags + plan.blocks() + slice_ * plan.row_groups, plan.row_groups, group_,
                        plan.cluster_all) {}
@@ -114,9 +127,10 @@ class BlockTrainer {
   __device__ void Run() {
 #pragma unroll 1
     for (size_t i = threadIdx.x; i < p_.shared_bytes / sizeof(float); i += kTrainThreads) base_[i] = 0;
-    w_power_[0] = a_.w_beta1_power, w_power_[1] = a_.w_beta2_power;
-    theta_power_[0] = a_.theta_beta1_power, theta_power_[1] = a_.theta_beta2_power;
     Position at = PositionOf(a_.first_step), next = Next(at);
+    __syncthreads();
+    if (threadIdx.x == 0)
+      *adam_ = {{a_.w_beta1_power, a_.w_beta2_power}, {a_.theta_beta1_power, a_.theta_beta2_power}, {}, {}};
     PickSample(at);
     __syncthreads();
     StoreSample();
@@ -144,7 +158,7 @@ class BlockTrainer {
       PickSample(next);
       ++turn;
       if (!ends) continue;
-      AdvancePowers();
+      if (threadIdx.x == 0) AdvancePowers();
       slice_barrier_.Wait();
       Update();
       slice_barrier_.Meet();
@@ -209,16 +223,16 @@ class BlockTrainer {
   __device__ static int PickedRow() { return kTrainThreads - 1 - static_cast<int>(threadIdx.x); }
   __device__ __forceinline__ void PickSample(const Position& at) {
     if (warp_ < kTrainWarps - kRows / 32) return;
-    const RandomStream stream(a_.seed, RandomUse::kShuffle, a_.layer, at.epoch);
-    const uint32_t key = stream.Word(lane_);
-    Permutation order = a_.order;
-#pragma unroll
-    for (int round = 0; round < Permutation::kRounds; ++round) {
-      order.keys[round] = __shfl_sync(0xFFFFFFFFu, key, round);
-    }
+    const Permutation order = OrderOf(a_, at.epoch);
     if (PickedRow() >= at.valid) return;
     picked_.x = order(at.begin + static_cast<uint32_t>(at.first + PickedRow()));
-    picked_.y = a_.samples == nullptr ? picked_.x : __ldg(a_.samples + picked_.x);
+    if (a_.staged) {
+      const uint64_t step = static_cast<uint64_t>(at.epoch - a_.first_epoch) * a_.steps_per_epoch + at.batch;
+      picked_.y = static_cast<uint32_t>(step - a_.first_step) * a_.batch +
+                  static_cast<uint32_t>(at.first + PickedRow());
+    } else {
+      picked_.y = a_.samples == nullptr ? picked_.x : __ldg(a_.samples + picked_.x);
+    }
   }
   __device__ void StoreSample() {
     if (PickedRow() >= kRows) return;
@@ -599,7 +613,7 @@ class BlockTrainer {
   // weight. Several quads are under way at once; lanes past the end repeat the last quad and store nothing,
   // so that warps stay whole.
   __device__ __forceinline__ void Update() {
-    constexpr int kWarpQuads = 8, kQuads = kTrainThreads / 4, kAtOnce = 4;
+    constexpr int kWarpQuads = 8, kQuads = kTrainThreads / 4, kAtOnce = kWidth == 64 ? 2 : 4;
     const int quads = static_cast<int>(p_.slice_floats() / 4), begin = p_.share * group_;
     const int end = min(begin + p_.share, quads), rank = lane_ & 3;
     const float* from = a_.partial + static_cast<size_t>(slice_) * p_.row_groups * p_.slice_floats();
@@ -639,13 +653,20 @@ class BlockTrainer {
     const float low = rank & 1 ? sum.y : sum.x, high = rank & 1 ? sum.w : sum.z;
     return rank & 2 ? high : low;
   }
+  // β₁ᵗ and β₂ᵗ of W and of Θ, and what Adam needs of them in this step: lr / (1 − β₁ᵗ) and 1 / √(1 − β₂ᵗ).
+  struct AdamFactors {
+    double w_power[2], theta_power[2];
+    float rate[2], root[2];  // of W, of Θ
+  };
+  // By one thread, ahead of the barrier that makes it known to the others.
   __device__ void AdvancePowers() {
-    w_power_[0] *= a_.beta1, w_power_[1] *= a_.beta2;
-    theta_power_[0] *= a_.beta1, theta_power_[1] *= a_.beta2;
-    w_rate_ = __fdividef(a_.lr, static_cast<float>(1.0 - w_power_[0]));
-    w_root_ = rsqrtf(static_cast<float>(1.0 - w_power_[1]));
-    theta_rate_ = __fdividef(a_.lr, static_cast<float>(1.0 - theta_power_[0]));
-    theta_root_ = rsqrtf(static_cast<float>(1.0 - theta_power_[1]));
+    AdamFactors& f = *adam_;
+    f.w_power[0] *= a_.beta1, f.w_power[1] *= a_.beta2;
+    f.theta_power[0] *= a_.beta1, f.theta_power[1] *= a_.beta2;
+    f.rate[0] = __fdividef(a_.lr, static_cast<float>(1.0 - f.w_power[0]));
+    f.root[0] = rsqrtf(static_cast<float>(1.0 - f.w_power[1]));
+    f.rate[1] = __fdividef(a_.lr, static_cast<float>(1.0 - f.theta_power[0]));
+    f.root[1] = rsqrtf(static_cast<float>(1.0 - f.theta_power[1]));
   }
   struct AdamWeight {
     float w, m, v, gradient;
@@ -661,8 +682,7 @@ class BlockTrainer {
     const float g = x.gradient + a_.weight_decay * x.w;
     x.m = a_.beta1 * x.m + (1.0f - a_.beta1) * g;
     x.v = a_.beta2 * x.v + (1.0f - a_.beta2) * g * g;
-    const float root = is_theta ? theta_root_ : w_root_;
-    x.w -= (is_theta ? theta_rate_ : w_rate_) * __fdividef(x.m, __fsqrt_rn(x.v) * root + a_.epsilon);
+    x.w -= adam_->rate[is_theta] * __fdividef(x.m, __fsqrt_rn(x.v) * adam_->root[is_theta] + a_.epsilon);
     const size_t at = WeightAt(place);
     a_.master[at] = x.w;
     a_.first[at] = x.m;
@@ -689,11 +709,38 @@ class BlockTrainer {
   uint32_t* const samples_of_;  // (rows)
   uint32_t* const cursor_;      // (rows) next entry of a sparse row
   float* const warp_loss_;      // (warps)
+  AdamFactors* const adam_;
   GroupBarrier row_barrier_, slice_barrier_;
   uint2 picked_ = {0, 0};  // (sample, row of X) this thread picked for the next pass
-  double w_power_[2], theta_power_[2];
-  float w_rate_ = 0, w_root_ = 0, theta_rate_ = 0, theta_root_ = 0;
 };
+
+// Brings the rows of steps first … last−1, in the order the training kernel takes them, from host memory into
+// staging (steps·batch × stride); one warp a row. A few blocks suffice to fill the bus.
+__global__ void __launch_bounds__(kStageThreads)
+    StageRowsKernel(const __grid_constant__ TrainArguments a, float* staging) {
+  const int lane = threadIdx.x & 31, warps = kStageThreads / 32 * gridDim.x;
+  uint32_t epoch = 0xFFFFFFFFu;
+  Permutation order;
+  const uint64_t rows = (a.last_step - a.first_step) * a.batch;
+  const int stride = static_cast<int>(a.x.stride);
+  for (uint64_t i = blockIdx.x * (kStageThreads / 32) + (threadIdx.x >> 5); i < rows; i += warps) {
+    const uint64_t step = a.first_step + i / a.batch;
+    const uint32_t position =
+        static_cast<uint32_t>(step % a.steps_per_epoch) * a.batch + static_cast<uint32_t>(i % a.batch);
+    const uint32_t now = a.first_epoch + static_cast<uint32_t>(step / a.steps_per_epoch);
+    if (now != epoch) {
+      order = OrderOf(a, now);
+      epoch = now;
+    }
+    if (position >= a.count) continue;
+    const uint32_t sample = order(position);
+    const size_t row = a.samples == nullptr ? sample : __ldg(a.samples + sample);
+    const float4* from = reinterpret_cast<const float4*>(static_cast<const float*>(a.x.dense) + row * stride);
+    float4* to = reinterpret_cast<float4*>(staging + i * stride);
+#pragma unroll 4
+    for (int c = lane; c < stride / 4; c += 32) to[c] = from[c];
+  }
+}
 
 template <Precision P, int kRows, int kWidth>
 __global__ void __launch_bounds__(kTrainThreads, 1)

@@ -15,6 +15,7 @@ namespace l2gcn::cuda {
 struct TrainArguments {
   DeviceRows x;
   const uint32_t* samples = nullptr;    // (count) row of each sample, or null: itself
+  bool staged = false;                  // x holds the rows of this launch in the order they are taken
   uint32_t count = 0;                   // samples shuffled together
   const int32_t* classes_of = nullptr;  // (count) unless multilabel
   const uint8_t* label_rows = nullptr;  // (count × plan.label_bytes) if multilabel
@@ -48,6 +49,11 @@ struct TrainArguments {
 
 // Checks once per plan that all blocks can be resident together (throws Error(kRuntime) otherwise).
 void PrepareTrain(const TrainPlan& plan, Precision precision);
+// Copies the feature rows of a launch from host memory to `staging` ((last − first)·batch × x.stride floats),
+// on few enough multiprocessors that a training kernel can run beside it.
+constexpr int kStageBlocks = 4, kStageThreads = 1024;
+void LaunchStageRows(const TrainArguments& arguments, float* staging, cudaStream_t stream);
+
 void LaunchTrain(const TrainPlan& plan, Precision precision, const TrainArguments& arguments,
                  cudaStream_t stream);
 

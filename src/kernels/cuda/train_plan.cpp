@@ -16,6 +16,7 @@ constexpr double kCacheBytesPerMicrosecond = 4.5e6;          // through L2
 constexpr double kBlockFlopsPerMicrosecond = 1.2e6;          // tf32, one multiprocessor, small tiles
 
 constexpr int kLargestCluster = 16;
+constexpr int kFactorFloats = 12;       // Adam's powers and factors
 constexpr size_t kWholeLogits = 16384;  // floats a block may read to sum its rows' logits by itself
 
 int RoundUp(int value, int to) { return (value + to - 1) / to * to; }
@@ -44,8 +45,8 @@ bool LayOutTile(const TrainShape& shape, const DeviceLimits& limits, TrainPlan& 
   plan.theta_at = plan.h_at + kRows * Tile::kHiddenStride;
   plan.labels_at = plan.theta_at + kWidth * plan.c_stride;
   plan.index_at = plan.labels_at + kRows * plan.label_bytes / 4;
-  plan.loss_at = plan.index_at + 3 * kRows;
-  plan.shared_bytes = sizeof(float) * static_cast<size_t>(plan.loss_at + kTrainWarps);
+  plan.loss_at = RoundUp(plan.index_at + 3 * kRows, 4);
+  plan.shared_bytes = sizeof(float) * static_cast<size_t>(plan.loss_at + kTrainWarps + kFactorFloats);
   return plan.shared_bytes <= static_cast<size_t>(limits.shared_bytes);
 }
 

@@ -49,7 +49,7 @@ struct TrainTile {
   static constexpr int kSplits =
       kTrainWarps * 256 * kForwardRows / (kRows * kWidth);  // warps that share a tile, forward
   static constexpr int kChunk = 16 * kSplits;               // features per stage of the weight ring
-  static constexpr int kStages = 4;                         // of the ring
+  static constexpr int kStages = kWidth == 64 ? 5 : 4;      // of the ring
   static constexpr int kScratchStride = kWidth + 8;
 };
 
