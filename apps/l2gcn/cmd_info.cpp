@@ -1,4 +1,4 @@
-// l2gcn info: what a data set or a run holds, and how it would be trained.
+// l2gcn info: what a data set, a run or a controller holds, and how it would be trained.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "l2gcn/controller.h"
 #include "l2gcn/convert.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
@@ -63,6 +64,21 @@ void ShowRun(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
+bool IsController(const std::string& path) {
+  std::error_code ignored;
+  return fs::path(path).extension() == ".safetensors" && fs::is_regular_file(path, ignored);
+}
+
+void ShowController(Program& program, const std::string& path) {
+  const std::string json = Controller::Load(path).DescribeJson();
+  if (program.json()) return program.terminal().Print(Json::parse(json).dump());
+  std::string text = "controller " + path;
+  for (const auto& [name, value] : Json::parse(json).at("controller").items()) {
+    text += fmt::format("\n  {:<18}{}", name, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  program.terminal().Print(text);
+}
+
 void ShowDataset(Program& program, const DataOptions& data, bool verify) {
   const Context context = program.MakeCommandContext();
   const Dataset dataset = OpenDataset(context, data.spec, data.open);
@@ -88,15 +104,18 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
 
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
-  CLI::App& command = program.AddCommand("info", "What a data set or a run holds");
   auto verify = std::make_shared<bool>(false);
+  CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
   program.OnRun(command, [&program, data, verify, &command] {
-    if (data->open.edges.empty()) Require(data->spec, "DATASET or RUN", command);
-    IsRun(data->spec) ? ShowRun(program, data->spec) : ShowDataset(program, *data, *verify);
+    if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
+    if (IsRun(data->spec)) return ShowRun(program, data->spec);
+    if (IsController(data->spec)) return ShowController(program, data->spec);
+    ShowDataset(program, *data, *verify);
   });
+  data->AddTo(command, "WHAT",
+              "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
   command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
       ->group("Data");
-  data->AddTo(command, "WHAT", "A run directory, or a data set: a path, a known name or synthetic:SHAPE");
   program.AddComputeOptions(command);
 }
 

@@ -5,6 +5,7 @@
 int main(int argc, char** argv) {
   l2gcn::cli::Program program;
   l2gcn::cli::AddTrain(program);
+  l2gcn::cli::AddSearch(program);
   l2gcn::cli::AddEvaluate(program);
   l2gcn::cli::AddPredict(program);
   l2gcn::cli::AddEmbed(program);

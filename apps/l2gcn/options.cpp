@@ -65,6 +65,10 @@ void Require(const std::string& value, const std::string& name, const CLI::App& 
 
 void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
+  AddOpenOptions(command, open);
+}
+
+void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   command.add_option("--format", open.format, "Read DATASET as this format [detected]")
       ->type_name("NAME")
       ->group("Data");
@@ -97,33 +101,16 @@ void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::s
       ->group("Data");
 }
 
-void ConfigOptions::AddTo(CLI::App& command) {
+void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without) {
   const TrainConfig defaults = ResolveConfig({}, Dataset{});
   for (const Field& field : Fields()) {
-    if (IsUsable(field)) AddField(command, field, field.get(defaults));
+    if (!IsUsable(field) || std::find(without.begin(), without.end(), field.name) != without.end()) continue;
+    const auto keep = [this, &field](const std::string& value) {
+      field.set(scratch_, value);
+      overrides_.emplace_back(field.name, value);
+    };
+    AddFieldOption(command, field, field.get(defaults), "Training", keep);
   }
-}
-
-void ConfigOptions::AddField(CLI::App& command, const Field& field, const std::string& default_text) {
-  const std::string name = "--" + field.name;
-  const auto keep = [this, &field](const std::string& value) {
-    field.set(scratch_, value);
-    overrides_.emplace_back(field.name, value);
-  };
-  if (field.kind == FieldKind::kFlag) {
-    command.add_flag(fmt::format("{},!--no-{}", name, field.name), field.help)
-        ->each(keep)
-        ->default_str(default_text)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-        ->group("Training");
-    return;
-  }
-  command.add_option_function<std::string>(name, keep, field.help)
-      ->type_name(field.choices.empty() ? field.placeholder
-                                        : fmt::format("{}", fmt::join(field.choices, "|")))
-      ->default_str(default_text)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group("Training");
 }
 
 void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,

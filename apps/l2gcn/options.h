@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,14 +45,41 @@ struct DataOptions {
   void AddTo(CLI::App& command, const std::string& name, const std::string& help);
 };
 
+template <class Config>
+void AddFieldOption(CLI::App& command, const FieldOf<Config>& field, const std::string& default_text,
+                    const std::string& group, const std::function<void(const std::string&)>& keep) {
+  CLI::Option* option = nullptr;
+  if (field.kind == FieldKind::kFlag) {
+    option = command.add_flag("--" + field.name + ",!--no-" + field.name, field.help)->each(keep);
+  } else {
+    std::string type = field.placeholder;
+    if (!field.choices.empty()) type.clear();
+    for (const std::string& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
+    option = command.add_option_function<std::string>("--" + field.name, keep, field.help)->type_name(type);
+  }
+  option->default_str(default_text)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(group);
+}
+
+void AddOpenOptions(CLI::App& command, OpenOptions& open);
+
+// One option for every field of a table, set straight into `config`, which holds the defaults.
+template <class Config>
+void AddFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, Config& config,
+               const std::string& group) {
+  for (const FieldOf<Config>& field : fields) {
+    const auto set = [&field, &config](const std::string& value) { field.set(config, value); };
+    AddFieldOption(command, field, field.get(config), group, set);
+  }
+}
+
 // One option for every field of the table; what the user said is checked at once and kept in order.
 class ConfigOptions {
  public:
-  void AddTo(CLI::App& command);
+  // Leaves out the fields named in `without`.
+  void AddTo(CLI::App& command, const std::vector<std::string>& without = {});
   const Overrides& overrides() const { return overrides_; }
 
  private:
-  void AddField(CLI::App& command, const Field& field, const std::string& default_text);
   Overrides overrides_;
   TrainConfig scratch_;  // where values are tried
 };

@@ -60,6 +60,7 @@ class Program {
 
 // Each in its own cmd_*.cpp.
 void AddTrain(Program& program);
+void AddSearch(Program& program);
 void AddEvaluate(Program& program);
 void AddPredict(Program& program);
 void AddEmbed(Program& program);

@@ -144,9 +144,9 @@ uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint
 }
 
 const std::vector<std::string>& BuiltMethods() {
-  static const std::vector<std::string> methods = {"lgcn",    "gcn",    "minibatch",     "graphsage",
-                                                   "fastgcn", "ladies", "vrgcn",         "clustergcn",
-                                                   "sgc",     "ngcn",   "ngcn-layerwise"};
+  static const std::vector<std::string> methods = {"l2gcn",      "lgcn",    "gcn",    "minibatch",
+                                                   "graphsage",  "fastgcn", "ladies", "vrgcn",
+                                                   "clustergcn", "sgc",     "ngcn",   "ngcn-layerwise"};
   return methods;
 }
 

@@ -75,8 +75,10 @@ void WriteSafetensors(const std::filesystem::path& path, const std::vector<Named
 
 Safetensors ReadSafetensors(const std::filesystem::path& path) {
   const auto file = MappedFile::Open(path);
-  const std::span<const uint8_t> bytes = file->bytes();
-  const std::string where = path.string();
+  return ParseSafetensors(file->bytes(), path.string());
+}
+
+Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& where) {
   uint64_t length = 0;
   if (bytes.size() < sizeof(length)) ThrowInput("{}: too short for a safetensors file ({} bytes)", where, bytes.size());
   std::memcpy(&length, bytes.data(), sizeof(length));
@@ -85,7 +87,7 @@ Safetensors ReadSafetensors(const std::filesystem::path& path) {
                length, bytes.size());
   }
   Safetensors result;
-  result.path = path;
+  result.path = where;
   try {
     const auto text = bytes.subspan(sizeof(length), length);
     const Json header = Json::parse(text.begin(), text.end());

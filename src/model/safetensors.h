@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,5 +37,7 @@ struct Safetensors {
 };
 
 Safetensors ReadSafetensors(const std::filesystem::path& path);
+// The same from memory; `where` names it in errors.
+Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& where);
 
 }  // namespace l2gcn

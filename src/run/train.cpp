@@ -4,9 +4,11 @@
 
 #include <limits>
 
+#include "controller/learned_stop.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "l2gcn/controller.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "train/conventional_trainer.h"
@@ -16,15 +18,19 @@
 namespace l2gcn {
 namespace {
 
-std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config) {
-  const std::string stop = config.stop.empty() ? "fixed" : config.stop;
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
+  const std::string own = config.method == "l2gcn" ? "learned" : "fixed";
+  const std::string stop = config.stop.empty() ? own : config.stop;
   if (stop == "fixed") return std::make_unique<FixedEpochs>();
   if (stop == "early") {
     const auto watch =
         config.watch == "val" ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss;
     return std::make_unique<EarlyStopping>(config.patience, watch);
   }
-  ThrowUsage("--stop {}: expected fixed or early", stop);
+  L2GCN_ASSERT(stop == "learned");
+  const Controller controller = config.controller.empty() ? Controller::Shipped(config.controller_kind)
+                                                          : Controller::Load(config.controller);
+  return MakeLearnedStop(controller, ChanceLoss(dataset.labels));
 }
 
 double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
@@ -39,7 +45,7 @@ Trained Train(const Context& context, const Dataset& dataset, const TrainConfig&
                config.method);
   }
   const Split split = ResolveSplit(dataset, config.split, config.seed);
-  const auto policy = MakeStopPolicy(config);
+  const auto policy = MakeStopPolicy(config, dataset);
   if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(context, dataset, split, config, *policy);
   if (!TrainsLayerwise(config.method)) return FitConventional(context, dataset, split, config, *policy);
   return FitLayerwise(context, dataset, split, config, *policy);

@@ -6,12 +6,11 @@
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
-#include "core/rng.h"
 #include "graph/build.h"
 #include "graph/normalise.h"
 #include "kernels/backend.h"
 #include "model/backend_options.h"
-#include "train/initialise.h"
+#include "train/layer_setup.h"
 #include "train/training_set.h"
 #include "train/validation_probe.h"
 
@@ -114,8 +113,9 @@ class LayerwiseTrainer {
     const uint32_t budget = config_.EpochsOf(layer);
     Array<uint32_t> samples =
         HoldsTrainNodesAlone() ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
-    auto training = backend_->BeginLayer(context_, xhat, std::move(samples), targets_, SpecOf(layer),
-                                         StartOf(layer, xhat->cols));
+    auto training =
+        backend_->BeginLayer(context_, xhat, std::move(samples), targets_, LayerSpecOf(config_, layer),
+                             LayerStart(config_, layer, xhat->cols, dataset_.labels.classes, theta_));
     if (probe_) probe_->BeginLayer();
     trained_.result.seconds.setup += setup.Seconds();
 
@@ -181,40 +181,6 @@ class LayerwiseTrainer {
         Probe(layer, training, watch, record);
       Report("train", layer, budget, watch.Seconds() - probe_seconds_, &record);
     }
-  }
-
-  LayerSpec SpecOf(uint32_t layer) const {
-    LayerSpec spec;
-    spec.layer = layer;
-    spec.seed = config_.seed;
-    spec.batch = config_.batch;
-    spec.drop_last = config_.drop_last;
-    spec.lr = static_cast<float>(config_.lr);
-    spec.weight_decay = static_cast<float>(config_.weight_decay);
-    spec.dropout = static_cast<float>(config_.dropout);
-    return spec;
-  }
-
-  // A new W; Θ with its moments from the layer before where it is kept and still fits, else a new one.
-  LayerState StartOf(uint32_t layer, size_t inputs) {
-    const size_t hidden = config_.HiddenOf(layer), classes = dataset_.labels.classes;
-    const Init init = ParseInit(config_.init);
-    LayerState start;
-    start.w = InitialWeights(inputs, hidden, init, RandomStream(config_.seed, RandomUse::kInitW, layer));
-    start.w_m = Matrix::Zeros(inputs, hidden);
-    start.w_v = Matrix::Zeros(inputs, hidden);
-    if (config_.theta == "keep" && theta_.theta.rows == hidden) {
-      start.theta = theta_.theta;
-      start.theta_m = theta_.theta_m;
-      start.theta_v = theta_.theta_v;
-      start.theta_steps = theta_.theta_steps;
-    } else {
-      start.theta =
-          InitialWeights(hidden, classes, init, RandomStream(config_.seed, RandomUse::kInitTheta, layer));
-      start.theta_m = Matrix::Zeros(hidden, classes);
-      start.theta_v = Matrix::Zeros(hidden, classes);
-    }
-    return start;
   }
 
   void KeepWeights(uint32_t layer, const LayerState& state) {

@@ -1,0 +1,80 @@
+// l2gcn search: learn a stopping controller on samples of one or more data sets.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "l2gcn/controller.h"
+#include "l2gcn/error.h"
+#include "options.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+struct SearchCommand {
+  std::vector<std::string> specs;
+  OpenOptions open;
+  SearchConfig search;
+  ConfigOptions training;
+  OutputOptions output;
+  bool resume = false;
+};
+
+void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
+  Require(command.output.path, "-o FILE", app);
+  if (command.specs.empty()) command.specs = {""};
+  const std::string& path = command.output.path;
+  if (fs::exists(path) && !command.output.force && !command.resume) {
+    throw Error(ErrorKind::kUsage,
+                path + ": exists already; choose another output or pass --force to replace it");
+  }
+  const Context context = program.MakeCommandContext(command.search.seed);
+  std::vector<Dataset> datasets;
+  for (const std::string& spec : command.specs) datasets.push_back(OpenDataset(context, spec, command.open));
+  SearchOutput output;
+  output.state_path = path + ".state";
+  output.resume = command.resume;
+  SearchResult result;
+  const Controller controller =
+      SearchController(context, datasets, command.search, command.training.overrides(), output, &result);
+  SaveSearch(controller, command.search, result, path);
+  fs::remove(output.state_path);
+  Json json = Json::parse(controller.DescribeJson());
+  json["file"] = path;
+  json["search"] = Json::parse(SearchResultJson(command.search, result));
+  if (program.json()) return program.terminal().Print(json.dump(2));
+  const Json& settings = json.at("controller");
+  program.terminal().Print(fmt::format(
+      "{} controller learned on {} in {:.2f} s\n  rounds     {}, cost {:.4f} at first, {:.4f} at last\n"
+      "  threshold  {:.3f}\n  written    {} (reward curve: {}.json)\n  use it     l2gcn train DATASET "
+      "--controller {}",
+      settings.at("kind").get<std::string>(), settings.at("learned_on").get<std::string>(), result.seconds,
+      result.curve.size(), result.curve.front().cost, result.curve.back().cost,
+      settings.at("threshold").get<double>(), path, path, path));
+}
+
+}  // namespace
+
+void AddSearch(Program& program) {
+  auto command = std::make_shared<SearchCommand>();
+  CLI::App& app = program.AddCommand("search", "Learn a stopping controller");
+  program.OnRun(app, [&program, command, &app] { RunSearch(program, *command, app); });
+  app.add_option("DATASET", command->specs, "Data sets to learn on; none: the embedded demo graph")
+      ->type_name("");
+  AddOpenOptions(app, command->open);
+  AddFields(app, SearchFields(), command->search, "Search");
+  command->training.AddTo(app, {"method", "stop", "controller", "controller-kind", "patience", "watch",
+                                "seed", "batch", "drop-last"});
+  command->output.AddTo(app, "FILE", "Controller file (safetensors); FILE.json gets the reward curve",
+                        "controller");
+  app.add_flag("--resume", command->resume, "Go on with an interrupted search that wrote to the same FILE")
+      ->group("Output");
+  program.AddComputeOptions(app);
+}
+
+}  // namespace l2gcn::cli

@@ -1,0 +1,97 @@
+// The learned controller: when is a layer trained enough? Learned by REINFORCE over many short trainings
+// (SearchController), kept in one file, used by method l2gcn.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "l2gcn/config.h"
+#include "l2gcn/context.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+// Every constant of a search. Kind `paper` is the paper's program; `general` works for any number of layers,
+// run length and data set.
+struct SearchConfig {
+  std::string kind = "general";
+  uint32_t rounds = 0;          // 0: 50 for paper (Reddit 200), 400 for general
+  uint32_t warmup = 50;         // paper: rounds that follow pre-drawn stops
+  uint32_t nodes = 1024;        // train nodes of a sampled subgraph; 0: all
+  std::string batch = "full";   // of the sampled trainings: full, preset, or a number
+  uint32_t problems = 4;        // general: subgraphs drawn from each data set
+  double lr_spread = 1;         // general: each problem's learning rate is multiplied by up to this, or divided
+  uint32_t interval = 0;        // paper: epochs between decisions (10, PPI 50); general: 1/16 of the budget
+  uint32_t decisions = 0;       // paper: at most this many over all layers (20, Reddit 40)
+  uint32_t hidden = 8;          // width of the LSTM
+  double lr = 0.05;             // of Adam; general: 0.02
+  std::string reward = "loss";  // loss | f1
+  std::string cost = "epochs";  // epochs | seconds
+  double cost_weight = 0;  // 0: 0.0001 an epoch for paper; for general, of a fully spent budget: 0.05 of the
+                           // starting loss, or 2 points of F1
+  double baseline = 0.3;   // paper: where the running baseline starts …
+  double baseline_decay = 0.9;  // … and how much of it stays each round
+  double entropy = 0.02;        // general: bonus that keeps the policy exploring; fades to 0 over the search
+  uint32_t rollouts = 16;       // general: episodes per problem and round
+  double threshold = 0;         // stop at this probability; 0: learned (paper: the mean seen in the search)
+  uint32_t min_epochs = 0;      // paper: a layer runs longer than this (35, PPI 175)
+  uint32_t max_epochs = 0;      // paper: and not past this (95, PPI 475)
+  uint64_t seed = 0;
+};
+
+using SearchField = FieldOf<SearchConfig>;
+const std::vector<SearchField>& SearchFields();
+
+struct ControllerImpl;
+
+class Controller {
+ public:
+  // Throws Error(kInput) for a file that is damaged, of another version or of inconsistent shapes.
+  static Controller Load(const std::string& path);
+  // The one inside the binary.
+  static Controller Shipped(const std::string& kind);
+  explicit Controller(std::shared_ptr<const ControllerImpl> impl) : impl_(std::move(impl)) {}
+
+  void Save(const std::string& path) const;
+  std::string DescribeJson() const;
+  const ControllerImpl& impl() const { return *impl_; }
+
+ private:
+  std::shared_ptr<const ControllerImpl> impl_;
+};
+
+// One round of a search, as its log and its progress show it.
+struct SearchRound {
+  uint32_t round = 0;
+  double cost = 0;         // mean over the round's episodes
+  double epochs = 0;       // mean total epochs
+  double greedy_cost = 0;  // general: of the policy as it would be used, where it was measured; else NaN
+};
+
+struct SearchResult {
+  std::vector<SearchRound> curve;
+  double seconds = 0;
+  double trained_epochs = 0;  // epochs actually run by all rollouts
+};
+
+struct SearchOutput {
+  std::string state_path;    // where progress is kept for --resume, or empty
+  uint32_t save_every = 25;  // rounds
+  bool resume = false;
+};
+
+// Learns a controller on samples of `datasets` (all known to method lgcn's preset). Same bits for any thread
+// count and for an interrupted and resumed search, unless cost is measured in seconds.
+Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
+                            const SearchConfig& config, const Overrides& training, const SearchOutput& output,
+                            SearchResult* result);
+
+// The controller to `path`, its reward curve to `path`.json.
+void SaveSearch(const Controller& controller, const SearchConfig& config, const SearchResult& result,
+                const std::string& path);
+
+std::string SearchResultJson(const SearchConfig& config, const SearchResult& result);
+
+}  // namespace l2gcn

@@ -1,0 +1,88 @@
+#include "controller/learned_stop.h"
+
+#include <cmath>
+#include <optional>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace {
+
+// Decisions every 1/16 of a layer's budget; stops at the learned probability.
+class GeneralStop final : public StopPolicy {
+ public:
+  GeneralStop(const Controller& controller, double chance_loss)
+      : controller_(controller), chance_loss_(chance_loss) {}
+
+  void BeginLayer(const LayerView& view) override {
+    view_ = {view.layer, view.layers, view.budget, GeneralInterval(view.budget), chance_loss_};
+  }
+  uint32_t EpochsUntilDecision(uint32_t) const override { return view_.interval; }
+  Decision Decide(const Observation& observation) override {
+    const ControllerImpl& impl = controller_.impl();
+    const std::vector<double> inputs = GeneralInputs(observation.losses, view_);
+    step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
+    return {step_->probability[1] >= impl.threshold, step_->probability[1]};
+  }
+  std::string Name() const override { return "controller"; }
+
+ private:
+  Controller controller_;
+  double chance_loss_;
+  GeneralView view_;
+  std::optional<PolicyNet::Step> step_;  // the state runs through all layers
+};
+
+// Decisions every `interval` epochs of the whole run; between min_epochs and max_epochs of a layer.
+class PaperStop final : public StopPolicy {
+ public:
+  explicit PaperStop(const Controller& controller) : controller_(controller) {}
+
+  void BeginLayer(const LayerView& view) override {
+    if (view.layers != controller_.impl().layers) {
+      ThrowUsage(
+          "this paper-kind controller was learned for {} layers, not {}; learn one with l2gcn search "
+          "--layers {} "
+          "or use a general controller",
+          controller_.impl().layers, view.layers, view.layers);
+    }
+    view_ = view;
+  }
+  uint32_t EpochsUntilDecision(uint32_t epoch) const override {
+    const uint32_t interval = controller_.impl().interval;
+    return interval - (view_.epochs_before + epoch) % interval;
+  }
+  Decision Decide(const Observation& observation) override {
+    const ControllerImpl& impl = controller_.impl();
+    const auto inputs =
+        PaperInputs(observation.losses.back(), observation.losses.front(), view_.layer, view_.layers);
+    const uint32_t embedding = 2 * decision_ + static_cast<uint32_t>(step_ ? step_->action : 0);
+    step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, embedding, decision_);
+    ++decision_;
+    const double probability = step_->probability[1];
+    const bool stop = (probability >= impl.threshold && observation.epoch > impl.min_epochs) ||
+                      observation.epoch > impl.max_epochs;
+    step_->action = stop ? 1 : 0;
+    return {stop, probability};
+  }
+  std::string Name() const override { return "controller"; }
+
+ private:
+  Controller controller_;
+  LayerView view_;
+  uint32_t decision_ = 0;  // over all layers
+  std::optional<PolicyNet::Step> step_;
+};
+
+}  // namespace
+
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss) {
+  if (controller.impl().kind == "paper") return std::make_unique<PaperStop>(controller);
+  return std::make_unique<GeneralStop>(controller, chance_loss);
+}
+
+double ChanceLoss(const Labels& labels) {
+  return labels.multilabel ? std::log(2.0) : std::log(std::max(2.0, static_cast<double>(labels.classes)));
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,13 @@
+// A controller at work: the StopPolicy of method l2gcn.
+#pragma once
+
+#include "controller/controller_impl.h"
+#include "train/stop_policy.h"
+
+namespace l2gcn {
+
+// `chance_loss`: of a classifier that knows nothing (ln classes; ln 2 for multi-label).
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss);
+double ChanceLoss(const Labels& labels);
+
+}  // namespace l2gcn

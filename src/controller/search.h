@@ -1,0 +1,45 @@
+// What the two kinds of search share: progress that survives interruption, and drawing a sample of a data
+// set.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "controller/controller_impl.h"
+#include "controller/policy_net.h"
+#include "l2gcn/controller.h"
+
+namespace l2gcn {
+
+// Everything the next round depends on; written to disk as JSON, whose numbers keep every bit of a double.
+struct SearchState {
+  uint32_t round = 0;  // rounds done
+  PolicyNet net;
+  FlatAdam adam;
+  double baseline = 0;
+  double probability_sum = 0, probability_count = 0;  // of stopping, over all decisions seen (paper)
+  std::vector<double> best_weights;                   // by greedy cost (general)
+  double best_cost = 0;
+  std::vector<SearchRound> curve;
+
+  std::string ToJson(const SearchConfig& config) const;
+  // Throws Error(kInput) if the file is damaged or belongs to other settings.
+  void Load(const std::string& path, const SearchConfig& config);
+};
+
+// Calls `round(state)` until config.rounds are done: reports progress, honours cancellation, saves the state
+// every few rounds and, when interrupted, before it leaves.
+void RunRounds(const Context& context, const SearchConfig& config, const SearchOutput& output,
+               SearchState& state, const std::function<void(SearchState&)>& round);
+
+// The training configuration of a data set, as method lgcn's preset gives it, with the search's batch.
+TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training);
+
+Controller SearchPaper(const Context& context, const Dataset& dataset, const SearchConfig& config,
+                       const Overrides& training, const SearchOutput& output, SearchResult& result);
+Controller SearchGeneral(const Context& context, const std::vector<Dataset>& datasets,
+                         const SearchConfig& config, const Overrides& training, const SearchOutput& output,
+                         SearchResult& result);
+
+}  // namespace l2gcn

@@ -1,0 +1,76 @@
+// Every constant of a search, declared once.
+#include <limits>
+
+#include "config/field_builders.h"
+#include "l2gcn/controller.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint32_t kMany = 1000000;
+constexpr double kInfinity = std::numeric_limits<double>::max();
+
+// A number, or one of two words.
+SearchField BatchField() {
+  SearchField field =
+      TextField("rollout-batch", "full|preset|N", &SearchConfig::batch,
+                "Batch of the sampled trainings: the whole sample, the data set's own, or N nodes.");
+  field.set = [](SearchConfig& config, const std::string& value) {
+    if (value != "full" && value != "preset") ParseWholeNumber("rollout-batch", value, 1, kMany * 1000);
+    config.batch = value;
+  };
+  return field;
+}
+
+std::vector<SearchField> MakeSearchFields() {
+  using C = SearchConfig;
+  const RealRange positive{0, kInfinity, true, false, "above 0"},
+      not_negative{0, kInfinity, false, false, "of 0 or more"};
+  const RealRange share{0, 1, false, false, "from 0 to 1"};
+  return {
+      ChoiceField("kind", &C::kind, {"general", "paper"},
+                  "general: any data set, depth and run length; paper: the paper's controller."),
+      WholeField("rounds", &C::rounds, 0, kMany, "Updates of the controller; 0: 400, paper 50 (Reddit 200)."),
+      WholeField("warmup", &C::warmup, 0, kMany, "Kind paper: first rounds, which follow pre-drawn stops."),
+      WholeField("nodes", &C::nodes, 0, kMany * 1000, "Train nodes of each sampled subgraph; 0: all."),
+      BatchField(),
+      WholeField("problems", &C::problems, 1, kMany, "Kind general: subgraphs drawn from each data set."),
+      RealField(
+          "lr-spread", &C::lr_spread, {1, 1000, false, false, "from 1 to 1000"},
+          "Kind general: each subgraph's learning rate is multiplied or divided by up to this, so that the "
+          "controller meets fast and slow trainings."),
+      WholeField("interval", &C::interval, 0, kMany,
+                 "Kind paper: epochs between decisions; 0: 10, PPI 50. Kind general: 1/16 of the budget."),
+      WholeField("decisions", &C::decisions, 0, 10000,
+                 "Kind paper: decisions of a training over all layers; 0: 20, Reddit 40."),
+      WholeField("state", &C::hidden, 2, 1024, "Width of the recurrent state."),
+      RealField("search-lr", &C::lr, positive, "Adam's learning rate for the controller."),
+      ChoiceField("reward", &C::reward, {"loss", "f1"},
+                  "What a training is worth: its final loss or its validation F1."),
+      ChoiceField("cost", &C::cost, {"epochs", "seconds"},
+                  "What a training costs; measured seconds are not repeatable."),
+      RealField("cost-weight", &C::cost_weight, not_negative,
+                "Price of the cost: per epoch for kind paper, of the whole budget for general; 0: 0.0001, "
+                "0.05 or 2 points."),
+      RealField("baseline", &C::baseline, not_negative, "Kind paper: where the running baseline starts."),
+      RealField("baseline-decay", &C::baseline_decay, share,
+                "Kind paper: how much of the baseline stays each round."),
+      RealField("entropy", &C::entropy, not_negative,
+                "Kind general: bonus for exploring, fading over the search."),
+      WholeField("rollouts", &C::rollouts, 2, 10000, "Kind general: episodes of each problem and round."),
+      RealField("threshold", &C::threshold, share, "Probability at which a layer stops; 0: learned."),
+      WholeField("min-epochs", &C::min_epochs, 0, kMany,
+                 "Kind paper: a layer runs longer than this; 0: 35, PPI 175."),
+      WholeField("max-epochs", &C::max_epochs, 0, kMany, "Kind paper: and not past this; 0: 95, PPI 475."),
+      SeedField(&C::seed),
+  };
+}
+
+}  // namespace
+
+const std::vector<SearchField>& SearchFields() {
+  static const std::vector<SearchField> fields = MakeSearchFields();
+  return fields;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,261 @@
+// The search for a general controller. From each data set a few problems are drawn (a subgraph, a seed); a
+// TraceTree answers what stopping at any decision of any layer would have led to. Each round plays several
+// sampled episodes on every problem and updates by REINFORCE with the problem's own mean as baseline;
+// problems are spread over threads, and their gradients summed in order.
+//
+//   cost of an episode, reward `loss`: final loss / chance loss + weight · share of the budget spent
+//                       reward `f1`:   points of F1 lost against the full budget + weight · share
+//
+// Now and then the policy is played as it will be used (stop at the threshold); the weights that did best are
+// kept, and the threshold is the best of a small grid.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "controller/search.h"
+#include "controller/trace_tree.h"
+#include "core/error_format.h"
+#include "core/threads.h"
+#include "data/subset.h"
+#include "train/layerwise_trainer.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint32_t kGreedyEvery = 10;
+constexpr double kThresholds[] = {0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7};
+
+struct Outcome {
+  double cost = 0, epochs = 0;
+  std::vector<PolicyNet::Step> steps;
+};
+
+// One training problem: a sample of a data set and all its outcomes.
+struct Problem {
+  std::unique_ptr<Dataset> sample;
+  std::unique_ptr<TraceTree> tree;
+  double full_f1 = 0;  // with every layer at its budget
+  double full_seconds = 1;
+  std::vector<double> gradient, entropy_gradient;
+  double spread = 0;  // of the costs of the round's episodes
+  double mean_cost = 0, mean_epochs = 0, greedy_cost = 0;
+};
+
+class GeneralSearch {
+ public:
+  GeneralSearch(const Context& context, const std::vector<Dataset>& datasets, const SearchConfig& config,
+                const Overrides& training)
+      : context_(context), config_(config), problems_(datasets.size() * config.problems) {
+    ParallelTasks(context_, problems_.size(), [&](size_t task, uint32_t) {
+      context_.CheckCancelled();
+      Draw(datasets[task / config_.problems], static_cast<uint32_t>(task), training, problems_[task]);
+    });
+  }
+
+  SearchState Start() const {
+    SearchState state;
+    state.net = PolicyNet(GeneralShape(config_.hidden), RandomStream(config_.seed, RandomUse::kController));
+    state.adam.lr = config_.lr;
+    state.best_cost = std::numeric_limits<double>::max();
+    return state;
+  }
+
+  void Round(SearchState& state) {
+    const double left = 1 - static_cast<double>(state.round) / config_.rounds;
+    const bool measure = state.round % kGreedyEvery == 0 || state.round + 1 == config_.rounds;
+    ParallelTasks(context_, problems_.size(), [&](size_t task, uint32_t) {
+      Play(state, static_cast<uint32_t>(task), config_.entropy * left, problems_[task]);
+      if (measure) problems_[task].greedy_cost = Greedy(problems_[task], state.net, 0.5).cost;
+    });
+    std::vector<double> gradient(state.net.shape().size(), 0.0);
+    SearchRound record{state.round, 0, 0, std::nan("")};
+    // Costs are measured in the round's own spread, the same for all problems: where more is at stake, more
+    // is learned.
+    double greedy = 0, spread = 1e-6;
+    for (const Problem& problem : problems_) spread += problem.spread / Count();
+    for (const Problem& problem : problems_) {
+      for (size_t i = 0; i < gradient.size(); ++i) {
+        gradient[i] += (problem.gradient[i] / spread + problem.entropy_gradient[i]) / Count();
+      }
+      record.cost += problem.mean_cost / Count();
+      record.epochs += problem.mean_epochs / Count();
+      greedy += problem.greedy_cost / Count();
+    }
+    if (measure) {
+      record.greedy_cost = greedy;
+      if (greedy < state.best_cost) {
+        state.best_cost = greedy;
+        state.best_weights = state.net.weights();
+      }
+    }
+    state.curve.push_back(record);
+    state.adam.Update(state.net.mutable_weights(), gradient);
+  }
+
+  // The threshold of lowest mean cost; the middle one among equals, so that it does not sit on an edge.
+  double BestThreshold(const PolicyNet& net) {
+    std::vector<double> costs;
+    for (double threshold : kThresholds) {
+      double sum = 0;
+      for (Problem& problem : problems_) sum += Greedy(problem, net, threshold).cost;
+      costs.push_back(sum / Count());
+    }
+    const double best = *std::min_element(costs.begin(), costs.end());
+    std::vector<double> good;
+    for (size_t i = 0; i < costs.size(); ++i) {
+      if (costs[i] <= best + 1e-9) good.push_back(kThresholds[i]);
+    }
+    return good[good.size() / 2];
+  }
+
+  double TrainedEpochs() const {
+    double total = 0;
+    for (const Problem& problem : problems_) total += static_cast<double>(problem.tree->trained_epochs());
+    return total;
+  }
+
+ private:
+  double Count() const { return static_cast<double>(problems_.size()); }
+
+  // Sample number `task`: train nodes, and for reward f1 as many validation (and, failing those, test) nodes.
+  void Draw(const Dataset& dataset, uint32_t task, const Overrides& training, Problem& problem) const {
+    TrainConfig config = RolloutConfig(dataset, config_, training);
+    config.seed = config_.seed + task;
+    const RandomStream stream(config_.seed, RandomUse::kController, 6, task);
+    config.lr *= std::pow(config_.lr_spread, 2.0 * static_cast<double>(stream.Uniform(0)) - 1);
+    Context context = SingleThreaded(context_);
+    context.on_note = nullptr;
+    context.on_warning = nullptr;
+    const Split split = ResolveSplit(dataset, config.split, config.seed);
+    const auto draw = [&](Role role, uint32_t stream) {
+      std::vector<uint32_t> all = NodesWithRole(split, role);
+      if (all.empty()) return all;
+      const uint32_t count = config_.nodes == 0
+                                 ? static_cast<uint32_t>(all.size())
+                                 : std::min<uint32_t>(config_.nodes, static_cast<uint32_t>(all.size()));
+      const Permutation order(static_cast<uint32_t>(all.size()),
+                              RandomStream(config.seed, RandomUse::kController, 4 + stream, task));
+      std::vector<uint32_t> picked(count);
+      for (uint32_t i = 0; i < count; ++i) picked[i] = all[order(i)];
+      return picked;
+    };
+    std::vector<uint32_t> train = draw(Role::kTrain, 0), scored;
+    if (train.empty()) ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
+    if (config_.reward == "f1") scored = draw(Role::kVal, 1);
+    if (config_.reward == "f1" && scored.empty()) {
+      ThrowUsage("{}: split '{}' has no validation node to score; use --reward loss", dataset.name,
+                 split.name);
+    }
+    std::vector<uint32_t> nodes = train;
+    nodes.insert(nodes.end(), scored.begin(), scored.end());
+    problem.sample = std::make_unique<Dataset>(SubsetDataset(context, dataset, nodes));
+    for (uint32_t i = 0; i < nodes.size(); ++i) (i < train.size() ? train[i] : scored[i - train.size()]) = i;
+    problem.tree =
+        std::make_unique<TraceTree>(context, *problem.sample, config, std::move(train), std::move(scored));
+    Reference(problem);
+  }
+
+  // What the full budget reaches: the point of comparison of reward f1.
+  void Reference(Problem& problem) const {
+    std::vector<uint32_t> stops;
+    problem.full_seconds = 0;
+    for (uint32_t layer = 0; layer < problem.tree->layers(); ++layer) {
+      const LayerTrace& trace = problem.tree->Trace(stops);
+      problem.full_seconds += trace.seconds_per_epoch * problem.tree->BudgetOf(layer);
+      if (!trace.f1.empty()) problem.full_f1 = trace.f1.back();
+      stops.push_back(static_cast<uint32_t>(trace.decisions.size() - 1));
+    }
+  }
+
+  // One episode; choose(step) says whether to stop.
+  template <class Choose>
+  Outcome Run(Problem& problem, const PolicyNet& net, const Choose& choose) const {
+    TraceTree& tree = *problem.tree;
+    Outcome outcome;
+    std::vector<uint32_t> stops;
+    double seconds = 0, final_loss = 0, f1 = 0;
+    for (uint32_t layer = 0; layer < tree.layers(); ++layer) {
+      const LayerTrace& trace = tree.Trace(stops);
+      const uint32_t budget = tree.BudgetOf(layer);
+      const GeneralView view{layer, tree.layers(), budget, GeneralInterval(budget), tree.chance_loss()};
+      uint32_t at = 0;
+      for (;; ++at) {
+        const auto seen = std::span(trace.losses).first(trace.decisions[at]);
+        outcome.steps.push_back(net.Decide(outcome.steps.empty() ? nullptr : &outcome.steps.back(),
+                                           GeneralInputs(seen, view), 0, 0));
+        PolicyNet::Step& step = outcome.steps.back();
+        step.chosen = at + 1 < trace.decisions.size();
+        step.action = !step.chosen || choose(step) ? 1 : 0;
+        if (step.action == 1) break;
+      }
+      stops.push_back(at);
+      outcome.epochs += trace.decisions[at];
+      seconds += trace.decisions[at] * trace.seconds_per_epoch;
+      final_loss = trace.losses[trace.decisions[at] - 1];
+      if (!trace.f1.empty()) f1 = trace.f1[at];
+    }
+    const double share =
+        config_.cost == "seconds" ? seconds / problem.full_seconds : outcome.epochs / tree.TotalBudget();
+    const double quality =
+        config_.reward == "f1" ? 100 * (problem.full_f1 - f1) : final_loss / tree.chance_loss();
+    outcome.cost = quality + config_.cost_weight * share;
+    return outcome;
+  }
+
+  Outcome Greedy(Problem& problem, const PolicyNet& net, double threshold) const {
+    return Run(problem, net, [&](const PolicyNet::Step& step) { return step.probability[1] >= threshold; });
+  }
+
+  // Sampled episodes of one problem; leaves its share of the gradient.
+  void Play(const SearchState& state, uint32_t task, double entropy, Problem& problem) const {
+    std::vector<Outcome> outcomes;
+    double mean = 0, squares = 0;
+    problem.mean_epochs = 0;
+    for (uint32_t i = 0; i < config_.rollouts; ++i) {
+      const RandomStream stream(config_.seed, RandomUse::kController, 16 + task * config_.rollouts + i,
+                                state.round);
+      uint64_t drawn = 0;
+      outcomes.push_back(Run(problem, state.net, [&](const PolicyNet::Step& step) {
+        return static_cast<double>(stream.Uniform(drawn++)) < step.probability[1];
+      }));
+      mean += outcomes.back().cost / config_.rollouts;
+      problem.mean_epochs += outcomes.back().epochs / config_.rollouts;
+    }
+    for (const Outcome& outcome : outcomes) squares += (outcome.cost - mean) * (outcome.cost - mean);
+    problem.spread = std::sqrt(squares / config_.rollouts);
+    problem.mean_cost = mean;
+    problem.gradient.assign(state.net.shape().size(), 0.0);
+    problem.entropy_gradient.assign(state.net.shape().size(), 0.0);
+    for (const Outcome& outcome : outcomes) {
+      state.net.AccumulateGradient(outcome.steps, (outcome.cost - mean) / config_.rollouts, 0,
+                                   problem.gradient);
+      state.net.AccumulateGradient(outcome.steps, 0, -entropy / config_.rollouts, problem.entropy_gradient);
+    }
+  }
+
+  const Context& context_;
+  const SearchConfig& config_;
+  std::vector<Problem> problems_;
+};
+
+}  // namespace
+
+Controller SearchGeneral(const Context& context, const std::vector<Dataset>& datasets,
+                         const SearchConfig& config, const Overrides& training, const SearchOutput& output,
+                         SearchResult& result) {
+  GeneralSearch search(context, datasets, config, training);
+  SearchState state = search.Start();
+  RunRounds(context, config, output, state, [&](SearchState& s) { search.Round(s); });
+  auto impl = std::make_shared<ControllerImpl>();
+  impl->kind = "general";
+  impl->net = PolicyNet(state.net.shape(), state.best_weights);
+  impl->threshold = config.threshold > 0 ? config.threshold : search.BestThreshold(impl->net);
+  impl->rounds = config.rounds;
+  for (const Dataset& dataset : datasets)
+    impl->learned_on += (impl->learned_on.empty() ? "" : " ") + dataset.name;
+  result.curve = state.curve;
+  result.trained_epochs = search.TrainedEpochs();
+  return Controller(impl);
+}
+
+}  // namespace l2gcn

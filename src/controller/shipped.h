@@ -1,0 +1,13 @@
+// The controllers inside the binary, as the bytes of their files (src/controller/shipped/), made by
+// scripts/train-default-controller.sh.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace l2gcn {
+
+std::span<const uint8_t> ShippedController(const std::string& kind);
+
+}  // namespace l2gcn

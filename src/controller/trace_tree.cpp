@@ -1,0 +1,132 @@
+#include "controller/trace_tree.h"
+
+#include <cstring>
+
+#include "controller/controller_impl.h"
+#include "controller/learned_stop.h"
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "data/prepare.h"
+#include "graph/build.h"
+#include "graph/normalise.h"
+#include "model/backend_options.h"
+#include "model/metrics.h"
+#include "train/layer_setup.h"
+#include "train/training_set.h"
+
+namespace l2gcn {
+
+struct TraceTree::Node {
+  uint32_t layer = 0;
+  TensorPtr x;        // activations entering the layer: every node in layer 1, then train nodes
+  TensorPtr x_whole;  // of every node, where something is scored
+  LayerState previous;
+  bool expanded = false;
+  TensorPtr xhat;         // aggregated, train nodes
+  TensorPtr xhat_scored;  // aggregated, scored nodes
+  LayerTrace trace;
+  std::vector<LayerState> states;  // at each decision
+  std::map<uint32_t, std::unique_ptr<Node>> children;
+};
+
+TraceTree::TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                     std::vector<uint32_t> train, std::vector<uint32_t> scored)
+    : context_(context),
+      dataset_(dataset),
+      config_(config),
+      train_(std::move(train)),
+      scored_(std::move(scored)) {
+  context_.on_progress = nullptr;
+  context_.on_note = nullptr;
+  context_.on_warning = nullptr;
+  backend_ = MakeBackend(context_, BackendOptionsOf(config_));
+  const Norm norm = ParseNorm(config_.norm);
+  const Graph graph = InducedSubgraph(context_, dataset_.graph, train_);
+  train_graph_ = backend_->Upload(context_, MakePropagation(context_, graph, norm));
+  if (!scored_.empty())
+    whole_graph_ = backend_->Upload(context_, MakePropagation(context_, dataset_.graph, norm));
+  targets_ = TargetsOf(dataset_.labels, train_);
+  chance_loss_ = ChanceLoss(dataset_.labels);
+  std::vector<uint8_t> is_train(dataset_.nodes(), 0);
+  for (uint32_t node : train_) is_train[node] = 1;
+  const Preparation preparation =
+      FitPreparation(context_, dataset_.features, is_train, config_.scale, config_.pca, config_.seed);
+  root_ = std::make_unique<Node>();
+  root_->x = backend_->Upload(context_, ApplyPreparation(context_, preparation, dataset_.features));
+  root_->x_whole = root_->x;
+}
+
+TraceTree::~TraceTree() = default;
+
+uint32_t TraceTree::TotalBudget() const {
+  uint32_t total = 0;
+  for (uint32_t layer = 0; layer < config_.layers; ++layer) total += config_.EpochsOf(layer);
+  return total;
+}
+
+void TraceTree::Expand(Node& node) {
+  const bool map_rows = node.layer == 0;
+  node.xhat =
+      backend_->Aggregate(context_, *train_graph_, *node.x, map_rows ? train_ : std::vector<uint32_t>{});
+  if (!scored_.empty()) {
+    const Matrix all =
+        backend_->Download(context_, *backend_->Aggregate(context_, *whole_graph_, *node.x_whole, {}));
+    Features rows;
+    rows.dense = Matrix::Allocate(scored_.size(), all.cols);
+    for (size_t i = 0; i < scored_.size(); ++i) {
+      std::memcpy(rows.dense.mutable_row(i), all.row(scored_[i]), all.cols * sizeof(float));
+    }
+    node.xhat_scored = backend_->Upload(context_, rows);
+  }
+  const LayerState start =
+      LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
+  auto training =
+      backend_->BeginLayer(context_, node.xhat, {}, targets_, LayerSpecOf(config_, node.layer), start);
+  const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
+  LayerTrace& trace = node.trace;
+  double seconds = 0;
+  for (uint32_t epoch = 0; epoch < budget;) {
+    const uint32_t count = std::min(interval, budget - epoch);
+    trace.losses.resize(epoch + count);
+    Stopwatch watch;
+    training->RunEpochs(context_, epoch, count, std::span(trace.losses).last(count));
+    seconds += watch.Seconds();
+    epoch += count;
+    trace.decisions.push_back(epoch);
+    node.states.push_back(training->Read());
+    if (!scored_.empty()) trace.f1.push_back(Score(node, node.states.back()));
+  }
+  trace.seconds_per_epoch = seconds / budget;
+  trained_epochs_ += budget;
+  node.expanded = true;
+}
+
+double TraceTree::Score(const Node& node, const LayerState& state) {
+  const TensorPtr h = backend_->Transform(context_, *node.xhat_scored, state.w);
+  return MicroF1(dataset_.labels, scored_, backend_->Logits(context_, *h, state.theta, {}));
+}
+
+TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
+  std::unique_ptr<Node>& child = node.children[decision];
+  if (child) return *child;
+  const LayerState& state = node.states[decision];
+  child = std::make_unique<Node>();
+  child->layer = node.layer + 1;
+  child->x = backend_->Transform(context_, *node.xhat, state.w);
+  if (!scored_.empty()) child->x_whole = backend_->Forward(context_, *whole_graph_, *node.x_whole, state.w);
+  child->previous = state;
+  return *child;
+}
+
+const LayerTrace& TraceTree::Trace(const std::vector<uint32_t>& stops) {
+  L2GCN_ASSERT(stops.size() < config_.layers);
+  Node* node = root_.get();
+  if (!node->expanded) Expand(*node);
+  for (uint32_t decision : stops) {
+    node = &Child(*node, decision);
+    if (!node->expanded) Expand(*node);
+  }
+  return node->trace;
+}
+
+}  // namespace l2gcn

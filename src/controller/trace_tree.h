@@ -1,0 +1,63 @@
+// Every outcome of stopping one training here or there, computed once. Layer 1's curve does not depend on any
+// later decision, so one training to its budget, with weights kept at each decision point, answers "stop
+// now?" at all of them; each answer is the root of another such training for the next layer. A policy can
+// then try thousands of episodes on a sampled problem for the price of a few dozen layer trainings.
+//
+// Nodes are trained on first use. Not thread-safe: one worker, one tree.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "l2gcn/config.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+// One layer trained to its budget.
+struct LayerTrace {
+  std::vector<double> losses;       // (budget)
+  std::vector<uint32_t> decisions;  // epochs done at each decision; the last is the budget
+  std::vector<double> f1;  // (decisions) of the scored nodes with this as the last layer; empty if none
+  double seconds_per_epoch = 0;
+};
+
+class TraceTree {
+ public:
+  // Trains on `train` and scores `scored` (may be empty) nodes of the data set, as the configuration says,
+  // with decisions as the general controller takes them. The data set must outlive the tree.
+  TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
+            std::vector<uint32_t> train, std::vector<uint32_t> scored);
+  ~TraceTree();
+
+  uint32_t layers() const { return config_.layers; }
+  uint32_t BudgetOf(uint32_t layer) const { return config_.EpochsOf(layer); }
+  uint32_t TotalBudget() const;
+  double chance_loss() const { return chance_loss_; }
+  // The trace of layer stops.size() after earlier layers stopped at these decisions.
+  const LayerTrace& Trace(const std::vector<uint32_t>& stops);
+  // Epochs trained so far, over all nodes of the tree.
+  uint64_t trained_epochs() const { return trained_epochs_; }
+
+ private:
+  struct Node;
+  void Expand(Node& node);
+  double Score(const Node& node, const LayerState& state);
+  Node& Child(Node& node, uint32_t decision);
+
+  Context context_;
+  const Dataset& dataset_;
+  TrainConfig config_;
+  std::vector<uint32_t> train_, scored_;
+  std::unique_ptr<Backend> backend_;
+  DeviceGraphPtr train_graph_, whole_graph_;
+  Targets targets_;
+  double chance_loss_ = 1;
+  uint64_t trained_epochs_ = 0;
+  std::unique_ptr<Node> root_;
+};
+
+}  // namespace l2gcn

@@ -1,0 +1,17 @@
+// From a configuration to what one layer's training needs: its constants, and where its weights and moments
+// start.
+#pragma once
+
+#include "kernels/backend.h"
+#include "l2gcn/config.h"
+
+namespace l2gcn {
+
+LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer);
+
+// A new W (inputs × hidden); Θ with its moments from `previous` where the configuration keeps it and it still
+// fits, else a new one.
+LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
+                      const LayerState& previous);
+
+}  // namespace l2gcn

@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+
+#include "controller/controller_impl.h"
+#include "controller/learned_stop.h"
+#include "controller/trace_tree.h"
+#include "core/files.h"
+#include "l2gcn/controller.h"
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "train/layerwise_trainer.h"
+#include "train/small_dataset.h"
+
+namespace l2gcn {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Overrides kTraining = {
+    {"hidden", "16"}, {"epochs", "12"}, {"lr", "0.02"}, {"split", "random:0.5,0.2,0.3"}};
+
+SearchConfig SmallSearch(const std::string& kind) {
+  SearchConfig config;
+  config.kind = kind;
+  config.rounds = 12;
+  config.warmup = 6;
+  config.nodes = 40;
+  config.problems = 3;
+  config.rollouts = 4;
+  config.interval = 4;
+  config.decisions = 5;
+  config.batch = "16";
+  return config;
+}
+
+std::vector<double> Learned(const SearchConfig& config, uint32_t threads, const SearchOutput& output = {},
+                            const std::atomic<bool>* cancel = nullptr,
+                            const std::function<void(const Progress&)>& on_progress = {}) {
+  std::vector<Dataset> datasets = {SmallDataset()};
+  if (config.kind == "general") datasets.push_back(SmallDataset(true));
+  Context context = MakeContext(threads);
+  context.cancel = cancel;
+  context.on_progress = on_progress;
+  return SearchController(context, datasets, config, kTraining, output, nullptr).impl().net.weights();
+}
+
+TEST(Search, SameControllerForAnyThreadCount) {
+  for (const char* kind : {"paper", "general"}) {
+    SearchConfig config = SmallSearch(kind);
+    if (config.kind == "general") config.reward = "f1";
+    const std::vector<double> one = Learned(config, 1);
+    EXPECT_EQ(one, Learned(config, 2)) << kind;
+    EXPECT_EQ(one, Learned(config, 3)) << kind;
+  }
+}
+
+TEST(Search, AnInterruptedSearchResumesBitForBit) {
+  const fs::path state = fs::temp_directory_path() / ("l2gcn-search-" + std::to_string(getpid()) + ".json");
+  for (const char* kind : {"paper", "general"}) {
+    const SearchConfig config = SmallSearch(kind);
+    const std::vector<double> whole = Learned(config, 2);
+    SearchOutput output{state.string(), 0, false};
+    std::atomic<bool> cancel{false};
+    EXPECT_THROW(Learned(config, 2, output, &cancel, [&](const Progress& p) { cancel = p.epoch >= 7; }),
+                 Error);
+    ASSERT_TRUE(fs::exists(state));
+    output.resume = true;
+    EXPECT_EQ(whole, Learned(config, 2, output)) << kind;
+    SearchConfig other = config;
+    other.lr = 0.5;
+    EXPECT_THROW(Learned(other, 2, output), Error);
+    fs::remove(state);
+  }
+}
+
+// What the tree says of stops (a, b) is what training with those epochs gives.
+TEST(TraceTree, AgreesWithTheTrainer) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.hidden = {16};
+  config.epochs = {16};
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
+                 NodesWithRole(split, Role::kVal));
+  const LayerTrace& first = tree.Trace({});
+  const LayerTrace& second = tree.Trace({4});
+  ASSERT_EQ(first.decisions.size(), 16u);
+  config.epochs = {first.decisions[4], second.decisions[9]};
+  Trained trained = Train(MakeContext(1), dataset, config);
+  EvaluateTrained(MakeContext(1), dataset, trained);
+  EXPECT_EQ(trained.result.layers[0].losses.back(), first.losses[first.decisions[4] - 1]);
+  EXPECT_EQ(trained.result.layers[1].losses.back(), second.losses[second.decisions[9] - 1]);
+  EXPECT_NEAR(trained.result.f1_val, second.f1[9], 1e-12);
+}
+
+TEST(LearnedStop, UsesProbabilitiesAndAnyNumberOfLayers) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.method = "l2gcn";
+  for (uint32_t layers : {1u, 2u, 5u}) {
+    config.layers = layers;
+    config.hidden = {16};
+    config.epochs = {32};
+    const Trained trained = Train(MakeContext(1), dataset, config);
+    for (const LayerRecord& layer : trained.result.layers) {
+      ASSERT_FALSE(layer.probabilities.empty());
+      EXPECT_LE(layer.epochs, 32u);
+      EXPECT_EQ(layer.probabilities.front().first, 2u);  // every 1/16 of the budget
+    }
+  }
+}
+
+TEST(LearnedStop, PaperKindRefusesAnotherDepthAndKeepsItsLimits) {
+  const Dataset dataset = SmallDataset();
+  SearchConfig search = SmallSearch("paper");
+  search.min_epochs = 6;
+  search.max_epochs = 9;
+  const Controller controller = SearchController(MakeContext(1), {dataset}, search, kTraining, {}, nullptr);
+  TrainConfig config = SmallConfig();
+  config.epochs = {40};
+  config.hidden = {16};
+  const Split split = ResolveSplit(dataset, config.split, 0);
+  auto policy = MakeLearnedStop(controller, 1.0);
+  const Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, *policy);
+  for (const LayerRecord& layer : trained.result.layers) {
+    EXPECT_GT(layer.epochs, 6u);
+    EXPECT_LE(layer.epochs, 9u + search.interval);
+  }
+  config.layers = 3;
+  auto other = MakeLearnedStop(controller, 1.0);
+  EXPECT_THROW(FitLayerwise(MakeContext(1), dataset, split, config, *other), Error);
+}
+
+TEST(Search, BadSettingsAreUsageErrors) {
+  const Context context = MakeContext(1);
+  EXPECT_THROW(SearchController(context, {}, SmallSearch("general"), kTraining, {}, nullptr), Error);
+  EXPECT_THROW(SearchController(context, {SmallDataset(), SmallDataset()}, SmallSearch("paper"), kTraining,
+                                {}, nullptr),
+               Error);
+  SearchConfig narrow = SmallSearch("paper");
+  narrow.hidden = 3;
+  EXPECT_THROW(SearchController(context, {SmallDataset()}, narrow, kTraining, {}, nullptr), Error);
+}
+
+}  // namespace
+}  // namespace l2gcn
