@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "l2gcn/controller.h"
+#include "l2gcn/convert.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
 #include "options.h"
@@ -78,9 +79,14 @@ void ShowController(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
-void ShowDataset(Program& program, const DataOptions& data) {
+void ShowDataset(Program& program, const DataOptions& data, bool verify) {
   const Context context = program.MakeCommandContext();
   const Dataset dataset = OpenDataset(context, data.spec, data.open);
+  if (verify) {
+    const uint64_t bytes = VerifyDataset(context, dataset.path);
+    ValidateDataset(context, dataset);
+    context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
+  }
   const Json description = Json::parse(DescribeDatasetJson(dataset));
   const TrainConfig config = ResolveConfig({}, dataset);
   if (program.json()) {
@@ -98,15 +104,18 @@ void ShowDataset(Program& program, const DataOptions& data) {
 
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
+  auto verify = std::make_shared<bool>(false);
   CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
-  program.OnRun(command, [&program, data, &command] {
-    if (!data->named()) Require("", "DATASET, RUN or FILE", command);
+  program.OnRun(command, [&program, data, verify, &command] {
+    if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
-    ShowDataset(program, *data);
+    ShowDataset(program, *data, *verify);
   });
   data->AddTo(command, "WHAT",
               "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
+  command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
+      ->group("Data");
   program.AddComputeOptions(command);
 }
 

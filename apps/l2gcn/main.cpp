@@ -13,6 +13,8 @@ int main(int argc, char** argv) {
   l2gcn::cli::AddGenerate(program);
   l2gcn::cli::AddInfo(program);
   l2gcn::cli::AddDatasets(program);
+  l2gcn::cli::AddCompare(program);
+  l2gcn::cli::AddReproduce(program);
   l2gcn::cli::AddCompletion(program);
   return program.Main(argc, argv);
 }

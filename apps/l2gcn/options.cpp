@@ -69,27 +69,36 @@ void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::s
 }
 
 void AddOpenOptions(CLI::App& command, OpenOptions& open) {
-  const auto text = [&command](const char* option, std::string& value, const char* type,
-                               const char* sentence) {
-    command.add_option(option, value, sentence)->type_name(type)->group("Data");
-  };
-  const auto flag = [&command](const char* option, bool& value, const char* sentence) {
-    command.add_flag(option, value, sentence)->group("Data");
-  };
-  text("--format", open.format, "NAME", "Read the data set as this format [detected]");
-  text("--data-dir", open.data_dir, "DIR",
-       "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn");
-  text("--edges", open.edges, "FILE",
-       "An edge list, in place of a data set; the next four describe its nodes");
-  text("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  text("--features", open.features, "FILE", "Features, where they stand in a file of their own");
-  text("--labels", open.labels, "FILE", "Labels, where they stand in a file of their own");
-  text("--label", open.label_column, "NAME", "Column of the label [the last]");
-  flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]");
-  flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]");
-  AddWhole(command, "synthetic-seed", open.synthetic_seed, 0, std::numeric_limits<uint64_t>::max(),
-           "Seed of a synthetic:SHAPE graph [0]")
+  command.add_option("--format", open.format, "Read DATASET as this format [detected]")
+      ->type_name("NAME")
+      ->group("Data");
+  command
+      .add_option("--data-dir", open.data_dir,
+                  "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn")
+      ->type_name("DIR")
+      ->group("Data");
+  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")->group("Data");
+  command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
+      ->group("Data");
+  command
+      .add_flag("--largest-component", open.largest_component,
+                "Keep the nodes of the largest connected component alone")
+      ->group("Data");
+  AddWhole(command, "min-degree", open.min_degree, 0, std::numeric_limits<uint32_t>::max(),
+           "Drop nodes with fewer neighbours, once")
       .group("Data");
+  const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
+    command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
+  };
+  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, a third column the weight");
+  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
+  add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
+  add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
+  add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
+  command.add_option("--synthetic-seed", open.synthetic_seed, "Seed of a synthetic:SHAPE graph")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group("Data");
 }
 
 void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without) {

@@ -68,6 +68,8 @@ void AddConvert(Program& program);
 void AddGenerate(Program& program);
 void AddInfo(Program& program);
 void AddDatasets(Program& program);
+void AddCompare(Program& program);
+void AddReproduce(Program& program);
 void AddCompletion(Program& program);
 
 }  // namespace l2gcn::cli

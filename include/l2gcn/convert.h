@@ -16,9 +16,10 @@ struct ConvertOptions {
 };
 
 // Opens `spec` and writes it at `destination`. A lone edge list in text goes through an external sort and
-// never needs more than `memory`, however long it is; the result is the same as opening and saving it.
-void ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
-                    const std::string& destination, const ConvertOptions& options);
+// never needs more than `memory`, however long it is; the result is the same as opening and
+// saving it. Returns the number of nodes.
+uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
+                        const std::string& destination, const ConvertOptions& options);
 
 // Compares a native directory with the checksums in its dataset.json; throws Error(kInput) naming the first
 // file that differs. Returns the bytes read.

@@ -169,8 +169,8 @@ void WriteUnlabelled(const fs::path& directory, uint32_t nodes) {
 
 }  // namespace
 
-void ConvertEdgeList(const Context& context, const fs::path& path, const OpenOptions& options,
-                     const fs::path& destination, uint64_t memory, bool force) {
+uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const OpenOptions& options,
+                         const fs::path& destination, uint64_t memory, bool force) {
   if (memory < kSmallestMemory) ThrowUsage("--memory: at least {} MiB are needed", kSmallestMemory >> 20);
   RefuseToReplaceOthers(destination);
   StagedDirectory staged(destination, force);
@@ -194,7 +194,7 @@ void ConvertEdgeList(const Context& context, const fs::path& path, const OpenOpt
       NoteChanges(context, info.name, info.changes);
       NoteIds(context, info.name, ids);
       staged.Commit();
-      return;
+      return info.nodes;
     } catch (const NeedsWiderIds& wider) {
       job.format.ids = wider.kind;  // an id further down was no such number: start again
     }

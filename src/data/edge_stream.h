@@ -9,7 +9,9 @@
 
 namespace l2gcn {
 
-void ConvertEdgeList(const Context& context, const std::filesystem::path& path, const OpenOptions& options,
-                     const std::filesystem::path& destination, uint64_t memory, bool force);
+// Returns the number of nodes.
+uint64_t ConvertEdgeList(const Context& context, const std::filesystem::path& path,
+                         const OpenOptions& options, const std::filesystem::path& destination,
+                         uint64_t memory, bool force);
 
 }  // namespace l2gcn

@@ -136,7 +136,8 @@ EdgeTextFormat SniffEdgeText(const fs::path& path) {
   TextBlock block;
   EdgeTextFormat format;
   size_t lines = 0;
-  bool first_is_text = false, first_is_named = false, first_weight_is_text = false, weights = true;
+  bool first_is_text = false, first_is_named = false;
+  bool weight_fits[2] = {false, false};  // of the first line and the second
   if (source.Next(block)) {
     ForEachLine(block.text, [&](std::string_view line, size_t offset) {
       if (lines == 0) {
@@ -150,25 +151,21 @@ EdgeTextFormat SniffEdgeText(const fs::path& path) {
         ThrowAtLine(path, offset, "expected two node ids on the line");
       const IdKind kind = std::max(KindOfId(fields[0]), KindOfId(fields[1]));
       float weight = 0;
-      const bool weight_fits = count < 3 || ParseNumber(fields[2], weight);
+      if (lines < 2) weight_fits[lines] = count > 2 && ParseNumber(fields[2], weight);
       if (lines++ == 0) {
         first_is_text = kind == IdKind::kText;
         first_is_named = IsEndpointName(fields[0]) && IsEndpointName(fields[1]);
-        first_weight_is_text = !weight_fits;
-        format.weighted = count > 2;
-        return;
+      } else {
+        format.ids = std::max(format.ids, kind);
       }
-      format.ids = std::max(format.ids, kind);
-      weights = weights && weight_fits && count > 2;
     });
   }
   if (lines == 0) ThrowInput("{}: the edge list is empty", path.string());
   // A first line of words above lines of numbers is a header; above lines of words only known column names
   // are.
-  format.header =
-      first_is_named || first_weight_is_text || (first_is_text && lines > 1 && format.ids != IdKind::kText);
+  format.header = first_is_named || (first_is_text && lines > 1 && format.ids != IdKind::kText);
   if (!format.header && first_is_text) format.ids = IdKind::kText;
-  format.weighted = format.weighted && (weights || lines == 1);
+  format.weighted = weight_fits[format.header ? 1 : 0];
   return format;
 }
 

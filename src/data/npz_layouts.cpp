@@ -1,6 +1,7 @@
 // The data-set layouts that people keep in .npz files; see docs/formats.md for each.
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
 #include "data/labels.h"
@@ -10,64 +11,6 @@
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
-
-BuildOptions BuildFor(const OpenOptions& options, const std::string& where) {
-  return {options.directed, options.keep_self_loops, where};
-}
-
-bool AllOnes(const Array<float>& values) {
-  return std::all_of(values.begin(), values.end(), [](float value) { return value == 1; });
-}
-
-// Weights matter only where they differ from 1.
-std::span<const float> WeightsOf(const Array<float>& values) {
-  return AllOnes(values) ? std::span<const float>() : values.span();
-}
-
-// A square matrix as a graph.
-BuiltGraph GraphFromSparse(const Context& context, const StoredSparse& stored, const OpenOptions& options) {
-  if (stored.rows != stored.cols) {
-    ThrowInput("{}: the adjacency is {} × {}; expected a square matrix", stored.where, stored.rows,
-               stored.cols);
-  }
-  CheckStored(stored);
-  const uint32_t nodes = CheckedNodeCount(stored.rows, stored.where);
-  if (stored.layout == "coo") {
-    return BuildGraph(context, nodes, stored.row_indices.span(), stored.indices.span(),
-                      WeightsOf(stored.values), BuildFor(options, stored.where));
-  }
-  // Columns in place of rows turn every edge around, which matters only where directions are kept.
-  if (stored.layout == "csc" && options.directed) {
-    const CsrMatrix rows = ToCsr(context, stored);
-    return BuildGraphFromCsr(context, nodes, rows.indptr.span(), rows.indices.span(), WeightsOf(rows.values),
-                             BuildFor(options, stored.where));
-  }
-  return BuildGraphFromCsr(context, nodes, stored.indptr.span(), stored.indices.span(),
-                           WeightsOf(stored.values), BuildFor(options, stored.where));
-}
-
-// Rows of (E × 2) or columns of (2 × E).
-BuiltGraph GraphFromPairs(const Context& context, const NpyArray& edges, uint32_t nodes,
-                          const OpenOptions& options) {
-  edges.ExpectDimensions(2);
-  const bool columns = edges.shape()[0] == 2 && edges.shape()[1] != 2;
-  if (!columns && edges.shape()[1] != 2) {
-    ThrowInput("{}: expected edges of shape (E, 2) or (2, E), found ({}, {})", edges.where(),
-               edges.shape()[0], edges.shape()[1]);
-  }
-  const Array<uint32_t> flat = edges.As<uint32_t>(context);
-  const size_t count = flat.size() / 2;
-  if (columns) {
-    return BuildGraph(context, nodes, flat.span().first(count), flat.span().subspan(count), {},
-                      BuildFor(options, edges.where()));
-  }
-  Array<uint32_t> source = Array<uint32_t>::Allocate(count), target = Array<uint32_t>::Allocate(count);
-  for (size_t e = 0; e < count; ++e) {
-    source.mutable_data()[e] = flat[2 * e];
-    target.mutable_data()[e] = flat[2 * e + 1];
-  }
-  return BuildGraph(context, nodes, source.span(), target.span(), {}, BuildFor(options, edges.where()));
-}
 
 Features DenseFeatures(Matrix matrix) {
   Features features;
@@ -225,7 +168,8 @@ Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOp
                             ? 0
                             : npz.Get(features.empty() ? labels : features).shape()[0];
   const uint32_t nodes = CheckedNodeCount(rows, npz.where());
-  AttachGraph(dataset, GraphFromPairs(context, npz.Get(pick({"edges", "edge_index"})), nodes, options));
+  AttachGraph(dataset, GraphFromPairs(context, npz.Get(pick({"edges", "edge_index"})), nodes,
+                                      BuildFor(options, npz.where())));
   dataset.features =
       features.empty() ? NoFeatures(nodes) : DenseFeatures(npz.Get(features).AsMatrix(context));
   dataset.labels =
@@ -235,10 +179,28 @@ Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOp
   return dataset;
 }
 
+template <class T>
+T NoteOr(const nlohmann::json& notes, const char* key, T otherwise) {
+  try {
+    return notes.value(key, otherwise);
+  } catch (const nlohmann::json::exception&) {
+    return otherwise;
+  }
+}
+
 // scipy's save_npz, alone or with what this program writes beside it (npz_writer.cpp).
-Dataset ReadScipy(const Context& context, const NpzFile& npz, const OpenOptions& options) {
+Dataset ReadScipy(const Context& context, const NpzFile& npz, OpenOptions options) {
   Dataset dataset;
   dataset.format = "npz-scipy";
+  nlohmann::json notes;
+  if (npz.Has("l2gcn")) {
+    const std::vector<std::string> text = npz.Get("l2gcn").AsStrings();
+    notes = nlohmann::json::parse(text.empty() ? "" : text[0], nullptr, false);
+    if (!notes.is_object()) ThrowInput("{}:l2gcn: no valid JSON object", npz.where());
+    // The graph was cleaned when it was written: what it holds is meant.
+    options.directed = options.directed || NoteOr(notes, "directed", false);
+    options.keep_self_loops = true;
+  }
   AttachGraph(dataset, GraphFromSparse(context, SparseFromNpz(context, npz, ""), options));
   const uint32_t nodes = dataset.nodes();
   dataset.features = npz.Has("attr_indptr")
@@ -247,6 +209,16 @@ Dataset ReadScipy(const Context& context, const NpzFile& npz, const OpenOptions&
                                               : NoFeatures(nodes);
   dataset.labels =
       npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names) : NoLabels(nodes);
+  if (notes.is_object()) {
+    dataset.name = NoteOr(notes, "name", std::string());
+    dataset.recipe = NoteOr(notes, "recipe", std::string());
+    dataset.self_loops = NoteOr(notes, "self_loops", dataset.self_loops);
+    if (!dataset.labels.multilabel && npz.Has("labels")) {
+      dataset.labels.classes = NoteOr(notes, "classes", dataset.labels.classes);
+      dataset.labels.classes_of = npz.Get("labels").As<int32_t>(context);
+      dataset.class_names.clear();
+    }
+  }
   if (npz.Has("labelled")) dataset.labels.labelled = npz.Get("labelled").As<uint8_t>(context);
   if (npz.Has("node_ids")) dataset.node_ids = npz.Get("node_ids").As<int64_t>(context);
   if (npz.Has("splits")) {

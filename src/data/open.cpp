@@ -3,6 +3,9 @@
 
 #include "core/error_format.h"
 #include "data/catalog.h"
+#include "data/filter.h"
+#include "data/folders.h"
+#include "data/graphbolt.h"
 #include "data/native_store.h"
 #include "data/npz.h"
 #include "data/planetoid.h"
@@ -54,6 +57,11 @@ Dataset ReadPlanetoidPath(const Context& context, const fs::path& path, const Op
 constexpr FormatReader kReaders[] = {
     {"native", DetectNative, ReadNative},
     {"planetoid", DetectPlanetoid, ReadPlanetoidPath},
+    {"graphsaint", DetectGraphSaint, ReadGraphSaint},
+    {"graphsage", DetectGraphSage, ReadGraphSage},
+    {"dgl-ppi", DetectDglPpi, ReadDglPpi},
+    {"ogb", DetectOgb, ReadOgb},
+    {"graphbolt", DetectGraphBolt, ReadGraphBolt},
     {"reddit-npz", DetectRedditPair, ReadRedditPair},
     {"npz", DetectNpz, ReadNpz},
     {"table", DetectTableSet, ReadTableSet},
@@ -66,7 +74,7 @@ std::string ReaderNames() {
 }
 
 // What every reader leaves to be done: a name, the paper's row, checks, and telling what was changed.
-Dataset Complete(const Context& context, Dataset dataset, const fs::path& path) {
+Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, const OpenOptions& options) {
   if (dataset.name.empty()) {
     const fs::path named = path.has_filename() ? path : path.parent_path();
     dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
@@ -74,7 +82,7 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path) 
   if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
   ValidateDataset(context, dataset);
   NoteChanges(context, dataset.name, dataset.changes);
-  return dataset;
+  return ApplyFilters(context, std::move(dataset), options);
 }
 
 Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions& options) {
@@ -84,8 +92,10 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
                ReaderNames());
   }
   Dataset dataset = reader->read(context, path, options);
-  if (std::string_view(reader->name) == "native") return dataset;
-  return Complete(context, std::move(dataset), path);
+  if (std::string_view(reader->name) != "native") return Complete(context, std::move(dataset), path, options);
+  if (!options.largest_component && options.min_degree == 0) return dataset;
+  ValidateDataset(context, dataset);
+  return ApplyFilters(context, std::move(dataset), options);
 }
 
 Dataset OpenSynthetic(const Context& context, const std::string& shape, const OpenOptions& options) {
@@ -135,7 +145,7 @@ void NoteChanges(const Context& context, const std::string& name, const GraphCha
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {
   if (!options.edges.empty()) {
     if (!spec.empty()) ThrowUsage("give either a data set ({}) or --edges, not both", spec);
-    return Complete(context, ReadTableSet(context, options.edges, options), options.edges);
+    return Complete(context, ReadTableSet(context, options.edges, options), options.edges, options);
   }
   if (!options.nodes.empty() || !options.features.empty() || !options.labels.empty()) {
     ThrowUsage("--nodes, --features and --labels describe an edge list; give it with --edges");

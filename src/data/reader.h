@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "data/npy.h"
+#include "data/sparse_matrix.h"
 #include "graph/build.h"
 #include "l2gcn/dataset.h"
 
@@ -28,6 +30,15 @@ inline void AttachGraph(Dataset& dataset, BuiltGraph&& built) {
   dataset.edges = built.edges;
   dataset.self_loops = built.self_loops;
 }
+
+BuildOptions BuildFor(const OpenOptions& options, const std::string& where);
+
+// A graph from a square matrix; values that are all 1 are no weights.
+BuiltGraph GraphFromSparse(const Context& context, const StoredSparse& stored, const OpenOptions& options);
+
+// A graph from edges of shape (E × 2) or (2 × E).
+BuiltGraph GraphFromPairs(const Context& context, const NpyArray& edges, uint32_t nodes,
+                          const BuildOptions& options);
 
 // Labels of a data set that brings none.
 inline Labels NoLabels(uint32_t nodes) {

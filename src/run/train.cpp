@@ -11,12 +11,12 @@
 #include "l2gcn/controller.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
+#include "run/trainer_choice.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
 #include "train/stop_policy.h"
 
 namespace l2gcn {
-namespace {
 
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
   const std::string own = config.method == "l2gcn" ? "learned" : "fixed";
@@ -33,22 +33,34 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Data
   return MakeLearnedStop(controller, ChanceLoss(dataset.labels));
 }
 
+namespace {
+
 double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
   return ScoreLogits(dataset, logits, split, role).micro_f1;
 }
 
 }  // namespace
 
-Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  if (context.device == DeviceKind::kCuda && !RunsOnCuda(config.method)) {
+void CheckDevice(const Context& context, const std::string& method) {
+  if (context.device == DeviceKind::kCuda && !RunsOnCuda(method)) {
     ThrowUsage("--device cuda: method {} trains on the CPU only; use --device cpu, or --method lgcn or l2gcn",
-               config.method);
+               method);
   }
+}
+
+Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  StopPolicy& policy) {
+  CheckDevice(context, config.method);
   const Split split = ResolveSplit(dataset, config.split, config.seed);
+  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(context, dataset, split, config, policy);
+  if (!TrainsLayerwise(config.method)) return FitConventional(context, dataset, split, config, policy);
+  return FitLayerwise(context, dataset, split, config, policy);
+}
+
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  CheckDevice(context, config.method);
   const auto policy = MakeStopPolicy(config, dataset);
-  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(context, dataset, split, config, *policy);
-  if (!TrainsLayerwise(config.method)) return FitConventional(context, dataset, split, config, *policy);
-  return FitLayerwise(context, dataset, split, config, *policy);
+  return TrainWith(context, dataset, config, *policy);
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -69,6 +81,8 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  if (dataset.format == "native")
+    ValidateDataset(context, dataset);  // mapped unseen; other readers check on the way
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;

@@ -1,0 +1,48 @@
+// l2gcn reproduce: a table or figure of the paper, its own figures beside ours.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <memory>
+
+#include "l2gcn/reproduce.h"
+#include "options.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+namespace {
+
+struct ReproduceArguments {
+  ReproduceOptions options;
+  std::string output = "reproduction";
+};
+
+void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
+  Require(arguments.options.target, "TARGET", command);
+  const Context context = program.MakeCommandContext();
+  const Reproduction result = Reproduce(context, arguments.options);
+  WriteReproduction(result, arguments.options.target, arguments.output);
+  program.terminal().Print(program.json() ? result.json : result.text);
+  program.terminal().Note(fmt::format("written: {}", arguments.output));
+}
+
+}  // namespace
+
+void AddReproduce(Program& program) {
+  auto arguments = std::make_shared<ReproduceArguments>();
+  CLI::App& command =
+      program.AddCommand("reproduce", "A table or figure of the paper, its figures beside ours");
+  program.OnRun(command, [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
+  AddPositional(command, "TARGET", arguments->options.target,
+                fmt::format("{}, or all", fmt::join(ReproduceTargets(), ", ")));
+  command.add_flag("--quick", arguments->options.quick,
+                   "Smaller shapes, fewer epochs and seeds: minutes, not hours");
+  AddWhole(command, "runs", arguments->options.runs, 1, 1000, "Seeds of every row [5; 2 with --quick]");
+  command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
+      ->type_name("DIR");
+  command
+      .add_option("--data-dir", arguments->options.open.data_dir, "Where real data sets are looked for first")
+      ->type_name("DIR");
+  program.AddComputeOptions(command);
+}
+
+}  // namespace l2gcn::cli

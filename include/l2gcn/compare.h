@@ -1,0 +1,58 @@
+// Methods side by side on the same data, kernels and clock: what `compare` prints and `reproduce` builds on.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "l2gcn/train.h"
+
+namespace l2gcn {
+
+struct CompareOptions {
+  std::vector<std::string> methods;
+  uint32_t runs = 1;         // seeds config.seed … + runs − 1
+  Overrides overrides;       // hold for every method that has the setting
+  double to_f1 = 0;          // validation F1 (a fraction) whose first reaching is timed; 0: equal_f1 decides
+  bool equal_f1 = false;     // time the first validation score within 0.005 of the first method's final one
+  uint32_t score_every = 1;  // epochs between two validation scores of that timing
+  double max_seconds = 0;    // a training is stopped past this much of its own clock; 0: none
+};
+
+// One method's figures; means and sample standard deviations over seeds.
+struct CompareRow {
+  std::string method;
+  TrainConfig config;
+  uint32_t runs = 0;
+  double f1 = 0, f1_sd = 0;            // test, micro, a fraction
+  double f1_val = 0;                   // mean
+  double seconds = 0, seconds_sd = 0;  // aggregation + training + transformation
+  double setup_seconds = 0;            // partitions, distributions, uploads: not in seconds
+  double epochs = 0;                   // of all layers together
+  double seconds_to_f1 = -1;  // first validation score at or above target_f1; −1: not reached, or not asked
+  double target_f1 = 0;
+  uint64_t peak_rss_bytes = 0;  // of the process while training, scoring left out
+  uint64_t training_bytes = 0;  // the same less what was resident before it began: the data set
+  uint64_t peak_device_bytes = 0;
+  uint64_t sampler_bytes = 0;     // kept from step to step: histories, whole-graph blocks
+  bool stopped_by_clock = false;  // max_seconds ended at least one training
+  std::vector<ValidationPoint> validation;
+  std::vector<std::vector<double>> losses;  // of the first seed, per layer
+};
+
+struct Comparison {
+  std::string dataset_name, dataset_json, dataset_format;
+  std::string device;
+  uint32_t threads = 1;
+  std::vector<CompareRow> rows;
+};
+
+// Throws Error(kUsage) for an unknown method (naming the nearest) or one without a part for the context's
+// device.
+Comparison Compare(const Context& context, const Dataset& dataset, const CompareOptions& options);
+
+std::string ComparisonToText(const Comparison& comparison);
+std::string ComparisonToJson(const Comparison& comparison);
+std::string ComparisonToCsv(const Comparison& comparison);
+
+}  // namespace l2gcn

@@ -1,0 +1,36 @@
+// The paper's tables and figures, measured again in this engine, with the paper's own figures beside them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+struct ReproduceOptions {
+  std::string target;  // one of ReproduceTargets(), or "all"
+  bool quick =
+      false;  // generated shapes a fiftieth of their size, fewer epochs and seeds: minutes instead of hours
+  uint32_t runs = 0;  // seeds; 0: 5, or 2 when quick
+  OpenOptions open;   // where real data sets are looked for
+};
+
+struct Reproduction {
+  std::string text;                                        // tables as people read them
+  std::string json;                                        // the same figures
+  std::vector<std::pair<std::string, std::string>> files;  // (name, content) of figures: SVG
+};
+
+std::vector<std::string> ReproduceTargets();
+
+// Every row says whether its data set is the real one or a generated shape, and at which scale.
+Reproduction Reproduce(const Context& context, const ReproduceOptions& options);
+
+// TARGET.json and the figures, into `folder`, which is made if it is not there.
+void WriteReproduction(const Reproduction& reproduction, const std::string& target,
+                       const std::string& folder);
+
+}  // namespace l2gcn

@@ -1,0 +1,143 @@
+// OGB node-property folders: raw/*.csv.gz or raw/data.npz, split/NAME/{train,valid,test}.csv.gz.
+#include <algorithm>
+
+#include "core/error_format.h"
+#include "data/edge_load.h"
+#include "data/folders.h"
+#include "data/labels.h"
+#include "data/npz.h"
+#include "data/reader.h"
+#include "data/table.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+// The file or its .gz twin; empty if neither is there.
+fs::path Either(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_regular_file(path, error)) return path;
+  const fs::path packed = path.string() + ".gz";
+  return fs::is_regular_file(packed, error) ? packed : fs::path();
+}
+
+// All numbers of a table without header or ids, row-major.
+Matrix NumbersOf(const Context& context, const fs::path& path) {
+  TableFormat format = SniffTable(path, false);
+  format.header = false;
+  const Table table = ReadTable(context, path, format, {});
+  Matrix matrix = Matrix::Allocate(table.rows, table.columns.size());
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    if (!table.columns[c].numeric)
+      ThrowInput("{}: column {} holds words, expected numbers", path.string(), c);
+    for (size_t row = 0; row < table.rows; ++row) matrix.mutable_row(row)[c] = table.columns[c].numbers[row];
+  }
+  return matrix;
+}
+
+Labels LabelsOf(const Matrix& numbers, Dataset& dataset) {
+  if (numbers.cols == 1) {
+    std::vector<int64_t> classes(numbers.rows, -1);
+    for (size_t i = 0; i < numbers.rows; ++i) {
+      if (!std::isnan(numbers.row(i)[0])) classes[i] = static_cast<int64_t>(numbers.row(i)[0]);
+    }
+    return LabelsFromNumbers(classes, dataset.class_names);
+  }
+  Labels labels;
+  labels.multilabel = true;
+  labels.classes = static_cast<uint32_t>(numbers.cols);
+  labels.matrix = Array<uint8_t>::Zeros(numbers.rows * numbers.cols);
+  for (size_t i = 0; i < numbers.values.size(); ++i)
+    labels.matrix.mutable_data()[i] = numbers.values[i] > 0 ? 1 : 0;
+  return labels;
+}
+
+void TakeSplits(const Context& context, const fs::path& folder, Dataset& dataset) {
+  std::vector<fs::path> folders;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder / "split", error)) {
+    if (entry.is_directory(error)) folders.push_back(entry.path());
+  }
+  std::sort(folders.begin(), folders.end());
+  constexpr std::pair<const char*, Role> kParts[] = {
+      {"train", Role::kTrain}, {"valid", Role::kVal}, {"test", Role::kTest}};
+  for (const fs::path& split_folder : folders) {
+    Split split{fmt::format("file:{}", dataset.splits.size()), Array<uint8_t>::Zeros(dataset.nodes())};
+    for (const auto& [name, role] : kParts) {
+      const fs::path path = Either(split_folder / fmt::format("{}.csv", name));
+      if (path.empty()) {
+        ThrowInput("{}: has no {}.csv.gz; splits in .pt files are not read", split_folder.string(), name);
+      }
+      TableFormat format = SniffTable(path, false);
+      format.header = false;
+      const Table table = ReadTable(context, path, format, {0});
+      for (size_t row = 0; row < table.rows; ++row) {
+        int64_t node = 0;
+        if (!ParseId(table.columns[0].text[row], node) || node < 0 || node >= dataset.nodes()) {
+          ThrowInput("{}:{}: '{}' is no node of 0 to {}", path.string(), row + 1, table.columns[0].text[row],
+                     int64_t{dataset.nodes()} - 1);
+        }
+        split.roles.mutable_data()[node] = static_cast<uint8_t>(role);
+      }
+    }
+    dataset.splits.push_back(std::move(split));
+  }
+}
+
+void ReadTables(const Context& context, const fs::path& raw, const OpenOptions& options, Dataset& dataset) {
+  const fs::path edge_path = Either(raw / "edge.csv"), label_path = Either(raw / "node-label.csv");
+  const Matrix labels = NumbersOf(context, label_path);
+  const uint32_t nodes = CheckedNodeCount(labels.rows, label_path.string());
+  dataset.labels = LabelsOf(labels, dataset);
+  dataset.features.dense.rows = nodes;
+  const fs::path feature_path = Either(raw / "node-feat.csv");
+  if (!feature_path.empty()) dataset.features.dense = NumbersOf(context, feature_path);
+  IdTable ids(IdKind::kSmall, 0);
+  LoadedEdges edges;
+  try {
+    edges = LoadEdges(context, edge_path, SniffEdgeText(edge_path), ids);
+  } catch (const NeedsWiderIds&) {
+    ThrowInput("{}: expected node numbers 0 to {}", edge_path.string(), int64_t{nodes} - 1);
+  }
+  AttachGraph(dataset, BuildGraph(context, nodes, edges.source, edges.target, edges.weights,
+                                  BuildFor(options, edge_path.string())));
+}
+
+void ReadBinary(const Context& context, const fs::path& raw, const OpenOptions& options, Dataset& dataset) {
+  const NpzFile data = NpzFile::Open(raw / "data.npz"), labels = NpzFile::Open(raw / "node-label.npz");
+  dataset.labels = LabelsFromArray(context, labels.Get("node_label"), dataset.class_names);
+  const NpyArray label_array = labels.Get("node_label");
+  const uint32_t nodes =
+      CheckedNodeCount(label_array.shape().empty() ? 0 : label_array.shape()[0], labels.where());
+  dataset.features.dense.rows = nodes;
+  if (data.Has("node_feat")) dataset.features.dense = data.Get("node_feat").AsMatrix(context);
+  AttachGraph(dataset,
+              GraphFromPairs(context, data.Get("edge_index"), nodes, BuildFor(options, data.where())));
+}
+
+}  // namespace
+
+bool DetectOgb(const fs::path& path) {
+  const fs::path raw = path / "raw";
+  std::error_code error;
+  return (!Either(raw / "edge.csv").empty() && !Either(raw / "node-label.csv").empty()) ||
+         (fs::is_regular_file(raw / "data.npz", error) && fs::is_regular_file(raw / "node-label.npz", error));
+}
+
+Dataset ReadOgb(const Context& context, const fs::path& path, const OpenOptions& options) {
+  Dataset dataset;
+  dataset.format = "ogb";
+  dataset.path = path.string();
+  const fs::path raw = path / "raw";
+  if (fs::exists(raw / "data.npz")) {
+    ReadBinary(context, raw, options, dataset);
+  } else if (DetectOgb(path)) {
+    ReadTables(context, raw, options, dataset);
+  } else {
+    ThrowInput("{}: expected raw/edge.csv.gz and raw/node-label.csv.gz, or raw/data.npz", path.string());
+  }
+  TakeSplits(context, path, dataset);
+  return dataset;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,367 @@
+// Each target is a list of (data set, settings) pairs handed to Compare, printed beside what the paper
+// prints.
+#include "l2gcn/reproduce.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "core/error_format.h"
+#include "core/files.h"
+#include "l2gcn/compare.h"
+#include "l2gcn/controller.h"
+#include "l2gcn/generate.h"
+#include "l2gcn/version.h"
+#include "report/paper_figures.h"
+#include "report/svg.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double kQuickScale = 0.02;  // of the generated shapes of larger sets
+constexpr uint32_t kQuickEpochs = 20;
+constexpr double kMiB = 1024.0 * 1024.0;
+
+bool Built(const std::string& method) {
+  return std::find(BuiltMethods().begin(), BuiltMethods().end(), method) != BuiltMethods().end();
+}
+
+std::string OrDash(double value, const char* format) {
+  return value < 0 ? "–" : fmt::format(fmt::runtime(format), value);
+}
+
+class Reproducer {
+ public:
+  Reproducer(const Context& context, const ReproduceOptions& options)
+      : context_(context),
+        options_(options),
+        runs_(options.runs > 0 ? options.runs
+              : options.quick  ? 2
+                               : 5) {}
+
+  Reproduction Run() {
+    const std::vector<std::string> known = ReproduceTargets();
+    std::vector<std::string> wanted = {options_.target};
+    if (options_.target == "all") wanted = known;
+    for (const std::string& target : wanted) {
+      if (std::find(known.begin(), known.end(), target) == known.end()) {
+        ThrowUsage("reproduce {}: did you mean '{}'? Valid: {}, all", target, NearestName(target, known),
+                   fmt::join(known, ", "));
+      }
+    }
+    for (const std::string& target : wanted) RunTarget(target);
+    json_["version"] = Version();
+    json_["quick"] = options_.quick;
+    json_["threads"] = context_.threads;
+    done_.json = json_.dump(2);
+    if (!done_.text.empty()) done_.text.pop_back();
+    return std::move(done_);
+  }
+
+ private:
+  void RunTarget(const std::string& target) {
+    done_.text += fmt::format("== {}{} ==\n", target, options_.quick ? " (quick)" : "");
+    if (target == "table-sota") Sota();
+    if (target == "table-transfer") Transfer();
+    if (target == "table-epochs") Epochs(target, paper::kEpochs);
+    if (target == "table-depth") Epochs(target, paper::kDepth);
+    if (target == "table-ngcn") Ngcn();
+    if (target == "table-complexity") Complexity();
+    if (target == "fig-summary") Summary();
+    if (target == "fig-loss") LossCurves();
+    done_.text += "\n";
+  }
+
+  // The real set where it is found, else the generated shape; what was taken is in Source().
+  const Dataset& Open(const std::string& name) {
+    const auto found = sets_.find(name);
+    if (found != sets_.end()) return found->second;
+    sets_.clear();  // one at a time: the large shapes fill the memory
+    for (const KnownDataset& known : ListDatasets(options_.open)) {
+      if (known.name == name && !known.found_at.empty()) {
+        sources_[name] = "real";
+        return sets_[name] = OpenDataset(context_, name, options_.open);
+      }
+    }
+    GenerateOptions generate;
+    generate.shape = name;
+    const bool large = name != "cora" && name != "pubmed";
+    if (options_.quick && large) generate.scale = kQuickScale;
+    sources_[name] = generate.scale == 1 ? "generated" : fmt::format("generated × {:g}", generate.scale);
+    return sets_[name] = GenerateDataset(context_, generate);
+  }
+
+  CompareRow Measure(const std::string& set, const std::string& method, Overrides overrides) {
+    CompareOptions options;
+    options.methods = {method};
+    options.runs = runs_;
+    const Dataset& dataset = Open(set);
+    if (options_.quick && sources_[set] != "real" &&
+        ResolveConfig({{"method", method}}, dataset).EpochsOf(0) > kQuickEpochs) {
+      overrides.emplace_back("epochs", std::to_string(kQuickEpochs));
+    }
+    options.overrides = std::move(overrides);
+    return Compare(context_, dataset, options).rows.front();
+  }
+
+  Json RowJson(const std::string& set, const CompareRow& row, double paper_f1, double paper_seconds) const {
+    const auto or_null = [](double value) { return value < 0 ? Json(nullptr) : Json(value); };
+    return {{"set", set},
+            {"data", sources_.at(set)},
+            {"method", row.method},
+            {"layers", row.config.layers},
+            {"epochs", row.epochs},
+            {"runs", row.runs},
+            {"f1", 100 * row.f1},
+            {"f1_sd", 100 * row.f1_sd},
+            {"seconds", row.seconds},
+            {"seconds_sd", row.seconds_sd},
+            {"training_bytes", row.training_bytes},
+            {"sampler_bytes", row.sampler_bytes},
+            {"paper_f1", or_null(paper_f1)},
+            {"paper_seconds", or_null(paper_seconds)}};
+  }
+
+  void Line(const std::string& text) { done_.text += text + "\n"; }
+
+  void Compared(const std::string& target, const paper::SotaRow& printed) {
+    if (!Built(printed.method)) return;
+    const CompareRow row = Measure(printed.set, printed.method, {});
+    Line(fmt::format("{:<11} {:<17} {:<15} {:>6.2f} ± {:<5.2f} {:>7} {:>11.3f} {:>9} {:>10.1f} {:>9}",
+                     printed.set, sources_[printed.set], printed.method, 100 * row.f1, 100 * row.f1_sd,
+                     OrDash(printed.f1, "{:.1f}"), row.seconds, OrDash(printed.seconds, "{:.2f}"),
+                     static_cast<double>(row.training_bytes) / kMiB, OrDash(printed.mebibytes, "{:.0f}")));
+    json_[target].push_back(RowJson(printed.set, row, printed.f1, printed.seconds));
+    if (std::string_view(printed.set) == "reddit") reddit_.push_back(row);
+  }
+
+  void ComparedHead() {
+    Line(fmt::format("{:<11} {:<17} {:<15} {:>14} {:>7} {:>11} {:>9} {:>10} {:>9}", "set", "data", "method",
+                     "F1 ours %", "paper", "s ours", "paper", "MiB ours", "paper"));
+  }
+
+  void Sota() {
+    ComparedHead();
+    for (const paper::SotaRow& printed : paper::kSota) Compared("table-sota", printed);
+    Line("MiB ours: peak resident memory over the data set's own; the paper's is of a GPU.");
+  }
+
+  void Ngcn() {
+    ComparedHead();
+    for (const paper::SotaRow& printed : paper::kNgcn) Compared("table-ngcn", printed);
+  }
+
+  void Epochs(const std::string& target, std::span<const paper::EpochsRow> rows) {
+    Line(fmt::format("{:<11} {:<17} {:<7} {:>6} {:>12} {:>14} {:>7} {:>10}", "set", "data", "method",
+                     "layers", "epochs", "F1 ours %", "paper", "s ours"));
+    for (const paper::EpochsRow& printed : rows) {
+      if (!Built(printed.method)) continue;
+      Overrides overrides = {{"layers", std::to_string(printed.layers)}};
+      if (printed.epochs[0] != '\0') overrides.emplace_back("epochs", printed.epochs);
+      const CompareRow row = Measure(printed.set, printed.method, std::move(overrides));
+      Line(fmt::format("{:<11} {:<17} {:<7} {:>6} {:>12.0f} {:>6.2f} ± {:<5.2f} {:>7.1f} {:>10.3f}",
+                       printed.set, sources_[printed.set], printed.method, printed.layers, row.epochs,
+                       100 * row.f1, 100 * row.f1_sd, printed.f1, row.seconds));
+      json_[target].push_back(RowJson(printed.set, row, printed.f1, -1));
+    }
+  }
+
+  // Controllers of the paper's kind, learned on one set and used on another.
+  void Transfer() {
+    Line(fmt::format("{:<11} {:<17} {:<8} {:<17} {:>14} {:>7} {:>9} {:>7} {:>10} {:>7}", "learned on", "data",
+                     "used on", "data", "F1 ours %", "paper", "s ours", "paper", "search s", "paper"));
+    std::string learned_on;
+    double search_seconds = 0;
+    const std::filesystem::path file =
+        std::filesystem::temp_directory_path() / fmt::format("l2gcn-reproduce-{}.controller", getpid());
+    for (const paper::TransferRow& printed : paper::kTransfer) {
+      if (learned_on != printed.learned_on) {
+        learned_on = printed.learned_on;
+        SearchConfig search;
+        search.kind = "paper";
+        SearchResult found;
+        SearchController(context_, {Open(learned_on)}, search, {}, {}, &found).Save(file.string());
+        search_seconds = found.seconds;
+      }
+      const CompareRow row = Measure(printed.set, "l2gcn", {{"controller", file.string()}});
+      Line(fmt::format(
+          "{:<11} {:<17} {:<8} {:<17} {:>6.2f} ± {:<5.2f} {:>7.1f} {:>9.3f} {:>7.2f} {:>10.1f} {:>7}",
+          learned_on, sources_[learned_on], printed.set, sources_[printed.set], 100 * row.f1, 100 * row.f1_sd,
+          printed.f1, row.seconds, printed.seconds, search_seconds,
+          OrDash(printed.search_seconds, "{:.0f}")));
+      Json entry = RowJson(printed.set, row, printed.f1, printed.seconds);
+      entry["learned_on"] = learned_on;
+      entry["learned_on_data"] = sources_[learned_on];
+      entry["search_seconds"] = search_seconds;
+      json_["table-transfer"].push_back(entry);
+    }
+    std::error_code ignored;
+    std::filesystem::remove(file, ignored);
+  }
+
+  // Predicted growth of one epoch's time from `layers` = 1, in the terms of the paper's first table.
+  static double PredictedByLayers(const std::string& method, double layers) {
+    if (method == "minibatch" || method == "graphsage" || method == "vrgcn")
+      return -1;    // exponential until saturated
+    return layers;  // gcn, fastgcn, lgcn: linear in L
+  }
+
+  void Complexity() {
+    const char* methods[] = {"gcn", "minibatch", "graphsage", "fastgcn", "vrgcn", "lgcn"};
+    const uint32_t most = options_.quick ? 3 : 5;
+    Line(fmt::format("{:<11} {:<8} {:>10} {:>14} {:>10} {:>10} {:>12} {:>12}", "method", "grows", "at",
+                     "s an epoch", "× first", "predicted", "MiB", "kept MiB"));
+    GenerateOptions generate;
+    generate.shape = "pubmed";
+    const Dataset base = GenerateDataset(context_, generate);
+    for (const char* method : methods) {
+      double first = 0;
+      for (uint32_t layers = 1; layers <= most; ++layers) {
+        first = Growth(base, method, "layers", layers, layers, PredictedByLayers(method, layers), first);
+      }
+    }
+    for (const char* method : methods) {
+      double first = 0;
+      for (uint32_t times : {1u, 2u, 4u}) {
+        GenerateOptions larger = generate;
+        larger.nodes = uint64_t{base.nodes()} / 2 * times;
+        const Dataset grown = GenerateDataset(context_, larger);
+        first = Growth(grown, method, "nodes", grown.nodes(), 2, times, first);
+      }
+    }
+    Line(
+        "predicted: the paper's terms relative to the first row; –: exponential in L until the whole graph "
+        "is reached.");
+    Line(
+        "All on generated pubmed shapes; an epoch of N nodes has N/B steps, so every method's epoch grows "
+        "with N.");
+  }
+
+  // One point of a growth curve; returns the first point's seconds.
+  double Growth(const Dataset& dataset, const std::string& method, const char* what, uint64_t at,
+                uint32_t layers, double predicted, double first) {
+    CompareOptions options;
+    options.methods = {method};
+    const uint32_t epochs = options_.quick ? 2 : 5;
+    options.overrides = {
+        {"layers", std::to_string(layers)}, {"epochs", std::to_string(epochs)}, {"hidden", "128"}};
+    const CompareRow row = Compare(context_, dataset, options).rows.front();
+    const double seconds = row.seconds / epochs;
+    if (first == 0) first = seconds;
+    Line(fmt::format("{:<11} {:<8} {:>10} {:>14.4f} {:>10.2f} {:>10} {:>12.1f} {:>12.1f}", method, what, at,
+                     seconds, seconds / first, OrDash(predicted, "{:.1f}"),
+                     static_cast<double>(row.training_bytes) / kMiB,
+                     static_cast<double>(row.sampler_bytes) / kMiB));
+    json_["table-complexity"].push_back({{"method", method},
+                                         {"data", "generated pubmed"},
+                                         {"grows", what},
+                                         {"at", at},
+                                         {"seconds_per_epoch", seconds},
+                                         {"relative", seconds / first},
+                                         {"predicted", predicted < 0 ? Json(nullptr) : Json(predicted)},
+                                         {"training_bytes", row.training_bytes},
+                                         {"sampler_bytes", row.sampler_bytes}});
+    return first;
+  }
+
+  // Time × memory with F1 as the marker's size, on reddit.
+  void Summary() {
+    if (reddit_.empty()) {
+      ComparedHead();
+      for (const paper::SotaRow& printed : paper::kSota) {
+        if (std::string_view(printed.set) == "reddit") Compared("fig-summary", printed);
+      }
+    }
+    Chart chart{fmt::format("reddit ({}): time, memory and F1 (marker size)", sources_["reddit"]),
+                "training seconds",
+                "memory over the data set, MiB",
+                true,
+                true,
+                {}};
+    for (const CompareRow& row : reddit_) {
+      const bool ours = row.method == "lgcn" || row.method == "l2gcn";
+      chart.series.push_back({fmt::format("{} {:.1f}", row.method, 100 * row.f1),
+                              {row.seconds},
+                              {static_cast<double>(row.training_bytes) / kMiB},
+                              {row.f1},
+                              ours});
+    }
+    done_.files.emplace_back("fig-summary.svg", ChartToSvg(chart));
+    Line("written: fig-summary.svg");
+  }
+
+  // Loss by epoch, all layers in a row, for the epoch configurations of the paper's table.
+  void LossCurves() {
+    std::map<std::string, Chart> charts;
+    for (const paper::EpochsRow& printed : paper::kEpochs) {
+      if (!Built(printed.method) || (options_.quick && std::string_view(printed.set) != "cora" &&
+                                     std::string_view(printed.set) != "pubmed")) {
+        continue;
+      }
+      Overrides overrides = {{"layers", std::to_string(printed.layers)}};
+      if (printed.epochs[0] != '\0') overrides.emplace_back("epochs", printed.epochs);
+      const CompareRow row = Measure(printed.set, printed.method, std::move(overrides));
+      Chart& chart = charts[printed.set];
+      chart.title = fmt::format("Loss by epoch, {} ({})", printed.set, sources_[printed.set]);
+      chart.x_label = "epoch, layers one after another";
+      chart.y_label = "loss of the epoch's last batch";
+      ChartSeries series;
+      series.name = std::string(printed.method) +
+                    (printed.epochs[0] != '\0' ? fmt::format(" {0}+{0}", printed.epochs) : "");
+      series.ours = std::string_view(printed.method) == "l2gcn";
+      for (const auto& layer : row.losses) {
+        for (double loss : layer) {
+          series.x.push_back(static_cast<double>(series.x.size() + 1));
+          series.y.push_back(loss);
+        }
+      }
+      chart.series.push_back(std::move(series));
+      Json entry = RowJson(printed.set, row, printed.f1, -1);
+      entry["loss"] = row.losses;
+      json_["fig-loss"].push_back(entry);
+    }
+    for (const auto& [set, chart] : charts) {
+      done_.files.emplace_back(fmt::format("fig-loss-{}.svg", set), ChartToSvg(chart));
+      Line(fmt::format("written: fig-loss-{}.svg", set));
+    }
+  }
+
+  const Context& context_;
+  const ReproduceOptions& options_;
+  const uint32_t runs_;
+  std::map<std::string, Dataset> sets_;
+  std::map<std::string, std::string> sources_;
+  std::vector<CompareRow> reddit_;  // rows that fig-summary draws
+  Json json_;
+  Reproduction done_;
+};
+
+}  // namespace
+
+std::vector<std::string> ReproduceTargets() {
+  return {"table-complexity", "table-sota", "table-transfer", "table-epochs",
+          "table-depth",      "table-ngcn", "fig-summary",    "fig-loss"};
+}
+
+Reproduction Reproduce(const Context& context, const ReproduceOptions& options) {
+  return Reproducer(context, options).Run();
+}
+
+void WriteReproduction(const Reproduction& reproduction, const std::string& target,
+                       const std::string& folder) {
+  const std::filesystem::path directory = folder;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) ThrowRuntime("{}: cannot be made a folder: {}", folder, error.message());
+  WriteFileWhole(directory / (target + ".json"), reproduction.json + "\n");
+  for (const auto& [name, content] : reproduction.files) WriteFileWhole(directory / name, content);
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,20 @@
+// Which trainer a method means, and which policy stops it.
+#pragma once
+
+#include <memory>
+
+#include "l2gcn/train.h"
+#include "train/stop_policy.h"
+
+namespace l2gcn {
+
+// Throws Error(kUsage) if `method` has no part for the context's device.
+void CheckDevice(const Context& context, const std::string& method);
+
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset);
+
+// Train() with a policy of the caller's.
+Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  StopPolicy& policy);
+
+}  // namespace l2gcn

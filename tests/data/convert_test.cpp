@@ -1,0 +1,144 @@
+#include "l2gcn/convert.h"
+
+#include <gtest/gtest.h>
+
+#include "core/files.h"
+#include "core/rng.h"
+#include "data/edge_stream.h"
+#include "data/fixtures.h"
+#include "data/native_store.h"
+#include "data/samples.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+// An edge list whose ids are spelled by `name`, with repeats, self loops and, if asked, weights.
+std::string EdgeText(size_t edges, uint32_t nodes, bool weighted,
+                     const std::function<std::string(uint64_t)>& name) {
+  const RandomStream stream(9, RandomUse::kGenerator);
+  std::string text = weighted ? "source,target,weight\n" : "source,target\n";
+  for (size_t e = 0; e < edges; ++e) {
+    text += name(stream.Below(3 * e, nodes)) + "," + name(stream.Below(3 * e + 1, nodes));
+    if (weighted) text += "," + std::to_string(1 + stream.Below(3 * e + 2, 5));
+    text += "\n";
+  }
+  return text;
+}
+
+// The external sort must give what opening in memory gives, for every kind of ids and every option.
+TEST(Convert, StreamedEdgeListsEqualThoseReadInMemory) {
+  const std::vector<std::function<std::string(uint64_t)>> spellings = {
+      [](uint64_t id) { return std::to_string(id); },
+      [](uint64_t id) { return std::to_string(id * 7 + 3); },
+      [](uint64_t id) { return std::to_string(static_cast<int64_t>(id) * 5000000000 - 7); },
+      [](uint64_t id) { return "user_" + std::to_string(id); },
+  };
+  for (const auto& spelling : spellings) {
+    for (const bool weighted : {false, true}) {
+      for (const bool directed : {false, true}) {
+        TemporaryFolder folder;
+        const fs::path path = folder.Write("list.csv", EdgeText(20000, 1500, weighted, spelling));
+        OpenOptions options;
+        options.directed = directed;
+        options.keep_self_loops = weighted;
+        const Context context = MakeContext(2);
+        const Dataset expected = OpenDataset(context, path.string(), options);
+        for (const uint32_t threads : {1u, 3u}) {
+          const fs::path out = folder.path() / ("out" + std::to_string(threads));
+          ConvertDataset(MakeContext(threads), path.string(), options, out.string(), {});
+          const Dataset streamed = OpenNative(context, out);
+          ValidateDataset(context, streamed);
+          ExpectSameData(expected, streamed);
+        }
+      }
+    }
+  }
+}
+
+TEST(Convert, RunsSpilledToDiskMergeToTheSame) {
+  TemporaryFolder folder;
+  const fs::path path = folder.Write(
+      "long.csv", EdgeText(3000000, 40000, false, [](uint64_t id) { return std::to_string(id); }));
+  const Context context = MakeContext(4);
+  ConvertOptions options;
+  options.memory = uint64_t{64} << 20;  // 3 M edges are 6 M entries of 8 bytes: several runs a worker
+  ConvertDataset(context, path.string(), {}, (folder.path() / "out").string(), options);
+  ExpectSameData(OpenDataset(context, path.string()), OpenNative(context, folder.path() / "out"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 2);
+}
+
+TEST(Convert, NpzRoundTripIsIdentical) {
+  const Context context = MakeContext(1);
+  for (const bool sparse : {false, true}) {
+    for (const bool multilabel : {false, true}) {
+      TemporaryFolder folder;
+      const auto at = [&](const char* name) { return (folder.path() / name).string(); };
+      SaveDataset(context, SampleDataset(sparse, multilabel), at("a"));
+      ConvertDataset(context, at("a"), {}, at("b.npz"), {});
+      ConvertDataset(context, at("b.npz"), {}, at("c"), {});
+      ExpectSameData(OpenNative(context, at("a")), OpenNative(context, at("c")));
+      for (const auto& entry : fs::directory_iterator(folder.path() / "a")) {
+        if (entry.path().extension() != ".npy") continue;
+        EXPECT_EQ(ReadTextFile(entry.path()), ReadTextFile(folder.path() / "c" / entry.path().filename()))
+            << entry.path();
+      }
+    }
+  }
+}
+
+TEST(Convert, GraphBoltRoundTripKeepsGraphFeaturesLabelsAndRoles) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  Dataset sample = SampleDataset(false, false);
+  sample.graph.weights = {};
+  SaveDataset(context, sample, (folder.path() / "a").string());
+  ConvertOptions options;
+  options.to = "graphbolt";
+  ConvertDataset(context, (folder.path() / "a").string(), {}, (folder.path() / "bolt").string(), options);
+  const Dataset back = OpenDataset(context, (folder.path() / "bolt").string());
+  EXPECT_EQ(back.format, "graphbolt");
+  ExpectSameArray(sample.graph.indptr, back.graph.indptr, "indptr");
+  ExpectSameArray(sample.graph.indices, back.graph.indices, "indices");
+  ExpectSameArray(sample.features.dense.values, back.features.dense.values, "features");
+  ExpectSameArray(sample.labels.classes_of, back.labels.classes_of, "classes");
+  ASSERT_EQ(back.splits.size(), 2u);
+  ExpectSameArray(sample.splits[0].roles, back.splits[0].roles, "roles");
+  folder.Write("evil/metadata.yaml",
+               "graph: {nodes: [{num: 1}], edges: [{format: numpy, path: e.npy}]}\n"
+               "feature_data: [{domain: node, format: numpy, name: f, path: ../../etc/passwd}]\n");
+  EXPECT_MENTIONS(
+      ErrorOf(ErrorKind::kInput, [&] { OpenDataset(context, (folder.path() / "evil").string()); }),
+      "leaves the folder");
+}
+
+TEST(Convert, EdgeCsvReadsBack) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  SaveDataset(context, SampleDataset(false, false), (folder.path() / "a").string());
+  ConvertDataset(context, (folder.path() / "a").string(), {}, (folder.path() / "e.csv").string(), {});
+  EXPECT_EQ(ReadTextFile(folder.path() / "e.csv"), "source,target,weight\na,b,1\na,c,2\nb,c,3\n");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage,
+                          [&] {
+                            ConvertDataset(context, (folder.path() / "a").string(), {},
+                                           (folder.path() / "e.csv").string(), {});
+                          }),
+                  "exists already");
+}
+
+TEST(Convert, TooLittleMemoryAndUnknownTargetsAreRefused) {
+  TemporaryFolder folder;
+  const fs::path path = folder.Write("e.csv", "0,1\n");
+  ConvertOptions options;
+  options.memory = 1000;
+  const auto run = [&] {
+    ConvertDataset(MakeContext(1), path.string(), {}, (folder.path() / "o").string(), options);
+  };
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "at least 64 MiB");
+  options.to = "nativ";
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "did you mean native?");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 1);
+}
+
+}  // namespace
+}  // namespace l2gcn

@@ -1,0 +1,113 @@
+#include "data/folders.h"
+
+#include <gtest/gtest.h>
+
+#include "data/fixtures.h"
+#include "data/npy.h"
+#include "data/samples.h"
+#include "data/writers.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+Dataset Open(const fs::path& path) { return OpenDataset(MakeContext(2), path.string()); }
+
+TEST(GraphSaint, FolderWithRolesAndLabelsFromOne) {
+  TemporaryFolder folder;
+  const Context context = MakeContext(1);
+  Dataset graph = SampleDataset(false, false);
+  graph.graph.weights = {};
+  WriteNpz(context, graph, folder.path() / "adj_full.npz", false);
+  WriteNpy<double>(folder.path() / "feats.npy", std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
+  folder.Write("class_map.json", R"({"0": 1, "1": 2, "3": 1, "2": 2})");
+  folder.Write("role.json", R"({"tr": [0, 1], "va": [2], "te": [3]})");
+  const Dataset dataset = Open(folder.path());
+  EXPECT_EQ(dataset.format, "graphsaint");
+  EXPECT_EQ(dataset.edges, 3u);
+  EXPECT_EQ(dataset.labels.classes, 2u);
+  EXPECT_EQ(dataset.class_names, (std::vector<std::string>{"1", "2"}));
+  EXPECT_EQ(dataset.splits[0].roles[3], static_cast<uint8_t>(Role::kTest));
+  folder.Write("class_map.json", R"({"0": [1, 0], "1": [0, 1], "2": [1, 1], "3": [0, 0]})");
+  EXPECT_TRUE(Open(folder.path()).labels.multilabel);
+  folder.Write("role.json", R"({"tr": [0, 9]})");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "node 9 in a set of 4");
+  folder.Write("class_map.json", R"({"0": [1, 0], "1": [0]})");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }),
+                  "node 1 has 1 labels, the others 2");
+}
+
+TEST(GraphSage, PositionsIdsAndMaps) {
+  TemporaryFolder folder;
+  // Text ids with numbers in the links: positions, as networkx 1 wrote them.
+  folder.Write(
+      "toy-G.json",
+      R"({"directed": false, "graph": {"name": "x"}, "nodes": [{"id": "p", "val": false, "test": false},
+                  {"id": "q", "val": true, "test": false}, {"id": "r", "test": true, "val": false}],
+                  "links": [{"source": 0, "target": 1, "train_removed": true}, {"source": 1, "target": 2}, {"source": 2, "target": 2}]})");
+  folder.Write("toy-id_map.json", R"({"p": 2, "q": 1, "r": 0})");
+  folder.Write("toy-class_map.json", R"({"p": [1, 0], "q": [0, 1], "r": [1, 1]})");
+  WriteNpy<float>(folder.path() / "toy-feats.npy", std::vector<float>{30, 20, 10}, {3, 1});
+  const Dataset dataset = Open(folder.path());
+  EXPECT_EQ(dataset.name, "toy");
+  EXPECT_EQ(dataset.format, "graphsage");
+  EXPECT_EQ(dataset.nodes(), 3u);
+  EXPECT_EQ(dataset.edges, 2u);
+  EXPECT_EQ(dataset.self_loops, 1u);
+  EXPECT_EQ(dataset.NodeName(2), "r");
+  EXPECT_EQ(dataset.features.dense.row(0)[0], 10.0f);
+  EXPECT_TRUE(dataset.labels.multilabel);
+  EXPECT_EQ(dataset.splits[0].roles[0], static_cast<uint8_t>(Role::kTrain));
+  EXPECT_EQ(dataset.splits[0].roles[1], static_cast<uint8_t>(Role::kVal));
+  // Numbers that are other numbers' positions: nothing can tell which is meant.
+  folder.Write("toy-G.json",
+               R"({"nodes": [{"id": 1}, {"id": 0}, {"id": 2}], "links": [{"source": 0, "target": 2}]})");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "could mean ids or positions");
+  folder.Write("toy-G.json", R"({"nodes": [{"id": 0}], "links": [{"source": 0, "target": 5}]})");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "does not exist");
+  folder.Write("toy-G.json", R"({"nodes": [{"id": 0)");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "no valid JSON");
+}
+
+TEST(DglPpi, PartsStandSideBySide) {
+  TemporaryFolder folder;
+  for (const char* part : {"train", "valid", "test"}) {
+    folder.Write(
+        std::string(part) + "_graph.json",
+        R"({"directed": true, "nodes": [{"id": 0}, {"id": 1}], "links": [{"source": 0, "target": 1}]})");
+    WriteNpy<float>(folder.path() / (std::string(part) + "_feats.npy"), std::vector<float>{1, 2, 3, 4},
+                    {2, 2});
+    WriteNpy<int64_t>(folder.path() / (std::string(part) + "_labels.npy"),
+                      std::vector<int64_t>{1, 0, 1, 0, 1, 1}, {2, 3});
+  }
+  const Dataset dataset = Open(folder.path());
+  EXPECT_EQ(dataset.format, "dgl-ppi");
+  EXPECT_EQ(dataset.recipe, "ppi");
+  EXPECT_EQ(dataset.nodes(), 6u);
+  EXPECT_EQ(dataset.edges, 3u);
+  EXPECT_EQ(dataset.labels.classes, 3u);
+  EXPECT_EQ(dataset.splits[0].roles[4], static_cast<uint8_t>(Role::kTest));
+}
+
+TEST(Ogb, TablesAndSplits) {
+  TemporaryFolder folder;
+  folder.Write("raw/edge.csv", "0,1\n1,2\n");
+  folder.Write("raw/node-feat.csv", "0.5,1\n2,3\n4,5\n");
+  folder.Write("raw/node-label.csv", "1\n0\n2\n");
+  folder.Write("split/time/train.csv", "0\n");
+  folder.Write("split/time/valid.csv", "2\n");
+  folder.Write("split/time/test.csv", "1\n");
+  const Dataset dataset = Open(folder.path());
+  EXPECT_EQ(dataset.format, "ogb");
+  EXPECT_EQ(dataset.nodes(), 3u);
+  EXPECT_EQ(dataset.labels.classes, 3u);
+  EXPECT_EQ(dataset.features.dense.row(0)[0], 0.5f);
+  EXPECT_EQ(dataset.splits[0].roles[1], static_cast<uint8_t>(Role::kTest));
+  folder.Write("split/time/test.csv", "7\n");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "'7' is no node of 0 to 2");
+  folder.Write("raw/edge.csv", "0,1\n1,3\n");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "edge 1 joins nodes 1 and 3");
+}
+
+}  // namespace
+}  // namespace l2gcn

@@ -1,0 +1,9 @@
+#include "data/npz.h"
+#include "fuzz/fuzz_common.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace l2gcn;
+  const std::filesystem::path path = AsFile(data, size, "a.npz");
+  OnlyErrors([&] { ValidateDataset(Context{}, ReadNpz(Context{}, path, {})); });
+  return 0;
+}

@@ -1,0 +1,102 @@
+#include "l2gcn/compare.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "l2gcn/error.h"
+#include "l2gcn/reproduce.h"
+#include "report/svg.h"
+#include "train/small_dataset.h"
+
+namespace l2gcn {
+namespace {
+
+CompareOptions SmallOptions(std::vector<std::string> methods) {
+  CompareOptions options;
+  options.methods = std::move(methods);
+  options.overrides = {{"epochs", "20"}, {"hidden", "16"}, {"batch", "20"}, {"split", "random:0.5,0.2,0.3"}};
+  return options;
+}
+
+TEST(Compare, OneRowAMethodWithTheSameFiguresInEveryForm) {
+  const Dataset dataset = SmallDataset();
+  CompareOptions options = SmallOptions({"lgcn", "gcn", "vrgcn"});
+  options.runs = 2;
+  options.equal_f1 = true;
+  const Comparison comparison = Compare(MakeContext(2), dataset, options);
+  ASSERT_EQ(comparison.rows.size(), 3u);
+  EXPECT_EQ(comparison.rows[1].config.norm, "sym");
+  EXPECT_EQ(comparison.rows[0].config.batch, comparison.rows[2].config.batch);
+  EXPECT_GT(comparison.rows[2].sampler_bytes, comparison.rows[0].sampler_bytes);
+  const auto json = nlohmann::json::parse(ComparisonToJson(comparison));
+  const std::string csv = ComparisonToCsv(comparison);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 3);
+  for (size_t i = 0; i < 3; ++i) {
+    const CompareRow& row = comparison.rows[i];
+    EXPECT_EQ(row.runs, 2u);
+    EXPECT_GT(row.f1, 0.4) << row.method;
+    EXPECT_GT(row.seconds, 0);
+    EXPECT_NEAR(row.target_f1, comparison.rows[0].f1_val - 0.005, 1e-12);
+    EXPECT_EQ(json.at("methods")[i].at("method"), row.method);
+    EXPECT_EQ(json.at("methods")[i].at("f1").at("test"), row.f1);
+    EXPECT_NE(ComparisonToText(comparison).find(row.method), std::string::npos);
+    // Reached exactly where the curve first reaches it.
+    const auto reached =
+        std::find_if(row.validation.begin(), row.validation.end(),
+                     [&](const ValidationPoint& point) { return point.f1 >= row.target_f1; });
+    EXPECT_EQ(row.seconds_to_f1, reached == row.validation.end() ? -1 : reached->seconds) << row.method;
+  }
+}
+
+TEST(Compare, TheClockStopsATraining) {
+  const Dataset dataset = SmallDataset();
+  CompareOptions options = SmallOptions({"gcn"});
+  options.overrides[0].second = "1000000";
+  options.max_seconds = 0.1;
+  const Comparison comparison = Compare(MakeContext(1), dataset, options);
+  EXPECT_TRUE(comparison.rows[0].stopped_by_clock);
+  EXPECT_LT(comparison.rows[0].epochs, 1000000);
+}
+
+TEST(Compare, SettingsGoToTheMethodsThatHaveThem) {
+  const Dataset dataset = SmallDataset();
+  CompareOptions options = SmallOptions({"sgc", "gcn"});
+  options.overrides.emplace_back("hops", "3");
+  const Comparison comparison = Compare(MakeContext(1), dataset, options);
+  EXPECT_EQ(comparison.rows[0].config.hops, 3u);
+}
+
+TEST(Compare, UnknownMethodsAndTargetsAreErrorsThatNameTheNearest) {
+  const Dataset dataset = SmallDataset();
+  try {
+    Compare(MakeContext(1), dataset, SmallOptions({"lgcn", "fastgnc"}));
+    FAIL() << "compared";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("fastgcn"), std::string::npos) << error.what();
+  }
+  ReproduceOptions options;
+  options.target = "table-sot";
+  try {
+    Reproduce(MakeContext(1), options);
+    FAIL() << "reproduced";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("table-sota"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Svg, HoldsEverySeriesAndEscapesNames) {
+  Chart chart{"title <1>", "x", "y", true, false, {}};
+  chart.series.push_back({"a & b", {1, 10, 100}, {0.1, 0.2, 0.3}, {}, false});
+  chart.series.push_back({"point", {5}, {0.25}, {1.0}, true});
+  const std::string svg = ChartToSvg(chart);
+  EXPECT_NE(svg.find("<polyline"), std::string::npos);
+  EXPECT_NE(svg.find("<circle"), std::string::npos);
+  EXPECT_NE(svg.find("a &amp; b"), std::string::npos);
+  EXPECT_EQ(svg.find("title <1>"), std::string::npos);
+  EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace l2gcn
