@@ -12,12 +12,19 @@
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
+#include "result_text.h"
 
 namespace l2gcn::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
+
+std::string SplitsText(const Json& splits) {
+  std::string text;
+  for (const Json& name : splits) text += (text.empty() ? "" : ", ") + name.get<std::string>();
+  return text.empty() ? "none" : text;
+}
 
 std::string DatasetText(const Json& dataset) {
   const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
@@ -27,7 +34,7 @@ std::string DatasetText(const Json& dataset) {
                       count("nodes"), count("edges"), count("self_loops"));
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
-                      dataset.at("splits").dump());
+                      SplitsText(dataset.at("splits")));
   return text;
 }
 
@@ -55,10 +62,10 @@ void ShowRun(Program& program, const std::string& path) {
     program.terminal().Print(object.dump());
     return;
   }
-  std::string text = fmt::format("run {}, {} seed(s)\n", path, result.at("runs").size());
+  std::string text = fmt::format("run {}\n", path);
   for (const Json& one : result.at("runs")) {
-    text += fmt::format("  seed {:<6} epochs {:<12} F1 {}\n", one.at("seed").get<uint64_t>(),
-                        one.at("epochs").dump(), one.at("f1").dump());
+    text += fmt::format("  seed {:<5} epochs {:<12} F1 %  {}\n", one.at("seed").get<uint64_t>(),
+                        EpochsText(one), F1Text(one));
   }
   text += "\n" + DatasetText(result.at("dataset")) + "\n\nsettings" + SettingsText(run.model.config);
   program.terminal().Print(text);

@@ -1,6 +1,5 @@
 // l2gcn train: open a data set, train every seed, evaluate, write the run, say how it went.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <chrono>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
+#include "result_text.h"
 
 namespace l2gcn::cli {
 namespace {
@@ -22,18 +22,6 @@ struct TrainOptions {
   uint32_t runs = 1;
   bool profile = false;
 };
-
-std::string F1Line(const Json& result) {
-  std::string line;
-  const bool several = result.at("runs").size() > 1;
-  for (const char* part : {"train", "val", "test"}) {
-    const Json& f1 = result.at("f1").at(part);
-    if (f1.is_null()) continue;
-    line += fmt::format("{}{} {}", line.empty() ? "" : "   ", part, Percent(f1.get<double>()));
-    if (several) line += fmt::format(" ± {}", Percent(result.at("f1_sd").at(part).get<double>()));
-  }
-  return line;
-}
 
 std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
@@ -54,10 +42,8 @@ std::string Summary(const Json& result) {
                   runs == 1 ? fmt::format("seed {}", result.at("seed").get<uint64_t>())
                             : fmt::format("means of {} runs", runs),
                   result.at("device").get<std::string>(), result.at("threads").get<uint32_t>());
-  std::vector<std::string> epochs;
-  for (const Json& count : result.at("epochs")) epochs.push_back(fmt::format("{:g}", count.get<double>()));
-  text += fmt::format("  F1 (micro, %)  {}\n", F1Line(result));
-  text += fmt::format("  epochs         {}\n", fmt::join(epochs, " + "));
+  text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
+  text += fmt::format("  epochs         {}\n", EpochsText(result));
   text += fmt::format("  seconds        {}\n", SecondsLine(result.at("seconds")));
   text += fmt::format("  peak memory    {}", Bytes(result.at("memory").at("peak_rss_bytes").get<uint64_t>()));
   const auto device_bytes = result.at("memory").at("peak_device_bytes").get<uint64_t>();

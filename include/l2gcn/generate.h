@@ -24,7 +24,8 @@ std::vector<std::string> GeneratorShapes();
 // In memory. Throws Error(kInput) naming the GiB needed where they are not free or exceed 64 (papers100m).
 Dataset GenerateDataset(const Context& context, const GenerateOptions& options);
 
-// The same data set straight to a native directory, with memory that does not hold the features or the edges at once.
+// The same data set straight to a native directory, with memory that does not hold the features or the edges
+// at once.
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force = false);
 

@@ -25,12 +25,18 @@ Norm ParseNorm(const std::string& name) {
   if (name == "row") return Norm::kRow;
   if (name == "sym") return Norm::kSym;
   if (name == "sum") return Norm::kSum;
-  ThrowUsage("unknown normalisation '{}': expected row+i, row, sym or sum", name);
+  if (name == "none") return Norm::kNone;
+  ThrowUsage("unknown normalisation '{}': expected row+i, row, sym, sum or none", name);
 }
 
 Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm) {
   Propagation result;
   result.nodes = graph.nodes;
+  if (norm == Norm::kNone) {
+    result.indptr = Array<uint64_t>::Zeros(size_t{graph.nodes} + 1);
+    result.row_scale = result.self_scale = Array<float>::Filled(graph.nodes, 1.0f);
+    return result;
+  }
   result.indptr = graph.indptr;
   result.indices = graph.indices;
   result.weights = graph.weights;
@@ -60,6 +66,8 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Norm nor
         case Norm::kSum:
           row[i] = self[i] = 1.0f;
           break;
+        case Norm::kNone:
+          break;  // returned above
       }
     }
   });

@@ -4,6 +4,7 @@
 //   row     D⁻¹(A+I)
 //   sym     D^-½(A+I)D^-½
 //   sum     A + I
+//   none    I                 no neighbours: layers are those of a plain perceptron
 //
 // An isolated node keeps its own feature. A self loop kept in A counts as an edge besides the added I.
 #pragma once
@@ -16,11 +17,11 @@
 
 namespace l2gcn {
 
-enum class Norm { kRowPlusI, kRow, kSym, kSum };
+enum class Norm { kRowPlusI, kRow, kSym, kSum, kNone };
 
 Norm ParseNorm(const std::string& name);
 
-// Shares the graph's arrays; only the scales (8–12 bytes a node) are new.
+// Shares the graph's arrays (none: has no entries); only the scales (8–12 bytes a node) are new.
 Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm);
 
 // The mean over a node's neighbours without itself, 0 for an isolated node; weights are not looked at

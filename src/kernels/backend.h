@@ -35,6 +35,7 @@ class Tensor {
   size_t rows = 0;
   size_t cols = 0;
   bool sparse = false;
+  uint64_t nonzeros = 0;  // if sparse
   size_t bytes = 0;
 };
 using TensorPtr = std::shared_ptr<const Tensor>;

@@ -92,8 +92,8 @@ Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& spl
   score.micro_f1 = score.nodes == 0 ? std::numeric_limits<double>::quiet_NaN() : Sum(counts).F1();
   score.baseline_f1 = BaselineF1(labels, counts, score.nodes);
   for (uint32_t c = 0; c < labels.classes; ++c) {
-    score.classes.push_back(
-        {dataset.ClassName(c), counts[c].Precision(), counts[c].Recall(), counts[c].F1(), counts[c].members()});
+    score.classes.push_back({dataset.ClassName(c), counts[c].Precision(), counts[c].Recall(), counts[c].F1(),
+                             counts[c].members()});
     score.macro_f1 += counts[c].F1() / labels.classes;
   }
   return score;

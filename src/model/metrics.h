@@ -9,8 +9,8 @@
 
 namespace l2gcn {
 
-// Row i of logits belongs to nodes[i]. A multi-class prediction is the largest logit (the first of equals); a label
-// is on where its logit is above 0. Unlabelled nodes do not count.
+// Row i of logits belongs to nodes[i]. A multi-class prediction is the largest logit (the first of equals); a
+// label is on where its logit is above 0. Unlabelled nodes do not count.
 double MicroF1(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits);
 
 }  // namespace l2gcn

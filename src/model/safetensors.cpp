@@ -30,15 +30,18 @@ NamedTensor ParseTensor(const std::string& name, const Json& entry, std::span<co
   uint64_t elements = 1;
   for (const Json& extent : entry.at("shape")) {
     const auto size = extent.get<uint64_t>();
-    if (size != 0 && elements > data.size() / size) ThrowInput("{}: tensor '{}' is larger than the file", where, name);
+    if (size != 0 && elements > data.size() / size)
+      ThrowInput("{}: tensor '{}' is larger than the file", where, name);
     elements *= size;
     tensor.shape.push_back(size);
   }
   const auto begin = entry.at("data_offsets").at(0).get<uint64_t>();
   const auto end = entry.at("data_offsets").at(1).get<uint64_t>();
   if (begin > end || end > data.size() || end - begin != elements * sizeof(float)) {
-    ThrowInput("{}: tensor '{}' claims bytes {} to {} for {} values, but {} bytes of data follow the header; the "
-               "file is damaged or cut short", where, name, begin, end, elements, data.size());
+    ThrowInput(
+        "{}: tensor '{}' claims bytes {} to {} for {} values, but {} bytes of data follow the header; the "
+        "file is damaged or cut short",
+        where, name, begin, end, elements, data.size());
   }
   tensor.values = Array<float>::Allocate(elements);
   if (elements > 0) std::memcpy(tensor.values.mutable_data(), data.data() + begin, end - begin);
@@ -58,7 +61,9 @@ void WriteSafetensors(const std::filesystem::path& path, const std::vector<Named
   uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     L2GCN_ASSERT(ElementCount(tensor.shape) == tensor.values.size());
-    header[tensor.name] = {{"dtype", "F32"}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + tensor.values.bytes()}}};
+    header[tensor.name] = {{"dtype", "F32"},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, offset + tensor.values.bytes()}}};
     offset += tensor.values.bytes();
   }
   std::string text = header.dump();
@@ -80,11 +85,13 @@ Safetensors ReadSafetensors(const std::filesystem::path& path) {
 
 Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& where) {
   uint64_t length = 0;
-  if (bytes.size() < sizeof(length)) ThrowInput("{}: too short for a safetensors file ({} bytes)", where, bytes.size());
+  if (bytes.size() < sizeof(length))
+    ThrowInput("{}: too short for a safetensors file ({} bytes)", where, bytes.size());
   std::memcpy(&length, bytes.data(), sizeof(length));
   if (length > kLargestHeader || length > bytes.size() - sizeof(length)) {
-    ThrowInput("{}: not a safetensors file, or cut short: its header should be {} bytes long, the file has {}", where,
-               length, bytes.size());
+    ThrowInput(
+        "{}: not a safetensors file, or cut short: its header should be {} bytes long, the file has {}",
+        where, length, bytes.size());
   }
   Safetensors result;
   result.path = where;
@@ -107,14 +114,16 @@ Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& 
 Matrix Safetensors::TakeMatrix(const std::string& name) const {
   const auto found = tensors.find(name);
   if (found == tensors.end()) ThrowInput("{}: tensor '{}' is missing", path.string(), name);
-  if (found->second.shape.size() != 2) ThrowInput("{}: tensor '{}' should have 2 dimensions", path.string(), name);
+  if (found->second.shape.size() != 2)
+    ThrowInput("{}: tensor '{}' should have 2 dimensions", path.string(), name);
   return {found->second.values, found->second.shape[0], found->second.shape[1]};
 }
 
 Array<float> Safetensors::TakeVector(const std::string& name) const {
   const auto found = tensors.find(name);
   if (found == tensors.end()) ThrowInput("{}: tensor '{}' is missing", path.string(), name);
-  if (found->second.shape.size() != 1) ThrowInput("{}: tensor '{}' should have 1 dimension", path.string(), name);
+  if (found->second.shape.size() != 1)
+    ThrowInput("{}: tensor '{}' should have 1 dimension", path.string(), name);
   return found->second.values;
 }
 

@@ -1,5 +1,6 @@
-// The safetensors container: 8 bytes of header length, a JSON header, raw tensors. Loads in Python without us, and
-// no code can hide in it. Only F32 is written; the header is checked against the file before a byte is used.
+// The safetensors container: 8 bytes of header length, a JSON header, raw tensors. Loads in Python without
+// us, and no code can hide in it. Only F32 is written; the header is checked against the file before a byte
+// is used.
 #pragma once
 
 #include <filesystem>

@@ -62,8 +62,8 @@ class BlockMath {
 
  private:
   const CpuKernels& kernels_;
-  std::vector<float> ones_, zeros_;       // scales the aggregation kernel wants, which blocks do not have
-  std::vector<uint32_t> safe_rows_;       // row_of, made long enough for the kernel's own-row term
+  std::vector<float> ones_, zeros_;  // scales the aggregation kernel wants, which blocks do not have
+  std::vector<uint32_t> safe_rows_;  // row_of, made long enough for the kernel's own-row term
 };
 
 }  // namespace l2gcn

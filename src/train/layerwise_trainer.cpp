@@ -143,7 +143,7 @@ class LayerwiseTrainer {
     trained_.result.seconds.train += record.train_seconds;
     epochs_done_ += record.epochs;
     LayerState state = best ? std::move(*best) : training->Read();
-    record.flops = FlopsOf(record.epochs, xhat->cols, state);
+    record.flops = FlopsOf(record.epochs, *xhat, state);
     return state;
   }
 
@@ -206,13 +206,15 @@ class LayerwiseTrainer {
   }
 
   // Forward and both weight gradients; no gradient to the input.
-  double FlopsOf(uint32_t epochs, size_t inputs, const LayerState& state) const {
+  double FlopsOf(uint32_t epochs, const Tensor& xhat, const LayerState& state) const {
     const double batch = std::min<double>(config_.batch, static_cast<double>(train_nodes_.size()));
     const double samples =
         config_.drop_last ? batch * static_cast<double>(static_cast<uint64_t>(train_nodes_.size() / batch))
                           : static_cast<double>(train_nodes_.size());
     const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
-    return epochs * samples * (4 * static_cast<double>(inputs) * hidden + 6 * hidden * classes);
+    const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
+                                      : static_cast<double>(xhat.cols);
+    return epochs * samples * (4 * inputs * hidden + 6 * hidden * classes);
   }
 
   void Report(const char* phase, uint32_t layer, uint32_t budget = 0, double seconds = 0,

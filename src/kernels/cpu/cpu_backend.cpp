@@ -28,6 +28,7 @@ struct CpuTensor final : Tensor {
     rows = stored.rows;
     cols = stored.cols;
     sparse = stored.is_sparse;
+    if (sparse) nonzeros = stored.sparse.nnz();
     bytes = stored.bytes();
   }
 };

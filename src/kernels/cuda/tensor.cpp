@@ -54,6 +54,7 @@ std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, siz
   tensor->rows = rows;
   tensor->cols = columns;
   tensor->sparse = true;
+  tensor->nonzeros = entries;
   tensor->bytes = indptr.size_bytes() + entries * 8;
   tensor->indptr = Buffer::Anywhere(device, indptr.size_bytes(), "sparse features");
   tensor->indptr.CopyFrom(indptr.data(), indptr.size_bytes());

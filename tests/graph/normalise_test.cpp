@@ -1,0 +1,89 @@
+#include "graph/normalise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "l2gcn/error.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint32_t kNodes = 4;
+using Dense = std::vector<double>;  // (kNodes × kNodes)
+
+// A path 0 – 1 – 2 with weights 2 and 3, and node 3 alone.
+Graph PathWithIsolatedNode(bool weighted) {
+  Graph graph;
+  graph.nodes = kNodes;
+  graph.indptr = Array<uint64_t>::CopyOf(std::vector<uint64_t>{0, 1, 3, 4, 4});
+  graph.indices = Array<uint32_t>::CopyOf(std::vector<uint32_t>{1, 0, 2, 1});
+  if (weighted) graph.weights = Array<float>::CopyOf(std::vector<float>{2, 2, 3, 3});
+  return graph;
+}
+
+Dense AdjacencyPlusI(const Graph& graph) {
+  Dense a(kNodes * kNodes, 0);
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    a[i * kNodes + i] = 1;
+    for (uint64_t e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e) {
+      a[i * kNodes + graph.indices[e]] += graph.weighted() ? graph.weights[e] : 1.0f;
+    }
+  }
+  return a;
+}
+
+// The definition of each normalisation, written on dense matrices.
+Dense Expected(const Graph& graph, Norm norm) {
+  Dense a = AdjacencyPlusI(graph);
+  double degree[kNodes] = {};
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    for (uint32_t j = 0; j < kNodes; ++j) degree[i] += a[i * kNodes + j];
+  }
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    for (uint32_t j = 0; j < kNodes; ++j) {
+      double& value = a[i * kNodes + j];
+      const double identity = i == j ? 1 : 0;
+      if (norm == Norm::kRowPlusI) value = value / degree[i] + identity;
+      if (norm == Norm::kRow) value /= degree[i];
+      if (norm == Norm::kSym) value /= std::sqrt(degree[i] * degree[j]);
+      if (norm == Norm::kNone) value = identity;
+    }
+  }
+  return a;
+}
+
+Dense Multiplied(const Propagation& p) {
+  Dense a(kNodes * kNodes, 0);
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    a[i * kNodes + i] = p.self_scale[i];
+    for (uint64_t e = p.indptr[i]; e < p.indptr[i + 1]; ++e) {
+      const uint32_t j = p.indices[e];
+      const double weight = p.weights.empty() ? 1 : p.weights[e],
+                   col = p.col_scale.empty() ? 1 : p.col_scale[j];
+      a[i * kNodes + j] += p.row_scale[i] * weight * col;
+    }
+  }
+  return a;
+}
+
+TEST(MakePropagation, FactorsGiveTheDefinition) {
+  const Context context = MakeContext(2);
+  for (const bool weighted : {false, true}) {
+    const Graph graph = PathWithIsolatedNode(weighted);
+    for (const char* name : {"row+i", "row", "sym", "sum", "none"}) {
+      const Norm norm = ParseNorm(name);
+      const Dense expected = Expected(graph, norm),
+                  actual = Multiplied(MakePropagation(context, graph, norm));
+      for (size_t k = 0; k < expected.size(); ++k) {
+        EXPECT_NEAR(actual[k], expected[k], 1e-6) << name << (weighted ? " weighted" : "") << " entry " << k;
+      }
+    }
+  }
+}
+
+TEST(ParseNorm, RefusesOtherNames) { EXPECT_THROW(ParseNorm("rows"), Error); }
+
+}  // namespace
+}  // namespace l2gcn
