@@ -66,6 +66,14 @@ void Require(const std::string& value, const std::string& name, const CLI::App& 
 void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
   AddOpenOptions(command, open);
+  const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
+    command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
+  };
+  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, a third column the weight");
+  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
+  add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
+  add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
+  add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
 }
 
 void AddOpenOptions(CLI::App& command, OpenOptions& open) {
@@ -87,14 +95,6 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   AddWhole(command, "min-degree", open.min_degree, 0, std::numeric_limits<uint32_t>::max(),
            "Drop nodes with fewer neighbours, once")
       .group("Data");
-  const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
-    command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
-  };
-  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, a third column the weight");
-  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
-  add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
-  add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   command.add_option("--synthetic-seed", open.synthetic_seed, "Seed of a synthetic:SHAPE graph")
       ->type_name("N")
       ->capture_default_str()

@@ -61,6 +61,7 @@ void AddFieldOption(CLI::App& command, const FieldOf<Config>& field, const std::
   option->default_str(default_text)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(group);
 }
 
+// How data sets are opened, for commands that take several; tables file by file are for one (DataOptions).
 void AddOpenOptions(CLI::App& command, OpenOptions& open);
 
 // One option for every field of a table, set straight into `config`, which holds the defaults.
