@@ -14,7 +14,7 @@ namespace l2gcn {
 
 struct TrainConfig {
   // What is trained
-  std::string method = "lgcn";
+  std::string method = "l2gcn";
   std::string preset = "paper";
   uint32_t layers = 2;
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
