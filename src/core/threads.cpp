@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -15,31 +14,26 @@
 namespace l2gcn {
 namespace {
 
-// Spins for a few microseconds, then yields: a waiter must not starve the one it waits for when there are
-// more threads than cores.
-class Backoff {
- public:
-  void Pause() {
-    if (++spins_ < 2000) {
-      __builtin_ia32_pause();
-    } else {
-      std::this_thread::yield();
-    }
-  }
-  bool Exhausted() const { return spins_ > 4000; }
+// How often a waiter looks before it sleeps: some tens of microseconds, longer than the phases of a small
+// step. Sleeping matters when there are more runnable threads than cores: a spinning or yielding waiter would
+// keep the one it waits for from running.
+constexpr int kSpins = 4000;
 
- private:
-  int spins_ = 0;
-};
+// Returns once `value` is no longer `old`; whoever changes it must notify.
+template <class T>
+void WaitWhileEqual(const std::atomic<T>& value, T old) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    __builtin_ia32_pause();
+  }
+  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
+}
 
 }  // namespace
 
 struct ThreadPool::Impl {
   struct Slot {
     alignas(64) std::atomic<uint64_t> ticket{0};  // region number this worker should run
-    std::mutex mutex;
-    std::condition_variable wake;
-    bool asleep = false;
   };
   uint32_t threads = 1;
   std::vector<std::unique_ptr<Slot>> slots;  // (threads − 1)
@@ -64,26 +58,19 @@ struct ThreadPool::Impl {
     Slot& slot = *slots[worker - 1];
     uint64_t seen = 0;
     for (;;) {
-      Backoff backoff;
-      while (slot.ticket.load(std::memory_order_acquire) == seen && !backoff.Exhausted()) backoff.Pause();
-      if (slot.ticket.load(std::memory_order_acquire) == seen) {
-        std::unique_lock<std::mutex> lock(slot.mutex);
-        slot.asleep = true;
-        slot.wake.wait(lock, [&] { return slot.ticket.load(std::memory_order_acquire) != seen; });
-        slot.asleep = false;
-      }
+      WaitWhileEqual(slot.ticket, seen);
       if (quit.load(std::memory_order_acquire)) return;
       seen = slot.ticket.load(std::memory_order_acquire);
       Invoke(worker);
       running.fetch_sub(1, std::memory_order_acq_rel);
+      running.notify_one();
     }
   }
 
   void Signal(uint32_t worker, uint64_t value) {
     Slot& slot = *slots[worker - 1];
-    std::lock_guard<std::mutex> lock(slot.mutex);
     slot.ticket.store(value, std::memory_order_release);
-    if (slot.asleep) slot.wake.notify_one();
+    slot.ticket.notify_one();
   }
 };
 
@@ -114,8 +101,10 @@ void ThreadPool::Run(uint32_t count, const std::function<void(uint32_t)>& body) 
   ++impl_->region;
   for (uint32_t worker = 1; worker < count; ++worker) impl_->Signal(worker, impl_->region);
   impl_->Invoke(0);
-  Backoff backoff;
-  while (impl_->running.load(std::memory_order_acquire) != 0) backoff.Pause();
+  for (uint32_t left = impl_->running.load(std::memory_order_acquire); left != 0;
+       left = impl_->running.load(std::memory_order_acquire)) {
+    WaitWhileEqual(impl_->running, left);
+  }
   if (impl_->error) std::rethrow_exception(impl_->error);
 }
 
@@ -124,10 +113,10 @@ void Barrier::Wait() {
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == participants_) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.fetch_add(1, std::memory_order_acq_rel);
+    generation_.notify_all();
     return;
   }
-  Backoff backoff;
-  while (generation_.load(std::memory_order_acquire) == generation) backoff.Pause();
+  WaitWhileEqual(generation_, generation);
 }
 
 void ParallelFor(const Context& context, size_t count, size_t grain,

@@ -17,7 +17,7 @@ namespace {
 
 std::string DataDirectory() {
   const char* set = std::getenv("L2GCN_DATA");
-  return set != nullptr ? set : L2GCN_SOURCE_DIR "/../shared/data";
+  return set != nullptr && *set != '\0' ? set : L2GCN_SOURCE_DIR "/../shared/data";
 }
 
 class CoraTest : public ::testing::TestWithParam<std::string> {};
