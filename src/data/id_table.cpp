@@ -16,7 +16,7 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kWordsPerRank = 8;
-constexpr size_t kLookAhead = 24;  // names whose slots are fetched before they are compared
+constexpr size_t kLookAhead = 32;  // names that are fetched together before they are compared
 
 }  // namespace
 
@@ -131,7 +131,19 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
     const uint32_t begin = kShards * worker / workers, end = kShards * (worker + 1) / workers;
     size_t batch[kLookAhead];
     size_t waiting = 0;
+    // A known name is three far reads away: its slot, its offset, its text. Each is fetched for the whole
+    // batch before any of them is needed.
     const auto enter_batch = [&] {
+      for (size_t k = 0; k < waiting; ++k) {
+        const Shard& shard = shards_[hashes[batch[k]] & (kShards - 1)];
+        const uint32_t entry = shard.HomeSlot(hashes[batch[k]]).entry;
+        if (entry != 0) __builtin_prefetch(&shard.offsets[entry - 1]);
+      }
+      for (size_t k = 0; k < waiting; ++k) {
+        const Shard& shard = shards_[hashes[batch[k]] & (kShards - 1)];
+        const uint32_t entry = shard.HomeSlot(hashes[batch[k]]).entry;
+        if (entry != 0) __builtin_prefetch(shard.text.data() + shard.offsets[entry - 1]);
+      }
       for (size_t k = 0; k < waiting; ++k) {
         const size_t i = batch[k];
         keys[i] = Enter(hashes[i] & (kShards - 1), text_of(i), hashes[i], first + i);
@@ -141,8 +153,7 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
     for (size_t i = 0; i < tokens.size(); ++i) {
       const uint32_t shard = hashes[i] & (kShards - 1);
       if (shard < begin || shard >= end) continue;
-      const std::vector<Slot>& slots = shards_[shard].slots;
-      __builtin_prefetch(&slots[(hashes[i] >> kShardBits) & (slots.size() - 1)]);
+      __builtin_prefetch(&shards_[shard].HomeSlot(hashes[i]));
       batch[waiting++] = i;
       if (waiting == kLookAhead) enter_batch();
     }

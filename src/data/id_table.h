@@ -64,6 +64,8 @@ class IdTable {
     std::string_view Name(size_t entry) const {
       return {text.data() + offsets[entry], offsets[entry + 1] - offsets[entry]};
     }
+    // Where a name of this hash stands, or the first place to look for it.
+    const Slot& HomeSlot(uint64_t hash) const { return slots[(hash >> kShardBits) & (slots.size() - 1)]; }
     uint64_t bytes() const;
   };
 

@@ -81,8 +81,6 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
-  if (dataset.format == "native")
-    ValidateDataset(context, dataset);  // mapped unseen; other readers check on the way
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;

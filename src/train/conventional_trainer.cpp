@@ -19,7 +19,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kSecondsBetweenReports = 0.2;
 constexpr double kSparseDensity =
     0.35;  // Â X stays sparse up to this share of non-zeros, as in the CPU backend
 
