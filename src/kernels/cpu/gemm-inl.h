@@ -24,6 +24,7 @@ constexpr int TileRows(int vectors) {
 constexpr size_t kGradRows = 48, kGradSamples = 128;
 // Terms of a product taken at once: their rows of B, a tile wide, fill half of the first level.
 constexpr size_t kDepth = 128;
+constexpr size_t kMostAtOnce = 4;  // lines asked for every four terms
 
 inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec value) {
   const size_t at = row * g.ldc + column;
@@ -71,7 +72,8 @@ void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const fl
   };
   size_t p = 0;
   for (; p + 4 <= k; p += 4) {
-    if (queue.next != queue.end) __builtin_prefetch(*queue.next++, 0, 2);
+    for (int i = 0; i < queue.at_once && queue.next != queue.end; ++i)
+      __builtin_prefetch(*queue.next++, 0, 2);
     term();
     term();
     term();
@@ -131,11 +133,21 @@ void TileColumns(const GemmArgs& g, size_t begin, size_t end, size_t k_begin, si
   });
 }
 
+// Spreads the queue over a product of m rows, n columns and k terms.
+inline void Spread(size_t m, size_t n, size_t k, PrefetchQueue& queue) {
+  const size_t vectors = n / kLanes, strips = (vectors + kMaxVectors - 1) / kMaxVectors;
+  const size_t height = TileRows(vectors < kMaxVectors ? static_cast<int>(vectors) : kMaxVectors);
+  const size_t turns = (m + height - 1) / height * strips * (k / 4) + 1;
+  const auto lines = static_cast<size_t>(queue.end - queue.next), each = (lines + turns - 1) / turns;
+  queue.at_once = static_cast<int>(each < 1 ? 1 : each > kMostAtOnce ? kMostAtOnce : each);
+}
+
 // Strip by strip, and a strip's depth in parts of which B's rows stay in the first level of cache for all
 // tiles.
 void Gemm(const GemmArgs& g) {
   GemmArgs part = g;
   part.finish = Finish::kNone;
+  if (g.prefetch != nullptr) Spread(g.m, g.n, g.k, *g.prefetch);
   const size_t parts = g.k <= kDepth ? 1 : (g.k + kDepth - 1) / kDepth;
   ForStrips(g.n, [&](auto vectors, size_t column) {
     for (size_t i = 0; i < parts; ++i) {
@@ -175,6 +187,7 @@ void GemmTransposed(const GemmArgs& g) {
       } else {
         queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
       }
+      Spread(row_end - row, g.n, p_end - p, queue);
       TileColumns<true>(chunk, row, row_end, p, p_end);
     }
   }
