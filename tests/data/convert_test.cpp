@@ -34,6 +34,7 @@ TEST(Convert, StreamedEdgeListsEqualThoseReadInMemory) {
       [](uint64_t id) { return std::to_string(id * 7 + 3); },
       [](uint64_t id) { return std::to_string(static_cast<int64_t>(id) * 5000000000 - 7); },
       [](uint64_t id) { return "user_" + std::to_string(id); },
+      [](uint64_t id) { return "a name of more than fifteen bytes " + std::to_string(id); },
   };
   for (const auto& spelling : spellings) {
     for (const bool weighted : {false, true}) {
