@@ -3,7 +3,9 @@
 import io
 import pathlib
 import pickle
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 import scipy.sparse as sp
@@ -69,3 +71,100 @@ put("json", "graph", '{"directed": false, "nodes": [{"id": "a", "val": false, "t
 put("svmlight", "plain", "1 1:0.5 3:2\n-1 2:1 # note\n")
 put("yaml", "metadata", "dataset_name: x\ngraph:\n  nodes: [{num: 3}]\n  edges: [{format: csv, path: e.csv}]\n"
                         "feature_data: [{domain: node, name: f, format: numpy, path: f.npy}]\ntasks: []\n")
+put("npy", "objects", b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (4000000000,), }".ljust(117) + b"\n")
+
+
+def bundle(kind, name, files):
+    """A folder in one file (tests/data/bundle.h)."""
+    parts = [b"@@ " + path.encode() + b"\n" + (data if isinstance(data, bytes) else data.encode()) for path, data in files.items()]
+    put("folder_" + kind, name, b"\n".join(parts))
+
+
+def save(matrix):
+    out = io.BytesIO()
+    sp.save_npz(out, matrix, compressed=False)
+    return out.getvalue()
+
+
+triangle = sp.csr_matrix(np.array([[0, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 0], [0, 0, 0, 0]], dtype="f4"))
+roles = '{"tr": [0, 1], "va": [2], "te": [3]}'
+bundle("graphsaint", "single", {"adj_full.npz": save(triangle), "adj_train.npz": save(triangle), "feats.npy": npy(np.arange(8.0).reshape(4, 2)),
+                                "class_map.json": '{"0": 1, "1": 2, "3": 1, "2": 2}', "role.json": roles})
+bundle("graphsaint", "multi", {"adj_full.npz": save(triangle), "feats.npy": npy(np.arange(8, dtype="f4").reshape(4, 2)),
+                               "class_map.json": '{"0": [1, 0], "1": [0, 1], "2": [1, 1], "3": [0, 0]}', "role.json": roles})
+bundle("graphsage", "toy", {
+    "toy-G.json": '{"directed": false, "graph": {"name": "x"}, "nodes": [{"id": "p", "val": false, "test": false}, '
+                  '{"id": "q", "val": true, "test": false}, {"id": "r", "test": true, "val": false}], "links": '
+                  '[{"source": 0, "target": 1, "train_removed": true}, {"source": 1, "target": 2}, {"source": 2, "target": 2}]}',
+    "toy-id_map.json": '{"p": 2, "q": 1, "r": 0}', "toy-class_map.json": '{"p": [1, 0], "q": [0, 1], "r": [1, 1]}',
+    "toy-feats.npy": npy(np.array([[30], [20], [10]], "f4"))})
+parts = {}
+for part in ("train", "valid", "test"):
+    parts[f"{part}_graph.json"] = '{"directed": true, "nodes": [{"id": 0}, {"id": 1}], "links": [{"source": 0, "target": 1}]}'
+    parts[f"{part}_feats.npy"] = npy(np.array([[1, 2], [3, 4]], "f4"))
+    parts[f"{part}_labels.npy"] = npy(np.array([[1, 0, 1], [0, 1, 1]]))
+    parts[f"{part}_graph_id.npy"] = npy(np.array([1, 1]))
+bundle("graphsage", "ppi", parts)
+splits = {"split/time/train.csv": "0\n", "split/time/valid.csv": "2\n", "split/time/test.csv": "1\n"}
+bundle("ogb", "tables", {"raw/edge.csv": "0,1\n1,2\n", "raw/node-feat.csv": "0.5,1\n2,3\n4,5\n", "raw/node-label.csv": "1\n0\n2\n",
+                         "raw/num-node-list.csv": "3\n", **splits})
+bundle("ogb", "binary", {"raw/data.npz": npz(False, edge_index=np.array([[0, 1], [1, 2]]), node_feat=np.arange(6, dtype="f4").reshape(3, 2),
+                                             num_nodes_list=np.array([3])),
+                         "raw/node-label.npz": npz(False, node_label=np.array([[1.0], [0.0], [np.nan]])), **splits})
+bundle("graphbolt", "npy", {"metadata.yaml": """dataset_name: toy
+graph:
+  nodes:
+    - num: 3
+  edges:
+    - format: numpy
+      path: edges/e.npy
+feature_data:
+  - domain: node
+    name: feat
+    format: numpy
+    in_memory: false
+    path: data/feat.npy
+tasks:
+  - name: node_classification
+    num_classes: 2
+    train_set:
+      - data:
+          - name: seeds
+            format: numpy
+            path: set/train.npy
+          - name: labels
+            format: numpy
+            path: set/labels.npy
+""", "edges/e.npy": npy(np.array([[0, 1], [1, 2]])), "data/feat.npy": npy(np.arange(6, dtype="f4").reshape(3, 2)),
+                            "set/train.npy": npy(np.array([0, 1])), "set/labels.npy": npy(np.array([0, 1]))})
+bundle("npz_pair", "reddit", {"reddit_data.npz": npz(False, feature=np.arange(8, dtype="f4").reshape(4, 2), label=np.array([0, 1, 1, 0]),
+                                                     node_types=np.array([1, 1, 2, 3]), node_ids=np.arange(4)),
+                              "reddit_graph.npz": save(triangle.tocoo())})
+bundle("table", "triple", {"toy_edges.csv": "id_1,id_2\n0,1\n1,2\n", "toy_features.json": '{"0": [1, 3], "1": [0], "2": []}',
+                           "toy_target.csv": "id,name,target\n0,x,a\n1,y,b\n2,z,a\n"})
+bundle("table", "multi", {"edges.csv": "a b 0.5\nb c 1\n", "feats.csv": "a,1,2\nb,3,4\nc,5,6\n", "labels.csv": "id,p,q\na,0,1\nb,1,1\nc,0,0\n"})
+
+
+def pickled_rows(rows):
+    return pickle.dumps(sp.csr_matrix(np.array(rows, dtype="f4")), 2)
+
+
+rows, one_hot = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], pickle.dumps(np.eye(2, dtype="i4"), 2)
+bundle("planetoid", "toy", {"ind.toy.x": pickled_rows(rows[:2]), "ind.toy.y": one_hot, "ind.toy.tx": pickled_rows([[1, 1, 0], [0, 1, 1]]),
+                            "ind.toy.ty": one_hot, "ind.toy.allx": pickled_rows(rows),
+                            "ind.toy.ally": pickle.dumps(np.array([[1, 0], [0, 1], [1, 0]], "i4"), 2),
+                            "ind.toy.graph": pickle.dumps({0: [1, 2], 1: [0, 5], 2: [0], 3: [5], 4: [], 5: [1, 3]}, 2),
+                            "ind.toy.test.index": "3\n5\n"})
+
+# A native directory, as this program writes it.
+program = pathlib.Path("build/release/l2gcn")
+if program.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        tables = {"toy_edges.csv": "source,target\na,b\na,c\nb,c\n", "toy_features.csv": "id,x,y\na,1,2\nb,3,4\nc,5,6\nd,7,8\n",
+                  "toy_labels.csv": "id,class\na,red\nb,blue\nc,blue\nd,\n"}
+        source, native = pathlib.Path(folder, "toy"), pathlib.Path(folder, "native")
+        source.mkdir()
+        for name, text in tables.items():
+            (source / name).write_text(text)
+        subprocess.run([program, "convert", source, native, "--quiet"], check=True)
+        bundle("native", "sample", {path.name: path.read_bytes() for path in sorted(native.iterdir())})

@@ -431,12 +431,12 @@ Matrix NpyArray::AsMatrix(const Context& context) const {
 
 std::vector<std::string> NpyArray::AsStrings() const {
   std::vector<std::string> strings;
-  strings.reserve(size_);
-  const OrderMap order(shape_, fortran_);
   if (!is_string()) {
     for (const int64_t value : As<int64_t>(Context{})) strings.push_back(std::to_string(value));
     return strings;
   }
+  strings.reserve(size_);  // believed only now: the payload has bytes for so many, an object array's need not
+  const OrderMap order(shape_, fortran_);
   for (size_t i = 0; i < size_; ++i) {
     const uint8_t* at = payload_.data() + order(i) * type_.bytes;
     std::string text;

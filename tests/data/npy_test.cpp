@@ -160,5 +160,11 @@ TEST(Npy, DamagedAndHostileFilesAreRefused) {
   }
 }
 
+// An array of Python objects has no bytes of its own for its elements: their number proves nothing.
+TEST(Npy, ClaimedObjectsAreNotAllocatedFor) {
+  const NpyArray array = ParseText(NpyBytes(Dict("|O", "(4000000000000,)"), ""));
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { array.AsStrings(); }), "a.npy");
+}
+
 }  // namespace
 }  // namespace l2gcn
