@@ -134,17 +134,22 @@ TEST_F(CudaBackendTest, LargeLayersAgreeWithTheCpu) {
     options.precision = Precision::kFp32;
     const Outcome expected = TrainOnce(cpu, options, shape);
     // tf32 has kernels of its own for wide layers.
-    for (const auto& [precision, tolerance] : {std::pair{Precision::kFp32, 1e-4}, {Precision::kTf32, 2e-3}}) {
+    struct Limits {
+      Precision precision;
+      double loss, weights;
+    };
+    for (const auto& [precision, loss, weights] :
+         {Limits{Precision::kFp32, 1e-4, 1e-3}, Limits{Precision::kTf32, 5e-3, 2e-2}}) {
       SCOPED_TRACE(precision == Precision::kFp32 ? "fp32" : "tf32");
       options.precision = precision;
       const Outcome actual = TrainOnce(context_, options, shape);
       ASSERT_EQ(expected.losses.size(), actual.losses.size());
       for (size_t i = 0; i < expected.losses.size(); ++i) {
-        EXPECT_NEAR(expected.losses[i], actual.losses[i], tolerance * std::abs(expected.losses[i]))
+        EXPECT_NEAR(expected.losses[i], actual.losses[i], loss * std::abs(expected.losses[i]))
             << "step " << i;
       }
-      ExpectNearly(expected.state.theta, actual.state.theta, 10 * tolerance, "theta");
-      ExpectNearly(expected.features, actual.features, 10 * tolerance, "output");
+      ExpectNearly(expected.state.theta, actual.state.theta, weights, "theta");
+      ExpectNearly(expected.features, actual.features, weights, "output");
     }
   }
 }

@@ -28,8 +28,7 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
 
  public:
   __device__ BlockTrainer(const TrainPlan& plan, const TrainArguments& arguments, float* shared)
-      : Block(plan, arguments, shared, static_cast<int>(blockIdx.x) / plan.slices,
-              static_cast<int>(blockIdx.x) % plan.slices),
+      : Block(plan, arguments, shared, blockIdx.x / plan.slices, blockIdx.x % plan.slices),
         ring_(shared + plan.ring_at),
         x_{shared, plan.x_stride},
         h_{shared + plan.h_at, TrainTile<kRows, kWidth>::kHiddenStride},
@@ -69,8 +68,8 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
   }
 
   // ---- Loading
-  // Whole
-  // feature rows have one place in shared memory, or two taken in turns: then they load a pass ahead.
+  // Whole feature rows have one place in shared memory, or two taken in turns: then they load a pass
+  // ahead.
   __device__ Tile RowsTile(uint32_t turn) const { return {base_ + (turn & 1 ? p_.x_next : 0), p_.x_stride}; }
   __device__ __forceinline__ void LoadRows(const Position& at, uint32_t turn) {
     if (p_.rows_resident) {
@@ -136,8 +135,8 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
   }
 
   // ---- Forward
-  // With fewer
-  // warp tiles than warps, warps share a tile and split every chunk's k.
+  // With fewer warp tiles than warps, warps share a tile
+  // and split every chunk's k.
   __device__ __forceinline__ void Forward(const Position& at) {
     constexpr int kTile = 8 * Layout::kForwardBlocks;
     constexpr int kAcross = kWidth / kTile, kTiles = kRows / (16 * Layout::kForwardRows) * kAcross;
@@ -184,8 +183,8 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
     }
   }
   // ---- Classifier and loss
-  // Tiles of 16 × 16: the
-  // warp's row of tiles is fixed, tiles along the classes go round.
+  // Tiles of 16 × 16: the warp's row of tiles is fixed,
+  // tiles along the classes go round.
   __device__ __forceinline__ void Logits() {
     constexpr int kDown = kRows / 16;
     const int m0 = warp_ % kDown * 16;
@@ -397,14 +396,18 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
   // ---- Update
   // The image keeps rows in place and turns columns: by the row of W, or of Θ.
   __device__ __forceinline__ void Update() {
-    constexpr int kAtOnce = 2, kDepth = kWidth == 64 ? 4 : 8;
-    this->template UpdateShare<kAtOnce, kDepth>([&](int place, size_t at, float w) {
+    const auto publish = [&](int place, size_t at, float w) {
       const bool is_theta = place >= this->ThetaAt();
       const int local = is_theta ? place - this->ThetaAt() : place;
       const int row = is_theta ? local >> p_.log_c_stride : local / kWidth;
       const int turn = !is_theta && kWidth == 16 ? NarrowSwizzle(row) : Swizzle(row);
       __stcg(a_.published + (at ^ static_cast<size_t>(turn)), ForOperand<P>(w));
-    });
+    };
+    if (kWidth == 16 && p_.partials() <= 8) {  // few row groups have large shares
+      this->template UpdateShare<4, 2>(publish);
+    } else {
+      this->template UpdateShare<2, kWidth == 64 ? 4 : 8>(publish);
+    }
   }
 
   float* const ring_;

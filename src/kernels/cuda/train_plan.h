@@ -1,4 +1,5 @@
-// How a layer's training is laid over the blocks of one persistent kernel (train_kernel.cu).
+// How a layer's training is laid over the blocks of one persistent kernel (train_kernel.cuh,
+// warpgroup_kernel.cuh).
 //
 // The blocks form a grid of row groups × slices. A block works on `rows` samples of every batch and on
 // `width` of the hidden units: it computes its part of ReLU(X̂W), of the logits and of both gradients.

@@ -181,7 +181,7 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
   // Two teams share 32 of the columns and split the k of every tile; then each finishes half of them.
   __device__ __forceinline__ void Forward(const Position& at, uint32_t parity) {
     const ThreadPlace me;
-    if (me.lane == 0) {
+    if (me.lane == 0 && (warp_ < 3 || warp_ == kTrainWarps - 1)) {
       FenceAsync();
       if (warp_ < min(3, Groups())) FillGroup(warp_);
       if (warp_ == kTrainWarps - 1 && Groups() == 1) FillTheta();
@@ -274,80 +274,83 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
 
   // The rows of the group whose loss the block of a slice takes.
   __device__ int FirstLossRow(int slice) const { return Layout::kRows * slice / p_.slices; }
-  // A warp a row, a quad of classes a lane; gradients go to L2 as the tiles of dL.
+  // Gradients go to L2 as the tiles of dL.
   __device__ __forceinline__ void LossGradient(const Position& at, uint32_t parity, uint32_t slot) {
-    float loss = 0;
-#pragma unroll 1
-    for (int row = FirstLossRow(slice_) + warp_; row < FirstLossRow(slice_ + 1); row += kTrainWarps) {
-      const float* logits = LogitsOf(parity, 0) + row * p_.c_stride;
-      loss += a_.multilabel ? SigmoidRow(at, row, logits) : SoftmaxRow(at, row, logits);
-    }
+    const float* logits = LogitsOf(parity, 0);
+    const float loss = a_.multilabel ? SigmoidRows(at, logits, slot != kNoSlot) : SoftmaxRows(at, logits);
     if (slot == kNoSlot) return;
     AddLoss(loss);
     __syncthreads();
     StoreLoss(at, slot, true);
   }
-  __device__ __forceinline__ float4 SumLogits(const float* at) const {
-    float4 sum = make_float4(0, 0, 0, 0);
+  // Logits of two classes, summed over the slices in their order.
+  __device__ __forceinline__ float2 SumLogits(const float* at) const {
+    float2 sum = make_float2(0, 0);
 #pragma unroll 8
     for (int s = 0; s < p_.slices; ++s) {
-      const float4 x = __ldcg(reinterpret_cast<const float4*>(at + s * Layout::kRows * p_.c_stride));
-      sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
+      const float2 x = __ldcg(reinterpret_cast<const float2*>(at + s * Layout::kRows * p_.c_stride));
+      sum.x += x.x, sum.y += x.y;
     }
     return sum;
   }
-  __device__ __forceinline__ void SendGradient(int row, int quad, const float (&x)[4]) const {
-    const int unit = quad >> 1 << 1 & 7, half = (quad & 1) * 2;
-    float* tile = GradientsOfLogits() + (quad >> 3) * kTile + row * kTileColumns + half;
-    const auto rounded = [](float v) { return ForOperand<Precision::kTf32>(v); };
-    __stcg(reinterpret_cast<float2*>(tile + ((unit ^ (row & 7)) << 2)),
-           make_float2(rounded(x[0]), rounded(x[2])));
-    __stcg(reinterpret_cast<float2*>(tile + (((unit + 1) ^ (row & 7)) << 2)),
-           make_float2(rounded(x[1]), rounded(x[3])));
+  __device__ __forceinline__ void SendGradient(int row, int pair, float x, float y) const {
+    float* tile = GradientsOfLogits() + (pair >> 4) * kTile;
+    const int place = Turned(2 * (pair & 15));  // and four further
+    __stcg(tile + TilePlace(row, place), ForOperand<Precision::kTf32>(x));
+    __stcg(tile + TilePlace(row, place + 4), ForOperand<Precision::kTf32>(y));
   }
-  // Both return this lane's part of the row's loss; rows past the batch's end have no gradient.
-  __device__ __forceinline__ float SigmoidRow(const Position& at, int row, const float* logits) const {
-    const int classes = static_cast<int>(a_.classes);
-    const bool valid = row < ValidOf(at);
-    const float mean = valid ? 1.0f / (static_cast<float>(SizeOf(at)) * static_cast<float>(classes)) : 0.0f;
+  // Both return this lane's part of the loss; rows past the batch's end have no gradient.
+  // Two classes a thread.
+  __device__ __forceinline__ float SigmoidRows(const Position& at, const float* logits,
+                                               bool want_loss) const {
+    const int begin = FirstLossRow(slice_), rows = FirstLossRow(slice_ + 1) - begin;
+    const int classes = static_cast<int>(a_.classes), shift = p_.log_c_stride - 1;
+    const float mean = __fdividef(1.0f, static_cast<float>(SizeOf(at)) * static_cast<float>(classes));
+    const int valid = ValidOf(at) - begin;
     float loss = 0;
 #pragma unroll 1
-    for (int quad = lane_; quad < p_.c_stride / 4; quad += 32) {
-      const float4 sum = SumLogits(logits + quad * 4);
-      const float z[4] = {sum.x, sum.y, sum.z, sum.w};
-      float gradient[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int c = quad * 4 + i;
-        const float small = __expf(-fabsf(z[i])),
-                    y = c < classes ? labels_[(row - FirstLossRow(slice_)) * p_.label_bytes + c] : 0;
-        const float probability = __fdividef(z[i] >= 0 ? 1.0f : small, 1.0f + small);
+    for (int i = threadIdx.x; i < rows << shift; i += kTrainThreads) {
+      const int row = i >> shift, pair = i & ((1 << shift) - 1);
+      const uint8_t* labels = labels_ + row * p_.label_bytes;
+      const auto gradient_of = [&](float z, int c) {
+        if (c >= classes || row >= valid) return 0.0f;
+        const float small = __expf(-fabsf(z)), y = labels[c];
         // log1p(small): its derivative is at most 1, so an absolute error of 1e-7 is all that 1 + small can
         // cost.
-        if (c < classes) loss += fmaxf(z[i], 0.0f) - z[i] * y + __logf(1.0f + small);
-        gradient[i] = c < classes ? (probability - y) * mean : 0.0f;
-      }
-      SendGradient(row, quad, gradient);
+        if (want_loss) loss += fmaxf(z, 0.0f) - z * y + __logf(1.0f + small);
+        return (__fdividef(z >= 0 ? 1.0f : small, 1.0f + small) - y) * mean;
+      };
+      const float2 z = SumLogits(logits + (begin + row) * p_.c_stride + 2 * pair);
+      const float x = gradient_of(z.x, 2 * pair), y = gradient_of(z.y, 2 * pair + 1);
+      SendGradient(begin + row, pair, x, y);
     }
-    return valid ? loss : 0.0f;
+    return loss;
   }
-  // The row waits in shared memory between the passes over it; a lane returns to its own quads.
+  // A warp a row.
+  __device__ __forceinline__ float SoftmaxRows(const Position& at, const float* logits) const {
+    float loss = 0;
+#pragma unroll 1
+    for (int row = FirstLossRow(slice_) + warp_; row < FirstLossRow(slice_ + 1); row += kTrainWarps)
+      loss += SoftmaxRow(at, row, logits + row * p_.c_stride);
+    return loss;
+  }
+  // The row waits in shared memory between the passes over it; a lane returns to its own pairs of classes.
   __device__ __forceinline__ float SoftmaxRow(const Position& at, int row, const float* logits) const {
     const int classes = static_cast<int>(a_.classes), target = reinterpret_cast<const int32_t*>(labels_)[row];
     const bool valid = row < ValidOf(at);
     float* kept = Ring() + warp_ * p_.c_stride;
     float top = -INFINITY, sum = 0, loss = 0;
-    const auto for_classes = [&](const auto& body) {
+    const auto for_pairs = [&](const auto& body) {
 #pragma unroll 1
-      for (int quad = lane_; quad < p_.c_stride / 4; quad += 32)
-#pragma unroll
-        for (int c = quad * 4; c < quad * 4 + 4; ++c)
-          if (c < classes) body(c);
+      for (int pair = lane_; pair < p_.c_stride / 2; pair += 32) body(pair);
     };
-#pragma unroll 1
-    for (int quad = lane_; quad < p_.c_stride / 4; quad += 32) {
-      *reinterpret_cast<float4*>(kept + quad * 4) = SumLogits(logits + quad * 4);
-    }
+    const auto for_classes = [&](const auto& body) {
+      for_pairs([&](int pair) {
+        if (2 * pair < classes) body(2 * pair);
+        if (2 * pair + 1 < classes) body(2 * pair + 1);
+      });
+    };
+    for_pairs([&](int pair) { *reinterpret_cast<float2*>(kept + 2 * pair) = SumLogits(logits + 2 * pair); });
     for_classes([&](int c) { top = fmaxf(top, kept[c]); });
 #pragma unroll
     for (int offset = 16; offset > 0; offset >>= 1)
@@ -360,16 +363,10 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
 #pragma unroll
     for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     const float mean = valid ? 1.0f / static_cast<float>(SizeOf(at)) : 0.0f, factor = __fdividef(mean, sum);
-#pragma unroll 1
-    for (int quad = lane_; quad < p_.c_stride / 4; quad += 32) {
-      float gradient[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int c = quad * 4 + i;
-        gradient[i] = c < classes ? kept[c] * factor - (c == target ? mean : 0.0f) : 0.0f;
-      }
-      SendGradient(row, quad, gradient);
-    }
+    const auto gradient_of = [&](int c) {
+      return c < classes ? kept[c] * factor - (c == target ? mean : 0.0f) : 0.0f;
+    };
+    for_pairs([&](int pair) { SendGradient(row, pair, gradient_of(2 * pair), gradient_of(2 * pair + 1)); });
     return valid ? loss + (lane_ == 0 ? __logf(sum) : 0.0f) : 0.0f;
   }
 
@@ -545,7 +542,7 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
   }
 
   __device__ __forceinline__ void Update() {
-    UpdateShare<5, 2>(
+    UpdateShare<3, 2>(
         [&](int, size_t at, float w) { __stcg(a_.published + at, ForOperand<Precision::kTf32>(w)); });
   }
 
