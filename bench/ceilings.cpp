@@ -30,7 +30,7 @@ void NameTheCore() {
 
 }  // namespace
 
-double MeasureSgemm(uint32_t threads, std::string* kernel) {
+double MeasureSgemm(uint32_t threads, int repeats, std::string* kernel) {
   NameTheCore();
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return 0;
@@ -45,7 +45,7 @@ double MeasureSgemm(uint32_t threads, std::string* kernel) {
   const auto b = Array<float>::Filled(size_t{kSize} * kSize, 0.25f);
   auto c = Array<float>::Zeros(size_t{kSize} * kSize);
   double best = 1e30;
-  for (int repeat = 0; repeat < 5; ++repeat) {
+  for (int repeat = 0; repeat < repeats; ++repeat) {
     const Stopwatch watch;
     sgemm(kRowMajor, kNoTranspose, kNoTranspose, kSize, kSize, kSize, 1.0f, a.data(), kSize, b.data(), kSize,
           0.0f, c.mutable_data(), kSize);

@@ -12,10 +12,10 @@ struct Ceilings {
   std::string sgemm_kernel;  // the core OpenBLAS was told to use, or chose
 };
 
-// The rate of OpenBLAS's sgemm on 4096³. The library is opened at run time, after OPENBLAS_CORETYPE has been
-// set to what the processor can run unless the caller set it: releases older than the processor fall back to
-// SSE, which would be no ceiling at all. 0 where no OpenBLAS is installed.
-double MeasureSgemm(uint32_t threads, std::string* kernel);
+// The rate of OpenBLAS's sgemm on 4096³, the fastest of `repeats`. The library is opened at run time, after
+// OPENBLAS_CORETYPE has been set to what the processor can run unless the caller set it: releases older than
+// the processor fall back to SSE, which would be no ceiling at all. 0 where no OpenBLAS is installed.
+double MeasureSgemm(uint32_t threads, int repeats, std::string* kernel = nullptr);
 
 double MeasureCopy(uint32_t threads);
 

@@ -12,6 +12,8 @@
 namespace l2gcn::bench {
 namespace {
 
+constexpr int kTurns = 4;
+
 void TimeLayer(const Context& context, const Options& options, const LayerProblem& problem, Report& report) {
   BackendOptions backend_options;
   backend_options.profile = options.profile;
@@ -26,17 +28,24 @@ void TimeLayer(const Context& context, const Options& options, const LayerProble
   std::vector<double> losses(1);
   uint32_t epoch = 0;
   training->RunEpochs(context, epoch++, 1, losses);
-  double best = 1e30, total = 0;
-  while (total < options.seconds) {
-    const Stopwatch watch;
-    training->RunEpochs(context, epoch++, 1, losses);
-    const double seconds = watch.Seconds();
-    best = std::min(best, seconds);
-    total += seconds;
+  // The clock of a shared machine changes from second to second: layer and ceiling take turns, and the
+  // fastest of each counts.
+  double best = 1e30, sgemm = 0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    sgemm = std::max(sgemm, MeasureSgemm(context.threads, 1));
+    double total = 0;
+    while (total < options.seconds / kTurns) {
+      const Stopwatch watch;
+      training->RunEpochs(context, epoch++, 1, losses);
+      const double seconds = watch.Seconds();
+      best = std::min(best, seconds);
+      total += seconds;
+    }
   }
   const double steps = problem.samples / problem.batch, samples = steps * problem.batch;
   report.Add({"layer", problem.name, best, samples * problem.FlopsPerSample() / best / 1e9, 0,
-              fmt::format("{:.1f} us a step, {} epochs", 1e6 * best / steps, epoch - 1)});
+              fmt::format("{:.1f} us a step, {} epochs, sgemm {:.0f}", 1e6 * best / steps, epoch - 1, sgemm),
+              sgemm});
   if (backend_options.profile) {
     const char* names[] = {"draw", "gather", "hidden", "logits", "loss",
                            "dh",   "wait",   "dW",     "dTheta", "update"};

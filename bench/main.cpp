@@ -28,7 +28,7 @@ int Run(int argc, char** argv) {
 
   const Context context = MakeContext(threads);
   bench::Report report;
-  report.ceilings.sgemm_gflops = bench::MeasureSgemm(context.threads, &report.ceilings.sgemm_kernel);
+  report.ceilings.sgemm_gflops = bench::MeasureSgemm(context.threads, 5, &report.ceilings.sgemm_kernel);
   report.ceilings.copy_gbps = bench::MeasureCopy(context.threads);
   report.extra["threads"] = context.threads;
   report.extra["simd"] = CpuKernelTable().name;

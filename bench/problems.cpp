@@ -24,7 +24,8 @@ const std::vector<LayerProblem>& LayerProblems() {
   static const std::vector<LayerProblem> problems = {
       {"cora/1", 1208, 1433, 16, 7, 256, 0.045, false},
       {"cora/2", 1208, 16, 16, 7, 256, 1, false},
-      {"pubmed/1", 17717, 500, 16, 3, 1024, 0.33, false},
+      {"pubmed/1", 17717, 500, 16, 3, 1024, 1, false},
+      {"pubmed/1 sparse", 17717, 500, 16, 3, 1024, 0.26, false},
       {"pubmed/2", 17717, 16, 16, 3, 1024, 1, false},
       {"ppi/1", 44906, 50, 512, 121, 1024, 1, true},
       {"ppi/2", 44906, 512, 512, 121, 1024, 1, true},

@@ -16,6 +16,7 @@ struct Figure {
   double gflops = 0;  // 0: not arithmetic
   double gbps = 0;    // 0: not traffic
   std::string note;
+  double sgemm_gflops = 0;  // the ceiling measured beside this figure; 0: the run's
 };
 
 class Report {

@@ -1,31 +1,41 @@
 #!/usr/bin/env bash
-# Fuzzes the readers with libFuzzer and the address and undefined-behaviour sanitizers (needs clang).
-# usage: scripts/fuzz.sh [SECONDS [TARGET…]]   600 seconds a target unless told; findings go to build/fuzz/findings
+# Fuzzes every reader with libFuzzer and the address and undefined-behaviour sanitizers, as many at a time as there are cores.
+# usage: scripts/fuzz.sh [SECONDS [SEEDS…]]   each folder of tests/fuzz/seeds for 600 seconds unless told; 0 builds only.
+# Findings go to build/fuzz/findings; exit status 1 if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-seconds=${1:-600}; shift || true
-targets=("$@"); [ ${#targets[@]} -gt 0 ] || targets=(npy unpickle npz edges table json svmlight yaml)
+bash scripts/install-deps.sh --fuzz
+export seconds=${1:-600}; shift || true
+kinds=("$@"); [ ${#kinds[@]} -gt 0 ] || mapfile -t kinds < <(ls tests/fuzz/seeds)
 mkdir -p build/fuzz/objects build/fuzz/findings
-flags=(-std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' -fsanitize=address,undefined
-       -fno-sanitize-recover=all)
-failed=0
-objects=()
-for source in src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp; do
-  object=build/fuzz/objects/$(echo "$source" | tr / _).o
-  [ "$object" -nt "$source" ] || clang++ "${flags[@]}" -fsanitize=fuzzer-no-link -c "$source" -o "$object"
-  objects+=("$object")
-done
-for target in "${targets[@]}"; do
-  clang++ "${flags[@]}" -fsanitize=fuzzer "tests/fuzz/fuzz_$target.cpp" "${objects[@]}" -o "build/fuzz/$target" \
-    -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lpthread
-  mkdir -p "build/fuzz/corpus-$target"
-  log=build/fuzz/$target.log
-  if "build/fuzz/$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/findings/$target-" "build/fuzz/corpus-$target" "tests/fuzz/seeds/$target" >"$log" 2>&1; then
-    echo "$target: $(grep -o 'Done .*' "$log")"
+
+compile() {  # SOURCE: an object of the library or, from tests/fuzz, of a target
+  local object=build/fuzz/objects/${1//\//_}.o
+  [ "$object" -nt "$1" ] || clang++ -std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' \
+    -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -c "$1" -o "$object"
+}
+# The target of seeds/KIND or seeds/TARGET_KIND.
+fuzz() {  # KIND
+  local target=build/fuzz/${1%%_*} log=build/fuzz/$1.log
+  mkdir -p "build/fuzz/corpus-$1"
+  if "$target" -max_total_time="$seconds" -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/findings/$1-" "build/fuzz/corpus-$1" "tests/fuzz/seeds/$1" >"$log" 2>&1; then
+    echo "$1: $(grep -o 'Done .*' "$log"), $(grep -o 'cov: [0-9]*' "$log" | tail -n 1)"
   else
-    echo "$target: FOUND SOMETHING, see $log"
-    failed=1
+    echo "$1: FOUND SOMETHING, see $log"
+    return 1
   fi
+}
+export -f compile fuzz
+
+sources=(src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp)
+targets=$(for kind in "${kinds[@]}"; do echo "${kind%%_*}"; done | sort -u)
+{ printf '%s\n' "${sources[@]}"; for target in $targets; do echo "tests/fuzz/fuzz_$target.cpp"; done; } |
+  xargs -P "$(nproc)" -I{} bash -c 'compile {}'
+objects=("${sources[@]//\//_}")
+objects=("${objects[@]/#/build/fuzz/objects/}")
+for target in $targets; do
+  clang++ -fsanitize=address,undefined,fuzzer "build/fuzz/objects/tests_fuzz_fuzz_$target.cpp.o" "${objects[@]/%/.o}" \
+    -o "build/fuzz/$target" -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lpthread
 done
-exit "$failed"
+[ "$seconds" = 0 ] || printf '%s\n' "${kinds[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'

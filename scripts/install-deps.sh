@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
-# This is the one list of packages. --lint adds what scripts/lint.sh needs.
+# This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs.
 set -euo pipefail
 
 packages=(
@@ -15,6 +15,7 @@ packages=(
   clang-format                          # layout check
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
+[ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
 
 missing=()
 for package in "${packages[@]}"; do

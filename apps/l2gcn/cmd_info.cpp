@@ -88,10 +88,11 @@ void ShowController(Program& program, const std::string& path) {
 
 void ShowDataset(Program& program, const DataOptions& data, bool verify) {
   const Context context = program.MakeCommandContext();
-  const Dataset dataset = OpenDataset(context, data.spec, data.open);
+  OpenOptions open = data.open;
+  open.map_only = !verify;
+  const Dataset dataset = OpenDataset(context, data.spec, open);
   if (verify) {
     const uint64_t bytes = VerifyDataset(context, dataset.path);
-    ValidateDataset(context, dataset);
     context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
   }
   const Json description = Json::parse(DescribeDatasetJson(dataset));

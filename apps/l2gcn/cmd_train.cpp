@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "l2gcn/ceilings.h"
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
@@ -51,19 +52,32 @@ std::string Summary(const Json& result) {
   return text + fmt::format("\n  run            {}", result.at("run").get<std::string>());
 }
 
-// Where a run's time went, layer by layer.
-std::string Profile(const TrainResult& result) {
-  std::string text =
-      fmt::format("{:>6} {:>6} {:>7} {:>8} {:>11} {:>11} {:>11} {:>10}  {}\n", "seed", "layer", "epochs",
-                  "input", "aggregate s", "train s", "transform s", "GFLOP/s", "ended by");
+// A rate and its share of the ceiling; a dash where there is no rate, no share where there is no ceiling.
+std::string Rate(double amount, double seconds, double ceiling) {
+  if (amount <= 0 || seconds <= 0) return "–";
+  const double rate = amount / seconds / 1e9;
+  return ceiling > 0 ? fmt::format("{:.1f} ({:.0f} %)", rate, 100 * rate / ceiling)
+                     : fmt::format("{:.1f}", rate);
+}
+
+// Where a run's time went, layer by layer, and how near that is to what the machine can do.
+std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
+  std::string text;
+  if (ceilings.gflops > 0) {
+    text = fmt::format("this machine at best, {} threads: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied\n",
+                       result.threads, ceilings.gflops, ceilings.copy_gbps);
+  }
+  text += fmt::format("{:>6} {:>6} {:>7} {:>8} {:>11} {:>15} {:>11} {:>15} {:>11}  {}\n", "seed", "layer",
+                      "epochs", "input", "aggregate s", "GB/s gathered", "train s", "GFLOP/s", "transform s",
+                      "ended by");
   for (const SeedResult& seed : result.seeds) {
     for (size_t l = 0; l < seed.layers.size(); ++l) {
       const LayerRecord& layer = seed.layers[l];
-      const double rate = layer.train_seconds > 0 ? layer.flops / layer.train_seconds / 1e9 : 0;
-      text +=
-          fmt::format("{:>6} {:>6} {:>7} {:>8} {:>11.4f} {:>11.4f} {:>11.4f} {:>10.1f}  {}\n", seed.seed,
-                      l + 1, layer.epochs, layer.sparse_input ? "sparse" : "dense", layer.aggregate_seconds,
-                      layer.train_seconds, layer.transform_seconds, rate, layer.stopped_by);
+      text += fmt::format(
+          "{:>6} {:>6} {:>7} {:>8} {:>11.4f} {:>15} {:>11.4f} {:>15} {:>11.4f}  {}\n", seed.seed, l + 1,
+          layer.epochs, layer.sparse_input ? "sparse" : "dense", layer.aggregate_seconds,
+          Rate(layer.gathered_bytes, layer.aggregate_seconds, ceilings.copy_gbps), layer.train_seconds,
+          Rate(layer.flops, layer.train_seconds, ceilings.gflops), layer.transform_seconds, layer.stopped_by);
     }
   }
   text.pop_back();
@@ -85,7 +99,10 @@ void RunTrain(Program& program, const TrainOptions& options) {
   const TrainResult result = RunTraining(context, dataset, config, run);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
-  if (options.profile) terminal.Complain(Profile(result));
+  if (options.profile) {
+    const bool on_cpu = context.device == DeviceKind::kCpu;
+    terminal.Complain(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
+  }
   terminal.Print(program.json() ? json : Summary(Json::parse(json)));
 }
 
@@ -102,7 +119,10 @@ void AddTrain(Program& program) {
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
   AddWhole(command, "runs", options->runs, 1, 100000, "Train this many seeds: SEED, SEED+1, … [1]")
       .group("Training");
-  command.add_flag("--profile", options->profile, "Show where each layer's time went")->group("Output");
+  command
+      .add_flag("--profile", options->profile,
+                "Show where each layer's time went and its share of what the machine can do")
+      ->group("Output");
   program.AddComputeOptions(command);
   command.footer(
       "Defaults shown are those of data sets the paper does not treat; cora, citeseer, pubmed, ppi, reddit "

@@ -88,6 +88,7 @@ struct OpenOptions {
   bool largest_component = false;  // keep the nodes of the largest connected component alone
   uint32_t min_degree = 0;         // drop nodes with fewer neighbours, once
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
+  bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
   std::string edges;         // edge list
   std::string nodes;         // node table: id, features, label
@@ -101,8 +102,8 @@ std::string OpenOptionsToJson(const OpenOptions& options);
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where);
 
 // Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph
-// (synthetic:pubmed). Everything read is checked, except that a native directory is mapped in milliseconds
-// and its values are not looked at: ValidateDataset does that before anything is computed.
+// (synthetic:pubmed). Everything read is checked (ValidateDataset), unless `map_only` says that only headers
+// will be used.
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
 // Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.

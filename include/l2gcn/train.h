@@ -26,6 +26,8 @@ struct LayerRecord {
   double aggregate_seconds = 0, train_seconds = 0, transform_seconds = 0;
   bool sparse_input = false;
   double flops = 0;  // useful arithmetic of this layer's training
+  double gathered_bytes =
+      0;  // graph entries × columns × 4 that aggregation read; 0 where features are sparse
 };
 
 // A score of the validation nodes during training; `seconds` counts aggregation, training and transformation

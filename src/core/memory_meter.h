@@ -5,6 +5,8 @@
 
 namespace l2gcn {
 
+inline constexpr double kMiB = 1024.0 * 1024.0;
+
 uint64_t PeakResidentBytes();
 uint64_t ResidentBytes();
 // What the machine could still give without swapping (MemAvailable); 0 where it does not say.

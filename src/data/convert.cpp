@@ -74,7 +74,6 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
     return ConvertEdgeList(context, spec, open, destination, options.memory, options.force);
   }
   const Dataset dataset = OpenDataset(context, spec, open);
-  if (dataset.format == "native") ValidateDataset(context, dataset);
   if (target == "native") SaveDataset(context, dataset, destination, options.force);
   if (target == "npz") WriteNpz(context, dataset, destination, options.force);
   if (target == "graphbolt") WriteGraphBolt(context, dataset, destination, options.force);

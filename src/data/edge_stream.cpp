@@ -45,7 +45,8 @@ void WriteIds(const IdTable& ids, const fs::path& directory) {
   WriteNpy<uint8_t>(directory / kNameTextFile, names.text.span());
 }
 
-// Runs parse(worker) on blocks, one a worker and round, and then between(); until the file ends.
+// Runs parse(k, block) on blocks, one a worker and round, and then between(order), where `order` lists the
+// k of the round as their blocks stand in the file; until the file ends.
 template <class Parse, class Between>
 void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
   TextSource source(job.path);
@@ -58,8 +59,13 @@ void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
       if (got[k] == 0) blocks[k].text.clear();
       parse(k, blocks[k]);
     });
-    between();
-    more = std::find(got.begin(), got.end(), 0) == got.end();
+    std::vector<size_t> order;
+    for (size_t k = 0; k < blocks.size(); ++k)
+      if (got[k] != 0) order.push_back(k);
+    std::sort(order.begin(), order.end(),
+              [&](size_t a, size_t b) { return blocks[a].number < blocks[b].number; });
+    between(order);
+    more = order.size() == blocks.size();
   }
 }
 
@@ -76,7 +82,7 @@ SortedEdges SortSmall(const Job& job, IdTable& ids) {
         for (const uint32_t id : parsed[k].source) largest[k] = std::max(largest[k], id);
         for (const uint32_t id : parsed[k].target) largest[k] = std::max(largest[k], id);
       },
-      [&] {
+      [&](const std::vector<size_t>&) {
         ids.Reserve(*std::max_element(largest.begin(), largest.end()));
         ParallelTasks(job.context, parsed.size(), [&](size_t k, uint32_t) {
           const SmallEdges& edges = parsed[k];
@@ -111,10 +117,10 @@ SpilledKeys SpillKeys(const Job& job, IdTable& ids) {
   uint64_t edges = 0;
   ForEachRound(
       job, [&](size_t k, const TextBlock& block) { ParseTextEdges(block, job.format, job.path, parsed[k]); },
-      [&] {
+      [&](const std::vector<size_t>& order) {
         tokens.clear();
-        for (const std::vector<TextEdge>& block : parsed) {
-          for (const TextEdge& edge : block) {
+        for (const size_t k : order) {
+          for (const TextEdge& edge : parsed[k]) {
             tokens.push_back(edge.source);
             tokens.push_back(edge.target);
             if (job.format.weighted) weights.Write(&edge.weight, sizeof(float));

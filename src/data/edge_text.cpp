@@ -1,6 +1,7 @@
 #include "data/edge_text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -95,6 +96,23 @@ inline bool ParseDigits(const char*& at, const char* end, uint64_t& value) {
   const ptrdiff_t digits = at - begin;
   return digits > 0 && digits < 11 && (digits == 1 || *begin != '0');
 }
+
+// Where a token of an ordinary line ends: at anything that is, or may ask for, more than copying.
+class PlainTokens {
+ public:
+  explicit PlainTokens(char separator) : separator_(separator) {
+    for (const char c : {separator, '\n', '\r', '"', ' ', '\t'}) ends_[static_cast<unsigned char>(c)] = true;
+  }
+  size_t End(std::string_view text, size_t at) const {
+    while (at < text.size() && !ends_[static_cast<unsigned char>(text[at])]) ++at;
+    return at;
+  }
+  bool Separates(char c) const { return c == separator_ || (separator_ == ' ' && c == '\t'); }
+
+ private:
+  char separator_;
+  std::array<bool, 256> ends_{};
+};
 
 }  // namespace
 
@@ -227,7 +245,7 @@ void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const 
                     std::vector<TextEdge>& out) {
   out.clear();
   bool skip_header = format.header && block.number == 0;
-  ForEachLine(block.text, [&](std::string_view line, size_t at) {
+  const auto parse_line = [&](std::string_view line, size_t at) {
     if (skip_header) {
       skip_header = false;
       return;
@@ -237,15 +255,28 @@ void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const 
     if (count < 2 || fields[0].empty() || fields[1].empty()) {
       ThrowAtLine(path, block.offset + at, "expected two node ids on the line");
     }
-    if (format.ids == IdKind::kInteger &&
-        std::max(KindOfId(fields[0]), KindOfId(fields[1])) == IdKind::kText) {
-      throw NeedsWiderIds{IdKind::kText};
-    }
     const float weight = format.weighted
                              ? WeightOf(count > 2 ? fields[2] : std::string_view(), path, block.offset + at)
                              : 1.0f;
     out.push_back({fields[0], fields[1], weight});
-  });
+  };
+  const PlainTokens tokens(format.separator);
+  const std::string_view text = block.text;
+  for (size_t at = 0; at < text.size();) {
+    // The usual line: a token, one separator, a token, and its end.
+    const size_t source_end = tokens.End(text, at), target_end = tokens.End(text, source_end + 1);
+    if (!skip_header && !format.weighted && !IsComment(text.substr(at, 1)) && source_end > at &&
+        target_end > source_end + 1 && target_end < text.size() && tokens.Separates(text[source_end]) &&
+        text[target_end] == '\n') {
+      out.push_back(
+          {text.substr(at, source_end - at), text.substr(source_end + 1, target_end - source_end - 1), 1.0f});
+      at = target_end + 1;
+      continue;
+    }
+    const size_t end = std::min(text.find('\n', at), text.size());
+    ForEachLine(text.substr(at, end - at), [&](std::string_view line, size_t) { parse_line(line, at); });
+    at = end + 1;
+  }
 }
 
 }  // namespace l2gcn

@@ -16,17 +16,14 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kWordsPerRank = 8;
-constexpr size_t kLookAhead = 24;  // names whose slots are fetched before they are compared
+constexpr size_t kLookAhead = 32;  // names that are fetched together before they are compared
 
 }  // namespace
 
 IdTable::IdTable(IdKind kind, uint64_t memory_limit) : kind_(kind), memory_limit_(memory_limit) {
   if (kind != IdKind::kSmall) {
     shards_.resize(kShards);
-    for (Shard& shard : shards_) {
-      shard.slots.resize(16);
-      shard.offsets.push_back(0);
-    }
+    for (Shard& shard : shards_) shard.slots.resize(16);
   }
 }
 
@@ -48,8 +45,30 @@ void IdTable::MarkSmall(std::span<const uint32_t> ids) {
 }
 
 uint64_t IdTable::Shard::bytes() const {
-  return slots.capacity() * sizeof(Slot) + offsets.capacity() * sizeof(uint32_t) + text.capacity() +
+  return slots.capacity() * sizeof(Slot) + cells.capacity() * sizeof(Cell) + text.capacity() +
          first_seen.capacity() * sizeof(uint64_t) + node_of.capacity() * sizeof(uint32_t);
+}
+
+std::string_view IdTable::Shard::Name(size_t entry) const {
+  const Cell& cell = cells[entry];
+  if (cell.size != Cell::kLong) return {cell.bytes, cell.size};
+  uint64_t offset = 0;
+  uint32_t length = 0;
+  std::memcpy(&offset, cell.bytes, sizeof(offset));
+  std::memcpy(&length, cell.bytes + sizeof(offset), sizeof(length));
+  return {text.data() + offset, length};
+}
+
+bool IdTable::Shard::Is(size_t entry, std::string_view name, const Cell& cell) const {
+  return cell.size == Cell::kLong ? Name(entry) == name
+                                  : std::memcmp(&cells[entry], &cell, sizeof(Cell)) == 0;
+}
+
+uint32_t IdTable::Shard::LikelyEntry(uint64_t hash) const {
+  const auto tag = static_cast<uint32_t>(hash >> 32);
+  size_t at = Home(hash);
+  while (slots[at].entry != 0 && slots[at].tag != tag) at = (at + 1) & (slots.size() - 1);
+  return slots[at].entry;
 }
 
 uint64_t IdTable::bytes() const {
@@ -67,7 +86,7 @@ void IdTable::CheckMemory() const {
 void IdTable::Grow(Shard& shard) {
   std::vector<Slot> slots(shard.slots.size() * 2);
   const size_t mask = slots.size() - 1;
-  for (size_t entry = 0; entry + 1 < shard.offsets.size(); ++entry) {
+  for (size_t entry = 0; entry < shard.cells.size(); ++entry) {
     const std::string_view name = shard.Name(entry);
     const uint64_t hash = XXH3_64bits(name.data(), name.size());
     size_t at = (hash >> kShardBits) & mask;
@@ -81,18 +100,27 @@ uint32_t IdTable::Enter(uint32_t shard_number, std::string_view name, uint64_t h
   Shard& shard = shards_[shard_number];
   const size_t mask = shard.slots.size() - 1;
   const auto tag = static_cast<uint32_t>(hash >> 32);
-  size_t at = (hash >> kShardBits) & mask;
+  Cell cell{{}, Cell::kLong};
+  if (name.size() <= Cell::kShort) {
+    std::memcpy(cell.bytes, name.data(), name.size());
+    cell.size = static_cast<uint8_t>(name.size());
+  }
+  size_t at = shard.Home(hash);
   for (; shard.slots[at].entry != 0; at = (at + 1) & mask) {
     const uint32_t entry = shard.slots[at].entry - 1;
-    if (shard.slots[at].tag == tag && shard.Name(entry) == name) return entry << kShardBits | shard_number;
+    if (shard.slots[at].tag == tag && shard.Is(entry, name, cell)) return entry << kShardBits | shard_number;
   }
-  const size_t entry = shard.first_seen.size();
-  if (entry >= (size_t{1} << (31 - kShardBits)) || shard.text.size() + name.size() > UINT32_MAX) {
-    ThrowInput("more than 2³¹ different node ids, or ids of more than 256 GiB together");
-  }
+  const size_t entry = shard.cells.size();
+  if (entry >= (size_t{1} << (31 - kShardBits))) ThrowInput("more than 2³¹ different node ids");
   shard.slots[at] = {tag, static_cast<uint32_t>(entry + 1)};
-  shard.text.insert(shard.text.end(), name.begin(), name.end());
-  shard.offsets.push_back(static_cast<uint32_t>(shard.text.size()));
+  if (cell.size == Cell::kLong) {
+    const uint64_t offset = shard.text.size();
+    const auto length = static_cast<uint32_t>(name.size());  // a line is shorter than 2³² bytes
+    std::memcpy(cell.bytes, &offset, sizeof(offset));
+    std::memcpy(cell.bytes + sizeof(offset), &length, sizeof(length));
+    shard.text.insert(shard.text.end(), name.begin(), name.end());
+  }
+  shard.cells.push_back(cell);
   shard.first_seen.push_back(seen);
   if (shard.first_seen.size() * 4 > shard.slots.size() * 3) Grow(shard);
   return static_cast<uint32_t>(entry) << kShardBits | shard_number;
@@ -131,7 +159,14 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
     const uint32_t begin = kShards * worker / workers, end = kShards * (worker + 1) / workers;
     size_t batch[kLookAhead];
     size_t waiting = 0;
+    // A known name is two far reads away: its slot and its cell. Each is fetched for the whole batch before
+    // any of them is needed.
     const auto enter_batch = [&] {
+      for (size_t k = 0; k < waiting; ++k) {
+        const Shard& shard = shards_[hashes[batch[k]] & (kShards - 1)];
+        const uint32_t likely = shard.LikelyEntry(hashes[batch[k]]);
+        if (likely != 0) __builtin_prefetch(&shard.cells[likely - 1]);
+      }
       for (size_t k = 0; k < waiting; ++k) {
         const size_t i = batch[k];
         keys[i] = Enter(hashes[i] & (kShards - 1), text_of(i), hashes[i], first + i);
@@ -141,8 +176,7 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
     for (size_t i = 0; i < tokens.size(); ++i) {
       const uint32_t shard = hashes[i] & (kShards - 1);
       if (shard < begin || shard >= end) continue;
-      const std::vector<Slot>& slots = shards_[shard].slots;
-      __builtin_prefetch(&slots[(hashes[i] >> kShardBits) & (slots.size() - 1)]);
+      __builtin_prefetch(&shards_[shard].slots[shards_[shard].Home(hashes[i])]);
       batch[waiting++] = i;
       if (waiting == kLookAhead) enter_batch();
     }
@@ -295,7 +329,7 @@ NameTable IdTable::Names() const {
 
 void IdTable::DropNames() {
   for (Shard& shard : shards_) {
-    std::vector<uint32_t>().swap(shard.offsets);
+    std::vector<Cell>().swap(shard.cells);
     std::vector<char>().swap(shard.text);
     std::vector<uint64_t>().swap(shard.first_seen);
   }

@@ -1,8 +1,9 @@
 // From ids as files spell them to node numbers 0 … n−1.
 //
 // Small ids are marked in a bit map and number the nodes by rank. Other ids go through a dictionary of 64
-// shards, each an open-addressing table over names laid one behind the other; a shard has one writer at a
-// time and meets names in file order, so the numbering does not depend on the number of threads.
+// shards, each an open-addressing table over cells of 16 bytes that hold a short name whole (a long one lies
+// behind a reference), so that a look-up touches two cache lines; a shard has one writer at a time and meets
+// names in file order, so the numbering does not depend on the number of threads.
 //
 // Final order: integers ascend; text ids keep the order in which they first appear.
 #pragma once
@@ -55,15 +56,25 @@ class IdTable {
     uint32_t tag;    // high half of the hash
     uint32_t entry;  // 1-based; 0: free
   };
+  struct alignas(16) Cell {
+    static constexpr size_t kShort = 15;
+    static constexpr uint8_t kLong = 255;
+    char bytes[kShort];  // the name, zeros behind it; a long one: offset into text (8 bytes), length (4)
+    uint8_t size;        // of the name, or kLong
+  };
   struct Shard {
-    std::vector<Slot> slots;        // power of two
-    std::vector<uint32_t> offsets;  // (entries + 1) into text
-    std::vector<char> text;
+    std::vector<Slot> slots;           // power of two
+    std::vector<Cell> cells;           // (entries)
+    std::vector<char> text;            // of long names
     std::vector<uint64_t> first_seen;  // (entries)
     std::vector<uint32_t> node_of;     // (entries), after Finish
-    std::string_view Name(size_t entry) const {
-      return {text.data() + offsets[entry], offsets[entry + 1] - offsets[entry]};
-    }
+    std::string_view Name(size_t entry) const;
+    // Whether the entry is `name`, of which `cell` is the cell if it is short.
+    bool Is(size_t entry, std::string_view name, const Cell& cell) const;
+    size_t Home(uint64_t hash) const {
+      return (hash >> kShardBits) & (slots.size() - 1);
+    }                                           // first slot to look at
+    uint32_t LikelyEntry(uint64_t hash) const;  // the first of this tag, 1-based; 0: none
     uint64_t bytes() const;
   };
 

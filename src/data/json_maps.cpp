@@ -13,10 +13,10 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;  // maps of many names: found by search, not by walking
 
 // Base of the event readers: numbers come as one call, everything not expected is refused with its place.
-class Events : public nlohmann::json_sax<Json> {
+class Events : public nlohmann::json_sax<SortedJson> {
  public:
   explicit Events(const fs::path& path) : where_(path.string()) {}
   virtual void Number(int64_t value) = 0;
@@ -46,14 +46,14 @@ class Events : public nlohmann::json_sax<Json> {
     Text(value);
     return true;
   }
-  bool binary(Json::binary_t&) override { return false; }
-  bool parse_error(size_t position, const std::string&, const Json::exception&) override {
+  bool binary(SortedJson::binary_t&) override { return false; }
+  bool parse_error(size_t position, const std::string&, const SortedJson::exception&) override {
     ThrowInput("{}: no valid JSON at byte {}", where_, position);
   }
   void Parse() {
     const auto file = MappedFile::Open(where_);
     const std::string_view text = file->text();
-    Json::sax_parse(text.begin(), text.end(), this);
+    SortedJson::sax_parse(text.begin(), text.end(), this);
   }
 
  protected:

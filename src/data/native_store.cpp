@@ -42,11 +42,17 @@ std::string HashFile(const fs::path& path) {
   return fmt::format("{:016x}", hash);
 }
 
+// The text under `key`; empty where there is none.
+std::string TextAt(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  return found != json.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 Json ReadManifest(const fs::path& directory) {
   const fs::path path = directory / kManifestFile;
   Json json = Json::parse(ReadTextFile(path), nullptr, false);
   if (json.is_discarded() || !json.is_object()) ThrowInput("{}: no valid JSON object", path.string());
-  if (json.value("format", "") != kFormatName) {
+  if (TextAt(json, "format") != kFormatName) {
     ThrowInput("{}: not a data set of this program: \"format\" should be \"{}\"", path.string(), kFormatName);
   }
   const auto version = json.find("version");
@@ -322,8 +328,7 @@ uint64_t VerifyNative(const Context& context, const fs::path& directory) {
   ParallelTasks(context, names.size(), [&](size_t k, uint32_t) {
     context.CheckCancelled();
     const fs::path path = directory / names[k];
-    const Json& entry = (*files)[names[k]];
-    const std::string expected = entry.is_object() ? entry.value("xxh3", "") : "";
+    const std::string expected = TextAt((*files)[names[k]], "xxh3");
     const std::string found = HashFile(path);
     if (found != expected) {
       ThrowInput(

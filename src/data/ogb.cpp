@@ -1,5 +1,6 @@
 // OGB node-property folders: raw/*.csv.gz or raw/data.npz, split/NAME/{train,valid,test}.csv.gz.
 #include <algorithm>
+#include <cmath>
 
 #include "core/error_format.h"
 #include "data/edge_load.h"
@@ -35,11 +36,15 @@ Matrix NumbersOf(const Context& context, const fs::path& path) {
   return matrix;
 }
 
-Labels LabelsOf(const Matrix& numbers, Dataset& dataset) {
+Labels LabelsOf(const Matrix& numbers, const std::string& where, Dataset& dataset) {
   if (numbers.cols == 1) {
     std::vector<int64_t> classes(numbers.rows, -1);
     for (size_t i = 0; i < numbers.rows; ++i) {
-      if (!std::isnan(numbers.row(i)[0])) classes[i] = static_cast<int64_t>(numbers.row(i)[0]);
+      const float number = numbers.row(i)[0];
+      if (std::isnan(number)) continue;
+      if (std::abs(number) > 1e9f || number != std::trunc(number))
+        ThrowInput("{}: the label of node {} is {}, expected a class number", where, i, number);
+      classes[i] = static_cast<int64_t>(number);
     }
     return LabelsFromNumbers(classes, dataset.class_names);
   }
@@ -88,7 +93,7 @@ void ReadTables(const Context& context, const fs::path& raw, const OpenOptions& 
   const fs::path edge_path = Either(raw / "edge.csv"), label_path = Either(raw / "node-label.csv");
   const Matrix labels = NumbersOf(context, label_path);
   const uint32_t nodes = CheckedNodeCount(labels.rows, label_path.string());
-  dataset.labels = LabelsOf(labels, dataset);
+  dataset.labels = LabelsOf(labels, label_path.string(), dataset);
   dataset.features.dense.rows = nodes;
   const fs::path feature_path = Either(raw / "node-feat.csv");
   if (!feature_path.empty()) dataset.features.dense = NumbersOf(context, feature_path);

@@ -93,8 +93,8 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
   }
   Dataset dataset = reader->read(context, path, options);
   if (std::string_view(reader->name) != "native") return Complete(context, std::move(dataset), path, options);
-  if (!options.largest_component && options.min_degree == 0) return dataset;
-  ValidateDataset(context, dataset);
+  const bool filters = options.largest_component || options.min_degree > 0;
+  if (filters || !options.map_only) ValidateDataset(context, dataset);
   return ApplyFilters(context, std::move(dataset), options);
 }
 

@@ -18,6 +18,16 @@ namespace {
 
 constexpr size_t kInputBytes = size_t{1} << 18;
 
+// Text that swells more than this many times past this many bytes is no table but a bomb.
+constexpr uint64_t kBombRatio = 200;
+constexpr uint64_t kBombBytes = uint64_t{256} << 20;
+
+void RefuseBomb(const std::string& path, uint64_t packed, uint64_t unpacked) {
+  if (unpacked <= kBombBytes || unpacked / kBombRatio <= packed) return;
+  ThrowInput("{}: its first {} bytes unpack to {}; refused as a bomb (unpack it yourself if it is meant)",
+             path, packed, unpacked);
+}
+
 class PlainStream : public ByteStream {
  public:
   explicit PlainStream(const fs::path& path) : path_(path.string()) {
@@ -32,14 +42,19 @@ class PlainStream : public ByteStream {
   size_t Read(char* to, size_t size) override {
     for (;;) {
       const ssize_t got = read(descriptor_, to, size);
-      if (got >= 0) return static_cast<size_t>(got);
+      if (got >= 0) {
+        bytes_read_ += static_cast<uint64_t>(got);
+        return static_cast<size_t>(got);
+      }
       if (errno != EINTR) ThrowInput("{}: cannot read: {}", path_, std::strerror(errno));
     }
   }
   const std::string& path() const { return path_; }
+  uint64_t bytes_read() const { return bytes_read_; }
 
  private:
   std::string path_;
+  uint64_t bytes_read_ = 0;
   int descriptor_ = -1;
 };
 
@@ -79,13 +94,17 @@ class GzipStream : public ByteStream {
                    state_.msg != nullptr ? state_.msg : "unknown");
       }
     }
-    return wanted - state_.avail_out;
+    const size_t got = wanted - state_.avail_out;
+    unpacked_ += got;
+    RefuseBomb(input_.path(), input_.bytes_read(), unpacked_);
+    return got;
   }
 
  private:
   PlainStream input_;
   std::vector<Bytef> buffer_;
   z_stream state_{};
+  uint64_t unpacked_ = 0;
   bool inside_ = false;  // a member has begun and not ended
 };
 
@@ -112,6 +131,8 @@ class ZstdStream : public ByteStream {
         ThrowInput("{}: damaged zstd data: {}", input_.path(), ZSTD_getErrorName(result));
       inside_ = result != 0;
     }
+    unpacked_ += out.pos;
+    RefuseBomb(input_.path(), input_.bytes_read(), unpacked_);
     return out.pos;
   }
 
@@ -120,6 +141,7 @@ class ZstdStream : public ByteStream {
   std::vector<char> buffer_;
   std::unique_ptr<ZSTD_DStream, size_t (*)(ZSTD_DStream*)> state_;
   ZSTD_inBuffer in_{nullptr, 0, 0};
+  uint64_t unpacked_ = 0;
   bool inside_ = false;
 };
 

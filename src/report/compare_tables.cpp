@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/memory_meter.h"
 #include "l2gcn/compare.h"
 #include "l2gcn/version.h"
 
@@ -10,8 +11,6 @@ namespace l2gcn {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 std::string SecondsOrDash(double seconds) { return seconds < 0 ? "–" : fmt::format("{:.3f}", seconds); }
 

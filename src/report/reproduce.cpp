@@ -13,6 +13,7 @@
 
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/memory_meter.h"
 #include "l2gcn/compare.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/generate.h"
@@ -27,7 +28,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kQuickScale = 0.02;  // of the generated shapes of larger sets
 constexpr uint32_t kQuickEpochs = 20;
-constexpr double kMiB = 1024.0 * 1024.0;
 
 bool Built(const std::string& method) {
   return std::find(BuiltMethods().begin(), BuiltMethods().end(), method) != BuiltMethods().end();

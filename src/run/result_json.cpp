@@ -53,7 +53,8 @@ Json StopsJson(const SeedResult& result) {
                      {"probabilities", layer.probabilities},
                      {"sparse", layer.sparse_input},
                      {"seconds", layer.train_seconds},
-                     {"flops", layer.flops}});
+                     {"flops", layer.flops},
+                     {"gathered_bytes", layer.gathered_bytes}});
   }
   return stops;
 }

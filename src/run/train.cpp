@@ -87,8 +87,6 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   const Context able = OnCapableDevice(context, config.method);
-  if (dataset.format == "native")
-    ValidateDataset(context, dataset);  // mapped unseen; other readers check on the way
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;

@@ -8,7 +8,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;  // rows of a product one thread takes at a time
 constexpr size_t kGatherGrain = 256;
 constexpr uint64_t kEdgesPerPiece = 8192;
 
@@ -58,11 +57,11 @@ void BlockMath::Aggregate(const Context& context, const Block& block, std::span<
 
 void BlockMath::Multiply(const Context& context, size_t m, size_t n, size_t k, const float* a, size_t lda,
                          const float* b, float* c, bool relu) const {
-  const size_t panels = (m + kPanel - 1) / kPanel;
+  const size_t panels = (m + kRowPanel - 1) / kRowPanel;
   ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
     for (size_t panel = begin; panel < end; ++panel) {
-      const size_t row = panel * kPanel;
-      kernels_.gemm({std::min(kPanel, m - row), n, k, a + row * lda, lda, b, n, c + row * n, n,
+      const size_t row = panel * kRowPanel;
+      kernels_.gemm({std::min(kRowPanel, m - row), n, k, a + row * lda, lda, b, n, c + row * n, n,
                      relu ? Finish::kRelu : Finish::kNone});
     }
   });
@@ -77,7 +76,7 @@ void BlockMath::MultiplyTransposed(const Context& context, size_t m, size_t n, s
 
 void BlockMath::MultiplySparse(const Context& context, const CsrMatrix& x, std::span<const uint32_t> rows,
                                size_t n, const float* b, float* c) const {
-  ParallelFor(context, rows.size(), kPanel, [&](size_t begin, size_t end) {
+  ParallelFor(context, rows.size(), kRowPanel, [&](size_t begin, size_t end) {
     const SparseRows picked{x.indptr.data(), x.indices.data(), x.values.data(), rows.data() + begin};
     kernels_.sparse_gemm(end - begin, n, picked, b, n, c + begin * n, n, false);
   });

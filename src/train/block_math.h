@@ -15,6 +15,8 @@
 
 namespace l2gcn {
 
+inline constexpr size_t kRowPanel = 64;  // rows of a product or a loss that one thread takes at a time
+
 // Memory that grows to the largest request and is not kept in order when it does.
 class Buffer {
  public:

@@ -11,7 +11,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;             // rows whose loss one thread sums at a time
 constexpr size_t kValuesGrain = 1 << 14;  // elementwise work worth a thread
 constexpr double kGatherCost =
     4;  // an element moved by a block, in units of a multiply-add of a dense product
@@ -242,7 +241,7 @@ void BlockNetwork::JoinSelf(const Context& context, Layer& layer, const Block& b
   float* mean = layer.spare.Get(layer.rows * stride);
   math_.Aggregate(context, block, block.values, x, stride, rows, mean);
   float* y = layer.aggregated.Get(layer.rows * 2 * in);
-  ParallelFor(context, layer.rows, kPanel, [&](size_t begin, size_t end) {
+  ParallelFor(context, layer.rows, kRowPanel, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       std::memcpy(y + i * 2 * in, x + (rows.empty() ? i : rows[i]) * stride, in * sizeof(float));
       std::memcpy(y + i * 2 * in + in, mean + i * stride, in * sizeof(float));
@@ -284,11 +283,11 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
   }
   const double entries =
       static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
-  const size_t panels = (count + kPanel - 1) / kPanel;
+  const size_t panels = (count + kRowPanel - 1) / kRowPanel;
   panel_loss_.assign(panels, 0.0);
   ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
     for (size_t panel = begin; panel < end; ++panel) {
-      const size_t row = panel * kPanel, size = std::min(kPanel, count - row);
+      const size_t row = panel * kRowPanel, size = std::min(kRowPanel, count - row);
       float* at = z + row * classes_width_;
       const auto scale = static_cast<float>(1.0 / entries);
       const CpuKernels& kernels = math_.kernels();

@@ -19,10 +19,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kSecondsBetweenReports = 0.2;
-constexpr double kSparseDensity =
-    0.35;  // Â X stays sparse up to this share of non-zeros, as in the CPU backend
-
 // Â X. Sparse features stay sparse where that is worth it.
 Features AggregateFeatures(const Context& context, const Propagation& a, const Features& x,
                            const std::vector<uint32_t>& row_of_node) {

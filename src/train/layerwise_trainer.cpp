@@ -17,8 +17,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kSecondsBetweenReports = 0.2;  // how long an uninterrupted stretch of epochs may take
-
 class LayerwiseTrainer {
  public:
   LayerwiseTrainer(const Context& context, const Dataset& dataset, const Split& split,
@@ -64,6 +62,7 @@ class LayerwiseTrainer {
     const Norm norm = ParseNorm(config_.norm);
     const Graph train_graph =
         inductive_ ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
+    entries_ = train_graph.entries();
     graph_ = backend_->Upload(context_, MakePropagation(context_, train_graph, norm));
     targets_ = TargetsOf(dataset_.labels, train_nodes_);
     if (policy_.WantsValidation() || config_.val_every > 0) {
@@ -103,6 +102,8 @@ class LayerwiseTrainer {
     LayerRecord& record = trained_.result.layers.emplace_back();
     record.aggregate_seconds = watch.Seconds();
     record.sparse_input = xhat->sparse;
+    if (!xhat->sparse)
+      record.gathered_bytes = 4.0 * hops_ * static_cast<double>(entries_) * static_cast<double>(xhat->cols);
     trained_.result.seconds.aggregate += record.aggregate_seconds;
     if (layer == 0) context_.Note(backend_->Explain());
     return xhat;
@@ -249,6 +250,7 @@ class LayerwiseTrainer {
   bool inductive_ = true;
   std::unique_ptr<Backend> backend_;
   DeviceGraphPtr graph_;  // Â that training uses
+  uint64_t entries_ = 0;  // of its adjacency
   TensorPtr x_;           // X of the layer at hand
   Targets targets_;       // of train_nodes_
   LayerState theta_;      // Θ and its moments from the layer before

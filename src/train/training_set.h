@@ -10,6 +10,9 @@
 
 namespace l2gcn {
 
+// How long training may go on without telling its progress or looking for an interruption.
+inline constexpr double kSecondsBetweenReports = 0.2;
+
 // Labels of `nodes`, in that order.
 Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes);
 

@@ -8,6 +8,7 @@
 #include "data/fixtures.h"
 #include "data/native_store.h"
 #include "data/samples.h"
+#include "data/text_source.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -33,6 +34,7 @@ TEST(Convert, StreamedEdgeListsEqualThoseReadInMemory) {
       [](uint64_t id) { return std::to_string(id * 7 + 3); },
       [](uint64_t id) { return std::to_string(static_cast<int64_t>(id) * 5000000000 - 7); },
       [](uint64_t id) { return "user_" + std::to_string(id); },
+      [](uint64_t id) { return "a name of more than fifteen bytes " + std::to_string(id); },
   };
   for (const auto& spelling : spellings) {
     for (const bool weighted : {false, true}) {
@@ -66,6 +68,17 @@ TEST(Convert, RunsSpilledToDiskMergeToTheSame) {
   ConvertDataset(context, path.string(), {}, (folder.path() / "out").string(), options);
   ExpectSameData(OpenDataset(context, path.string()), OpenNative(context, folder.path() / "out"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 2);
+}
+
+// Text ids are numbered as they first appear, whichever worker gets which block of the file.
+TEST(Convert, TextIdsKeepTheirOrderOverManyBlocks) {
+  TemporaryFolder folder;
+  const fs::path path = folder.Write(
+      "long.csv", EdgeText(900000, 300000, false, [](uint64_t id) { return "n" + std::to_string(id); }));
+  ASSERT_GT(fs::file_size(path), 3 * TextSource::kBlockBytes);
+  ConvertDataset(MakeContext(4), path.string(), {}, (folder.path() / "out").string(), {});
+  const Context context = MakeContext(2);
+  ExpectSameData(OpenDataset(context, path.string()), OpenNative(context, folder.path() / "out"));
 }
 
 TEST(Convert, NpzRoundTripIsIdentical) {

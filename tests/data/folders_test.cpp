@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "data/bundle.h"
 #include "data/fixtures.h"
 #include "data/npy.h"
 #include "data/samples.h"
@@ -107,6 +108,47 @@ TEST(Ogb, TablesAndSplits) {
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "'7' is no node of 0 to 2");
   folder.Write("raw/edge.csv", "0,1\n1,3\n");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "edge 1 joins nodes 1 and 3");
+  folder.Write("raw/node-label.csv", "1\ninf\n2\n");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "the label of node 1 is inf");
+}
+
+// Small sets as NumPy, SciPy and pickle wrote them, one or more of every folder format.
+struct Sample {
+  const char *seed, *format;
+  uint32_t nodes, classes;
+  uint64_t edges, features;
+};
+constexpr Sample kSamples[] = {
+    {"folder_graphsaint/single", "graphsaint", 4, 2, 3, 2},
+    {"folder_graphsaint/multi", "graphsaint", 4, 2, 3, 2},
+    {"folder_graphsage/toy", "graphsage", 3, 2, 2, 1},
+    {"folder_graphsage/ppi", "dgl-ppi", 6, 3, 3, 2},
+    {"folder_ogb/tables", "ogb", 3, 3, 2, 2},
+    {"folder_ogb/binary", "ogb", 3, 2, 2, 2},
+    {"folder_graphbolt/npy", "graphbolt", 3, 2, 2, 2},
+    {"folder_npz_pair/reddit", "reddit-npz", 4, 2, 3, 2},
+    {"folder_table/triple", "table", 3, 2, 2, 4},
+    {"folder_table/multi", "table", 3, 2, 2, 2},
+    {"folder_planetoid/toy", "planetoid", 6, 2, 4, 3},
+    {"folder_native/sample", "native", 4, 2, 3, 2},
+};
+
+TEST(Folders, SmallSetsOfEveryFormatOpenWithTheirCounts) {
+  for (const Sample& sample : kSamples) {
+    SCOPED_TRACE(sample.seed);
+    TemporaryFolder folder;
+    std::ifstream file(fs::path(L2GCN_SOURCE_DIR) / "tests/fuzz/seeds" / sample.seed, std::ios::binary);
+    ASSERT_TRUE(file.good());
+    UnpackBundle(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()),
+                 folder.path());
+    const Dataset dataset = Open(folder.path());
+    ValidateDataset(MakeContext(1), dataset);
+    EXPECT_EQ(dataset.format, sample.format);
+    EXPECT_EQ(dataset.nodes(), sample.nodes);
+    EXPECT_EQ(dataset.edges, sample.edges);
+    EXPECT_EQ(dataset.features.cols(), sample.features);
+    EXPECT_EQ(dataset.labels.classes, sample.classes);
+  }
 }
 
 }  // namespace

@@ -49,11 +49,40 @@ TEST(NativeStore, AnExistingSetIsReplacedOnlyWhenForcedAndNothingElseEver) {
   EXPECT_TRUE(fs::exists(folder.path() / "notes/thesis.txt"));
 }
 
+// A file with a hole in place of 8 GiB of neighbours: nothing of it is read, and no count is narrowed.
+TEST(NativeStore, MoreThanTwoToThe31EntriesOpenInPlace) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  const fs::path directory = folder.path() / "set";
+  Dataset small = SampleDataset(true, false);
+  SaveDataset(context, small, directory.string());
+  const uint64_t entries = (uint64_t{1} << 31) + 6;
+  {
+    std::ofstream file(directory / kGraphIndicesFile, std::ios::binary);
+    file << NpyHeader(NpyDescr<uint32_t>(), {entries});
+    file.seekp(static_cast<std::streamoff>(kNpyHeaderBytes + (entries - 1) * sizeof(uint32_t)));
+    const uint32_t last = 2;
+    file.write(reinterpret_cast<const char*>(&last), sizeof(last));
+  }
+  WriteNpy<uint64_t>(directory / kGraphIndptrFile,
+                     std::vector<uint64_t>{0, entries - 6, entries - 4, entries - 1, entries});
+  std::string manifest = ReadTextFile(directory / kManifestFile);
+  manifest.replace(manifest.find("graph_weights.npy"), 17, "nothing.npy");
+  std::ofstream(directory / kManifestFile) << manifest;
+  OpenOptions options;
+  options.map_only = true;
+  const Dataset dataset = OpenDataset(context, directory.string(), options);
+  EXPECT_EQ(dataset.graph.entries(), entries);
+  EXPECT_EQ(dataset.graph.degree(0), uint64_t{1} << 31);
+  EXPECT_EQ(dataset.graph.degree(2), 3u);
+  EXPECT_EQ(dataset.graph.indices[dataset.graph.indptr[3]], 2u);
+}
+
 class DamagedStore : public ::testing::Test {
  protected:
   void SetUp() override { SaveDataset(context_, SampleDataset(true, false), directory_.string()); }
   std::string OpenError() {
-    return ErrorOf(ErrorKind::kInput, [&] { ValidateDataset(context_, OpenNative(context_, directory_)); });
+    return ErrorOf(ErrorKind::kInput, [&] { OpenDataset(context_, directory_.string()); });
   }
   void ReplaceInManifest(const std::string& from, const std::string& to) {
     std::string text = ReadTextFile(directory_ / kManifestFile);
@@ -78,6 +107,14 @@ TEST_F(DamagedStore, ChangedBytesFailTheChecksum) {
 TEST_F(DamagedStore, EdgesOutOfRangeAreNamed) {
   WriteNpy<uint32_t>(directory_ / kGraphIndicesFile, std::vector<uint32_t>{1, 2, 0, 9, 0, 1});
   EXPECT_MENTIONS(OpenError(), "node b has an edge to node 9, but there are 4");
+}
+
+// Values are looked at wherever they will be used; a caller that needs the counts alone may say so.
+TEST_F(DamagedStore, MappingOnlyDoesNotLookAtValues) {
+  WriteNpy<uint32_t>(directory_ / kGraphIndicesFile, std::vector<uint32_t>{1, 2, 0, 9, 0, 1});
+  OpenOptions options;
+  options.map_only = true;
+  EXPECT_EQ(OpenDataset(context_, directory_.string(), options).edges, 3u);
 }
 
 TEST_F(DamagedStore, FallingOffsetsAreNamed) {
@@ -109,6 +146,9 @@ TEST_F(DamagedStore, AManifestIsCheckedBeforeItIsBelieved) {
   ReplaceInManifest("\"nodes\": 40000000000", "\"nodes\": -4");
   EXPECT_MENTIONS(OpenError(), "\"nodes\" is missing or no count");
   ReplaceInManifest("\"nodes\": -4", "\"nodes\": 4");
+  ReplaceInManifest("\"l2gcn-dataset\"", "[1]");
+  EXPECT_MENTIONS(OpenError(), "not a data set of this program");
+  ReplaceInManifest("[1]", "\"l2gcn-dataset\"");
   ReplaceInManifest("\"paper\"", "7");
   EXPECT_MENTIONS(OpenError(), "\"splits\" is missing or of the wrong type");
   std::ofstream(directory_ / kManifestFile) << "{ not json";

@@ -7,6 +7,7 @@
 #include "data/fixtures.h"
 #include "data/npy.h"
 #include "data/samples.h"
+#include "data/text_source.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -70,6 +71,22 @@ TEST(EdgeList, PackedFilesAreReadAsTheyAre) {
   EXPECT_MENTIONS(InputError(folder.path() / "cut.csv.zst"), "zstd");
   folder.Write("bad.csv.gz", "\x1f\x8b this is no gzip file");
   EXPECT_MENTIONS(InputError(folder.path() / "bad.csv.gz"), "gzip");
+}
+
+TEST(TextSource, TextThatSwellsWithoutBoundIsRefused) {
+  TemporaryFolder folder;
+  const std::string text(size_t{300} << 20, '7');
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+  const fs::path path = folder.Write("bomb.csv.zst", packed);
+  const std::unique_ptr<ByteStream> stream = ByteStream::Open(path);
+  std::vector<char> block(size_t{1} << 20);
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput,
+                          [&] {
+                            while (stream->Read(block.data(), block.size()) > 0) {
+                            }
+                          }),
+                  "refused as a bomb");
 }
 
 TEST(EdgeList, MistakesAreNamedByLine) {

@@ -13,6 +13,10 @@
 
 namespace l2gcn {
 
+// X̂ stays sparse up to this share of non-zeros: beyond it the dense kernels' arithmetic is cheaper than the
+// sparse ones' indirection (docs/performance.md has the measurement).
+inline constexpr double kSparseDensity = 0.25;
+
 // The result has x's storage type.
 StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
                             const StoredMatrix& x, std::span<const uint32_t> row_of_node);

@@ -16,9 +16,6 @@
 namespace l2gcn {
 namespace {
 
-// X̂ stays sparse up to this share of non-zeros: beyond it the dense kernels' arithmetic is cheaper than the
-// sparse ones' indirection.
-constexpr double kSparseDensity = 0.35;
 constexpr size_t kRowGrain = 64;
 
 struct CpuTensor final : Tensor {

@@ -4,6 +4,8 @@
 // tiling: blocking over k stores and reloads exact f32 sums.
 #pragma once
 
+#include <type_traits>
+
 #include "kernels/cpu/vec-inl.h"
 
 namespace l2gcn {
@@ -20,6 +22,9 @@ constexpr int TileRows(int vectors) {
 // Rows of a weight gradient and samples of a batch taken at once: the rows' slice of A stays in the first
 // level of cache while it meets every column of B.
 constexpr size_t kGradRows = 48, kGradSamples = 128;
+// Terms of a product taken at once: their rows of B, a tile wide, fill half of the first level.
+constexpr size_t kDepth = 128;
+constexpr size_t kMostAtOnce = 4;  // lines asked for every four terms
 
 inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec value) {
   const size_t at = row * g.ldc + column;
@@ -67,7 +72,8 @@ void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const fl
   };
   size_t p = 0;
   for (; p + 4 <= k; p += 4) {
-    if (queue.next != queue.end) __builtin_prefetch(*queue.next++, 0, 2);
+    for (int i = 0; i < queue.at_once && queue.next != queue.end; ++i)
+      __builtin_prefetch(*queue.next++, 0, 2);
     term();
     term();
     term();
@@ -104,24 +110,54 @@ void TileColumn(const GemmArgs& g, size_t begin, size_t end, size_t column, size
   }
 }
 
-template <bool kTransposed>
-void TileColumns(const GemmArgs& g, size_t begin, size_t end, size_t k_begin, size_t k_end) {
-  for (size_t column = 0; column < g.n;) {
-    const size_t left = (g.n - column) / kLanes;
+// visit(vectors, column) for strips of columns as wide as a tile.
+template <class Visit>
+void ForStrips(size_t n, const Visit& visit) {
+  for (size_t column = 0; column < n;) {
+    const size_t left = (n - column) / kLanes;
     const size_t vectors = left < kMaxVectors ? left : kMaxVectors;
     if constexpr (kMaxVectors == 4) {
-      if (vectors == 4) TileColumn<4, kTransposed>(g, begin, end, column, k_begin, k_end);
-      if (vectors == 3) TileColumn<3, kTransposed>(g, begin, end, column, k_begin, k_end);
-      if (vectors == 1) TileColumn<1, kTransposed>(g, begin, end, column, k_begin, k_end);
+      if (vectors == 4) visit(std::integral_constant<int, 4>(), column);
+      if (vectors == 3) visit(std::integral_constant<int, 3>(), column);
+      if (vectors == 1) visit(std::integral_constant<int, 1>(), column);
     }
-    if (vectors == 2) TileColumn<2, kTransposed>(g, begin, end, column, k_begin, k_end);
+    if (vectors == 2) visit(std::integral_constant<int, 2>(), column);
     column += vectors * kLanes;
   }
 }
 
-void Gemm(const GemmArgs& g) { TileColumns<false>(g, 0, g.m, 0, g.k); }
+template <bool kTransposed>
+void TileColumns(const GemmArgs& g, size_t begin, size_t end, size_t k_begin, size_t k_end) {
+  ForStrips(g.n, [&](auto vectors, size_t column) {
+    TileColumn<vectors, kTransposed>(g, begin, end, column, k_begin, k_end);
+  });
+}
 
-// Lines of A that a chunk of rows [row, row_end) needs for samples [p, p_end).
+// Spreads the queue over a product of m rows, n columns and k terms.
+inline void Spread(size_t m, size_t n, size_t k, PrefetchQueue& queue) {
+  const size_t vectors = n / kLanes, strips = (vectors + kMaxVectors - 1) / kMaxVectors;
+  const size_t height = TileRows(vectors < kMaxVectors ? static_cast<int>(vectors) : kMaxVectors);
+  const size_t turns = (m + height - 1) / height * strips * (k / 4) + 1;
+  const auto lines = static_cast<size_t>(queue.end - queue.next), each = (lines + turns - 1) / turns;
+  queue.at_once = static_cast<int>(each < 1 ? 1 : each > kMostAtOnce ? kMostAtOnce : each);
+}
+
+// Strip by strip, and a strip's depth in parts of which B's rows stay in the first level of cache for all
+// tiles.
+void Gemm(const GemmArgs& g) {
+  GemmArgs part = g;
+  part.finish = Finish::kNone;
+  if (g.prefetch != nullptr) Spread(g.m, g.n, g.k, *g.prefetch);
+  const size_t parts = g.k <= kDepth ? 1 : (g.k + kDepth - 1) / kDepth;
+  ForStrips(g.n, [&](auto vectors, size_t column) {
+    for (size_t i = 0; i < parts; ++i) {
+      TileColumn<vectors, false>(i + 1 == parts ? g : part, 0, g.m, column, g.k * i / parts,
+                                 g.k * (i + 1) / parts);
+    }
+  });
+}
+
+// Lines of rows [row, row_end) of Aᵀ for samples [p, p_end).
 inline PrefetchQueue ChunkLines(const GemmArgs& g, size_t row, size_t row_end, size_t p, size_t p_end,
                                 const void** lines) {
   constexpr size_t kLine = 16;  // floats
@@ -149,8 +185,9 @@ void GemmTransposed(const GemmArgs& g) {
         const size_t next_end = p_end + kGradSamples < g.k ? p_end + kGradSamples : g.k;
         queue = ChunkLines(g, 0, kGradRows < g.m ? kGradRows : g.m, p_end, next_end, lines);
       } else {
-        queue = {};
+        queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
       }
+      Spread(row_end - row, g.n, p_end - p, queue);
       TileColumns<true>(chunk, row, row_end, p, p_end);
     }
   }

@@ -50,6 +50,28 @@ void Adam(size_t count, const float* grad, float* w, float* m, float* v, const A
   }
 }
 
+// Moves the values at or past `size`, and their places, to the front of both; returns how many there are.
+inline uint32_t KeepWalkers(uint32_t size, uint32_t count, uint32_t* value, uint32_t* place) {
+  uint32_t kept = 0, i = 0;
+#ifdef __AVX512F__
+  const __m512i limit = _mm512_set1_epi32(static_cast<int>(size));
+  for (; i + 16 <= count; i += 16) {
+    const __m512i values = _mm512_loadu_si512(value + i), places = _mm512_loadu_si512(place + i);
+    const __mmask16 walks_on = _mm512_cmpge_epu32_mask(values, limit);
+    _mm512_mask_compressstoreu_epi32(value + kept, walks_on, values);
+    _mm512_mask_compressstoreu_epi32(place + kept, walks_on, places);
+    kept += static_cast<uint32_t>(__builtin_popcount(walks_on));
+  }
+#endif
+  for (; i < count; ++i) {
+    const bool walks_on = value[i] >= size;
+    value[kept] = value[i];
+    place[kept] = place[i];
+    kept += walks_on ? 1 : 0;
+  }
+  return kept;
+}
+
 // Most positions are settled by one vectorised pass; those that left the range walk on, all together.
 void Permute(const Permutation& shuffle, uint32_t begin, uint32_t count, uint32_t* out) {
   constexpr uint32_t kBlock = 512;
@@ -61,15 +83,8 @@ void Permute(const Permutation& shuffle, uint32_t begin, uint32_t count, uint32_
     for (uint32_t i = 0; i < left; ++i) place[i] = from + i;
     while (left > 0) {
       for (uint32_t i = 0; i < left; ++i) value[i] = local.Once(value[i]);
-      uint32_t kept = 0;
-      for (uint32_t i = 0; i < left; ++i) {
-        out[place[i]] = value[i];
-        const bool walks_on = value[i] >= local.size;
-        value[kept] = value[i];
-        place[kept] = place[i];
-        kept += walks_on ? 1 : 0;
-      }
-      left = kept;
+      for (uint32_t i = 0; i < left; ++i) out[place[i]] = value[i];
+      left = KeepWalkers(local.size, left, value, place);
     }
   }
 }

@@ -38,11 +38,12 @@ struct AdamConstants {
 // What happens to a product before it is stored.
 enum class Finish { kNone, kRelu, kMask };
 
-// Cache lines a product asks for while it computes, one every few terms: so spread, fetching what comes next
-// costs nothing, where a burst of requests would stall.
+// Cache lines a product asks for while it computes, a few every four terms: so spread, fetching what comes
+// next costs nothing, where a burst of requests would stall.
 struct PrefetchQueue {
   const void* const* next = nullptr;
   const void* const* end = nullptr;
+  int at_once = 1;  // set by the product, from how many it has time for
 };
 
 // C (m × n) = A (m × k) · B (k × n), all row-major; n, ldb and ldc are multiples of kPad.

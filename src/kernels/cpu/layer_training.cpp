@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "core/error_format.h"
@@ -15,9 +16,11 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 64;           // rows of a batch that go through the layer together
-constexpr size_t kRowUnit = 2;          // rows of W or Θ are shared out in such portions
-constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
+constexpr size_t kPanel = 32;                    // rows of a batch that go through the layer together
+constexpr size_t kMostRows = 48, kFewRows = 16;  // of W or Θ, that a worker takes at a time
+constexpr size_t kFirstSamples = 128;            // of a gradient, whose features are fetched ahead
+constexpr size_t kLine = 64;                     // bytes
+constexpr double kWorkerCycles = 12e3;           // a step must bring this much to each thread it wakes
 
 AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
   const double t = static_cast<double>(step);
@@ -32,13 +35,6 @@ AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
 struct Range {
   size_t begin, end;
 };
-
-// Worker w's share of `count` things, cut at multiples of `unit`.
-Range Share(size_t count, size_t unit, uint32_t worker, uint32_t workers) {
-  const size_t units = (count + unit - 1) / unit;
-  const size_t begin = units * worker / workers * unit, end = units * (worker + 1) / workers * unit;
-  return {std::min(begin, count), std::min(end, count)};
-}
 
 class CpuLayerTraining final : public LayerTraining {
  public:
@@ -84,27 +80,32 @@ class CpuLayerTraining final : public LayerTraining {
     }
     lines_.resize(workers);
     for (auto& lines : lines_) {
-      if (!input_.is_sparse) lines.resize(kPanel * (input_.row_bytes() / 64 + 1));
+      const size_t panel_lines = input_.is_sparse ? 0 : kPanel * (input_.row_bytes() / kLine + 1);
+      lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
     }
     Barrier barrier(workers);
+    next_panel_ = workers;
+    next_row_ = 0;
     std::atomic<bool> cancelled{false};
     const uint64_t steps_before = steps_done_;
     std::vector<LapTimer> timers(workers);
     context.pool->Run(workers, [&](uint32_t worker) {
       LapTimer timer(profile_);
       uint64_t done = steps_before;  // each worker counts for itself: no one may see another's next step
+      std::optional<Draw> draw;
+      DrawRows(draw, first, 0, done, worker, workers);
+      DrawRows(draw, first, 1, done + 1, worker, workers);
+      barrier.Wait();
       for (uint32_t epoch = first; epoch < first + count; ++epoch) {
-        const Permutation shuffle(sample_count_,
-                                  RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch));
-        DrawRows(shuffle, 0, worker, workers);
         for (uint32_t step = 0; step < steps_; ++step) {
           const bool last = step + 1 == steps_, want_loss = last || step_losses != nullptr;
-          if (!last) DrawRows(shuffle, step + 1, worker, workers);
+          DrawRows(draw, epoch, step + 2, done + 2, worker, workers);
           timer.Lap(StepPhase::kDraw);
           ForwardAndLoss(step, done, want_loss, worker, workers, timer);
           barrier.Wait();
           timer.Lap(StepPhase::kWait);
           if (worker == 0) {
+            next_panel_.store(workers, std::memory_order_relaxed);
             const double loss = want_loss ? BatchLoss(SizeOf(step)) : 0;
             if (step_losses != nullptr) step_losses->push_back(loss);
             if (last) losses[epoch - first] = loss;
@@ -115,7 +116,10 @@ class CpuLayerTraining final : public LayerTraining {
           barrier.Wait();
           timer.Lap(StepPhase::kWait);
           ++done;
-          if (worker == 0) steps_done_ = done;
+          if (worker == 0) {
+            steps_done_ = done;
+            next_row_.store(0, std::memory_order_relaxed);
+          }
           if (cancelled.load(std::memory_order_relaxed)) return;
         }
       }
@@ -161,32 +165,58 @@ class CpuLayerTraining final : public LayerTraining {
   size_t SizeOf(uint32_t step) const {
     return std::min<size_t>(batch_, sample_count_ - size_t{step} * batch_);
   }
-  // Two steps' row numbers are held at a time: the one computed and the one prefetched.
-  std::vector<uint32_t>& RowsOf(uint32_t step) { return rows_[step % 2]; }
+  size_t PanelsOf(uint32_t step) const { return (SizeOf(step) + kPanel - 1) / kPanel; }
+  uint32_t NextStep(uint32_t step) const { return step + 1 == steps_ ? 0 : step + 1; }
+  // Row numbers of three steps are held: the one computed, the one prefetched, the one drawn. `done` counts
+  // steps.
+  std::vector<uint32_t>& RowsOf(uint64_t done) { return rows_[done % 3]; }
+  std::vector<uint32_t>& SamplesOf(uint64_t done) { return batch_samples_[done % 3]; }
 
-  // This worker's part of a step's batch: which samples, which rows of X̂.
-  void DrawRows(const Permutation& shuffle, uint32_t step, uint32_t worker, uint32_t workers) {
-    const Range share = Share(SizeOf(step), kPanel, worker, workers);
-    uint32_t* drawn = batch_samples_[step % 2].data();
-    kernels_.permute(shuffle, static_cast<uint32_t>(size_t{step} * batch_ + share.begin),
-                     static_cast<uint32_t>(share.end - share.begin), drawn + share.begin);
-    uint32_t* rows = RowsOf(step).data();
-    for (size_t i = share.begin; i < share.end; ++i)
+  // An epoch's order of samples.
+  struct Draw {
+    uint32_t epoch;
+    Permutation order;
+  };
+  // This worker's part of a batch: which samples, which rows of X̂. The step may lie in the epochs that
+  // follow.
+  void DrawRows(std::optional<Draw>& draw, uint32_t epoch, uint32_t step, uint64_t done, uint32_t worker,
+                uint32_t workers) {
+    epoch += step / steps_, step %= steps_;
+    if (!draw || draw->epoch != epoch) {
+      draw = Draw{epoch, Permutation(sample_count_,
+                                     RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch))};
+    }
+    const size_t size = SizeOf(step), begin = size * worker / workers, end = size * (worker + 1) / workers;
+    uint32_t* drawn = SamplesOf(done).data();
+    uint32_t* rows = RowsOf(done).data();
+    kernels_.permute(draw->order, static_cast<uint32_t>(size_t{step} * batch_ + begin),
+                     static_cast<uint32_t>(end - begin), drawn + begin);
+    for (size_t i = begin; i < end; ++i) {
       rows[i] = samples_.empty() ? drawn[i] : samples_[drawn[i]];
+      if (!targets_.multilabel) __builtin_prefetch(targets_.classes_of.data() + drawn[i]);
+    }
   }
 
+  // Panels of dense rows are handed out as workers ask for them: on a shared machine no two cores keep one
+  // speed. The next one is asked for before the present one is computed, so that its rows can be fetched.
+  // Sparse rows are walked in order, each worker its own part: there the rows ahead are fetched.
   void ForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, uint32_t worker, uint32_t workers,
                       LapTimer& timer) {
-    const Range share = Share(SizeOf(step), kPanel, worker, workers);
-    for (size_t panel = share.begin; panel < share.end; panel += kPanel) {
-      const size_t count = std::min(kPanel, share.end - panel);
+    const size_t panels = PanelsOf(step);
+    size_t at = input_.is_sparse ? panels * worker / workers : worker;
+    const size_t end = input_.is_sparse ? panels * (worker + 1) / workers : panels;
+    while (at < end) {
+      const size_t next = input_.is_sparse ? at + 1 : next_panel_.fetch_add(1, std::memory_order_relaxed);
+      const size_t panel = at * kPanel, left = std::min(end * kPanel, SizeOf(step)) - panel;
+      const size_t count = std::min(kPanel, left);
+      at = next;
       PrefetchQueue queue;
-      if (!input_.is_sparse) queue = LinesAfter(step, panel, worker, workers);
-      GatherTargets(step, panel, count);
+      if (!input_.is_sparse) queue = LinesAfter(step, done, next, worker);
+      GatherTargets(done, panel, count);
       float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
       float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
       timer.Lap(StepPhase::kDraw);
-      Hidden(step, panel, share.end - panel, h, queue, timer);
+      Hidden(done, panel, left, h, queue, timer);
       if (spec_.dropout > 0) Drop(h, panel, count, done);
       kernels_.gemm({count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z,
                      theta_.stride});
@@ -201,9 +231,9 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   // ReLU(X̂W) of a panel of the batch; `left` rows of this worker begin with it.
-  void Hidden(uint32_t step, size_t panel, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
+  void Hidden(uint64_t done, size_t panel, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
     const size_t count = std::min(kPanel, left);
-    const uint32_t* rows = RowsOf(step).data() + panel;
+    const uint32_t* rows = RowsOf(done).data() + panel;
     if (input_.is_sparse) {
       kernels_.sparse_gemm(count, PadWidth(hidden_), SparseRowsOf(rows, left - count), w_.w.data(), w_.stride,
                            h, w_.stride, true);
@@ -223,8 +253,8 @@ class CpuLayerTraining final : public LayerTraining {
             ahead};
   }
 
-  void GatherTargets(uint32_t step, size_t panel, size_t count) {
-    const uint32_t* drawn = batch_samples_[step % 2].data();
+  void GatherTargets(uint64_t done, size_t panel, size_t count) {
+    const uint32_t* drawn = SamplesOf(done).data();
     for (size_t i = panel; i < panel + count; ++i) {
       if (targets_.multilabel) {
         label_targets_[i] = targets_.matrix.data() + size_t{drawn[i]} * classes_;
@@ -234,19 +264,17 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // Lines of the rows of the panel after this one, be it of this step or of the next.
-  PrefetchQueue LinesAfter(uint32_t step, size_t panel, uint32_t worker, uint32_t workers) {
-    Range next = Share(SizeOf(step), kPanel, worker, workers);
-    next.begin = panel + kPanel;
-    if (next.begin >= next.end) {
-      if (++step == steps_) return {};
-      next = Share(SizeOf(step), kPanel, worker, workers);
+  // Lines of the rows of panel `next` or, where that is past the batch's end, of this worker's first panel of
+  // the next step.
+  PrefetchQueue LinesAfter(uint32_t step, uint64_t done, size_t next, uint32_t worker) {
+    if (next >= PanelsOf(step)) {
+      step = NextStep(step), ++done;
+      next = worker;
     }
-    constexpr size_t kLine = 64;
-    const uint32_t* rows = RowsOf(step).data();
+    const uint32_t* rows = RowsOf(done).data();
     const void** lines = lines_[worker].data();
     size_t count = 0;
-    for (size_t i = next.begin; i < std::min(next.begin + kPanel, next.end); ++i) {
+    for (size_t i = next * kPanel; i < std::min((next + 1) * kPanel, SizeOf(step)); ++i) {
       const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
       for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
     }
@@ -280,39 +308,87 @@ class CpuLayerTraining final : public LayerTraining {
     return sum / (static_cast<double>(size) * (targets_.multilabel ? static_cast<double>(classes_) : 1.0));
   }
 
-  // This worker's rows of W and Θ: gradient over the whole batch, then Adam.
+  // Gradients over the whole batch, then Adam. Rows of W, and after them those of Θ, are handed out as
+  // workers ask for them; of a sparse layer's W each worker has its own, along the cuts.
   void UpdateWeights(uint32_t step, uint64_t done, uint32_t worker, uint32_t workers, LapTimer& timer) {
     const size_t size = SizeOf(step);
-    const Range w_rows = input_.is_sparse ? Range{cuts_.features[worker], cuts_.features[worker + 1]}
-                                          : Share(features_, kRowUnit, worker, workers);
+    const AdamConstants w_adam = ConstantsAt(spec_, w_steps_ + done + 1),
+                        theta_adam = ConstantsAt(spec_, theta_steps_ + done + 1);
     if (input_.is_sparse) {
-      SparseGradient(step, size, w_rows, worker);
-    } else {
-      DenseGradient(size, x_.data(), XStride(), w_rows, dh_.data(), PadWidth(hidden_), w_, grad_w_);
+      const Range rows{cuts_.features[worker], cuts_.features[worker + 1]};
+      SparseGradient(done, size, rows, worker);
+      timer.Lap(StepPhase::kWeightGradient);
+      Update(rows, grad_w_, w_, w_adam);
+      timer.Lap(StepPhase::kUpdate);
     }
-    timer.Lap(StepPhase::kWeightGradient);
-    Update(w_rows, grad_w_, w_, ConstantsAt(spec_, w_steps_ + done + 1));
-    timer.Lap(StepPhase::kUpdate);
-    const Range theta_rows = Share(PadWidth(hidden_), kRowUnit, worker, workers);
-    DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_, grad_theta_);
-    timer.Lap(StepPhase::kThetaGradient);
-    Update(theta_rows, grad_theta_, theta_, ConstantsAt(spec_, theta_steps_ + done + 1));
-    TransposeTheta(theta_rows);
-    timer.Lap(StepPhase::kUpdate);
+    for (Range rows = ClaimRows(workers); rows.begin < rows.end;) {
+      const Range next = ClaimRows(workers);
+      PrefetchQueue queue = FirstLines(next, size, worker);
+      const bool of_w = rows.end <= DenseRows();
+      if (of_w) {
+        DenseGradient(size, x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
+        timer.Lap(StepPhase::kWeightGradient);
+        Update(rows, grad_w_, w_, w_adam);
+      } else {
+        const Range theta_rows{rows.begin - DenseRows(), rows.end - DenseRows()};
+        DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_,
+                      grad_theta_, queue);
+        timer.Lap(StepPhase::kThetaGradient);
+        Update(theta_rows, grad_theta_, theta_, theta_adam);
+        TransposeTheta(theta_rows);
+      }
+      timer.Lap(StepPhase::kUpdate);
+      rows = next;
+    }
+  }
+
+  // Rows of W that are handed out, before those of Θ.
+  size_t DenseRows() const { return input_.is_sparse ? 0 : features_; }
+  // The next rows, fewer towards the end, never of W and Θ together; empty when all are taken.
+  Range ClaimRows(uint32_t workers) {
+    const size_t all = DenseRows() + PadWidth(hidden_);
+    size_t begin = next_row_.load(std::memory_order_relaxed), end = 0;
+    do {
+      if (begin >= all) return {all, all};
+      const size_t part = begin < DenseRows() ? DenseRows() : all;
+      end = std::min(part, begin + std::clamp((all - begin) / (2 * workers), kFewRows, kMostRows));
+    } while (!next_row_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
+    return {begin, end};
+  }
+  // Lines that the gradient of these rows needs first.
+  PrefetchQueue FirstLines(Range rows, size_t size, uint32_t worker) {
+    const bool of_w = rows.begin < DenseRows();
+    const float* a = of_w ? x_.data() + rows.begin : h_.data() + (rows.begin - DenseRows());
+    const size_t stride = of_w ? XStride() : w_.stride;
+    const void** lines = lines_[worker].data();
+    size_t count = 0;
+    for (size_t sample = 0; sample < std::min(size, kFirstSamples); ++sample) {
+      for (size_t at = 0; at < rows.end - rows.begin; at += kLine / sizeof(float))
+        lines[count++] = a + sample * stride + at;
+    }
+    return {lines, lines + count};
   }
 
   // Rows `rows` of grad = Aᵀ·D, A (size × lda), D (size × weights.stride, `width` of it used).
   void DenseGradient(size_t size, const float* a, size_t lda, Range rows, const float* d, size_t width,
-                     const PaddedWeights& weights, Array<float>& grad) const {
-    if (rows.begin == rows.end) return;
-    kernels_.gemm_transposed({rows.end - rows.begin, width, size, a + rows.begin, lda, d, weights.stride,
-                              grad.mutable_data() + rows.begin * weights.stride, weights.stride});
+                     const PaddedWeights& weights, Array<float>& grad, PrefetchQueue queue) const {
+    GemmArgs product{rows.end - rows.begin,
+                     width,
+                     size,
+                     a + rows.begin,
+                     lda,
+                     d,
+                     weights.stride,
+                     grad.mutable_data() + rows.begin * weights.stride,
+                     weights.stride};
+    product.prefetch = &queue;
+    kernels_.gemm_transposed(product);
   }
 
-  void SparseGradient(uint32_t step, size_t size, Range rows, uint32_t worker) {
+  void SparseGradient(uint64_t done, size_t size, Range rows, uint32_t worker) {
     float* grad = grad_w_.mutable_data();
     std::fill(grad + rows.begin * w_.stride, grad + rows.end * w_.stride, 0.0f);
-    kernels_.sparse_gemm_grad(size, PadWidth(hidden_), SparseRowsOf(RowsOf(step).data(), 0),
+    kernels_.sparse_gemm_grad(size, PadWidth(hidden_), SparseRowsOf(RowsOf(done).data(), 0),
                               cuts_.offsets.data() + worker, cuts_.features.size(), dh_.data(), w_.stride,
                               grad, w_.stride);
   }
@@ -345,8 +421,8 @@ class CpuLayerTraining final : public LayerTraining {
   const bool profile_;
   StepSeconds seconds_{};
   // One batch, except as said:
-  std::vector<uint32_t> batch_samples_[2];     // (batch) samples of this step and of the next
-  std::vector<uint32_t> rows_[2];              // (batch) their rows of X̂
+  std::vector<uint32_t> batch_samples_[3];     // (batch) samples of this step and of the next two
+  std::vector<uint32_t> rows_[3];              // (batch) their rows of X̂
   std::vector<int32_t> class_targets_;         // (batch) unless multilabel
   std::vector<const uint8_t*> label_targets_;  // (batch) if multilabel
   Array<float> x_;                             // (batch × D) if dense
@@ -357,6 +433,8 @@ class CpuLayerTraining final : public LayerTraining {
   Array<float> grad_theta_;         // like theta_
   std::vector<std::vector<const void*>> lines_;  // (workers) of the panel to prefetch, if dense
   FeatureCuts cuts_;                             // if sparse
+  // What is not handed out yet; each is set back in the phase that does not use it.
+  std::atomic<size_t> next_panel_{0}, next_row_{0};
 };
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 namespace l2gcn {
 
+inline constexpr uint32_t kAllNeighbours = ~uint32_t{0};  // as a fan-out
+
 inline float EntryOf(const Propagation& a, uint32_t row, uint64_t e) {
   float value = a.row_scale[row];
   if (!a.weights.empty()) value *= a.weights[e];

@@ -15,8 +15,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint32_t kAll = ~uint32_t{0};
-
 class NeighbourSampler final : public Sampler {
  public:
   NeighbourSampler(const SamplingProblem& problem, const TrainConfig& config)
@@ -27,7 +25,8 @@ class NeighbourSampler final : public Sampler {
         index_(problem.graph.nodes),
         blocks_(MakeBlocks(problem.layers)) {
     for (uint32_t l = 0; l < problem.layers; ++l) {
-      fanout_.push_back(mean_ ? config.samples[std::min<size_t>(l, config.samples.size() - 1)] : kAll);
+      fanout_.push_back(mean_ ? config.samples[std::min<size_t>(l, config.samples.size() - 1)]
+                              : kAllNeighbours);
     }
     batch_.nodes.resize(problem.layers + 1);
     batch_.blocks.assign(blocks_.begin(), blocks_.end());

@@ -23,8 +23,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint32_t kAll = ~uint32_t{0};
-
 class VrGcnSampler final : public Sampler {
  public:
   VrGcnSampler(const SamplingProblem& problem, const TrainConfig& config)
@@ -80,7 +78,7 @@ class VrGcnSampler final : public Sampler {
   // Block l, its sources and the constant part of its estimate, from its destinations.
   void Expand(const Context& context, uint32_t l, const RandomStream& stream) {
     const std::vector<uint32_t>& rows = batch_.nodes[l + 1];
-    const uint32_t fanout = l == 0 ? kAll : samples_[std::min<size_t>(l, samples_.size() - 1)];
+    const uint32_t fanout = l == 0 ? kAllNeighbours : samples_[std::min<size_t>(l, samples_.size() - 1)];
     const Propagation& a = problem_.a;
     Block& block = *blocks_[l];
     block.rows = remainder_.rows = static_cast<uint32_t>(rows.size());
