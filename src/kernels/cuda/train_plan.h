@@ -8,8 +8,8 @@
 // and publishes the new weights.
 //
 // Bytes through L2 per step: slices·B·D (features) + 3·slices·B·C (logits) + 3·row_groups·(D·H + H·C)
-// (gradients written and read, weights read back), all times 4; the plan minimises them within the shared
-// memory of a block.
+// (gradients written and read, weights read back; half of it where blocks are paired), all times 4; the plan
+// minimises them within the shared memory of a block.
 #pragma once
 
 #include <cstddef>
