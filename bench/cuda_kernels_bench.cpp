@@ -123,7 +123,7 @@ double TimePlan(const std::shared_ptr<Device>& device, const BenchShape& shape, 
          second = Buffer::OnDevice(device, floats * 4, "v");
   first.Clear();
   second.Clear();
-  Buffer partial = Buffer::OnDevice(device, floats * 4 * static_cast<size_t>(plan.row_groups), "partial");
+  Buffer partial = Buffer::OnDevice(device, floats * 4 * static_cast<size_t>(plan.partials()), "partial");
   Buffer logits = Buffer::OnDevice(device, exchange * 2 * static_cast<size_t>(plan.slices), "logits");
   Buffer dlogits = Buffer::OnDevice(device, exchange, "dlogits");
   Buffer flags = Buffer::OnDevice(device, 8 * static_cast<size_t>(plan.blocks()), "flags");
@@ -174,7 +174,9 @@ void BenchTraining(const std::shared_ptr<Device>& device, const std::vector<std:
   for (const BenchShape& shape : kShapes) {
     if (!names.empty() && std::find(names.begin(), names.end(), shape.name) == names.end()) continue;
     const Data data = MakeData(device, shape);
-    const TrainShape train{shape.features, shape.hidden, shape.classes, shape.batch, shape.multilabel};
+    TrainShape train{shape.features, shape.hidden, shape.classes, shape.batch, shape.multilabel};
+    const TrainPlan other_precision = ChoosePlan(train, device->limits());
+    train.tf32 = true;
     const TrainPlan chosen = ChoosePlan(train, device->limits());
     struct Row {
       double time;
@@ -189,27 +191,31 @@ void BenchTraining(const std::shared_ptr<Device>& device, const std::vector<std:
         if (variant & 2) other.whole_logits = !plan.whole_logits;
         if (variant & 4) other.rows_twice = false;
         if (((variant & 1) && !plan.cluster_all) || ((variant & 2) && plan.slices == 1) ||
-            ((variant & 4) && plan.x_next == 0))
+            ((variant & 4) && plan.x_next == 0) || (variant > 0 && plan.warpgroups))
           continue;
         if (!LayOut(train, device->limits(), other)) continue;
         const double time = TimePlan(device, shape, data, other, Precision::kTf32);
         if (time < 0) continue;
         rows.push_back(
-            {time, fmt::format("{:8.2f} us (predicted {:6.2f})  groups {:3} slices {:2} rows {:3} width {:3} "
-                               "cluster {} whole "
-                               "{} rows x{} smem {:3}K",
-                               time, PredictStep(other), other.row_groups, other.slices, other.rows,
-                               other.width, other.cluster_all ? 'a' : '-', other.whole_logits ? 1 : 0,
-                               !other.rows_resident ? 0
-                               : other.x_next > 0   ? 2
-                                                    : 1,
-                               other.shared_bytes >> 10)});
+            {time,
+             fmt::format("{:8.2f} us (predicted {:6.2f})  groups {:3} slices {:2} rows {:3} width {:3} "
+                         "cluster {} whole "
+                         "{} rows x{} smem {:3}K",
+                         time, PredictStep(other), other.row_groups, other.slices, other.rows, other.width,
+                         other.warpgroups    ? 'w'
+                         : other.cluster_all ? 'a'
+                                             : '-',
+                         other.whole_logits ? 1 : 0,
+                         !other.rows_resident ? 0
+                         : other.x_next > 0   ? 2
+                                              : 1,
+                         other.shared_bytes >> 10)});
       }
     }
     std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.time < b.time; });
     const double time = TimePlan(device, shape, data, chosen, Precision::kTf32);
-    const double fp32 = TimePlan(device, shape, data, chosen, Precision::kFp32);
-    const double bf16 = TimePlan(device, shape, data, chosen, Precision::kBf16);
+    const double fp32 = TimePlan(device, shape, data, other_precision, Precision::kFp32);
+    const double bf16 = TimePlan(device, shape, data, other_precision, Precision::kBf16);
     fmt::print("{}\n", shape.name);
     for (size_t i = 0; i < std::min<size_t>(rows.size(), 9); ++i) fmt::print("  {}\n", rows[i].text);
     summary.push_back(fmt::format(

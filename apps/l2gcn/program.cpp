@@ -74,7 +74,8 @@ void Program::AddComputeOptions(CLI::App& command) {
       fmt::format("Threads; results do not depend on it [one per core: {}]", UsableCores());
   AddWhole(command, "threads", threads_, 1, kMaxThreads, help).group("Machine");
   AddChoice(command, "--device", device_, {"auto", "cpu", "cuda"},
-            "Where to compute; auto: CUDA where it can be used")
+            "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
+            "methods without a CUDA part)")
       .group("Machine");
   command
       .add_option_function<std::string>(
@@ -94,6 +95,7 @@ Context Program::MakeCommandContext(uint64_t seed) {
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.Complain("warning: " + text); };
   context.device = ChooseDevice(device_);
+  context.device_is_automatic = device_ == "auto";
   context.device_memory = device_memory_;
   if (threads_ > UsableCores()) {
     context.Warn(

@@ -32,8 +32,9 @@ struct Context {
   uint32_t threads = 1;
   uint64_t seed = 0;
   DeviceKind device = DeviceKind::kCpu;
-  uint64_t device_memory = 0;                 // budget in bytes for --device cuda; 0: what the card has free
-  const std::atomic<bool>* cancel = nullptr;  // set by the caller to stop at the next step
+  bool device_is_automatic = false;  // nobody asked for it: the CPU takes what it cannot do or does slower
+  uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the card has free
+  const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   std::function<void(const std::string&)>
       on_note;  // one sentence for the user: choices, changes; may be empty

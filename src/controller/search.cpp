@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/files.h"
 
@@ -142,9 +143,12 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   SearchResult local;
   SearchResult& out = result != nullptr ? *result : local;
   Stopwatch watch;
+  // Many short trainings of small subgraphs: launches and transfers outweigh them on a GPU
+  // (docs/performance.md).
+  const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
   Controller controller = settled.kind == "paper"
-                              ? SearchPaper(context, datasets.front(), settled, training, output, out)
-                              : SearchGeneral(context, datasets, settled, training, output, out);
+                              ? SearchPaper(fast, datasets.front(), settled, training, output, out)
+                              : SearchGeneral(fast, datasets, settled, training, output, out);
   out.seconds = watch.Seconds();
   return controller;
 }

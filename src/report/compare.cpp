@@ -154,21 +154,22 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   if (options.methods.empty()) ThrowUsage("--methods: name at least one, e.g. lgcn,gcn,graphsage");
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   std::vector<TrainConfig> configs;
+  Context able = context;  // one device for all methods
   for (const std::string& method : options.methods) {
     configs.push_back(ConfigOf(options, method, dataset));
-    CheckDevice(context, method);
+    able = OnCapableDevice(able, method);
   }
   Comparison comparison;
   comparison.dataset_name = dataset.name;
   comparison.dataset_json = DescribeDatasetJson(dataset);
   comparison.dataset_format = dataset.format;
-  comparison.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  comparison.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
   comparison.threads = context.threads;
   for (const TrainConfig& config : configs) {
     context.Note(fmt::format("compare: {} on {}", config.method, dataset.name));
-    comparison.rows.push_back(Measure(context, dataset, config, options));
+    comparison.rows.push_back(Measure(able, dataset, config, options));
     const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
-    if (goal > 0) TimeTo(context, dataset, goal, options, comparison.rows.back());
+    if (goal > 0) TimeTo(able, dataset, goal, options, comparison.rows.back());
   }
   return comparison;
 }

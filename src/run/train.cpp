@@ -6,6 +6,7 @@
 
 #include "controller/learned_stop.h"
 #include "core/clock.h"
+#include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "l2gcn/controller.h"
@@ -41,26 +42,30 @@ double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Ro
 
 }  // namespace
 
-void CheckDevice(const Context& context, const std::string& method) {
-  if (context.device == DeviceKind::kCuda && !RunsOnCuda(method)) {
-    ThrowUsage("--device cuda: method {} trains on the CPU only; use --device cpu, or --method lgcn or l2gcn",
-               method);
+Context OnCapableDevice(const Context& context, const std::string& method) {
+  if (context.device == DeviceKind::kCpu || RunsOnCuda(method)) return context;
+  if (!context.device_is_automatic) {
+    ThrowUsage(
+        "--device cuda: method {} trains on the CPU only; use --device cpu or auto, or --method lgcn or "
+        "l2gcn",
+        method);
   }
+  return PreferCpu(context, "method " + method, "it has no CUDA part");
 }
 
 Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
                   StopPolicy& policy) {
-  CheckDevice(context, config.method);
+  const Context able = OnCapableDevice(context, config.method);
   const Split split = ResolveSplit(dataset, config.split, config.seed);
-  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(context, dataset, split, config, policy);
-  if (!TrainsLayerwise(config.method)) return FitConventional(context, dataset, split, config, policy);
-  return FitLayerwise(context, dataset, split, config, policy);
+  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(able, dataset, split, config, policy);
+  if (!TrainsLayerwise(config.method)) return FitConventional(able, dataset, split, config, policy);
+  return FitLayerwise(able, dataset, split, config, policy);
 }
 
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  CheckDevice(context, config.method);
+  const Context able = OnCapableDevice(context, config.method);
   const auto policy = MakeStopPolicy(config, dataset);
-  return TrainWith(context, dataset, config, *policy);
+  return TrainWith(able, dataset, config, *policy);
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -81,21 +86,22 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  const Context able = OnCapableDevice(context, config.method);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;
   result.config = config;
   result.dataset_json = DescribeDatasetJson(dataset);
   result.source_json = SourceToJson(options);
-  result.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  result.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
   result.threads = context.threads;
   if (writer) result.run = writer->directory();
   for (uint32_t i = 0; i < options.runs; ++i) {
     Stopwatch watch;
     TrainConfig seeded = config;
     seeded.seed = config.seed + i;
-    Trained trained = Train(context, dataset, seeded);
-    EvaluateTrained(context, dataset, trained);
+    Trained trained = Train(able, dataset, seeded);
+    EvaluateTrained(able, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
     if (writer) {

@@ -8,8 +8,9 @@
 
 namespace l2gcn {
 
-// Throws Error(kUsage) if `method` has no part for the context's device.
-void CheckDevice(const Context& context, const std::string& method);
+// The context to train `method` in. Where it has no part for the context's device: the CPU if that device was
+// chosen automatically (with a note), else Error(kUsage).
+Context OnCapableDevice(const Context& context, const std::string& method);
 
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset);
 

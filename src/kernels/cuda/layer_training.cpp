@@ -36,12 +36,14 @@ class SlicePacking {
  private:
   template <class ForW, class ForTheta>
   void ForEach(const ForW& for_w, const ForTheta& for_theta) const {
-    const size_t width = static_cast<size_t>(plan_.width), padded = static_cast<size_t>(plan_.c_stride);
+    const size_t width = static_cast<size_t>(plan_.width);
     for (size_t h = 0; h < hidden_; ++h) {
-      const size_t slice = h / width * plan_.slice_floats(), local = h % width;
-      for (size_t k = 0; k < features_; ++k) for_w(slice + k * width + local, k, h);
-      const size_t theta = slice + static_cast<size_t>(plan_.features_padded) * width + local * padded;
-      for (size_t c = 0; c < classes_; ++c) for_theta(theta + c, h, c);
+      const size_t slice = h / width * plan_.slice_floats();
+      const int unit = static_cast<int>(h % width);
+      for (size_t k = 0; k < features_; ++k)
+        for_w(slice + static_cast<size_t>(plan_.WeightAt(static_cast<int>(k), unit)), k, h);
+      for (size_t c = 0; c < classes_; ++c)
+        for_theta(slice + static_cast<size_t>(plan_.ThetaAt(unit, static_cast<int>(c))), h, c);
     }
   }
 
@@ -52,6 +54,7 @@ class SlicePacking {
 // The weights as the kernel publishes them: tiles of shared memory with their swizzle (unrounded, which only
 // the first step of a layer can tell).
 std::vector<float> PublishedImage(const TrainPlan& plan, const std::vector<float>& packed) {
+  if (plan.warpgroups) return packed;  // packed as tiles
   std::vector<float> image(packed.size());
   const size_t slice = plan.slice_floats(), theta = static_cast<size_t>(plan.features_padded * plan.width);
   const auto turn = [](size_t row) { return ((row & 3) << 3) | (row & 4); };
@@ -182,9 +185,12 @@ class CudaLayerTraining final : public LayerTraining {
     shape.batch = std::min(spec_.batch, targets_->count);
     shape.multilabel = targets_->targets.multilabel;
     shape.copied_rows = x().view.kind == RowKind::kF32;
+    shape.tf32 = precision_ == Precision::kTf32;
     DeviceLimits limits = device_->limits();
     if (Staged()) limits.multiprocessors = std::max(1, limits.multiprocessors - kStageBlocks);
-    return ChoosePlan(shape, limits);
+    const TrainPlan plan = ChoosePlan(shape, limits);
+    limits.pairs = !plan.warpgroups || PairsFit(plan);
+    return limits.pairs ? plan : ChoosePlan(shape, limits);
   }
 
   void AllocateState(const LayerState& start) {
@@ -206,7 +212,7 @@ class CudaLayerTraining final : public LayerTraining {
     published_.CopyFrom(image.data(), bytes);
     first_.CopyFrom(m.data(), bytes);
     second_.CopyFrom(v.data(), bytes);
-    partial_ = Buffer::OnDevice(device_, bytes * static_cast<size_t>(plan_.row_groups), what);
+    partial_ = Buffer::OnDevice(device_, bytes * static_cast<size_t>(plan_.partials()), what);
     if (plan_.slices > 1) {
       logits_ = Buffer::OnDevice(device_, exchanged * 2 * static_cast<size_t>(plan_.slices), what);
       dlogits_ = Buffer::OnDevice(device_, exchanged, what);

@@ -15,187 +15,37 @@
 // else is executed.
 #pragma once
 
-#include "core/rng.h"
-#include "kernels/cuda/group_barrier.cuh"
-#include "kernels/cuda/row_access.cuh"
-#include "kernels/cuda/train_kernel.h"
-#include "kernels/cuda/warp_mma.cuh"
+#include "kernels/cuda/feature_rows.cuh"
+#include "kernels/cuda/train_block.cuh"
 
 namespace l2gcn::cuda {
 
-// A sparse row is unpacked into its dense tile. Chunks of a row come in ascending order, so a cursor per row
-// remembers where the next chunk's entries begin.
-__device__ __noinline__ void LoadSparseRow(DeviceRows x, Tile tile, int row, size_t source, int begin,
-                                           int width, uint32_t* cursor) {
-  const int lane = threadIdx.x & 31;
-#pragma unroll 1
-  for (int c = lane * 4; c < width; c += 128) {
-    *reinterpret_cast<float4*>(tile.At(row, c)) = make_float4(0, 0, 0, 0);
-  }
-  const uint64_t row_begin = __ldg(x.indptr + source), row_end = __ldg(x.indptr + source + 1);
-  uint64_t entry = row_begin + (begin == 0 ? 0 : cursor[row]);
-  __syncwarp();
-#pragma unroll 1
-  for (;;) {
-    const uint64_t mine = entry + lane;
-    const int column = mine < row_end ? static_cast<int>(__ldg(x.columns + mine)) - begin : width;
-    if (column < width) *tile.At(row, column) = __ldg(x.values + mine);
-    const int taken = __popc(__ballot_sync(0xFFFFFFFFu, column < width));
-    entry += taken;
-    if (taken < 32) break;
-  }
-  if (lane == 0) cursor[row] = static_cast<uint32_t>(entry - row_begin);
-}
-
-// Columns begin … begin+width−1 of `valid` feature rows into `tile`, for rows that cannot be copied as they
-// are or come in chunks; one warp a row.
-__device__ __noinline__ void LoadOtherRows(DeviceRows x, const uint32_t* rows_of, uint32_t* cursor, Tile tile,
-                                           int valid, int begin, int width) {
-  const int lane = threadIdx.x & 31;
-  const int end = min(width, static_cast<int>(x.stride) - begin);
-#pragma unroll 1
-  for (int row = threadIdx.x >> 5; row < valid; row += kTrainWarps) {
-    const size_t source = rows_of[row], from = source * x.stride + begin;
-    if (x.kind == RowKind::kSparse) {
-      LoadSparseRow(x, tile, row, source, begin, width, cursor);
-      continue;
-    }
-#pragma unroll 1
-    for (int c = lane * 4; c < end; c += 128) {
-      float* to = tile.At(row, c);
-      if (x.kind == RowKind::kF32) {
-        CopyAsync16(to, static_cast<const float*>(x.dense) + from + c);
-      } else {
-        *reinterpret_cast<float4*>(to) = x.kind == RowKind::kF16 ? Load4<RowKind::kF16>(x.dense, from + c)
-                                                                 : Load4<RowKind::kBf16>(x.dense, from + c);
-      }
-    }
-  }
-}
-
-// Whether dropout keeps a hidden unit: word (position in batch)·H + unit of the step's stream.
-__device__ __noinline__ bool Kept(uint64_t seed, uint32_t layer, uint64_t step, uint64_t word,
-                                  float dropout) {
-  const RandomStream stream(seed, RandomUse::kDropout, layer, static_cast<uint32_t>(step));
-  return stream.Uniform(word) >= dropout;
-}
-
-// The epoch's order of samples; the keys are drawn by the lanes of a warp together.
-__device__ __forceinline__ Permutation OrderOf(const TrainArguments& a, uint32_t epoch) {
-  const RandomStream stream(a.seed, RandomUse::kShuffle, a.layer, epoch);
-  const uint32_t key = stream.Word(threadIdx.x & 31);
-  Permutation order = a.order;
-#pragma unroll
-  for (int round = 0; round < Permutation::kRounds; ++round) {
-    order.keys[round] = __shfl_sync(0xFFFFFFFFu, key, round);
-  }
-  return order;
-}
-
-// Four lanes' worth of one sum, in every one of them.
-__device__ __forceinline__ float SumOverQuad(float x) {
-  x += __shfl_xor_sync(0xFFFFFFFFu, x, 1);
-  return x + __shfl_xor_sync(0xFFFFFFFFu, x, 2);
-}
-
 template <Precision P, int kRows, int kWidth>
-class BlockTrainer {
+class BlockTrainer : private TrainBlock<kRows, kWidth> {
+  using Block = TrainBlock<kRows, kWidth>;
+  using typename Block::Position;
+  friend Block;
+
  public:
   __device__ BlockTrainer(const TrainPlan& plan, const TrainArguments& arguments, float* shared)
-      : p_(plan),
-        a_(arguments),
-        warp_(threadIdx.x >> 5),
-        lane_(threadIdx.x & 31),
-        group_(blockIdx.x / plan.slices),
-        slice_(blockIdx.x - group_ * plan.slices),
-        base_(shared),
+      : Block(plan, arguments, shared, blockIdx.x / plan.slices, blockIdx.x % plan.slices),
         ring_(shared + plan.ring_at),
         x_{shared, plan.x_stride},
         h_{shared + plan.h_at, TrainTile<kRows, kWidth>::kHiddenStride},
         theta_{shared + plan.theta_at, plan.c_stride},
         dl_{ring_, plan.c_stride},
-        labels_(reinterpret_cast<uint8_t*>(shared + plan.labels_at)),
-        rows_of_(reinterpret_cast<uint32_t*>(shared + plan.index_at)),
-        samples_of_(rows_of_ + kRows),
-        cursor_(samples_of_ + kRows),
-        warp_loss_(shared + plan.loss_at),
-        adam_(reinterpret_cast<AdamFactors*>(shared + plan.loss_at + kTrainWarps)),
-        row_barrier_(arguments.flags + group_ * plan.slices, plan.slices, slice_, false),
-        slice_barrier_(arguments.flags + plan.blocks() + slice_ * plan.row_groups, plan.row_groups, group_,
-                       plan.cluster_all) {}
+        cursor_(samples_of_ + kRows) {}
 
   __device__ void Run() {
-#pragma unroll 1
-    for (size_t i = threadIdx.x; i < p_.shared_bytes / sizeof(float); i += kTrainThreads) base_[i] = 0;
-    Position at = PositionOf(a_.first_step), next = Next(at);
-    __syncthreads();
-    if (threadIdx.x == 0)
-      *adam_ = {{a_.w_beta1_power, a_.w_beta2_power}, {a_.theta_beta1_power, a_.theta_beta2_power}, {}, {}};
-    PickSample(at);
-    __syncthreads();
-    StoreSample();
-    __syncthreads();
-    LoadRows(at, 0);
-    LoadLabels(at);
-    PickSample(next);
-    uint32_t slot = 0, turn = 0;  // turn: passes so far
-    uint64_t step = a_.first_step;
-#pragma unroll 1
-    while (step < a_.last_step) {
-      const bool ends = at.pass + 1 == p_.passes, more = !ends || step + 1 < a_.last_step;
-      const bool want_loss = a_.every_loss || step + 1 == a_.last_step || at.batch + 1 == a_.steps_per_epoch;
-      Gradients(at, next, turn, more, want_loss ? slot : kNoSlot);
-      if (ends) {
-        slice_barrier_.Arrive();
-      } else {
-        __syncthreads();
-      }
-      // Between arriving and waiting: what the next pass needs, and the samples of the pass after it.
-      if (more && p_.x_next == 0) LoadRows(next, turn + 1);
-      if (more) LoadLabels(next);
-      at = next;
-      next = Next(at);
-      PickSample(next);
-      ++turn;
-      if (!ends) continue;
-      if (threadIdx.x == 0) AdvancePowers();
-      slice_barrier_.Wait();
-      Update();
-      slice_barrier_.Meet();
-      slot += want_loss ? 1 : 0;
-      ++step;
-    }
-    CopyWait<0>();
+    this->ClearShared();
+    this->RunSteps(*this);
   }
 
  private:
+  using Block::a_, Block::base_, Block::group_, Block::kNoSlot, Block::labels_, Block::lane_, Block::p_,
+      Block::row_barrier_, Block::rows_of_, Block::samples_of_, Block::slice_, Block::warp_;
   using Layout = TrainTile<kRows, kWidth>;
-  static constexpr uint32_t kNoSlot = 0xFFFFFFFFu;
   static constexpr int kLossLanes = kTrainThreads / kRows;  // lanes that share a row of logits
-
-  // Where the block is: a batch larger than all blocks' rows takes several passes.
-  struct Position {
-    uint32_t epoch, batch;
-    int pass;
-    uint32_t begin, size;  // positions of the epoch's order in this batch
-    int first;             // this block's first row of the batch in this pass
-    int valid;             // how many it has
-  };
-
-  __device__ Position Fill(uint32_t epoch, uint32_t batch, int pass) const {
-    Position at{epoch, batch, pass, batch * a_.batch, 0, (pass * p_.row_groups + group_) * kRows, 0};
-    at.size = min(a_.batch, a_.count - at.begin);
-    at.valid = min(kRows, max(0, static_cast<int>(at.size) - at.first));
-    return at;
-  }
-  __device__ Position PositionOf(uint64_t step) const {
-    return Fill(a_.first_epoch + static_cast<uint32_t>(step / a_.steps_per_epoch),
-                static_cast<uint32_t>(step % a_.steps_per_epoch), 0);
-  }
-  __device__ Position Next(const Position& at) const {
-    if (at.pass + 1 < p_.passes) return Fill(at.epoch, at.batch, at.pass + 1);
-    return at.batch + 1 == a_.steps_per_epoch ? Fill(at.epoch + 1, 0, 0) : Fill(at.epoch, at.batch + 1, 0);
-  }
 
   // One pass, from feature rows to this block's partial gradients.
   __device__ __forceinline__ void Gradients(const Position& at, const Position& next, uint32_t turn,
@@ -203,7 +53,7 @@ class BlockTrainer {
     x_ = RowsTile(turn);
     Forward(at);
     if (more && p_.x_next > 0) {
-      StoreSample();
+      this->StoreSample();
       __syncthreads();
       LoadRows(next, turn + 1);
     }
@@ -214,35 +64,12 @@ class BlockTrainer {
     HiddenGradient();
     __syncthreads();
     WeightGradient(at);
-    if (more && p_.x_next == 0) StoreSample();
-  }
-
-  // ---- Which samples a step takes
-  // -------------------------------------------------------------------------- The last warps, a lane per
-  // row, look up (sample, row of X); the permutation's keys are drawn by the lanes together.
-  __device__ static int PickedRow() { return kTrainThreads - 1 - static_cast<int>(threadIdx.x); }
-  __device__ __forceinline__ void PickSample(const Position& at) {
-    if (warp_ < kTrainWarps - kRows / 32) return;
-    const Permutation order = OrderOf(a_, at.epoch);
-    if (PickedRow() >= at.valid) return;
-    picked_.x = order(at.begin + static_cast<uint32_t>(at.first + PickedRow()));
-    if (a_.staged) {
-      const uint64_t step = static_cast<uint64_t>(at.epoch - a_.first_epoch) * a_.steps_per_epoch + at.batch;
-      picked_.y = static_cast<uint32_t>(step - a_.first_step) * a_.batch +
-                  static_cast<uint32_t>(at.first + PickedRow());
-    } else {
-      picked_.y = a_.samples == nullptr ? picked_.x : __ldg(a_.samples + picked_.x);
-    }
-  }
-  __device__ void StoreSample() {
-    if (PickedRow() >= kRows) return;
-    samples_of_[PickedRow()] = picked_.x;
-    rows_of_[PickedRow()] = picked_.y;
+    if (more && p_.x_next == 0) this->StoreSample();
   }
 
   // ---- Loading
-  // --------------------------------------------------------------------------------------------- Whole
-  // feature rows have one place in shared memory, or two taken in turns: then they load a pass ahead.
+  // Whole feature rows have one place in shared memory, or two taken in turns: then they load a pass
+  // ahead.
   __device__ Tile RowsTile(uint32_t turn) const { return {base_ + (turn & 1 ? p_.x_next : 0), p_.x_stride}; }
   __device__ __forceinline__ void LoadRows(const Position& at, uint32_t turn) {
     if (p_.rows_resident) {
@@ -250,8 +77,9 @@ class BlockTrainer {
       if (a_.x.kind == RowKind::kF32) {
         const float* x = static_cast<const float*>(a_.x.dense);
         const int stride = static_cast<int>(a_.x.stride);
+        const int valid = this->ValidOf(at);
 #pragma unroll 1
-        for (int row = warp_; row < at.valid; row += kTrainWarps) {
+        for (int row = warp_; row < valid; row += kTrainWarps) {
           const float* from = x + static_cast<size_t>(rows_of_[row]) * stride;
           float* to = tile.data + row * tile.stride;
           const int swizzle = Swizzle(row);
@@ -259,35 +87,16 @@ class BlockTrainer {
           for (int c = lane_ * 4; c < stride; c += 128) CopyAsync16(to + (c ^ swizzle), from + c);
         }
       } else {
-        LoadOtherRows(a_.x, rows_of_, cursor_, tile, at.valid, 0, p_.x_stride);
+        LoadOtherRows(a_.x, rows_of_, cursor_, tile, this->ValidOf(at), 0, p_.x_stride);
       }
     }
     CopyCommit();
   }
-  __device__ __forceinline__ void LoadLabels(const Position& at) {
-    if (a_.multilabel) {
-      const int pieces = p_.label_bytes / 16;
-#pragma unroll 1
-      for (int row = warp_; row < at.valid; row += kTrainWarps) {
-        const uint8_t* from = a_.label_rows + static_cast<size_t>(samples_of_[row]) * p_.label_bytes;
-#pragma unroll 1
-        for (int i = lane_; i < pieces; i += 32) {
-          CopyAsync16(reinterpret_cast<float*>(labels_ + row * p_.label_bytes + i * 16), from + i * 16);
-        }
-      }
-    } else if (static_cast<int>(threadIdx.x) < at.valid) {
-      CopyAsync4(labels_ + 4 * threadIdx.x, a_.classes_of + samples_of_[threadIdx.x]);
-    }
-    CopyCommit();
-  }
+  __device__ __forceinline__ void LoadLabels(const Position& at) { Block::LoadLabels(at, 0, kRows); }
 
   // What the products read is published as an image of the tiles in shared memory, swizzle and all.
-  __device__ const float* Published() const {
-    return a_.published + static_cast<size_t>(slice_) * p_.slice_floats();
-  }
-  __device__ int ThetaAt() const { return p_.features_padded * kWidth; }
   __device__ __forceinline__ void LoadTheta() {
-    const float* from = Published() + ThetaAt();
+    const float* from = this->Published() + this->ThetaAt();
 #pragma unroll 1
     for (int i = threadIdx.x * 4; i < kWidth * p_.c_stride; i += kTrainThreads * 4)
       CopyAsync16(theta_.data + i, from + i);
@@ -304,7 +113,7 @@ class BlockTrainer {
   __device__ __forceinline__ void FillStage(const Position& at, int chunk, bool weights) {
     if (chunk < p_.chunks) {
       if (weights) {
-        const float* from = Published() + static_cast<size_t>(chunk) * Layout::kChunk * kWidth;
+        const float* from = this->Published() + static_cast<size_t>(chunk) * Layout::kChunk * kWidth;
         float* to = Stage(chunk);
         const int count = ChunkWidth(chunk) * kWidth;
 #pragma unroll
@@ -314,7 +123,7 @@ class BlockTrainer {
         }
       }
       if (!p_.rows_resident) {
-        LoadOtherRows(a_.x, rows_of_, cursor_, StageRows(chunk), at.valid, chunk * Layout::kChunk,
+        LoadOtherRows(a_.x, rows_of_, cursor_, StageRows(chunk), this->ValidOf(at), chunk * Layout::kChunk,
                       Layout::kChunk);
       }
     }
@@ -326,8 +135,8 @@ class BlockTrainer {
   }
 
   // ---- Forward
-  // --------------------------------------------------------------------------------------------- With fewer
-  // warp tiles than warps, warps share a tile and split every chunk's k.
+  // With fewer warp tiles than warps, warps share a tile
+  // and split every chunk's k.
   __device__ __forceinline__ void Forward(const Position& at) {
     constexpr int kTile = 8 * Layout::kForwardBlocks;
     constexpr int kAcross = kWidth / kTile, kTiles = kRows / (16 * Layout::kForwardRows) * kAcross;
@@ -369,21 +178,13 @@ class BlockTrainer {
       for (int s = 0; s < Layout::kSplits; ++s)
         sum += ring_[(s * kRows + row) * Layout::kScratchStride + col];
       float active = fmaxf(sum, 0.0f);
-      if (a_.dropout > 0) active = Dropped(at, row, col, active);
+      if (a_.dropout > 0) active = this->Dropped(at, row, col, active);
       *h_.At(row, col) = ForOperand<P>(active);
     }
   }
-  __device__ float Dropped(const Position& at, int row, int col, float active) const {
-    const uint64_t step =
-        a_.steps_before + static_cast<uint64_t>(at.epoch - a_.first_epoch) * a_.steps_per_epoch + at.batch;
-    const uint64_t word =
-        static_cast<uint64_t>(at.first + row) * a_.hidden + static_cast<uint64_t>(slice_ * kWidth + col);
-    return Kept(a_.seed, a_.layer, step, word, a_.dropout) ? active / (1.0f - a_.dropout) : 0.0f;
-  }
-
   // ---- Classifier and loss
-  // --------------------------------------------------------------------------------- Tiles of 16 × 16: the
-  // warp's row of tiles is fixed, tiles along the classes go round.
+  // Tiles of 16 × 16: the warp's row of tiles is fixed,
+  // tiles along the classes go round.
   __device__ __forceinline__ void Logits() {
     constexpr int kDown = kRows / 16;
     const int m0 = warp_ % kDown * 16;
@@ -417,17 +218,8 @@ class BlockTrainer {
     const bool counts = !p_.whole_logits || slice_ == 0;
     RowLosses(at, begin, end, counts ? slot : kNoSlot);
     __syncthreads();
-    if (slot != kNoSlot && threadIdx.x == 0) {
-      float sum = 0;
-      for (int w = 0; w < kTrainWarps; ++w) sum += warp_loss_[w];
-      float& total = a_.losses[static_cast<size_t>(slot) * p_.blocks() + blockIdx.x];
-      total = (at.pass > 0 ? total : 0.0f) + (counts ? sum : 0.0f);
-    }
+    this->StoreLoss(at, slot, counts);
     if (p_.slices > 1 && !p_.whole_logits) ExchangeGradients(begin, end);
-  }
-  __device__ float* LogitsOf(uint32_t parity, int slice) const {
-    const size_t part = static_cast<size_t>(kRows) * p_.c_stride;
-    return a_.logits + ((static_cast<size_t>(parity) * p_.row_groups + group_) * p_.slices + slice) * part;
   }
   // Rows of classes_padded floats lie c_stride apart in global memory, too, unswizzled.
   template <class Body>
@@ -440,13 +232,13 @@ class BlockTrainer {
     }
   }
   __device__ __forceinline__ void SendLogits(uint32_t parity) {
-    float* mine = LogitsOf(parity, slice_);
+    float* mine = this->LogitsOf(parity, slice_);
     ForQuads(0, kRows, [&](int row, int c, int place) {
       __stcg(reinterpret_cast<float4*>(mine + place), *reinterpret_cast<const float4*>(dl_.At(row, c)));
     });
   }
   __device__ __forceinline__ void SumLogits(uint32_t parity, int begin, int end) {
-    const float* from = LogitsOf(parity, 0);
+    const float* from = this->LogitsOf(parity, 0);
     const int part = kRows * p_.c_stride;
     ForQuads(begin, end, [&](int row, int c, int place) {
       float4 sum = make_float4(0, 0, 0, 0);
@@ -459,7 +251,7 @@ class BlockTrainer {
     });
   }
   __device__ void ExchangeGradients(int begin, int end) {
-    float* shared = a_.dlogits + static_cast<size_t>(group_) * kRows * p_.c_stride;
+    float* shared = this->GradientsOfLogits();
     ForQuads(begin, end, [&](int row, int c, int place) {
       __stcg(reinterpret_cast<float4*>(shared + place), *reinterpret_cast<const float4*>(dl_.At(row, c)));
     });
@@ -475,13 +267,10 @@ class BlockTrainer {
     const int row = begin + static_cast<int>(threadIdx.x) / kLossLanes, rank = lane_ % kLossLanes;
     float loss = 0;
     if (row < end) {  // rows past the batch's end have no gradient
-      loss = a_.multilabel ? SigmoidRow(row, rank, at.size, row < at.valid)
-                           : SoftmaxRow(row, rank, at.size, row < at.valid);
+      loss = a_.multilabel ? SigmoidRow(row, rank, this->SizeOf(at), row < this->ValidOf(at))
+                           : SoftmaxRow(row, rank, this->SizeOf(at), row < this->ValidOf(at));
     }
-    if (slot == kNoSlot) return;
-    __syncwarp();
-    for (int offset = 16; offset > 0; offset >>= 1) loss += __shfl_xor_sync(0xFFFFFFFFu, loss, offset);
-    if (lane_ == 0) warp_loss_[warp_] = loss;
+    if (slot != kNoSlot) this->AddLoss(loss);
   }
   // Both return this lane's part of the row's loss.
   __device__ __forceinline__ float SoftmaxRow(int row, int rank, uint32_t batch, bool valid) {
@@ -531,10 +320,6 @@ class BlockTrainer {
   }
 
   // ---- Gradients
-  // -------------------------------------------------------------------------------------------
-  __device__ float* Partial() const {
-    return a_.partial + (static_cast<size_t>(slice_) * p_.row_groups + group_) * p_.slice_floats();
-  }
   // Adds to what earlier passes of the batch left there; always the same thread for the same place.
   __device__ __forceinline__ static void Contribute(float* to, bool add, float x, float y) {
     float2* cell = reinterpret_cast<float2*>(to);
@@ -548,7 +333,7 @@ class BlockTrainer {
     constexpr int kDown = kWidth / 16;
     const int m0 = warp_ % kDown * 16;
     const AcrossRows<2> a(h_, m0);
-    float* to = Partial() + ThetaAt();
+    float* to = this->Partial() + this->ThetaAt();
 #pragma unroll 1
     for (int n0 = warp_ / kDown * 16; n0 < p_.classes_padded; n0 += kTrainWarps / kDown * 16) {
       WarpSums<1, 2> sums;
@@ -587,7 +372,7 @@ class BlockTrainer {
       const int begin = piece * Layout::kChunk;
       WeightGradientOf(p_.rows_resident ? x_ : StageRows(piece),
                        p_.rows_resident ? p_.features_padded : ChunkWidth(piece),
-                       Partial() + static_cast<size_t>(begin) * kWidth, at.pass > 0);
+                       this->Partial() + static_cast<size_t>(begin) * kWidth, at.pass > 0);
     }
     if (!p_.rows_resident) __syncthreads();
   }
@@ -606,141 +391,32 @@ class BlockTrainer {
     }
   }
 
+  __device__ void EndPass() { __syncthreads(); }
+
   // ---- Update
-  // ---------------------------------------------------------------------------------------------- This
-  // block's share of the slice. Four lanes take four neighbouring weights (a quad): each sums every fourth
-  // row group for all four, the parts are added across the lanes, then each lane makes Adam's step for one
-  // weight. Several quads are under way at once; lanes past the end repeat the last quad and store nothing,
-  // so that warps stay whole.
+  // The image keeps rows in place and turns columns: by the row of W, or of Θ.
   __device__ __forceinline__ void Update() {
-    constexpr int kWarpQuads = 8, kQuads = kTrainThreads / 4, kAtOnce = kWidth == 64 ? 2 : 4;
-    const int quads = static_cast<int>(p_.slice_floats() / 4), begin = p_.share * group_;
-    const int end = min(begin + p_.share, quads), rank = lane_ & 3;
-    const float* from = a_.partial + static_cast<size_t>(slice_) * p_.row_groups * p_.slice_floats();
-#pragma unroll 1
-    for (int first = begin + warp_ * kWarpQuads; first < end; first += kQuads * kAtOnce) {
-      AdamWeight weight[kAtOnce];
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        if (first + i * kQuads >= end) break;
-        const int quad = min(first + i * kQuads + lane_ / 4, end - 1);
-        weight[i].Load(a_, WeightAt(quad * 4 + rank));
-        weight[i].gradient = SumPartials(from, quad, rank);
-      }
-#pragma unroll
-      for (int i = 0; i < kAtOnce; ++i) {
-        const int quad = first + i * kQuads + lane_ / 4;
-        if (quad >= end) break;
-        Step(quad * 4 + rank, weight[i]);
-      }
+    const auto publish = [&](int place, size_t at, float w) {
+      const bool is_theta = place >= this->ThetaAt();
+      const int local = is_theta ? place - this->ThetaAt() : place;
+      const int row = is_theta ? local >> p_.log_c_stride : local / kWidth;
+      const int turn = !is_theta && kWidth == 16 ? NarrowSwizzle(row) : Swizzle(row);
+      __stcg(a_.published + (at ^ static_cast<size_t>(turn)), ForOperand<P>(w));
+    };
+    if (kWidth == 16 && p_.partials() <= 8) {  // few row groups have large shares
+      this->template UpdateShare<4, 2>(publish);
+    } else {
+      this->template UpdateShare<2, kWidth == 64 ? 4 : 8>(publish);
     }
-  }
-  __device__ size_t WeightAt(int place) const {
-    return static_cast<size_t>(slice_) * p_.slice_floats() + place;
-  }
-  // The gradient of weight 4·quad + rank.
-  __device__ __forceinline__ float SumPartials(const float* from, int quad, int rank) const {
-    const float4* at = reinterpret_cast<const float4*>(from) + quad;
-    const size_t stride = p_.slice_floats() / 4;
-    float4 sum = make_float4(0, 0, 0, 0);
-#pragma unroll 4
-    for (int group = rank; group < p_.row_groups; group += 4) {
-      const float4 x = __ldcg(at + group * stride);
-      sum.x += x.x, sum.y += x.y, sum.z += x.z, sum.w += x.w;
-    }
-    sum.x = SumOverQuad(sum.x), sum.y = SumOverQuad(sum.y), sum.z = SumOverQuad(sum.z),
-    sum.w = SumOverQuad(sum.w);
-    const float low = rank & 1 ? sum.y : sum.x, high = rank & 1 ? sum.w : sum.z;
-    return rank & 2 ? high : low;
-  }
-  // β₁ᵗ and β₂ᵗ of W and of Θ, and what Adam needs of them in this step: lr / (1 − β₁ᵗ) and 1 / √(1 − β₂ᵗ).
-  struct AdamFactors {
-    double w_power[2], theta_power[2];
-    float rate[2], root[2];  // of W, of Θ
-  };
-  // By one thread, ahead of the barrier that makes it known to the others.
-  __device__ void AdvancePowers() {
-    AdamFactors& f = *adam_;
-    f.w_power[0] *= a_.beta1, f.w_power[1] *= a_.beta2;
-    f.theta_power[0] *= a_.beta1, f.theta_power[1] *= a_.beta2;
-    f.rate[0] = __fdividef(a_.lr, static_cast<float>(1.0 - f.w_power[0]));
-    f.root[0] = rsqrtf(static_cast<float>(1.0 - f.w_power[1]));
-    f.rate[1] = __fdividef(a_.lr, static_cast<float>(1.0 - f.theta_power[0]));
-    f.root[1] = rsqrtf(static_cast<float>(1.0 - f.theta_power[1]));
-  }
-  struct AdamWeight {
-    float w, m, v, gradient;
-
-    __device__ __forceinline__ void Load(const TrainArguments& a, size_t at) {
-      w = a.master[at];
-      m = a.first[at];
-      v = a.second[at];
-    }
-  };
-  __device__ __forceinline__ void Step(int place, AdamWeight& x) const {
-    const bool is_theta = place >= ThetaAt();
-    const float g = x.gradient + a_.weight_decay * x.w;
-    x.m = a_.beta1 * x.m + (1.0f - a_.beta1) * g;
-    x.v = a_.beta2 * x.v + (1.0f - a_.beta2) * g * g;
-    x.w -= adam_->rate[is_theta] * __fdividef(x.m, __fsqrt_rn(x.v) * adam_->root[is_theta] + a_.epsilon);
-    const size_t at = WeightAt(place);
-    a_.master[at] = x.w;
-    a_.first[at] = x.m;
-    a_.second[at] = x.v;
-    // The image keeps rows in place and turns columns: by the row of W, or of Θ.
-    const int local = is_theta ? place - ThetaAt() : place;
-    const int row = is_theta ? local >> p_.log_c_stride : local / kWidth;
-    const int turn = !is_theta && kWidth == 16 ? NarrowSwizzle(row) : Swizzle(row);
-    __stcg(a_.published + (at ^ static_cast<size_t>(turn)), ForOperand<P>(x.w));
   }
 
-  const TrainPlan& p_;
-  const TrainArguments& a_;
-  const int warp_, lane_;
-  const int group_, slice_;
-  float* const base_;  // of shared memory
   float* const ring_;
-  Tile x_;            // (rows × features) of this pass, if resident
-  const Tile h_;      // (rows × width) H, then dH
-  const Tile theta_;  // (width × classes)
-  const Tile dl_;     // (rows × classes) logits, then dL; shares memory with the ring
-  uint8_t* const labels_;
-  uint32_t* const rows_of_;     // (rows) row of X
-  uint32_t* const samples_of_;  // (rows)
-  uint32_t* const cursor_;      // (rows) next entry of a sparse row
-  float* const warp_loss_;      // (warps)
-  AdamFactors* const adam_;
-  GroupBarrier row_barrier_, slice_barrier_;
-  uint2 picked_ = {0, 0};  // (sample, row of X) this thread picked for the next pass
+  Tile x_;                  // (rows × features) of this pass, if resident
+  const Tile h_;            // (rows × width) H, then dH
+  const Tile theta_;        // (width × classes)
+  const Tile dl_;           // (rows × classes) logits, then dL; shares memory with the ring
+  uint32_t* const cursor_;  // (rows) next entry of a sparse row
 };
-
-// Brings the rows of steps first … last−1, in the order the training kernel takes them, from host memory into
-// staging (steps·batch × stride); one warp a row. A few blocks suffice to fill the bus.
-__global__ void __launch_bounds__(kStageThreads)
-    StageRowsKernel(const __grid_constant__ TrainArguments a, float* staging) {
-  const int lane = threadIdx.x & 31, warps = kStageThreads / 32 * gridDim.x;
-  uint32_t epoch = 0xFFFFFFFFu;
-  Permutation order;
-  const uint64_t rows = (a.last_step - a.first_step) * a.batch;
-  const int stride = static_cast<int>(a.x.stride);
-  for (uint64_t i = blockIdx.x * (kStageThreads / 32) + (threadIdx.x >> 5); i < rows; i += warps) {
-    const uint64_t step = a.first_step + i / a.batch;
-    const uint32_t position =
-        static_cast<uint32_t>(step % a.steps_per_epoch) * a.batch + static_cast<uint32_t>(i % a.batch);
-    const uint32_t now = a.first_epoch + static_cast<uint32_t>(step / a.steps_per_epoch);
-    if (now != epoch) {
-      order = OrderOf(a, now);
-      epoch = now;
-    }
-    if (position >= a.count) continue;
-    const uint32_t sample = order(position);
-    const size_t row = a.samples == nullptr ? sample : __ldg(a.samples + sample);
-    const float4* from = reinterpret_cast<const float4*>(static_cast<const float*>(a.x.dense) + row * stride);
-    float4* to = reinterpret_cast<float4*>(staging + i * stride);
-#pragma unroll 4
-    for (int c = lane; c < stride / 4; c += 32) to[c] = from[c];
-  }
-}
 
 template <Precision P, int kRows, int kWidth>
 __global__ void __launch_bounds__(kTrainThreads, 1)

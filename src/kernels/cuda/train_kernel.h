@@ -47,7 +47,11 @@ struct TrainArguments {
   double theta_beta1_power = 1, theta_beta2_power = 1;
 };
 
-// Checks once per plan that all blocks can be resident together (throws Error(kRuntime) otherwise).
+using TrainKernelPointer = void (*)(TrainPlan, TrainArguments);
+TrainKernelPointer WarpgroupKernelPointer();
+
+// Whether the device can hold all pairs of blocks of a plan for warpgroups at once.
+bool PairsFit(const TrainPlan& plan);
 void PrepareTrain(const TrainPlan& plan, Precision precision);
 // Copies the feature rows of a launch from host memory to `staging` ((last − first)·batch × x.stride floats),
 // on few enough multiprocessors that a training kernel can run beside it.
