@@ -159,7 +159,12 @@ std::unique_ptr<ByteStream> ByteStream::Open(const fs::path& path) {
 }
 
 TextSource::TextSource(const fs::path& path, size_t block_bytes)
-    : where_(path.string()), block_bytes_(block_bytes), stream_(ByteStream::Open(path)) {}
+    : where_(path.string()), stream_(ByteStream::Open(path)) {
+  // A small file needs no large block, even if it unpacks to several times its size.
+  std::error_code ignored;
+  block_bytes_ =
+      static_cast<size_t>(std::min<uint64_t>(block_bytes, 4 * fs::file_size(path, ignored) + 4096));
+}
 
 bool TextSource::Next(TextBlock& block) {
   const std::lock_guard<std::mutex> lock(mutex_);
