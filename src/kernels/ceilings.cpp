@@ -15,7 +15,7 @@ constexpr int kRepeats = 5;  // the fastest counts: others may be using the mach
 
 // Panels of 64 rows as a training step multiplies them, (64 × 256) · (256 × 128), again and again.
 double MeasureProduct(const Context& context) {
-  constexpr size_t kRows = 64, kInner = 256, kWidth = 128, kTimes = 2000;
+  constexpr size_t kRows = 64, kInner = 256, kWidth = 128, kTimes = 300;
   const CpuKernels& kernels = CpuKernelTable();
   double best = 1e30;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {

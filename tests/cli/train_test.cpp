@@ -52,6 +52,14 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   EXPECT_EQ(nlohmann::json::parse(Read("run/result.json")), result);
 }
 
+TEST_F(TrainTest, AProfileHoldsEachLayerAgainstWhatTheMachineCanDo) {
+  const Outcome outcome = RunWell(
+      {"train", "small", "--method", "lgcn", "--epochs", "2", "--device", "cpu", "--profile", "-o", "run"});
+  EXPECT_NE(outcome.err.find("this machine at best"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("GFLOP/s"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(" %)"), std::string::npos) << outcome.err;
+}
+
 TEST_F(TrainTest, SeveralSeedsStandSideBySide) {
   const Outcome outcome =
       RunWell({"train", "small", "--epochs", "2", "--runs", "2", "--seed", "5", "--json", "-o", "run"});
