@@ -76,34 +76,25 @@ class TrainBlock {
   struct Position {
     uint32_t epoch, batch;
     int pass;
-    uint32_t size;  // of the batch
-    int valid;      // rows of it that this block has in this pass
   };
+  // What follows from it is computed where it is needed: registers are scarcer than instructions.
   // Positions of the epoch's order in this batch; this block's first row of the batch in this pass.
   __device__ uint32_t BeginOf(const Position& at) const { return at.batch * a_.batch; }
   __device__ int FirstOf(const Position& at) const { return (at.pass * p_.row_groups + group_) * kRows; }
-  // Wide blocks have fewer registers than instructions to spare: they compute size and valid where needed.
-  static constexpr bool kRecomputed = kWidth == 64;
-  __device__ uint32_t SizeOf(const Position& at) const {
-    return kRecomputed ? min(a_.batch, a_.count - BeginOf(at)) : at.size;
-  }
+  // Samples of the batch; rows of it that this block has in this pass.
+  __device__ uint32_t SizeOf(const Position& at) const { return min(a_.batch, a_.count - BeginOf(at)); }
   __device__ int ValidOf(const Position& at) const {
-    return kRecomputed ? min(kRows, max(0, static_cast<int>(SizeOf(at)) - FirstOf(at))) : at.valid;
+    return min(kRows, max(0, static_cast<int>(SizeOf(at)) - FirstOf(at)));
   }
 
-  __device__ Position Fill(uint32_t epoch, uint32_t batch, int pass) const {
-    Position at{epoch, batch, pass, 0, 0};
-    at.size = min(a_.batch, a_.count - BeginOf(at));
-    at.valid = min(kRows, max(0, static_cast<int>(at.size) - FirstOf(at)));
-    return at;
-  }
   __device__ Position PositionOf(uint64_t step) const {
-    return Fill(a_.first_epoch + static_cast<uint32_t>(step / a_.steps_per_epoch),
-                static_cast<uint32_t>(step % a_.steps_per_epoch), 0);
+    return {a_.first_epoch + static_cast<uint32_t>(step / a_.steps_per_epoch),
+            static_cast<uint32_t>(step % a_.steps_per_epoch), 0};
   }
   __device__ Position Next(const Position& at) const {
-    if (at.pass + 1 < p_.passes) return Fill(at.epoch, at.batch, at.pass + 1);
-    return at.batch + 1 == a_.steps_per_epoch ? Fill(at.epoch + 1, 0, 0) : Fill(at.epoch, at.batch + 1, 0);
+    if (at.pass + 1 < p_.passes) return {at.epoch, at.batch, at.pass + 1};
+    return at.batch + 1 == a_.steps_per_epoch ? Position{at.epoch + 1, 0, 0}
+                                              : Position{at.epoch, at.batch + 1, 0};
   }
 
   template <class Variant>
@@ -218,6 +209,16 @@ class TrainBlock {
   }
   __device__ float* GradientsOfLogits() const {
     return a_.dlogits + static_cast<size_t>(group_) * kRows * p_.c_stride;
+  }
+
+  // Adds to what earlier passes of the batch left there; always the same thread for the same place.
+  __device__ __forceinline__ static void Contribute(float* to, bool add, float x, float y) {
+    float2* cell = reinterpret_cast<float2*>(to);
+    if (add) {
+      const float2 before = __ldcg(cell);
+      x += before.x, y += before.y;
+    }
+    __stcg(cell, make_float2(x, y));
   }
 
   // This lane's part of the block's loss, before a barrier of the block; then the sum, by one thread.

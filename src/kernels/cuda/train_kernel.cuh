@@ -320,15 +320,6 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
   }
 
   // ---- Gradients
-  // Adds to what earlier passes of the batch left there; always the same thread for the same place.
-  __device__ __forceinline__ static void Contribute(float* to, bool add, float x, float y) {
-    float2* cell = reinterpret_cast<float2*>(to);
-    if (add) {
-      const float2 before = __ldcg(cell);
-      x += before.x, y += before.y;
-    }
-    __stcg(cell, make_float2(x, y));
-  }
   __device__ __forceinline__ void ThetaGradient(bool add) {
     constexpr int kDown = kWidth / 16;
     const int m0 = warp_ % kDown * 16;
@@ -340,7 +331,7 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
       sums.Clear();
       WarpMultiply<P, false>(sums, a, AcrossRows<2>(dl_, n0), 0, kRows);
       sums.ForEachPair([&](int m, int n, float x, float y) {
-        if (n0 + n < p_.classes_padded) Contribute(to + (m0 + m) * p_.c_stride + n0 + n, add, x, y);
+        if (n0 + n < p_.classes_padded) this->Contribute(to + (m0 + m) * p_.c_stride + n0 + n, add, x, y);
       });
     }
   }
@@ -386,7 +377,7 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
       sums.Clear();
       WarpMultiply<P, false>(sums, AcrossRows<2 * MT>(rows, m0), b, 0, kRows);
       sums.ForEachPair([&](int m, int n, float x, float y) {
-        if (m0 + m < width) Contribute(to + (m0 + m) * kWidth + n0 + n, add, x, y);
+        if (m0 + m < width) this->Contribute(to + (m0 + m) * kWidth + n0 + n, add, x, y);
       });
     }
   }

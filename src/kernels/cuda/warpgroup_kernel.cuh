@@ -483,15 +483,6 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
     if (mine < p_.features_padded) StoreWeightGradient(sums, inbox + me.team * 32 * 128, mine, add);
     if (owns_theta) StoreThetaGradient(theta, theta_inbox, add);
   }
-  // Adds to what earlier passes of the batch left there; always the same thread for the same place.
-  __device__ __forceinline__ static void Contribute(float* to, bool add, float x, float y) {
-    float2* cell = reinterpret_cast<float2*>(to);
-    if (add) {
-      const float2 before = __ldcg(cell);
-      x += before.x, y += before.y;
-    }
-    __stcg(cell, make_float2(x, y));
-  }
   __device__ __forceinline__ void StoreWeightGradient(const WarpgroupSums<8>& sums, const float* inbox,
                                                       int first, bool add) const {
     const ThreadPlace me;
