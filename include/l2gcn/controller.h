@@ -27,7 +27,12 @@ struct SearchConfig {
   uint32_t decisions = 0;  // paper: at most this many over all layers (20, Reddit 40)
   uint32_t hidden = 8;     // width of the LSTM
   double lr = 0.05;        // of Adam; general: 0.02
-  std::string reward = "loss";  // loss | f1
+  std::string sees = "validation";  // general: validation | loss, what the controller looks at
+  std::string reward = "loss";      // loss | f1
+  std::string judge = "val";        // general, reward f1: the nodes scored: half of the validation nodes (the
+                                    // others are shown), or the test nodes (of generated graphs)
+  double layer_weight = 2;  // general, reward f1: weight of the points an inner layer's own classifier loses
+  double regret_cap = 4;    // general: an episode costs at most this more than the best stops in hindsight
   std::string cost = "epochs";  // epochs | seconds
   double cost_weight = 0;  // 0: 0.0001 an epoch for paper; for general, of a fully spent budget: 0.05 of the
                            // starting loss, or 2 points of F1

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,12 @@ struct GenerateOptions {
   uint64_t edges = 0;  // undirected; 0: the shape's, in proportion to nodes
   uint32_t features = 0;
   uint32_t classes = 0;
+  uint32_t topics = 1;  // communities of a class, each with features of its own, large and small
+  // Strengths; none: the shape's.
+  std::optional<double> homophily;    // 0 … 1: share of edges drawn inside a class on purpose
+  std::optional<double> signal;       // length of a class's mean under noise of deviation 1 a column, or, of
+                                      // word features, the share of words from the class's topic (0 … 1)
+  std::optional<double> label_noise;  // 0 … 1: share of labels replaced
 };
 
 std::vector<std::string> GeneratorShapes();

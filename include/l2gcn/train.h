@@ -20,6 +20,7 @@ struct PhaseSeconds {
 // What happened in one layer.
 struct LayerRecord {
   uint32_t epochs = 0;
+  uint32_t kept_epoch = 0;     // the weights are those after this one; before the last if a policy went back
   std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
   std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
   std::string stopped_by;                                  // "budget", "controller", "early stopping", …

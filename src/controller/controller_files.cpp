@@ -19,6 +19,7 @@ constexpr int kVersion = 1;
 Json SettingsJson(const ControllerImpl& impl) {
   const PolicyShape& shape = impl.net.shape();
   return {{"kind", impl.kind},
+          {"sees", impl.SeesValidation() ? "validation" : "loss"},
           {"layers", impl.layers},
           {"interval", impl.interval},
           {"threshold", impl.threshold},
@@ -61,8 +62,10 @@ PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t la
   shape.hidden = settings.at("hidden").get<uint32_t>();
   shape.decoders = settings.at("decoders").get<uint32_t>();
   const bool general = kind == "general";
-  const uint32_t features = general ? GeneralShape(shape.hidden).features : 1 + layers;
-  if (shape.features != features || shape.hidden == 0 || shape.hidden > 4096 || shape.decoders == 0 ||
+  const bool fits = general ? shape.features == GeneralShape(shape.hidden, false).features ||
+                                  shape.features == GeneralShape(shape.hidden, true).features
+                            : shape.features == 1 + layers;
+  if (!fits || shape.hidden == 0 || shape.hidden > 4096 || shape.decoders == 0 ||
       shape.decoders > (1u << 20) || shape.embeddings > (1u << 21) || shape.embedding_width > 4096 ||
       (general && (shape.decoders != 1 || shape.embeddings != 0))) {
     ThrowInput(

@@ -8,7 +8,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint32_t kGeneralFeatures = 8;
+constexpr uint32_t kLossFeatures = 8, kValidationFeatures = 8;
 constexpr uint32_t kDecisionsPerBudget = 16;
 
 // Mean over the last `count` epochs before `end`: single batches are noisy.
@@ -34,7 +34,13 @@ PolicyShape PaperShape(uint32_t layers, uint32_t decisions, uint32_t hidden) {
   return {features, hidden - features, decisions * 2, hidden, decisions};
 }
 
-PolicyShape GeneralShape(uint32_t hidden) { return {kGeneralFeatures, 0, 0, hidden, 1}; }
+PolicyShape GeneralShape(uint32_t hidden, bool sees_validation) {
+  return {kLossFeatures + (sees_validation ? kValidationFeatures : 0), 0, 0, hidden, 1};
+}
+
+bool ControllerImpl::SeesValidation() const {
+  return kind == "general" && net.shape().features > kLossFeatures;
+}
 
 std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, uint32_t layers) {
   std::vector<double> inputs(1 + layers, (loss - first_loss + 1) * 0.1);
@@ -46,7 +52,10 @@ uint32_t GeneralInterval(uint32_t budget) {
   return std::max(1u, (budget + kDecisionsPerBudget / 2) / kDecisionsPerBudget);
 }
 
-std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view) {
+namespace {
+
+// What any loss curve shows. (8)
+std::vector<double> LossInputs(std::span<const double> losses, const GeneralView& view) {
   const size_t now = losses.size(), span = view.interval;
   const double recent = MeanBefore(losses, now, span);
   const double earlier = MeanBefore(losses, now > span ? now - span : 1, span);
@@ -65,6 +74,50 @@ std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralV
           share,
           static_cast<double>(view.layer + 1) / view.layers,
           view.layer + 1 == view.layers ? 1.0 : 0.0};
+}
+
+// What the validation nodes show: level of the loss, its gap to the training loss, and what the last one and
+// the last three decisions and the best of all brought. Before the first decision stands chance, and F1 has
+// come a good way. (8)
+void AppendValidationInputs(std::span<const double> losses, const GeneralView& view,
+                            std::span<const ValidationScore> scores, std::vector<double>& inputs) {
+  const ValidationScore now = scores.back();
+  const auto before = [&](size_t decisions, double points) {
+    if (scores.size() > decisions) return scores[scores.size() - 1 - decisions];
+    return ValidationScore{now.f1 - points / 100, view.chance_loss};
+  };
+  const auto change = [&](double loss) { return SafeLog(now.loss) - SafeLog(loss); };
+  const auto gain = [&](double f1) { return 100 * (now.f1 - f1); };
+  double best_f1 = now.f1, best_loss = now.loss;
+  for (const ValidationScore& score : scores) {
+    best_f1 = std::max(best_f1, score.f1);
+    best_loss = std::min(best_loss, score.loss);
+  }
+  const ValidationScore last = before(1, 5), third = before(3, 10);
+  inputs.insert(
+      inputs.end(),
+      {0.5 * change(view.chance_loss),
+       0.5 * std::clamp(change(MeanBefore(losses, losses.size(), 2)), -1.0, 3.0),
+       3.0 * std::clamp(change(last.loss), -0.6, 0.3), 1.5 * std::clamp(change(third.loss), -1.0, 0.6),
+       std::clamp(gain(last.f1) / 3, -1.0, 2.0), std::clamp(gain(third.f1) / 6, -1.0, 2.0),
+       std::clamp(gain(best_f1) / 2, -2.0, 0.0), std::clamp(3 * change(best_loss), 0.0, 2.0)});
+}
+
+}  // namespace
+
+std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view,
+                                  std::span<const ValidationScore> scores) {
+  std::vector<double> inputs = LossInputs(losses, view);
+  if (!scores.empty()) AppendValidationInputs(losses, view, scores, inputs);
+  return inputs;
+}
+
+bool BestDecision::Offer(const ValidationScore& score) {
+  constexpr double kLossWeight = 10, kMargin = 0.3;  // points
+  const double points = 100 * score.f1 - kLossWeight * SafeLog(score.loss);
+  if (!(points > best_ + kMargin)) return false;
+  best_ = points;
+  return true;
 }
 
 }  // namespace l2gcn

@@ -9,6 +9,7 @@
 
 #include "controller/policy_net.h"
 #include "l2gcn/controller.h"
+#include "train/stop_policy.h"
 
 namespace l2gcn {
 
@@ -21,10 +22,12 @@ struct ControllerImpl {
   uint32_t min_epochs = 0, max_epochs = 0;  // paper
   std::string learned_on;                   // names of the data sets, for people
   uint32_t rounds = 0;
+
+  bool SeesValidation() const;  // general: what its net has inputs for
 };
 
 PolicyShape PaperShape(uint32_t layers, uint32_t decisions, uint32_t hidden);
-PolicyShape GeneralShape(uint32_t hidden);
+PolicyShape GeneralShape(uint32_t hidden, bool sees_validation);
 
 // Paper: (loss − first loss + 1) · 0.1 in every slot but the layer's, which holds 0.1. (1 + layers)
 std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, uint32_t layers);
@@ -36,7 +39,22 @@ struct GeneralView {
   uint32_t layer = 0, layers = 1, budget = 1, interval = 1;
   double chance_loss = 1;  // of a classifier that knows nothing
 };
-std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view);
+// `scores`: the validation nodes at every decision of the layer so far, the present one last; empty for a net
+// that sees losses alone.
+std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view,
+                                  std::span<const ValidationScore> scores);
+
+// To which decision's weights a layer goes back when it ends. F1 alone is a matter of luck where validation
+// nodes are few, the loss alone keeps falling after F1 has turned and the other way round; so both count: a
+// tenth of the loss is worth a point of F1, and a later decision has to be better by 0.3.
+class BestDecision {
+ public:
+  // Whether this decision is the best so far.
+  bool Offer(const ValidationScore& score);
+
+ private:
+  double best_ = -std::numeric_limits<double>::infinity();
+};
 
 // Epochs between two decisions of the general kind.
 uint32_t GeneralInterval(uint32_t budget);

@@ -8,7 +8,8 @@
 namespace l2gcn {
 namespace {
 
-// Decisions every 1/16 of a layer's budget; stops at the learned probability.
+// Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes
+// goes back to the best weights.
 class GeneralStop final : public StopPolicy {
  public:
   GeneralStop(const Controller& controller, double chance_loss)
@@ -16,20 +17,29 @@ class GeneralStop final : public StopPolicy {
 
   void BeginLayer(const LayerView& view) override {
     view_ = {view.layer, view.layers, view.budget, GeneralInterval(view.budget), chance_loss_};
+    scores_.clear();
+    best_ = {};
   }
   uint32_t EpochsUntilDecision(uint32_t) const override { return view_.interval; }
   Decision Decide(const Observation& observation) override {
     const ControllerImpl& impl = controller_.impl();
-    const std::vector<double> inputs = GeneralInputs(observation.losses, view_);
+    const bool sees_validation = WantsValidation();
+    if (sees_validation) scores_.push_back(observation.validation);
+    const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
-    return {step_->probability[1] >= impl.threshold, step_->probability[1]};
+    return {step_->probability[1] >= impl.threshold, step_->probability[1],
+            sees_validation && best_.Offer(observation.validation)};
   }
+  bool WantsValidation() const override { return controller_.impl().SeesValidation(); }
+  bool KeepsBest() const override { return WantsValidation(); }
   std::string Name() const override { return "controller"; }
 
  private:
   Controller controller_;
   double chance_loss_;
   GeneralView view_;
+  std::vector<ValidationScore> scores_;  // at the layer's decisions so far
+  BestDecision best_;
   std::optional<PolicyNet::Step> step_;  // the state runs through all layers
 };
 

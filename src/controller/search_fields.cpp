@@ -45,8 +45,24 @@ std::vector<SearchField> MakeSearchFields() {
                  "Kind paper: decisions of a training over all layers; 0: 20, Reddit 40."),
       WholeField("state", &C::hidden, 2, 1024, "Width of the recurrent state."),
       RealField("search-lr", &C::lr, positive, "Adam's learning rate for the controller."),
+      ChoiceField(
+          "sees", &C::sees, {"validation", "loss"},
+          "Kind general: whether the controller looks at validation nodes, too, or at training losses "
+          "alone."),
       ChoiceField("reward", &C::reward, {"loss", "f1"},
                   "What a training is worth: its final loss or its validation F1."),
+      ChoiceField(
+          "judge", &C::judge, {"val", "test"},
+          "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
+          "controller that looks at them; test: test nodes, for generated graphs."),
+      RealField(
+          "layer-weight", &C::layer_weight, not_negative,
+          "Kind general, reward f1: weight of what each layer but the last loses as a classifier of its "
+          "own."),
+      RealField(
+          "regret-cap", &C::regret_cap, positive,
+          "Kind general: a training costs at most this more than the best stops in hindsight, so that no "
+          "data set outweighs the others."),
       ChoiceField("cost", &C::cost, {"epochs", "seconds"},
                   "What a training costs; measured seconds are not repeatable."),
       RealField("cost-weight", &C::cost_weight, not_negative,

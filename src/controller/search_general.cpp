@@ -4,16 +4,23 @@
 // problems are spread over threads, and their gradients summed in order.
 //
 //   cost of an episode, reward `loss`: final loss / chance loss + weight · share of the budget spent
-//                       reward `f1`:   points of F1 lost against the full budget + weight · share
+//                       reward `f1`:   points of F1 lost against the full budget + layer weight · points each
+//                                      layer before it lost as a classifier of its own + weight · share
+//
+// and what counts is how far it exceeds the cost of the best stops in hindsight, up to a cap. Inner layers
+// are judged by themselves, too, because on generated graphs a later layer makes good whatever an earlier one
+// missed, which real graphs do not forgive.
 //
 // Now and then the policy is played as it will be used (stop at the threshold); the weights that did best are
 // kept, and the threshold is the best of a small grid.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "controller/search.h"
 #include "controller/trace_tree.h"
+#include "core/clock.h"
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "data/subset.h"
@@ -23,6 +30,7 @@ namespace l2gcn {
 namespace {
 
 constexpr uint32_t kGreedyEvery = 10;
+constexpr double kFirstReluctance = 2;  // in logits
 constexpr double kThresholds[] = {0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7};
 
 struct Outcome {
@@ -36,6 +44,7 @@ struct Problem {
   std::unique_ptr<TraceTree> tree;
   double full_f1 = 0;  // with every layer at its budget
   double full_seconds = 1;
+  double least_cost = 0;  // of the best stops in hindsight
   std::vector<double> gradient, entropy_gradient;
   double spread = 0;  // of the costs of the round's episodes
   double mean_cost = 0, mean_epochs = 0, greedy_cost = 0;
@@ -49,12 +58,17 @@ class GeneralSearch {
     ParallelTasks(context_, problems_.size(), [&](size_t task, uint32_t) {
       context_.CheckCancelled();
       Draw(datasets[task / config_.problems], static_cast<uint32_t>(task), training, problems_[task]);
+      ReportDrawn();
     });
   }
 
   SearchState Start() const {
     SearchState state;
-    state.net = PolicyNet(GeneralShape(config_.hidden), RandomStream(config_.seed, RandomUse::kController));
+    state.net = PolicyNet(GeneralShape(config_.hidden, config_.sees == "validation"),
+                          RandomStream(config_.seed, RandomUse::kController));
+    // One decision in eight stops at first: episodes of all lengths are tried before any is preferred.
+    state.net.mutable_weights()[state.net.shape().gate_weights() + 2 * (config_.hidden + 1) - 1] -=
+        kFirstReluctance;
     state.adam.lr = config_.lr;
     state.best_cost = std::numeric_limits<double>::max();
     return state;
@@ -117,7 +131,60 @@ class GeneralSearch {
  private:
   double Count() const { return static_cast<double>(problems_.size()); }
 
-  // Sample number `task`: train nodes, and for reward f1 as many validation (and, failing those, test) nodes.
+  void ReportDrawn() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++drawn_;
+    if (!context_.on_progress) return;
+    Progress progress;
+    progress.phase = "train samples";
+    progress.epoch = drawn_;
+    progress.epochs = static_cast<uint32_t>(problems_.size());
+    progress.seconds_left = watch_.Seconds() / drawn_ * (progress.epochs - drawn_);
+    context_.on_progress(progress);
+  }
+
+  // Nodes of one sample.
+  struct Roles {
+    std::vector<uint32_t> train, shown, scored;
+  };
+
+  // At most `nodes` of each role, at random.
+  Roles DrawRoles(const Dataset& dataset, const Split& split, uint64_t seed, uint32_t task) const {
+    const auto draw = [&](Role role, uint32_t stream) {
+      std::vector<uint32_t> all = NodesWithRole(split, role);
+      if (all.empty()) return all;
+      const uint32_t count = config_.nodes == 0
+                                 ? static_cast<uint32_t>(all.size())
+                                 : std::min<uint32_t>(config_.nodes, static_cast<uint32_t>(all.size()));
+      const Permutation order(static_cast<uint32_t>(all.size()),
+                              RandomStream(seed, RandomUse::kController, 4 + stream, task));
+      std::vector<uint32_t> picked(count);
+      for (uint32_t i = 0; i < count; ++i) picked[i] = all[order(i)];
+      return picked;
+    };
+    const bool shows = config_.sees == "validation", scores = config_.reward == "f1";
+    Roles roles{draw(Role::kTrain, 0), {}, {}};
+    if (roles.train.empty()) {
+      ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
+    }
+    if (shows) roles.shown = draw(Role::kVal, 1);
+    if (scores) roles.scored = draw(config_.judge == "test" ? Role::kTest : Role::kVal, 1);
+    if (shows && scores && config_.judge == "val") {  // the same nodes in the same order: half each
+      const size_t half = roles.shown.size() / 2;
+      roles.shown.resize(half);
+      roles.scored.erase(roles.scored.begin(), roles.scored.begin() + static_cast<ptrdiff_t>(half));
+    }
+    if (shows && roles.shown.empty()) {
+      ThrowUsage("{}: split '{}' has no validation node to show the controller; use --sees loss",
+                 dataset.name, split.name);
+    }
+    if (scores && roles.scored.empty()) {
+      ThrowUsage("{}: split '{}' has no {} node to score; use --reward loss", dataset.name, split.name,
+                 config_.judge == "test" ? "test" : "validation");
+    }
+    return roles;
+  }
+
   void Draw(const Dataset& dataset, uint32_t task, const Overrides& training, Problem& problem) const {
     TrainConfig config = RolloutConfig(dataset, config_, training);
     config.seed = config_.seed + task;
@@ -127,78 +194,96 @@ class GeneralSearch {
     context.on_note = nullptr;
     context.on_warning = nullptr;
     const Split split = ResolveSplit(dataset, config.split, config.seed);
-    const auto draw = [&](Role role, uint32_t stream) {
-      std::vector<uint32_t> all = NodesWithRole(split, role);
-      if (all.empty()) return all;
-      const uint32_t count = config_.nodes == 0
-                                 ? static_cast<uint32_t>(all.size())
-                                 : std::min<uint32_t>(config_.nodes, static_cast<uint32_t>(all.size()));
-      const Permutation order(static_cast<uint32_t>(all.size()),
-                              RandomStream(config.seed, RandomUse::kController, 4 + stream, task));
-      std::vector<uint32_t> picked(count);
-      for (uint32_t i = 0; i < count; ++i) picked[i] = all[order(i)];
-      return picked;
-    };
-    std::vector<uint32_t> train = draw(Role::kTrain, 0), scored;
-    if (train.empty()) ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
-    if (config_.reward == "f1") scored = draw(Role::kVal, 1);
-    if (config_.reward == "f1" && scored.empty()) {
-      ThrowUsage("{}: split '{}' has no validation node to score; use --reward loss", dataset.name,
-                 split.name);
+    Roles roles = DrawRoles(dataset, split, config.seed, task);
+    std::vector<uint32_t> nodes;
+    for (std::vector<uint32_t>* role : {&roles.train, &roles.shown, &roles.scored}) {
+      for (uint32_t& node : *role) {
+        nodes.push_back(node);
+        node = static_cast<uint32_t>(nodes.size() - 1);
+      }
     }
-    std::vector<uint32_t> nodes = train;
-    nodes.insert(nodes.end(), scored.begin(), scored.end());
     problem.sample = std::make_unique<Dataset>(SubsetDataset(context, dataset, nodes));
-    for (uint32_t i = 0; i < nodes.size(); ++i) (i < train.size() ? train[i] : scored[i - train.size()]) = i;
-    problem.tree =
-        std::make_unique<TraceTree>(context, *problem.sample, config, std::move(train), std::move(scored));
+    problem.tree = std::make_unique<TraceTree>(context, *problem.sample, config, std::move(roles.train),
+                                               std::move(roles.scored), std::move(roles.shown));
     Reference(problem);
   }
 
-  // What the full budget reaches: the point of comparison of reward f1.
+  // What the full budget reaches, and the least cost of stopping all layers but the last at one decision and
+  // the last anywhere: all there is with two layers, a good sample with more.
   void Reference(Problem& problem) const {
+    TraceTree& tree = *problem.tree;
     std::vector<uint32_t> stops;
     problem.full_seconds = 0;
-    for (uint32_t layer = 0; layer < problem.tree->layers(); ++layer) {
-      const LayerTrace& trace = problem.tree->Trace(stops);
-      problem.full_seconds += trace.seconds_per_epoch * problem.tree->BudgetOf(layer);
+    for (uint32_t layer = 0; layer < tree.layers(); ++layer) {
+      const LayerTrace& trace = tree.Trace(stops);
+      problem.full_seconds += trace.seconds_per_epoch * tree.BudgetOf(layer);
       if (!trace.f1.empty()) problem.full_f1 = trace.f1.back();
       stops.push_back(static_cast<uint32_t>(trace.decisions.size() - 1));
     }
+    problem.least_cost = std::numeric_limits<double>::max();
+    for (uint32_t inner = 0; inner < tree.Trace({}).decisions.size(); ++inner) {
+      stops.clear();
+      while (stops.size() + 1 < tree.layers()) {
+        stops.push_back(std::min(inner, static_cast<uint32_t>(tree.Trace(stops).decisions.size() - 1)));
+      }
+      stops.push_back(0);
+      for (; stops.back() < tree.Trace({stops.begin(), stops.end() - 1}).decisions.size(); ++stops.back()) {
+        problem.least_cost = std::min(problem.least_cost, CostOf(problem, stops).cost);
+      }
+    }
   }
 
-  // One episode; choose(step) says whether to stop.
-  template <class Choose>
-  Outcome Run(Problem& problem, const PolicyNet& net, const Choose& choose) const {
+  // What these stops cost, and how many epochs they took.
+  Outcome CostOf(const Problem& problem, const std::vector<uint32_t>& stops) const {
     TraceTree& tree = *problem.tree;
     Outcome outcome;
+    double seconds = 0, quality = 0;
+    std::vector<uint32_t> before;
+    for (uint32_t at : stops) {
+      const LayerTrace& trace = tree.Trace(before);
+      const bool last = before.size() + 1 == tree.layers();
+      outcome.epochs += trace.decisions[at];
+      seconds += trace.decisions[at] * trace.seconds_per_epoch;
+      if (config_.reward == "f1") {
+        quality += last ? 100 * (problem.full_f1 - trace.f1[at])
+                        : 100 * config_.layer_weight * (trace.f1.back() - trace.f1[at]);
+      } else if (last) {
+        quality = trace.losses[trace.decisions[trace.kept[at]] - 1] / tree.chance_loss();
+      }
+      before.push_back(at);
+    }
+    const double share =
+        config_.cost == "seconds" ? seconds / problem.full_seconds : outcome.epochs / tree.TotalBudget();
+    outcome.cost = quality + config_.cost_weight * share;
+    return outcome;
+  }
+
+  // One episode; choose(step) says whether to stop. Its cost is the regret.
+  template <class Choose>
+  Outcome Run(const Problem& problem, const PolicyNet& net, const Choose& choose) const {
+    TraceTree& tree = *problem.tree;
+    std::vector<PolicyNet::Step> steps;
     std::vector<uint32_t> stops;
-    double seconds = 0, final_loss = 0, f1 = 0;
     for (uint32_t layer = 0; layer < tree.layers(); ++layer) {
       const LayerTrace& trace = tree.Trace(stops);
       const uint32_t budget = tree.BudgetOf(layer);
       const GeneralView view{layer, tree.layers(), budget, GeneralInterval(budget), tree.chance_loss()};
       uint32_t at = 0;
       for (;; ++at) {
-        const auto seen = std::span(trace.losses).first(trace.decisions[at]);
-        outcome.steps.push_back(net.Decide(outcome.steps.empty() ? nullptr : &outcome.steps.back(),
-                                           GeneralInputs(seen, view), 0, 0));
-        PolicyNet::Step& step = outcome.steps.back();
+        const auto losses = std::span(trace.losses).first(trace.decisions[at]);
+        const auto shown = std::span(trace.shown).first(trace.shown.empty() ? 0 : at + 1);
+        steps.push_back(
+            net.Decide(steps.empty() ? nullptr : &steps.back(), GeneralInputs(losses, view, shown), 0, 0));
+        PolicyNet::Step& step = steps.back();
         step.chosen = at + 1 < trace.decisions.size();
         step.action = !step.chosen || choose(step) ? 1 : 0;
         if (step.action == 1) break;
       }
       stops.push_back(at);
-      outcome.epochs += trace.decisions[at];
-      seconds += trace.decisions[at] * trace.seconds_per_epoch;
-      final_loss = trace.losses[trace.decisions[at] - 1];
-      if (!trace.f1.empty()) f1 = trace.f1[at];
     }
-    const double share =
-        config_.cost == "seconds" ? seconds / problem.full_seconds : outcome.epochs / tree.TotalBudget();
-    const double quality =
-        config_.reward == "f1" ? 100 * (problem.full_f1 - f1) : final_loss / tree.chance_loss();
-    outcome.cost = quality + config_.cost_weight * share;
+    Outcome outcome = CostOf(problem, stops);
+    outcome.cost = std::min(outcome.cost - problem.least_cost, config_.regret_cap);
+    outcome.steps = std::move(steps);
     return outcome;
   }
 
@@ -236,6 +321,9 @@ class GeneralSearch {
   const Context& context_;
   const SearchConfig& config_;
   std::vector<Problem> problems_;
+  Stopwatch watch_;
+  std::mutex mutex_;  // of drawn_ and of the progress callback
+  uint32_t drawn_ = 0;
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "controller/trace_tree.h"
 
 #include <cstring>
+#include <set>
 
 #include "controller/controller_impl.h"
 #include "controller/learned_stop.h"
@@ -19,23 +20,29 @@ namespace l2gcn {
 struct TraceTree::Node {
   uint32_t layer = 0;
   TensorPtr x;        // activations entering the layer: every node in layer 1, then train nodes
-  TensorPtr x_whole;  // of every node, where something is scored
+  TensorPtr x_whole;  // of every node, where others than train nodes are looked at
   LayerState previous;
   bool expanded = false;
-  TensorPtr xhat;         // aggregated, train nodes
-  TensorPtr xhat_scored;  // aggregated, scored nodes
+  TensorPtr xhat;  // aggregated, train nodes
   LayerTrace trace;
-  std::vector<LayerState> states;  // at each decision
-  std::map<uint32_t, std::unique_ptr<Node>> children;
+  std::vector<LayerState> states;                      // at each decision
+  std::map<uint32_t, std::unique_ptr<Node>> children;  // by the decision whose weights are kept
+
+  void Release() {
+    x = x_whole = xhat = nullptr;
+    states.clear();
+    previous = {};
+  }
 };
 
 TraceTree::TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                     std::vector<uint32_t> train, std::vector<uint32_t> scored)
+                     std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown)
     : context_(context),
       dataset_(dataset),
       config_(config),
       train_(std::move(train)),
-      scored_(std::move(scored)) {
+      scored_(std::move(scored)),
+      shown_(std::move(shown)) {
   context_.on_progress = nullptr;
   context_.on_note = nullptr;
   context_.on_warning = nullptr;
@@ -43,7 +50,7 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
   const Norm norm = ParseNorm(config_.norm);
   const Graph graph = InducedSubgraph(context_, dataset_.graph, train_);
   train_graph_ = backend_->Upload(context_, MakePropagation(context_, graph, norm));
-  if (!scored_.empty())
+  if (LooksBeyondTrain())
     whole_graph_ = backend_->Upload(context_, MakePropagation(context_, dataset_.graph, norm));
   targets_ = TargetsOf(dataset_.labels, train_);
   chance_loss_ = ChanceLoss(dataset_.labels);
@@ -64,19 +71,26 @@ uint32_t TraceTree::TotalBudget() const {
   return total;
 }
 
+TensorPtr TraceTree::RowsOf(const Matrix& xhat, const std::vector<uint32_t>& nodes) {
+  if (nodes.empty()) return nullptr;
+  Features rows;
+  rows.dense = Matrix::Allocate(nodes.size(), xhat.cols);
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    std::memcpy(rows.dense.mutable_row(i), xhat.row(nodes[i]), xhat.cols * sizeof(float));
+  }
+  return backend_->Upload(context_, rows);
+}
+
 void TraceTree::Expand(Node& node) {
   const bool map_rows = node.layer == 0;
   node.xhat =
       backend_->Aggregate(context_, *train_graph_, *node.x, map_rows ? train_ : std::vector<uint32_t>{});
-  if (!scored_.empty()) {
+  TensorPtr scored_rows, shown_rows;
+  if (LooksBeyondTrain()) {
     const Matrix all =
         backend_->Download(context_, *backend_->Aggregate(context_, *whole_graph_, *node.x_whole, {}));
-    Features rows;
-    rows.dense = Matrix::Allocate(scored_.size(), all.cols);
-    for (size_t i = 0; i < scored_.size(); ++i) {
-      std::memcpy(rows.dense.mutable_row(i), all.row(scored_[i]), all.cols * sizeof(float));
-    }
-    node.xhat_scored = backend_->Upload(context_, rows);
+    scored_rows = RowsOf(all, scored_);
+    shown_rows = RowsOf(all, shown_);
   }
   const LayerState start =
       LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
@@ -84,6 +98,7 @@ void TraceTree::Expand(Node& node) {
       backend_->BeginLayer(context_, node.xhat, {}, targets_, LayerSpecOf(config_, node.layer), start);
   const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
   LayerTrace& trace = node.trace;
+  BestDecision best;
   double seconds = 0;
   for (uint32_t epoch = 0; epoch < budget;) {
     const uint32_t count = std::min(interval, budget - epoch);
@@ -94,27 +109,44 @@ void TraceTree::Expand(Node& node) {
     epoch += count;
     trace.decisions.push_back(epoch);
     node.states.push_back(training->Read());
-    if (!scored_.empty()) trace.f1.push_back(Score(node, node.states.back()));
+    const LayerState& state = node.states.back();
+    bool keeps = true;
+    if (shown_rows != nullptr) {
+      const Matrix logits = LogitsOf(*shown_rows, state);
+      trace.shown.push_back(
+          {MicroF1(dataset_.labels, shown_, logits), MeanLoss(dataset_.labels, shown_, logits)});
+      keeps = best.Offer(trace.shown.back());
+    }
+    const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
+    trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
+    if (scored_rows != nullptr) {
+      trace.f1.push_back(trace.kept.back() == decision
+                             ? MicroF1(dataset_.labels, scored_, LogitsOf(*scored_rows, state))
+                             : trace.f1.back());
+    }
   }
   trace.seconds_per_epoch = seconds / budget;
   trained_epochs_ += budget;
   node.expanded = true;
+  if (node.layer + 1 == config_.layers) node.Release();
 }
 
-double TraceTree::Score(const Node& node, const LayerState& state) {
-  const TensorPtr h = backend_->Transform(context_, *node.xhat_scored, state.w);
-  return MicroF1(dataset_.labels, scored_, backend_->Logits(context_, *h, state.theta, {}));
+Matrix TraceTree::LogitsOf(const Tensor& xhat, const LayerState& state) {
+  return backend_->Logits(context_, *backend_->Transform(context_, xhat, state.w), state.theta, {});
 }
 
 TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
-  std::unique_ptr<Node>& child = node.children[decision];
+  const uint32_t kept = node.trace.kept[decision];
+  std::unique_ptr<Node>& child = node.children[kept];
   if (child) return *child;
-  const LayerState& state = node.states[decision];
+  const LayerState& state = node.states[kept];
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
   child->x = backend_->Transform(context_, *node.xhat, state.w);
-  if (!scored_.empty()) child->x_whole = backend_->Forward(context_, *whole_graph_, *node.x_whole, state.w);
+  if (LooksBeyondTrain()) child->x_whole = backend_->Forward(context_, *whole_graph_, *node.x_whole, state.w);
   child->previous = state;
+  const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
+  if (node.children.size() == possible.size()) node.Release();
   return *child;
 }
 

@@ -3,7 +3,8 @@
 // now?" at all of them; each answer is the root of another such training for the next layer. A policy can
 // then try thousands of episodes on a sampled problem for the price of a few dozen layer trainings.
 //
-// Nodes are trained on first use. Not thread-safe: one worker, one tree.
+// Nodes are trained on first use, and let go of their tensors once nothing can ask for more. Not thread-safe:
+// one worker, one tree.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +15,28 @@
 #include "kernels/backend.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
+#include "train/stop_policy.h"
 
 namespace l2gcn {
 
 // One layer trained to its budget.
 struct LayerTrace {
-  std::vector<double> losses;       // (budget)
-  std::vector<uint32_t> decisions;  // epochs done at each decision; the last is the budget
-  std::vector<double> f1;  // (decisions) of the scored nodes with this as the last layer; empty if none
+  std::vector<double> losses;          // (budget)
+  std::vector<uint32_t> decisions;     // epochs done at each decision; the last is the budget
+  std::vector<ValidationScore> shown;  // (decisions) what a policy sees of the shown nodes; empty if none
+  std::vector<uint32_t> kept;          // (decisions) whose weights a layer that ends here goes back to
+  std::vector<double>
+      f1;  // (decisions) of the scored nodes with those weights, as the last layer; empty if none
   double seconds_per_epoch = 0;
 };
 
 class TraceTree {
  public:
-  // Trains on `train` and scores `scored` (may be empty) nodes of the data set, as the configuration says,
-  // with decisions as the general controller takes them. The data set must outlive the tree.
+  // Trains on `train`, shows policies `shown` and scores `scored` nodes of the data set (both may be empty),
+  // as the configuration says, with decisions as the general controller takes them. The data set must outlive
+  // the tree.
   TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
-            std::vector<uint32_t> train, std::vector<uint32_t> scored);
+            std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown = {});
   ~TraceTree();
 
   uint32_t layers() const { return config_.layers; }
@@ -45,13 +51,17 @@ class TraceTree {
  private:
   struct Node;
   void Expand(Node& node);
-  double Score(const Node& node, const LayerState& state);
+  // X̂ of picked nodes.
+  TensorPtr RowsOf(const Matrix& xhat, const std::vector<uint32_t>& nodes);
+  // The layer as the last one, on picked nodes.
+  Matrix LogitsOf(const Tensor& xhat, const LayerState& state);
+  bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
   Node& Child(Node& node, uint32_t decision);
 
   Context context_;
   const Dataset& dataset_;
   TrainConfig config_;
-  std::vector<uint32_t> train_, scored_;
+  std::vector<uint32_t> train_, scored_, shown_;
   std::unique_ptr<Backend> backend_;
   DeviceGraphPtr train_graph_, whole_graph_;
   Targets targets_;

@@ -152,7 +152,7 @@ void GeneratorNodes::FillClasses(uint32_t begin, uint32_t count, int32_t* classe
   EachGroup(begin, count, [&](uint32_t offset, uint32_t group) {
     const uint32_t node = begin + offset;
     const Philox4 bits = stream.Block(node);
-    uint32_t label = group;
+    uint32_t label = group % plan_.classes;
     if (UniformFloat(bits.v[0]) < noise) {  // any other class, all alike
       label += 1 + static_cast<uint32_t>((static_cast<uint64_t>(bits.v[1]) * (plan_.classes - 1)) >> 32);
       label %= plan_.classes;

@@ -113,6 +113,35 @@ void SetCounts(const ShapeRow& row, const GenerateOptions& options, GeneratorPla
   }
 }
 
+// Group g belongs to class g mod classes.
+uint32_t GroupsOf(const GeneratorPlan& plan, const GenerateOptions& options) {
+  if (options.topics != 1 && plan.multilabel) {
+    ThrowUsage("--topics {}: shape {} has label sets, not classes; leave --topics out", options.topics,
+               plan.shape);
+  }
+  const uint64_t groups = uint64_t{plan.classes} * options.topics;
+  if (groups == 0 || groups > 65535) {
+    ThrowUsage("--topics {}: expected 1 to {} with {} classes", options.topics, 65535 / plan.classes,
+               plan.classes);
+  }
+  return plan.multilabel ? kLabelSetKinds : static_cast<uint32_t>(groups);
+}
+
+double StrengthOf(const char* option, const std::optional<double>& wish, double usual, double most) {
+  if (wish && !(*wish >= 0 && *wish <= most)) {
+    ThrowUsage("--{} {}: expected a number from 0 to {}", option, *wish, most);
+  }
+  return wish.value_or(usual);
+}
+
+void SetStrengths(const ShapeRow& row, const GenerateOptions& options, GeneratorPlan& plan) {
+  const double most = row.kind == FeatureKind::kGaussian ? 1000 : 1;
+  plan.homophily = StrengthOf("homophily", options.homophily, row.homophily, 1);
+  plan.signal = StrengthOf("signal", options.signal, row.signal, most);
+  plan.label_noise = StrengthOf("label-noise", options.label_noise, row.label_noise, 1);
+  plan.words = row.words;
+}
+
 void SetParts(const ShapeRow& row, GeneratorPlan& plan) {
   plan.part_begin.push_back(0);
   uint64_t cumulative = 0;
@@ -167,12 +196,9 @@ GeneratorPlan ResolveGeneratorPlan(const GenerateOptions& options) {
   plan.seed = options.seed;
   plan.multilabel = row.multilabel;
   plan.kind = row.kind;
-  plan.homophily = row.homophily;
-  plan.signal = row.signal;
-  plan.label_noise = row.label_noise;
-  plan.words = row.words;
+  SetStrengths(row, options, plan);
   SetCounts(row, options, plan);
-  plan.groups = plan.multilabel ? kLabelSetKinds : plan.classes;
+  plan.groups = GroupsOf(plan, options);
   SetParts(row, plan);
   SetSplit(row, plan);
   return plan;

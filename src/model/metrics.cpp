@@ -43,6 +43,23 @@ void CountRow(const Labels& labels, uint32_t node, const float* logits, std::vec
   }
 }
 
+double SoftmaxLoss(const Labels& labels, uint32_t node, const float* logits) {
+  const double top = *std::max_element(logits, logits + labels.classes);
+  double sum = 0;
+  for (uint32_t c = 0; c < labels.classes; ++c) sum += std::exp(logits[c] - top);
+  return std::log(sum) + top - logits[labels.classes_of[node]];
+}
+
+double SigmoidLoss(const Labels& labels, uint32_t node, const float* logits) {
+  const uint8_t* truth = labels.matrix.data() + size_t{node} * labels.classes;
+  double sum = 0;
+  for (uint32_t c = 0; c < labels.classes; ++c) {
+    const double z = logits[c];
+    sum += std::max(z, 0.0) - (truth[c] != 0 ? z : 0.0) + std::log1p(std::exp(-std::abs(z)));
+  }
+  return sum / labels.classes;
+}
+
 Counts Sum(const std::vector<Counts>& counts) {
   Counts sum;
   for (const Counts& c : counts) {
@@ -76,6 +93,18 @@ double MicroF1(const Labels& labels, std::span<const uint32_t> nodes, const Matr
     ++scored;
   }
   return scored == 0 ? std::numeric_limits<double>::quiet_NaN() : Sum(counts).F1();
+}
+
+double MeanLoss(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits) {
+  double sum = 0;
+  uint64_t scored = 0;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    if (!labels.IsLabelled(nodes[i])) continue;
+    sum += labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
+                             : SoftmaxLoss(labels, nodes[i], logits.row(i));
+    ++scored;
+  }
+  return scored == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(scored);
 }
 
 Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {

@@ -38,7 +38,7 @@ class LimitedPolicy final : public StopPolicy {
   }
   Decision Decide(const Observation& observation) override {
     if (max_seconds_ > 0 && clock_.Seconds() > max_seconds_) out_of_time_ = true;
-    if (goal_ > 0 && observation.validation_f1 >= goal_) reached_ = true;
+    if (goal_ > 0 && observation.validation.f1 >= goal_) reached_ = true;
     if (out_of_time_ || reached_) return {true};
     if (watches() && observation.epoch < next_) return {};
     const Decision decision = inner_.Decide(observation);

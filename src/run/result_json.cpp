@@ -49,6 +49,7 @@ Json StopsJson(const SeedResult& result) {
   Json stops = Json::array();
   for (const LayerRecord& layer : result.layers) {
     stops.push_back({{"epochs", layer.epochs},
+                     {"kept_epoch", layer.kept_epoch},
                      {"stopped_by", layer.stopped_by},
                      {"probabilities", layer.probabilities},
                      {"sparse", layer.sparse_input},

@@ -66,6 +66,7 @@ std::string LogOf(const SeedResult& result) {
     add({{"event", "layer"},
          {"layer", layer + 1},
          {"epochs", record.epochs},
+         {"kept_epoch", record.kept_epoch},
          {"stopped_by", record.stopped_by},
          {"train_seconds", record.train_seconds},
          {"transform_seconds", record.transform_seconds}});

@@ -2,6 +2,7 @@
 // it, and the loop over seeds.
 #include "l2gcn/train.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "controller/learned_stop.h"
@@ -19,6 +20,30 @@
 
 namespace l2gcn {
 
+namespace {
+
+// Without validation nodes to look at, the shipped controller is the one that sees training losses alone.
+Controller ControllerFor(const TrainConfig& config, const Dataset& dataset) {
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  const std::vector<uint32_t> nodes = NodesWithRole(split, Role::kVal);
+  const bool validated =
+      std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
+  if (config.controller.empty()) {
+    const bool blind = config.controller_kind == "general" && !validated;
+    return Controller::Shipped(blind ? "general-loss" : config.controller_kind);
+  }
+  Controller controller = Controller::Load(config.controller);
+  if (controller.impl().SeesValidation() && !validated) {
+    ThrowUsage(
+        "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
+        "search --sees loss, use the shipped one, or take another --split",
+        config.controller, split.name, dataset.name);
+  }
+  return controller;
+}
+
+}  // namespace
+
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
   const std::string own = config.method == "l2gcn" ? "learned" : "fixed";
   const std::string stop = config.stop.empty() ? own : config.stop;
@@ -29,9 +54,7 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Data
     return std::make_unique<EarlyStopping>(config.patience, watch);
   }
   L2GCN_ASSERT(stop == "learned");
-  const Controller controller = config.controller.empty() ? Controller::Shipped(config.controller_kind)
-                                                          : Controller::Load(config.controller);
-  return MakeLearnedStop(controller, ChanceLoss(dataset.labels));
+  return MakeLearnedStop(ControllerFor(config, dataset), ChanceLoss(dataset.labels));
 }
 
 namespace {

@@ -151,11 +151,12 @@ class ConventionalTrainer {
       Observation observation{record.epochs, record.losses, {}};
       const bool scored = (config_.val_every > 0 && record.epochs % config_.val_every == 0) ||
                           (decide && policy_.WantsValidation());
-      if (scored) observation.validation_f1 = Score(watch.Seconds());
+      if (scored) observation.validation = Score(watch.Seconds());
       if (!decide) continue;
       const Decision decision = policy_.Decide(observation);
       if (policy_.KeepsBest() && decision.best_so_far) {
         best.emplace(trained_.model);
+        record.kept_epoch = record.epochs;
         StoreWeights(*best);
       }
       if (decision.stop && record.epochs < budget) {
@@ -167,10 +168,12 @@ class ConventionalTrainer {
     record.train_seconds = watch.Seconds() - score_seconds_;
     seconds().train += record.train_seconds;
     seconds().evaluate += score_seconds_;
-    if (best)
+    if (best) {
       trained_.model = std::move(*best);
-    else
+    } else {
+      record.kept_epoch = record.epochs;
       StoreWeights(trained_.model);
+    }
   }
 
   void RunEpoch(LayerRecord& record) {
@@ -187,8 +190,8 @@ class ConventionalTrainer {
     ++record.epochs;
   }
 
-  // Micro F1 of the validation nodes over the whole graph, off the clock and off the memory meter.
-  double Score(double clock) {
+  // The validation nodes over the whole graph, off the clock and off the memory meter.
+  ValidationScore Score(double clock) {
     const double trained_for = seconds().aggregate + clock - score_seconds_;
     peak_.Pause();
     Stopwatch watch;
@@ -202,11 +205,12 @@ class ConventionalTrainer {
     }
     if (!inference_) inference_.emplace(context_, trained_.model, dataset_);
     const Matrix logits = inference_->Logits(context_, trained_.model, val_nodes_);
-    const double f1 = MicroF1(dataset_.labels, val_nodes_, logits);
-    trained_.result.validation.push_back({trained_for, 1, trained_.result.layers.back().epochs, f1});
+    const ValidationScore score{MicroF1(dataset_.labels, val_nodes_, logits),
+                                MeanLoss(dataset_.labels, val_nodes_, logits)};
+    trained_.result.validation.push_back({trained_for, 1, trained_.result.layers.back().epochs, score.f1});
     score_seconds_ += watch.Seconds();
     peak_.Resume();
-    return f1;
+    return score;
   }
 
   void StoreWeights(Model& model) const {

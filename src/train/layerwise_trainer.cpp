@@ -129,9 +129,12 @@ class LayerwiseTrainer {
     while (record.epochs < budget) {
       RunUntilDecision(layer, budget, *training, watch, record);
       Observation observation{record.epochs, record.losses, {}};
-      if (policy_.WantsValidation()) observation.validation_f1 = Probe(layer, *training, watch, record);
+      if (policy_.WantsValidation()) observation.validation = Probe(layer, *training, watch, record);
       const Decision decision = policy_.Decide(observation);
-      if (policy_.KeepsBest() && decision.best_so_far) best = training->Read();
+      if (policy_.KeepsBest() && decision.best_so_far) {
+        best = training->Read();
+        record.kept_epoch = record.epochs;
+      }
       if (decision.probability >= 0) record.probabilities.emplace_back(record.epochs, decision.probability);
       probability_ = decision.probability;
       if (decision.stop && record.epochs < budget) {
@@ -139,6 +142,7 @@ class LayerwiseTrainer {
         break;
       }
     }
+    if (!best) record.kept_epoch = record.epochs;
     record.train_seconds = watch.Seconds() - probe_seconds_;
     trained_.result.seconds.evaluate += probe_seconds_;
     trained_.result.seconds.train += record.train_seconds;
@@ -148,19 +152,19 @@ class LayerwiseTrainer {
     return state;
   }
 
-  // Validation F1 of the layer as it stands, off the clock and off the memory meter.
-  double Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch,
-               const LayerRecord& record) {
+  // Validation score of the layer as it stands, off the clock and off the memory meter.
+  ValidationScore Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch,
+                        const LayerRecord& record) {
     const PhaseSeconds& done = trained_.result.seconds;
     const double clock = done.aggregate + done.train + done.transform + watch.Seconds() - probe_seconds_;
     peak_.Pause();
     Stopwatch probing;
     const LayerState state = training.Read();
-    const double f1 = probe_->F1(state.w, state.theta);
-    trained_.result.validation.push_back({clock, layer + 1, record.epochs, f1});
+    const ValidationScore score = probe_->Score(state.w, state.theta);
+    trained_.result.validation.push_back({clock, layer + 1, record.epochs, score.f1});
     probe_seconds_ += probing.Seconds();
     peak_.Resume();
-    return f1;
+    return score;
   }
 
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.

@@ -8,7 +8,7 @@ void EarlyStopping::BeginLayer(const LayerView&) {
 }
 
 Decision EarlyStopping::Decide(const Observation& observation) {
-  const double score = watch_ == Watch::kLoss ? -observation.losses.back() : observation.validation_f1;
+  const double score = watch_ == Watch::kLoss ? -observation.losses.back() : observation.validation.f1;
   const bool better = score > best_;
   if (better) {
     best_ = score;

@@ -20,10 +20,16 @@ struct LayerView {
   uint32_t epochs_before = 0;  // trained in all earlier layers
 };
 
+// Of the validation nodes, with the layer as it stands as the last one.
+struct ValidationScore {
+  double f1 = std::numeric_limits<double>::quiet_NaN();
+  double loss = std::numeric_limits<double>::quiet_NaN();  // mean
+};
+
 struct Observation {
-  uint32_t epoch = 0;                                               // done in this layer
-  std::span<const double> losses;                                   // (epoch) last batch's loss of each
-  double validation_f1 = std::numeric_limits<double>::quiet_NaN();  // only if WantsValidation()
+  uint32_t epoch = 0;              // done in this layer
+  std::span<const double> losses;  // (epoch) last batch's loss of each
+  ValidationScore validation;      // only if WantsValidation()
 };
 
 struct Decision {

@@ -37,9 +37,9 @@ void ValidationProbe::BeginLayer() {
   xhat_ = backend_.Upload(context_, rows);
 }
 
-double ValidationProbe::F1(const Matrix& w, const Matrix& theta) {
+ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {
   const Matrix logits = backend_.Logits(context_, *backend_.Transform(context_, *xhat_, w), theta, {});
-  return MicroF1(dataset_.labels, nodes_, logits);
+  return {MicroF1(dataset_.labels, nodes_, logits), MeanLoss(dataset_.labels, nodes_, logits)};
 }
 
 // All hops but the last were made when the layer began.

@@ -1,4 +1,4 @@
-// The validation F1 of a layer still in training, for policies that watch it. Keeps the whole graph's
+// The validation score of a layer still in training, for policies that watch it. Keeps the whole graph's
 // activations beside the training's own, because validation nodes lie outside an inductive train graph.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "graph/normalise.h"
 #include "kernels/backend.h"
 #include "l2gcn/dataset.h"
+#include "train/stop_policy.h"
 
 namespace l2gcn {
 
@@ -18,8 +19,8 @@ class ValidationProbe {
                   Norm norm, uint32_t hops, TensorPtr x);
   // Aggregates the whole graph's activations once and keeps the validation rows.
   void BeginLayer();
-  // Micro F1 of ReLU(X̂W)Θ on the validation nodes.
-  double F1(const Matrix& w, const Matrix& theta);
+  // Micro F1 and loss of ReLU(X̂W)Θ on the validation nodes.
+  ValidationScore Score(const Matrix& w, const Matrix& theta);
   // The layer is done with weights w.
   void EndLayer(const Matrix& w);
 

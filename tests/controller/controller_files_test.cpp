@@ -40,9 +40,10 @@ class ControllerFilesTest : public ::testing::Test {
 };
 
 TEST_F(ControllerFilesTest, ShippedControllersLoadAndRoundTrip) {
-  for (const char* kind : {"general", "paper"}) {
+  for (const std::string kind : {"general", "general-loss", "paper"}) {
     const Controller shipped = Controller::Shipped(kind);
-    EXPECT_EQ(shipped.impl().kind, kind);
+    EXPECT_EQ(shipped.impl().kind, kind == "paper" ? "paper" : "general");
+    EXPECT_EQ(shipped.impl().SeesValidation(), kind == "general");
     EXPECT_GT(shipped.impl().rounds, 0u);
     shipped.Save(path_);
     const Controller loaded = Controller::Load(path_);

@@ -37,7 +37,7 @@ double Objective(const PolicyNet& net, double scale, double entropy) {
 }
 
 TEST(PolicyNet, GradientsMatchFiniteDifferences) {
-  for (const PolicyShape& shape : {GeneralShape(5), PaperShape(3, 4, 8)}) {
+  for (const PolicyShape& shape : {GeneralShape(5, true), PaperShape(3, 4, 8)}) {
     PolicyNet net(shape, RandomStream(1, RandomUse::kController));
     std::vector<double> gradient(shape.size(), 0.0);
     net.AccumulateGradient(Play(net, 6), 0.7, 0.3, gradient);
@@ -105,11 +105,42 @@ TEST(GeneralInputs, DoNotDependOnTheScaleOfTheLoss) {
   std::vector<double> curve;
   for (int i = 0; i < 40; ++i) curve.push_back(2.0 * std::exp(-0.05 * i) + 0.1);
   GeneralView view{0, 2, 80, 5, 2.0};
-  const auto inputs = GeneralInputs(curve, view);
+  std::vector<ValidationScore> scores = {{0.5, 1.5}, {0.7, 0.9}, {0.72, 0.8}, {0.71, 0.85}};
+  const auto inputs = GeneralInputs(curve, view, scores);
+  ASSERT_EQ(inputs.size(), GeneralShape(8, true).features);
   for (double& loss : curve) loss *= 3;
+  for (ValidationScore& score : scores) score.loss *= 3;
   view.chance_loss *= 3;
-  const auto scaled = GeneralInputs(curve, view);
+  const auto scaled = GeneralInputs(curve, view, scores);
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_NEAR(inputs[i], scaled[i], 1e-9) << i;
+  EXPECT_EQ(GeneralInputs(curve, view, {}).size(), GeneralShape(8, false).features);
+}
+
+// A better F1, a lower loss and a closing gap each move their inputs, from the first decision on.
+TEST(GeneralInputs, ShowWhatValidationNodesGain) {
+  const std::vector<double> curve(10, 1.0);
+  const GeneralView view{0, 2, 80, 5, 2.0};
+  const size_t first = GeneralShape(8, false).features;
+  const auto one = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}});
+  EXPECT_DOUBLE_EQ(one[first + 1], 0);  // no gap between training and validation loss
+  EXPECT_LT(one[first + 2], 0);         // below chance
+  const auto worse = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}, {0.59, 1.2}});
+  EXPECT_GT(worse[first + 1], 0);
+  EXPECT_GT(worse[first + 2], 0);
+  EXPECT_LT(worse[first + 4], 0);
+  EXPECT_NEAR(worse[first + 6], -0.5, 1e-9);  // a point below the best
+  EXPECT_GT(worse[first + 7], 0);
+}
+
+TEST(BestDecision, WeighsF1AndLossAndAsksForAMargin) {
+  BestDecision best;
+  EXPECT_TRUE(best.Offer({0.80, 0.60}));
+  EXPECT_FALSE(best.Offer({0.80, 0.60}));
+  EXPECT_FALSE(best.Offer({0.802, 0.60}));  // 0.2 points
+  EXPECT_TRUE(best.Offer({0.804, 0.60}));
+  EXPECT_FALSE(best.Offer({0.81, 0.70}));  // a point of F1, but 15 % more loss
+  EXPECT_TRUE(best.Offer({0.804, 0.57}));  // 5 % less loss
+  EXPECT_FALSE(best.Offer({std::nan(""), 0.1}));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
+#include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
 
@@ -96,6 +97,79 @@ TEST(TraceTree, AgreesWithTheTrainer) {
   EXPECT_NEAR(trained.result.f1_val, second.f1[9], 1e-12);
 }
 
+// Stops each layer at a fixed decision of the general controller and goes back as that one does.
+class StopAt final : public StopPolicy {
+ public:
+  explicit StopAt(std::vector<uint32_t> decisions) : decisions_(std::move(decisions)) {}
+  void BeginLayer(const LayerView& view) override {
+    view_ = view;
+    best_ = {};
+  }
+  uint32_t EpochsUntilDecision(uint32_t) const override { return GeneralInterval(view_.budget); }
+  Decision Decide(const Observation& seen) override {
+    const bool stop = seen.epoch >= (decisions_[view_.layer] + 1) * GeneralInterval(view_.budget);
+    return {stop, -1, best_.Offer(seen.validation)};
+  }
+  bool WantsValidation() const override { return true; }
+  bool KeepsBest() const override { return true; }
+  std::string Name() const override { return "test"; }
+
+ private:
+  std::vector<uint32_t> decisions_;
+  LayerView view_;
+  BestDecision best_;
+};
+
+// With nodes to show, the tree goes back to the best decision's weights as the trainer does.
+TEST(TraceTree, KeepsTheWeightsTheTrainerKeeps) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.hidden = {16};
+  config.epochs = {32};
+  config.lr = 0.05;
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
+                 NodesWithRole(split, Role::kTest), NodesWithRole(split, Role::kVal));
+  bool went_back = false;
+  for (const std::vector<uint32_t>& stops : {std::vector<uint32_t>{15, 15}, {3, 9}, {9, 0}, {0, 15}}) {
+    StopAt policy(stops);
+    Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, policy);
+    EvaluateTrained(MakeContext(1), dataset, trained);
+    const LayerTrace& first = tree.Trace({});
+    const LayerTrace& second = tree.Trace({stops[0]});
+    EXPECT_EQ(trained.result.layers[0].kept_epoch, first.decisions[first.kept[stops[0]]]);
+    EXPECT_EQ(trained.result.layers[1].kept_epoch, second.decisions[second.kept[stops[1]]]);
+    EXPECT_EQ(trained.result.layers[1].losses.back(), second.losses[second.decisions[stops[1]] - 1]);
+    EXPECT_NEAR(trained.result.f1_test, second.f1[stops[1]], 1e-12);
+    went_back |= first.kept[stops[0]] != stops[0];
+  }
+  EXPECT_TRUE(went_back);
+}
+
+// The controller that sees validation nodes needs some; without, the shipped one sees losses alone.
+TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.method = "l2gcn";
+  EXPECT_TRUE(MakeStopPolicy(config, dataset)->WantsValidation());
+  config.split = "random:0.6,0,0.4";
+  EXPECT_FALSE(MakeStopPolicy(config, dataset)->WantsValidation());
+  const Trained trained = Train(MakeContext(1), dataset, config);
+  EXPECT_FALSE(trained.result.layers[0].probabilities.empty());
+
+  const fs::path file = fs::temp_directory_path() / ("l2gcn-controller-" + std::to_string(getpid()));
+  Controller::Shipped("general").Save(file.string());
+  config.controller = file.string();
+  try {
+    MakeStopPolicy(config, dataset);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_NE(std::string(error.what()).find("--sees loss"), std::string::npos) << error.what();
+  }
+  fs::remove(file);
+}
+
 TEST(LearnedStop, UsesProbabilitiesAndAnyNumberOfLayers) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
@@ -143,6 +217,37 @@ TEST(Search, BadSettingsAreUsageErrors) {
   SearchConfig narrow = SmallSearch("paper");
   narrow.hidden = 3;
   EXPECT_THROW(SearchController(context, {SmallDataset()}, narrow, kTraining, {}, nullptr), Error);
+}
+
+TEST(Search, SaysWhichNodesAreMissing) {
+  const auto refusal = [](const SearchConfig& config, const char* split) -> std::string {
+    Overrides training = kTraining;
+    training.back().second = split;
+    try {
+      SearchController(MakeContext(1), {SmallDataset()}, config, training, {}, nullptr);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  SearchConfig config = SmallSearch("general");
+  EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("--sees loss"), std::string::npos);
+  config.sees = "loss";
+  EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
+  config.reward = "f1";
+  EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("no validation node to score"), std::string::npos);
+  config.judge = "test";
+  EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
+  EXPECT_NE(refusal(config, "random:0.6,0.4,0").find("no test node to score"), std::string::npos);
+}
+
+// Drawing samples and playing rounds both report.
+TEST(Search, ReportsProgressFromTheFirstSampleOn) {
+  std::vector<std::string> phases;
+  Learned(SmallSearch("general"), 1, {}, nullptr, [&](const Progress& p) { phases.push_back(p.phase); });
+  ASSERT_EQ(phases.size(), 2u * 3 + 12);
+  EXPECT_EQ(phases.front(), "train samples");
+  EXPECT_EQ(phases.back(), "search");
 }
 
 }  // namespace

@@ -377,6 +377,43 @@ TEST(Generator, OverridesScaleAndKeepTheMeanDegree) {
   ExpectSimpleAndSymmetric(GenerateDataset(MakeContext(1), options).graph);
 }
 
+// Homophily, label noise and topics do what they say.
+TEST(Generator, StrengthsCanBeChosen) {
+  GenerateOptions options = Shape("pubmed", 0.2);
+  const auto same_class_share = [](const Dataset& dataset) {
+    uint64_t same = 0;
+    for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+      for (uint64_t e = dataset.graph.indptr[node]; e < dataset.graph.indptr[node + 1]; ++e) {
+        same += dataset.labels.classes_of[node] == dataset.labels.classes_of[dataset.graph.indices[e]];
+      }
+    }
+    return static_cast<double>(same) / static_cast<double>(dataset.graph.entries());
+  };
+  const Context context = MakeContext(1);
+  options.label_noise = 0;
+  options.homophily = 1;
+  EXPECT_EQ(same_class_share(GenerateDataset(context, options)), 1);
+  options.homophily = 0;
+  EXPECT_NEAR(same_class_share(GenerateDataset(context, options)), 1.0 / 3, 0.05);
+  const Dataset clean = GenerateDataset(context, options);
+  options.label_noise = 0.3;
+  const Dataset noisy = GenerateDataset(context, options);
+  uint32_t moved = 0;
+  for (uint32_t node = 0; node < clean.nodes(); ++node) {
+    moved += clean.labels.classes_of[node] != noisy.labels.classes_of[node];
+  }
+  EXPECT_NEAR(moved, 0.3 * clean.nodes(), 0.03 * clean.nodes());
+
+  options = Shape("pubmed", 0.2);
+  options.topics = 4;
+  options.homophily = 1;
+  options.label_noise = 0;
+  EXPECT_EQ(ResolveGeneratorPlan(options).groups, 12u);
+  const Dataset topical = GenerateDataset(context, options);
+  EXPECT_EQ(same_class_share(topical), 1);
+  EXPECT_EQ(*std::max_element(topical.labels.classes_of.begin(), topical.labels.classes_of.end()), 2);
+}
+
 TEST(Generator, RefusesWhatCannotBe) {
   const Context context = MakeContext(1);
   const auto refusal = [&](ErrorKind kind, const GenerateOptions& options) {
@@ -393,6 +430,18 @@ TEST(Generator, RefusesWhatCannotBe) {
   options = Shape("cora");
   options.classes = 1;
   EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "--classes 1");
+  options = Shape("cora");
+  options.signal = 1.5;  // a share of words
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "--signal 1.5: expected a number from 0 to 1");
+  options = Shape("cora");
+  options.homophily = -0.1;
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "--homophily -0.1");
+  options = Shape("ppi");
+  options.topics = 2;
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "label sets");
+  options = Shape("cora");
+  options.topics = 10000;
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "expected 1 to 9362");
   const TemporaryFolder folder;
   folder.Write("there/file", "kept");
   EXPECT_THROW(GenerateToDirectory(context, Shape("cora"), (folder.path() / "there").string(), true), Error);

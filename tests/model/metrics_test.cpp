@@ -57,6 +57,21 @@ TEST(ScoreLogits, MultiLabelCountsByHand) {
   EXPECT_DOUBLE_EQ(score.baseline_f1, 2.0 * 3 / (3 + 6));
 }
 
+TEST(MeanLoss, IsTheMeanOverLabelledNodes) {
+  const Dataset dataset = ThreeClasses();
+  const std::vector<uint32_t> nodes = {0, 3, 4};  // node 3 has no label
+  const Matrix logits = FromRows(3, {1, 0, 0, 50, 0, 0, 0, 0, 100});
+  EXPECT_NEAR(MeanLoss(dataset.labels, nodes, logits), (std::log(std::exp(1.0) + 2) - 1) / 2, 1e-12);
+  EXPECT_TRUE(std::isnan(MeanLoss(dataset.labels, std::vector<uint32_t>{3}, FromRows(3, {1, 2, 3}))));
+
+  Labels sets;
+  sets.multilabel = true;
+  sets.classes = 2;
+  sets.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{1, 0});
+  const double expected = (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(3.0))) / 2;
+  EXPECT_NEAR(MeanLoss(sets, std::vector<uint32_t>{0}, FromRows(2, {2, 3})), expected, 1e-12);
+}
+
 TEST(LogitsToProbabilities, RowsSumToOneEvenWhenHuge) {
   Matrix logits = FromRows(2, {1000, 999, -1000, -1000});
   LogitsToProbabilities(logits, false);
