@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "core/clock.h"
-#include "core/threads.h"
 #include "l2gcn/array.h"
 
 namespace l2gcn::bench {
@@ -53,22 +51,6 @@ double MeasureSgemm(uint32_t threads, int repeats, std::string* kernel) {
   }
   set_threads(1);
   return 2.0 * kSize * kSize * kSize / best / 1e9;
-}
-
-double MeasureCopy(uint32_t threads) {
-  constexpr size_t kBytes = size_t{1} << 30;
-  const Context context = MakeContext(threads);
-  const auto from = Array<char>::Filled(kBytes, 1);
-  auto to = Array<char>::Filled(kBytes, 2);
-  double best = 1e30;
-  for (int repeat = 0; repeat < 5; ++repeat) {
-    const Stopwatch watch;
-    ParallelFor(context, kBytes, 1 << 20, [&](size_t begin, size_t end) {
-      std::memcpy(to.mutable_data() + begin, from.data() + begin, end - begin);
-    });
-    best = std::min(best, watch.Seconds());
-  }
-  return 2.0 * kBytes / best / 1e9;
 }
 
 }  // namespace l2gcn::bench

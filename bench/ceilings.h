@@ -6,7 +6,7 @@
 
 namespace l2gcn::bench {
 
-struct Ceilings {
+struct LibraryCeilings {
   double sgemm_gflops = 0;   // OpenBLAS, 4096³, all threads of the run
   double copy_gbps = 0;      // bytes read + bytes written by a large copy, all threads of the run
   std::string sgemm_kernel;  // the core OpenBLAS was told to use, or chose
@@ -16,7 +16,5 @@ struct Ceilings {
 // OPENBLAS_CORETYPE has been set to what the processor can run unless the caller set it: releases older than
 // the processor fall back to SSE, which would be no ceiling at all. 0 where no OpenBLAS is installed.
 double MeasureSgemm(uint32_t threads, int repeats, std::string* kernel = nullptr);
-
-double MeasureCopy(uint32_t threads);
 
 }  // namespace l2gcn::bench

@@ -7,6 +7,7 @@
 #include "cases.h"
 #include "ceilings.h"
 #include "kernels/cpu/kernels.h"
+#include "l2gcn/ceilings.h"
 #include "l2gcn/error.h"
 
 namespace {
@@ -29,7 +30,7 @@ int Run(int argc, char** argv) {
   const Context context = MakeContext(threads);
   bench::Report report;
   report.ceilings.sgemm_gflops = bench::MeasureSgemm(context.threads, 5, &report.ceilings.sgemm_kernel);
-  report.ceilings.copy_gbps = bench::MeasureCopy(context.threads);
+  report.ceilings.copy_gbps = MeasureCopy(context, size_t{1} << 30);
   report.extra["threads"] = context.threads;
   report.extra["simd"] = CpuKernelTable().name;
   fmt::print("{} threads, kernels: {}\n", context.threads, CpuKernelTable().name);

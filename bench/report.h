@@ -21,7 +21,7 @@ struct Figure {
 
 class Report {
  public:
-  Ceilings ceilings;
+  LibraryCeilings ceilings;
 
   // Adds the figure and prints its line at once.
   void Add(const Figure& figure);

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # Fuzzes every reader with libFuzzer and the address and undefined-behaviour sanitizers, as many at a time as there are cores.
 # usage: scripts/fuzz.sh [SECONDS [SEEDS…]]   each folder of tests/fuzz/seeds for 600 seconds unless told; 0 builds only.
-# Findings go to build/fuzz/findings; exit status 1 if there are any.
+# Findings go to build/fuzz/findings; the exit status is not 0 if there are any.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash scripts/install-deps.sh --fuzz
-export seconds=${1:-600}; shift || true
+export seconds=${1:-600}; [ $# -eq 0 ] || shift
 kinds=("$@"); [ ${#kinds[@]} -gt 0 ] || mapfile -t kinds < <(ls tests/fuzz/seeds)
 mkdir -p build/fuzz/objects build/fuzz/findings
 
 compile() {  # SOURCE: an object of the library or, from tests/fuzz, of a target
   local object=build/fuzz/objects/${1//\//_}.o
-  [ "$object" -nt "$1" ] || clang++ -std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' \
+  $(command -v ccache || true) clang++ -std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' \
     -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -c "$1" -o "$object"
 }
 # The target of seeds/KIND or seeds/TARGET_KIND.

@@ -13,4 +13,7 @@ struct Ceilings {
 // Takes about half a second and 512 MiB.
 Ceilings MeasureCeilings(const Context& context);
 
+// GB/s, read and written, of copying `bytes` on all threads of the context.
+double MeasureCopy(const Context& context, size_t bytes);
+
 }  // namespace l2gcn

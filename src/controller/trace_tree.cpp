@@ -1,6 +1,5 @@
 #include "controller/trace_tree.h"
 
-#include <cstring>
 #include <set>
 
 #include "controller/controller_impl.h"
@@ -50,8 +49,12 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
   const Norm norm = ParseNorm(config_.norm);
   const Graph graph = InducedSubgraph(context_, dataset_.graph, train_);
   train_graph_ = backend_->Upload(context_, MakePropagation(context_, graph, norm));
-  if (LooksBeyondTrain())
-    whole_graph_ = backend_->Upload(context_, MakePropagation(context_, dataset_.graph, norm));
+  if (LooksBeyondTrain()) {
+    const Propagation whole = MakePropagation(context_, dataset_.graph, norm);
+    whole_graph_ = backend_->Upload(context_, whole);
+    if (!scored_.empty()) scored_rows_ = backend_->Upload(context_, RowsOf(context_, whole, scored_));
+    if (!shown_.empty()) shown_rows_ = backend_->Upload(context_, RowsOf(context_, whole, shown_));
+  }
   targets_ = TargetsOf(dataset_.labels, train_);
   chance_loss_ = ChanceLoss(dataset_.labels);
   std::vector<uint8_t> is_train(dataset_.nodes(), 0);
@@ -71,27 +74,14 @@ uint32_t TraceTree::TotalBudget() const {
   return total;
 }
 
-TensorPtr TraceTree::RowsOf(const Matrix& xhat, const std::vector<uint32_t>& nodes) {
-  if (nodes.empty()) return nullptr;
-  Features rows;
-  rows.dense = Matrix::Allocate(nodes.size(), xhat.cols);
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    std::memcpy(rows.dense.mutable_row(i), xhat.row(nodes[i]), xhat.cols * sizeof(float));
-  }
-  return backend_->Upload(context_, rows);
-}
-
 void TraceTree::Expand(Node& node) {
   const bool map_rows = node.layer == 0;
   node.xhat =
       backend_->Aggregate(context_, *train_graph_, *node.x, map_rows ? train_ : std::vector<uint32_t>{});
-  TensorPtr scored_rows, shown_rows;
-  if (LooksBeyondTrain()) {
-    const Matrix all =
-        backend_->Download(context_, *backend_->Aggregate(context_, *whole_graph_, *node.x_whole, {}));
-    scored_rows = RowsOf(all, scored_);
-    shown_rows = RowsOf(all, shown_);
-  }
+  const auto aggregated = [&](const DeviceGraphPtr& rows) {
+    return rows == nullptr ? nullptr : backend_->Aggregate(context_, *rows, *node.x_whole, {});
+  };
+  const TensorPtr scored = aggregated(scored_rows_), shown = aggregated(shown_rows_);
   const LayerState start =
       LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
   auto training =
@@ -111,17 +101,17 @@ void TraceTree::Expand(Node& node) {
     node.states.push_back(training->Read());
     const LayerState& state = node.states.back();
     bool keeps = true;
-    if (shown_rows != nullptr) {
-      const Matrix logits = LogitsOf(*shown_rows, state);
+    if (shown != nullptr) {
+      const Matrix logits = LogitsOf(*shown, state);
       trace.shown.push_back(
           {MicroF1(dataset_.labels, shown_, logits), MeanLoss(dataset_.labels, shown_, logits)});
       keeps = best.Offer(trace.shown.back());
     }
     const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
     trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
-    if (scored_rows != nullptr) {
+    if (scored != nullptr) {
       trace.f1.push_back(trace.kept.back() == decision
-                             ? MicroF1(dataset_.labels, scored_, LogitsOf(*scored_rows, state))
+                             ? MicroF1(dataset_.labels, scored_, LogitsOf(*scored, state))
                              : trace.f1.back());
     }
   }

@@ -51,8 +51,6 @@ class TraceTree {
  private:
   struct Node;
   void Expand(Node& node);
-  // X̂ of picked nodes.
-  TensorPtr RowsOf(const Matrix& xhat, const std::vector<uint32_t>& nodes);
   // The layer as the last one, on picked nodes.
   Matrix LogitsOf(const Tensor& xhat, const LayerState& state);
   bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
@@ -64,6 +62,7 @@ class TraceTree {
   std::vector<uint32_t> train_, scored_, shown_;
   std::unique_ptr<Backend> backend_;
   DeviceGraphPtr train_graph_, whole_graph_;
+  DeviceGraphPtr scored_rows_, shown_rows_;  // of the whole graph; null if there are none
   Targets targets_;
   double chance_loss_ = 1;
   uint64_t trained_epochs_ = 0;

@@ -12,7 +12,7 @@
 namespace l2gcn {
 
 struct Propagation {
-  uint32_t nodes = 0;
+  uint32_t nodes = 0;       // rows; x has as many, or more if this is RowsOf() another operator
   Array<uint64_t> indptr;   // (nodes + 1)
   Array<uint32_t> indices;  // (entries), ascending within a row
   Array<float> weights;     // (entries) or empty: all 1

@@ -91,6 +91,48 @@ Propagation MakeNeighbourMean(const Context& context, const Graph& graph) {
   return result;
 }
 
+Propagation RowsOf(const Context& context, const Propagation& a, std::span<const uint32_t> nodes) {
+  Propagation result;
+  result.nodes = static_cast<uint32_t>(nodes.size());
+  result.row_scale = Array<float>::Filled(nodes.size(), 1.0f);
+  result.self_scale = Array<float>::Zeros(nodes.size());
+  result.col_scale = a.col_scale;
+  result.indptr = Array<uint64_t>::Zeros(nodes.size() + 1);
+  uint64_t* indptr = result.indptr.mutable_data();
+  const auto entries_of = [&](uint32_t node) {
+    return a.indptr.empty() ? std::pair<uint64_t, uint64_t>{0, 0}
+                            : std::pair{a.indptr[node], a.indptr[node + 1]};
+  };
+  for (size_t r = 0; r < nodes.size(); ++r) {
+    const auto [begin, end] = entries_of(nodes[r]);
+    indptr[r + 1] = indptr[r] + (end - begin) + 1;
+  }
+  result.indices = Array<uint32_t>::Allocate(indptr[nodes.size()]);
+  result.weights = Array<float>::Allocate(indptr[nodes.size()]);
+  ParallelFor(context, nodes.size(), 256, [&](size_t first, size_t last) {
+    for (size_t r = first; r < last; ++r) {
+      const uint32_t node = nodes[r];
+      uint32_t* index = result.indices.mutable_data() + indptr[r];
+      float* weight = result.weights.mutable_data() + indptr[r];
+      const float own = a.self_scale[node] / (a.col_scale.empty() ? 1.0f : a.col_scale[node]);
+      bool placed = false;
+      const auto place_own = [&] {
+        *index++ = node;
+        *weight++ = own;
+        placed = true;
+      };
+      const auto [begin, end] = entries_of(node);
+      for (uint64_t e = begin; e < end; ++e) {
+        if (!placed && a.indices[e] >= node) place_own();
+        *index++ = a.indices[e];
+        *weight++ = a.row_scale[node] * (a.weights.empty() ? 1.0f : a.weights[e]);
+      }
+      if (!placed) place_own();
+    }
+  });
+  return result;
+}
+
 void EnhanceDiagonal(double lambda, Propagation& a) {
   for (float& self : a.self_scale.mutable_span()) self *= static_cast<float>(1.0 + lambda);
 }

@@ -9,6 +9,7 @@
 // An isolated node keeps its own feature. A self loop kept in A counts as an edge besides the added I.
 #pragma once
 
+#include <span>
 #include <string>
 
 #include "core/propagation.h"
@@ -27,6 +28,10 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Norm nor
 // The mean over a node's neighbours without itself, 0 for an isolated node; weights are not looked at
 // (GraphSAGE).
 Propagation MakeNeighbourMean(const Context& context, const Graph& graph);
+
+// The rows of some nodes alone: row r of the result's product is row nodes[r] of a's. A node's own feature is
+// one of the entries.
+Propagation RowsOf(const Context& context, const Propagation& a, std::span<const uint32_t> nodes);
 
 // Â + λ·diag(Â) (Cluster-GCN).
 void EnhanceDiagonal(double lambda, Propagation& a);

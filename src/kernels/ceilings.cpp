@@ -11,6 +11,7 @@
 namespace l2gcn {
 namespace {
 
+constexpr size_t kCopiedBytes = size_t{1} << 28;
 constexpr int kRepeats = 5;  // the fastest counts: others may be using the machine
 
 // Panels of 64 rows as a training step multiplies them, (64 × 256) · (256 × 128), again and again.
@@ -33,23 +34,24 @@ double MeasureProduct(const Context& context) {
   return 2.0 * kRows * kInner * kWidth * kTimes * context.threads / best / 1e9;
 }
 
-double MeasureCopy(const Context& context) {
-  constexpr size_t kBytes = size_t{1} << 28;
-  const auto from = Array<char>::Filled(kBytes, 1);
-  auto to = Array<char>::Filled(kBytes, 2);
+}  // namespace
+
+double MeasureCopy(const Context& context, size_t bytes) {
+  const auto from = Array<char>::Filled(bytes, 1);
+  auto to = Array<char>::Filled(bytes, 2);
   double best = 1e30;
   for (int repeat = 0; repeat < kRepeats; ++repeat) {
     const Stopwatch watch;
-    ParallelFor(context, kBytes, size_t{1} << 20, [&](size_t begin, size_t end) {
+    ParallelFor(context, bytes, size_t{1} << 20, [&](size_t begin, size_t end) {
       std::memcpy(to.mutable_data() + begin, from.data() + begin, end - begin);
     });
     best = std::min(best, watch.Seconds());
   }
-  return 2.0 * kBytes / best / 1e9;
+  return 2.0 * static_cast<double>(bytes) / best / 1e9;
 }
 
-}  // namespace
-
-Ceilings MeasureCeilings(const Context& context) { return {MeasureProduct(context), MeasureCopy(context)}; }
+Ceilings MeasureCeilings(const Context& context) {
+  return {MeasureProduct(context), MeasureCopy(context, kCopiedBytes)};
+}
 
 }  // namespace l2gcn

@@ -1,7 +1,5 @@
 #include "train/validation_probe.h"
 
-#include <cstring>
-
 #include "core/error_format.h"
 #include "model/metrics.h"
 #include "train/layerwise_trainer.h"
@@ -22,19 +20,14 @@ ValidationProbe::ValidationProbe(const Context& context, Backend& backend, const
         "another --split",
         split.name, dataset.name);
   }
-  graph_ = backend_.Upload(context_, MakePropagation(context_, dataset_.graph, norm));
+  const Propagation whole = MakePropagation(context_, dataset_.graph, hops > 0 ? norm : Norm::kNone);
+  graph_ = backend_.Upload(context_, whole);
+  rows_ = backend_.Upload(context_, RowsOf(context_, whole, nodes_));
 }
 
 void ValidationProbe::BeginLayer() {
   for (uint32_t hop = 1; hop < hops_; ++hop) x_ = backend_.Aggregate(context_, *graph_, *x_, {});
-  const TensorPtr aggregated = hops_ > 0 ? backend_.Aggregate(context_, *graph_, *x_, {}) : x_;
-  const Matrix all = backend_.Download(context_, *aggregated);
-  Features rows;
-  rows.dense = Matrix::Allocate(nodes_.size(), all.cols);
-  for (size_t i = 0; i < nodes_.size(); ++i) {
-    std::memcpy(rows.dense.mutable_row(i), all.row(nodes_[i]), all.cols * sizeof(float));
-  }
-  xhat_ = backend_.Upload(context_, rows);
+  xhat_ = backend_.Aggregate(context_, *rows_, *x_, {});
 }
 
 ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {

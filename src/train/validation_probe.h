@@ -17,7 +17,7 @@ class ValidationProbe {
   // validation node.
   ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset, const Split& split,
                   Norm norm, uint32_t hops, TensorPtr x);
-  // Aggregates the whole graph's activations once and keeps the validation rows.
+  // Aggregates for the validation nodes.
   void BeginLayer();
   // Micro F1 and loss of ReLU(X̂W)Θ on the validation nodes.
   ValidationScore Score(const Matrix& w, const Matrix& theta);
@@ -30,9 +30,10 @@ class ValidationProbe {
   const Dataset& dataset_;
   std::vector<uint32_t> nodes_;  // validation nodes
   uint32_t hops_;
-  DeviceGraphPtr graph_;
-  TensorPtr x_;     // activations of every node entering the layer
-  TensorPtr xhat_;  // aggregated, validation rows alone
+  DeviceGraphPtr graph_;  // the whole one
+  DeviceGraphPtr rows_;   // its rows of validation nodes
+  TensorPtr x_;           // activations of every node entering the layer
+  TensorPtr xhat_;        // aggregated, validation rows alone
 };
 
 }  // namespace l2gcn

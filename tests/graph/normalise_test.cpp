@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -79,6 +80,20 @@ TEST(MakePropagation, FactorsGiveTheDefinition) {
       for (size_t k = 0; k < expected.size(); ++k) {
         EXPECT_NEAR(actual[k], expected[k], 1e-6) << name << (weighted ? " weighted" : "") << " entry " << k;
       }
+      // Rows of all nodes in another order.
+      const std::vector<uint32_t> order = {2, 0, 3, 1};
+      const Propagation rows = RowsOf(context, MakePropagation(context, graph, norm), order);
+      Dense turned(kNodes * kNodes, 0);
+      for (uint32_t r = 0; r < kNodes; ++r) {
+        EXPECT_TRUE(std::is_sorted(&rows.indices[rows.indptr[r]], &rows.indices[0] + rows.indptr[r + 1]));
+        EXPECT_EQ(rows.self_scale[r], 0);
+        for (uint64_t e = rows.indptr[r]; e < rows.indptr[r + 1]; ++e) {
+          const uint32_t j = rows.indices[e];
+          const double col = rows.col_scale.empty() ? 1 : rows.col_scale[j];
+          turned[order[r] * kNodes + j] += rows.row_scale[r] * rows.weights[e] * col;
+        }
+      }
+      for (size_t k = 0; k < expected.size(); ++k) EXPECT_NEAR(turned[k], expected[k], 1e-6) << name << k;
     }
   }
 }

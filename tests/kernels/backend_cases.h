@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "graph/normalise.h"
 #include "kernels/backend.h"
 #include "kernels/reference.h"
 
@@ -175,6 +176,15 @@ inline void CheckVerbs(const Context& context, Backend& backend, const Shape& sh
   ExpectNear(reference::Aggregate(a, x, row_of_node),
              backend.Download(context, *backend.Aggregate(context, *graph, *device_x, row_of_node)),
              tolerance.product, "aggregate with row map");
+
+  const std::vector<uint32_t> some = {shape.nodes - 1, 3, 0, shape.nodes / 2};
+  const DeviceGraphPtr rows_of_some = backend.Upload(context, RowsOf(context, a, some));
+  reference::Dense xhat_of_some(some.size(), shape.features);
+  for (size_t i = 0; i < some.size(); ++i)
+    for (size_t f = 0; f < shape.features; ++f) xhat_of_some.at(i, f) = xhat.at(some[i], f);
+  ExpectNear(xhat_of_some,
+             backend.Download(context, *backend.Aggregate(context, *rows_of_some, *device_x, {})),
+             tolerance.product, "aggregate of some rows");
 
   const Matrix w = RandomMatrix(shape.features, shape.hidden, 5);
   const reference::Dense h = reference::Transform(xhat, reference::Dense(w));
