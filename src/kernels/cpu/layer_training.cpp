@@ -18,6 +18,8 @@ namespace {
 
 constexpr size_t kPanel = 32;                    // rows of a batch that go through the layer together
 constexpr size_t kMostRows = 48, kFewRows = 16;  // of W or Θ, that a worker takes at a time
+constexpr size_t kGroupPanels = 3;               // whose gradients are summed first, where W is small
+constexpr size_t kGroupedFloats = 21000;         // W and Θ up to which that pays
 constexpr size_t kFirstSamples = 128;            // of a gradient, whose features are fetched ahead
 constexpr size_t kLine = 64;                     // bytes
 constexpr double kWorkerCycles = 12e3;           // a step must bring this much to each thread it wakes
@@ -69,6 +71,9 @@ class CpuLayerTraining final : public LayerTraining {
     z_ = Array<float>::Allocate(size_t{batch_} * theta_.stride);
     grad_w_ = Array<float>::Zeros(features_ * w_.stride);
     grad_theta_ = Array<float>::Zeros(theta_.rows * theta_.stride);
+    const size_t groups = (batch_ + kGroupPanels * kPanel - 1) / (kGroupPanels * kPanel);
+    grouped_ = !input_.is_sparse && groups > 1 && grad_w_.size() + grad_theta_.size() <= kGroupedFloats;
+    if (grouped_) partial_ = Array<float>::Zeros(groups * PartialFloats());
     panel_loss_.resize((batch_ + kPanel - 1) / kPanel);
   }
 
@@ -197,36 +202,77 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // Panels of dense rows are handed out as workers ask for them: on a shared machine no two cores keep one
-  // speed. The next one is asked for before the present one is computed, so that its rows can be fetched.
-  // Sparse rows are walked in order, each worker its own part: there the rows ahead are fetched.
+  // Panels a worker takes at a time. Dense rows are handed out as workers ask for them: on a shared machine
+  // no two cores keep one speed. The next ones are asked for before the present ones are computed, so that
+  // their rows can be fetched. Sparse rows are walked in order, each worker its own part: there the rows
+  // ahead are fetched.
+  size_t Unit() const { return grouped_ ? kGroupPanels : 1; }
   void ForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, uint32_t worker, uint32_t workers,
                       LapTimer& timer) {
-    const size_t panels = PanelsOf(step);
+    const size_t panels = PanelsOf(step), units = (panels + Unit() - 1) / Unit();
     size_t at = input_.is_sparse ? panels * worker / workers : worker;
-    const size_t end = input_.is_sparse ? panels * (worker + 1) / workers : panels;
+    const size_t end = input_.is_sparse ? panels * (worker + 1) / workers : units;
     while (at < end) {
       const size_t next = input_.is_sparse ? at + 1 : next_panel_.fetch_add(1, std::memory_order_relaxed);
-      const size_t panel = at * kPanel, left = std::min(end * kPanel, SizeOf(step)) - panel;
-      const size_t count = std::min(kPanel, left);
+      const size_t last = std::min((at + 1) * Unit(), panels);
+      for (size_t panel = at * Unit(); panel < last; ++panel) {
+        PrefetchQueue queue;
+        if (!input_.is_sparse)
+          queue = LinesAfter(step, done, panel + 1 < last ? panel + 1 : next * Unit(), worker);
+        const size_t left = std::min(end * Unit() * kPanel, SizeOf(step)) - panel * kPanel;
+        PanelForwardAndLoss(step, done, want_loss, panel * kPanel, left, queue, timer);
+      }
+      if (grouped_) GroupGradients(at, {at * Unit() * kPanel, std::min(last * kPanel, SizeOf(step))}, timer);
       at = next;
-      PrefetchQueue queue;
-      if (!input_.is_sparse) queue = LinesAfter(step, done, next, worker);
-      GatherTargets(done, panel, count);
-      float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
-      float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
-      timer.Lap(StepPhase::kDraw);
-      Hidden(done, panel, left, h, queue, timer);
-      if (spec_.dropout > 0) Drop(h, panel, count, done);
-      kernels_.gemm({count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z,
-                     theta_.stride});
-      timer.Lap(StepPhase::kLogits);
-      panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
-      timer.Lap(StepPhase::kLoss);
-      kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
-                     dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
-                     1.0f / (1.0f - spec_.dropout)});
-      timer.Lap(StepPhase::kHiddenGradient);
+    }
+  }
+
+  // The panel that begins at row `panel` of the batch; `left` rows of this worker begin with it.
+  void PanelForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, size_t panel, size_t left,
+                           PrefetchQueue queue, LapTimer& timer) {
+    const size_t count = std::min(kPanel, left);
+    GatherTargets(done, panel, count);
+    float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
+    float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
+    timer.Lap(StepPhase::kDraw);
+    Hidden(done, panel, left, h, queue, timer);
+    if (spec_.dropout > 0) Drop(h, panel, count, done);
+    kernels_.gemm(
+        {count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z, theta_.stride});
+    timer.Lap(StepPhase::kLogits);
+    panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
+    timer.Lap(StepPhase::kLoss);
+    kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
+                   dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
+                   1.0f / (1.0f - spec_.dropout)});
+    timer.Lap(StepPhase::kHiddenGradient);
+  }
+
+  // Gradients over the samples of one group, on the core that has them in its cache. Groups are the same for
+  // any number of threads, and added in order.
+  size_t PartialFloats() const { return grad_w_.size() + grad_theta_.size(); }
+  void GroupGradients(size_t group, Range samples, LapTimer& timer) {
+    float* w = partial_.mutable_data() + group * PartialFloats();
+    const auto gradient = [&](const float* a, size_t lda, size_t rows, const float* d, size_t width,
+                              size_t stride, float* out) {
+      kernels_.gemm_transposed({rows, width, samples.end - samples.begin, a + samples.begin * lda, lda,
+                                d + samples.begin * stride, stride, out, stride});
+    };
+    gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
+    timer.Lap(StepPhase::kWeightGradient);
+    gradient(h_.data(), w_.stride, PadWidth(hidden_), z_.data(), PadWidth(classes_), theta_.stride,
+             w + grad_w_.size());
+    timer.Lap(StepPhase::kThetaGradient);
+  }
+  // Adds up the groups' gradients from `offset` on.
+  void AddGroups(size_t size, size_t offset, Range at, Array<float>& grad) const {
+    const size_t groups = (size + kGroupPanels * kPanel - 1) / (kGroupPanels * kPanel);
+    float* sum = grad.mutable_data();
+    const float* part = partial_.data() + offset;
+    std::copy(part + at.begin, part + at.end, sum + at.begin);
+    for (size_t group = 1; group < groups; ++group) {
+      part += PartialFloats();
+      for (size_t i = at.begin; i < at.end; ++i) sum[i] += part[i];
     }
   }
 
@@ -269,7 +315,7 @@ class CpuLayerTraining final : public LayerTraining {
   PrefetchQueue LinesAfter(uint32_t step, uint64_t done, size_t next, uint32_t worker) {
     if (next >= PanelsOf(step)) {
       step = NextStep(step), ++done;
-      next = worker;
+      next = worker * Unit();
     }
     const uint32_t* rows = RowsOf(done).data();
     const void** lines = lines_[worker].data();
@@ -323,16 +369,24 @@ class CpuLayerTraining final : public LayerTraining {
     }
     for (Range rows = ClaimRows(workers); rows.begin < rows.end;) {
       const Range next = ClaimRows(workers);
-      PrefetchQueue queue = FirstLines(next, size, worker);
+      PrefetchQueue queue;
+      if (!grouped_) queue = FirstLines(next, size, worker);
       const bool of_w = rows.end <= DenseRows();
       if (of_w) {
-        DenseGradient(size, x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
+        if (grouped_)
+          AddGroups(size, 0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
+        else
+          DenseGradient(size, x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
         timer.Lap(StepPhase::kWeightGradient);
         Update(rows, grad_w_, w_, w_adam);
       } else {
         const Range theta_rows{rows.begin - DenseRows(), rows.end - DenseRows()};
-        DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_,
-                      grad_theta_, queue);
+        if (grouped_)
+          AddGroups(size, grad_w_.size(), {theta_rows.begin * theta_.stride, theta_rows.end * theta_.stride},
+                    grad_theta_);
+        else
+          DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_,
+                        grad_theta_, queue);
         timer.Lap(StepPhase::kThetaGradient);
         Update(theta_rows, grad_theta_, theta_, theta_adam);
         TransposeTheta(theta_rows);
@@ -431,6 +485,8 @@ class CpuLayerTraining final : public LayerTraining {
   std::vector<double> panel_loss_;  // (panels)
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
+  bool grouped_ = false;            // whether gradients are summed by groups of samples first
+  Array<float> partial_;            // (groups × (grad_w_, grad_theta_)) if grouped
   std::vector<std::vector<const void*>> lines_;  // (workers) of the panel to prefetch, if dense
   FeatureCuts cuts_;                             // if sparse
   // What is not handed out yet; each is set back in the phase that does not use it.
