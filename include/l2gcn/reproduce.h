@@ -12,10 +12,9 @@ namespace l2gcn {
 
 struct ReproduceOptions {
   std::string target;  // one of ReproduceTargets(), or "all"
-  bool quick =
-      false;  // generated shapes a fiftieth of their size, fewer epochs and seeds: minutes instead of hours
-  uint32_t runs = 0;  // seeds; 0: 5, or 2 when quick
-  OpenOptions open;   // where real data sets are looked for
+  bool quick = false;  // large shapes at QuickScale(), fewer epochs and seeds: minutes instead of hours
+  uint32_t runs = 0;   // seeds; 0: 5, or 2 when quick
+  OpenOptions open;    // where real data sets are looked for
 };
 
 struct Reproduction {
@@ -25,6 +24,9 @@ struct Reproduction {
 };
 
 std::vector<std::string> ReproduceTargets();
+
+// Of a generated shape's size, that --quick takes.
+double QuickScale(const std::string& shape);
 
 // Every row says whether its data set is the real one or a generated shape, and at which scale.
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options);

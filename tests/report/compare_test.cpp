@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "data/generator_shapes.h"
 #include "l2gcn/error.h"
+#include "l2gcn/generate.h"
 #include "l2gcn/reproduce.h"
 #include "report/svg.h"
 #include "train/small_dataset.h"
@@ -96,6 +98,17 @@ TEST(Svg, HoldsEverySeriesAndEscapesNames) {
   EXPECT_NE(svg.find("a &amp; b"), std::string::npos);
   EXPECT_EQ(svg.find("title <1>"), std::string::npos);
   EXPECT_EQ(svg.find("nan"), std::string::npos);
+}
+
+// --quick shrinks every shape as far as it can be shrunk, not further.
+TEST(Reproduce, EveryShapeCanBeDrawnAtItsQuickScale) {
+  for (const std::string& shape : GeneratorShapes()) {
+    if (shape == "papers100m") continue;  // in none of the tables
+    GenerateOptions options;
+    options.shape = shape;
+    options.scale = QuickScale(shape);
+    EXPECT_NO_THROW(ResolveGeneratorPlan(options)) << shape;
+  }
 }
 
 }  // namespace
