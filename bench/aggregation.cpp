@@ -7,6 +7,8 @@
 
 #include "cases.h"
 #include "core/clock.h"
+#include "core/rng.h"
+#include "core/threads.h"
 #include "kernels/backend.h"
 #include "problems.h"
 
@@ -37,6 +39,38 @@ double Exponent(const std::vector<double>& x, const std::vector<double>& y) {
     bottom += (std::log(x[i]) - mean_x) * (std::log(x[i]) - mean_x);
   }
   return top / bottom;
+}
+
+// GB/s at which `count` rows of 32 floats, drawn evenly from `rows`, can be added up: what memory and page
+// tables give to a gather without any reuse.
+double RandomRows(const Context& context, size_t rows, size_t count) {
+  constexpr size_t kFloats = 32, kAhead = 16, kChunk = 1 << 16;
+  const auto x = Array<float>::Filled(rows * kFloats, 1.0f);
+  auto drawn = Array<uint32_t>::Allocate(count + kAhead);
+  const RandomStream stream(1, RandomUse::kGenerator, 77);
+  ParallelFor(context, drawn.size(), kChunk, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i)
+      drawn.mutable_data()[i] = static_cast<uint32_t>(stream.Below(i, rows));
+  });
+  std::vector<float> sums((count + kChunk - 1) / kChunk);
+  double best = 1e30;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    const Stopwatch watch;
+    ParallelTasks(context, sums.size(), [&](size_t task, uint32_t) {
+      float sum[kFloats] = {};
+      for (size_t i = task * kChunk; i < std::min(count, (task + 1) * kChunk); ++i) {
+        const float* ahead = x.data() + drawn[i + kAhead] * kFloats;
+        __builtin_prefetch(ahead);
+        __builtin_prefetch(ahead + kFloats / 2);
+        const float* row = x.data() + drawn[i] * kFloats;
+        for (size_t j = 0; j < kFloats; ++j) sum[j] += row[j];
+      }
+      sums[task] = *std::max_element(sum, sum + kFloats);
+    });
+    best = std::min(best, watch.Seconds());
+  }
+  const bool added = std::all_of(sums.begin(), sums.end(), [](float sum) { return sum > 0; });
+  return added ? static_cast<double>(count * kFloats * sizeof(float)) / best / 1e9 : 0;
 }
 
 }  // namespace
@@ -99,7 +133,9 @@ void BenchGrowth(const Context& context, const Options& options, Report& report)
     epoch.push_back(epoch_seconds);
     const double bytes = static_cast<double>(a.entries()) * kFeatures * sizeof(float);
     report.Add({"growth", fmt::format("aggregate, {} nodes", size), aggregate_seconds, 0,
-                bytes / aggregate_seconds / 1e9, fmt::format("{} entries", a.entries())});
+                bytes / aggregate_seconds / 1e9,
+                fmt::format("{} entries; random rows alone {:.1f} GB/s", a.entries(),
+                            RandomRows(context, a.nodes, std::min<size_t>(a.entries(), 20000000)))});
     report.Add({"growth", fmt::format("epoch, {} nodes", size), epoch_seconds,
                 a.nodes * problem.FlopsPerSample() / epoch_seconds / 1e9, 0,
                 fmt::format("{} samples", a.nodes)});
