@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "cases.h"
@@ -73,6 +74,15 @@ double RandomRows(const Context& context, size_t rows, size_t count) {
   return added ? static_cast<double>(count * kFloats * sizeof(float)) / best / 1e9 : 0;
 }
 
+// GB/s at which fresh memory of `bytes` can be written once: what the system takes to hand out pages.
+double FirstTouch(const Context& context, size_t bytes) {
+  auto fresh = Array<char>::Allocate(bytes);
+  const Stopwatch watch;
+  ParallelFor(context, bytes, size_t{1} << 21,
+              [&](size_t begin, size_t end) { std::memset(fresh.mutable_data() + begin, 1, end - begin); });
+  return static_cast<double>(bytes) / watch.Seconds() / 1e9;
+}
+
 }  // namespace
 
 void BenchAggregation(const Context& context, const Options& options, Report& report) {
@@ -134,8 +144,9 @@ void BenchGrowth(const Context& context, const Options& options, Report& report)
     const double bytes = static_cast<double>(a.entries()) * kFeatures * sizeof(float);
     report.Add({"growth", fmt::format("aggregate, {} nodes", size), aggregate_seconds, 0,
                 bytes / aggregate_seconds / 1e9,
-                fmt::format("{} entries; random rows alone {:.1f} GB/s", a.entries(),
-                            RandomRows(context, a.nodes, std::min<size_t>(a.entries(), 20000000)))});
+                fmt::format("{} entries; random rows {:.1f} GB/s, fresh pages {:.1f} GB/s", a.entries(),
+                            RandomRows(context, a.nodes, std::min<size_t>(a.entries(), 20000000)),
+                            FirstTouch(context, a.nodes * kFeatures * sizeof(float)))});
     report.Add({"growth", fmt::format("epoch, {} nodes", size), epoch_seconds,
                 a.nodes * problem.FlopsPerSample() / epoch_seconds / 1e9, 0,
                 fmt::format("{} samples", a.nodes)});
