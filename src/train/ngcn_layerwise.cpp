@@ -58,6 +58,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
     }
     record.losses.push_back(loss);
   }
+  record.kept_epoch = record.epochs;
   record.train_seconds = watch.Seconds();
   record.stopped_by = "budget";
   return network.Weight(0, 0);
