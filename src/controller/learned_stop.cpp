@@ -8,6 +8,8 @@
 namespace l2gcn {
 namespace {
 
+constexpr double kLearnt = 0.95;  // of the chance loss
+
 // Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes
 // goes back to the best weights.
 class GeneralStop final : public StopPolicy {
@@ -27,7 +29,9 @@ class GeneralStop final : public StopPolicy {
     if (sees_validation) scores_.push_back(observation.validation);
     const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
-    return {step_->probability[1] >= impl.threshold, step_->probability[1],
+    // A policy learned on longer epochs may take a slow start for the end: nothing learnt, nothing to stop.
+    const bool learnt = !sees_validation || observation.validation.loss < kLearnt * chance_loss_;
+    return {learnt && step_->probability[1] >= impl.threshold, step_->probability[1],
             sees_validation && best_.Offer(observation.validation)};
   }
   bool WantsValidation() const override { return controller_.impl().SeesValidation(); }

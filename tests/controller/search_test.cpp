@@ -170,6 +170,18 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   fs::remove(file);
 }
 
+// Even a controller that would always stop waits until the validation loss has left chance.
+TEST(LearnedStop, DoesNotStopBeforeAnythingIsLearnt) {
+  ControllerImpl eager = Controller::Shipped("general").impl();
+  eager.threshold = 0;
+  const Controller controller(std::make_shared<ControllerImpl>(eager));
+  const auto policy = MakeLearnedStop(controller, 2.0);
+  policy->BeginLayer({0, 2, 80, 0});
+  const std::vector<double> losses = {2.0, 1.99};
+  EXPECT_FALSE(policy->Decide({2, losses, {0.1, 1.98}}).stop);
+  EXPECT_TRUE(policy->Decide({2, losses, {0.5, 1.0}}).stop);
+}
+
 TEST(LearnedStop, UsesProbabilitiesAndAnyNumberOfLayers) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
