@@ -30,7 +30,7 @@ class GeneralStop final : public StopPolicy {
     const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
     // A policy learned on longer epochs may take a slow start for the end: nothing learnt, nothing to stop.
-    const bool learnt = !sees_validation || observation.validation.loss < kLearnt * chance_loss_;
+    const bool learnt = observation.losses.back() < kLearnt * chance_loss_;
     return {learnt && step_->probability[1] >= impl.threshold, step_->probability[1],
             sees_validation && best_.Offer(observation.validation)};
   }

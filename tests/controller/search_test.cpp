@@ -170,16 +170,18 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   fs::remove(file);
 }
 
-// Even a controller that would always stop waits until the validation loss has left chance.
+// Even a controller that would always stop waits until the training loss has left chance; that the validation
+// loss is above it does not matter.
 TEST(LearnedStop, DoesNotStopBeforeAnythingIsLearnt) {
   ControllerImpl eager = Controller::Shipped("general").impl();
   eager.threshold = 0;
   const Controller controller(std::make_shared<ControllerImpl>(eager));
   const auto policy = MakeLearnedStop(controller, 2.0);
   policy->BeginLayer({0, 2, 80, 0});
-  const std::vector<double> losses = {2.0, 1.99};
-  EXPECT_FALSE(policy->Decide({2, losses, {0.1, 1.98}}).stop);
-  EXPECT_TRUE(policy->Decide({2, losses, {0.5, 1.0}}).stop);
+  std::vector<double> losses = {2.0, 1.99};
+  EXPECT_FALSE(policy->Decide({2, losses, {0.1, 1.5}}).stop);
+  losses.push_back(1.0);
+  EXPECT_TRUE(policy->Decide({3, losses, {0.5, 2.5}}).stop);
 }
 
 TEST(LearnedStop, UsesProbabilitiesAndAnyNumberOfLayers) {
