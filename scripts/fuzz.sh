@@ -8,10 +8,12 @@ bash scripts/install-deps.sh --fuzz
 export seconds=${1:-600}; [ $# -eq 0 ] || shift
 kinds=("$@"); [ ${#kinds[@]} -gt 0 ] || mapfile -t kinds < <(ls tests/fuzz/seeds)
 mkdir -p build/fuzz/objects build/fuzz/findings
+cache=; if command -v ccache >/dev/null; then cache=ccache; fi
+export cache
 
 compile() {  # SOURCE: an object of the library or, from tests/fuzz, of a target
   local object=build/fuzz/objects/${1//\//_}.o
-  $(command -v ccache || true) clang++ -std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' \
+  $cache clang++ -std=c++20 -O1 -g1 -Iinclude -Isrc -Itests -DL2GCN_VERSION='"fuzz"' \
     -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=all -c "$1" -o "$object"
 }
 # The target of seeds/KIND or seeds/TARGET_KIND.

@@ -44,18 +44,12 @@ void AddGenerate(Program& program) {
   AddWhole(command, "classes", generate.classes, 1, kMaxCount, "Classes [the shape's]");
   AddWhole(command, "topics", generate.topics, 1, kMaxCount,
            "Communities of each class, with features of their own; many make classes slow to learn [1]");
-  command.add_option("--scale", generate.scale, "Multiplies nodes and edges")
-      ->type_name("X")
-      ->capture_default_str();
-  const auto add_strength = [&](const char* option, std::optional<double>& strength, const char* help) {
-    command.add_option(option, strength, help)->type_name("X");
-  };
-  add_strength("--homophily", generate.homophily, "Share of edges drawn inside a class [the shape's]");
-  add_strength(
-      "--signal", generate.signal,
-      "How far features give the class away: length of its mean, or share of words on its topic [the "
-      "shape's]");
-  add_strength("--label-noise", generate.label_noise, "Share of labels replaced at random [the shape's]");
+  AddNumber(command, "scale", generate.scale, "Multiplies nodes and edges [1]");
+  AddNumber(command, "homophily", generate.homophily, "Share of edges drawn inside a class [the shape's]");
+  AddNumber(command, "signal", generate.signal,
+            "How far features give the class away: length of its mean, or share of words on its topic [the "
+            "shape's]");
+  AddNumber(command, "label-noise", generate.label_noise, "Share of labels replaced at random [the shape's]");
   AddWhole(command, "seed", generate.seed, 0, kMaxNumber, "Everything drawn follows from it [0]");
   options->output.AddTo(command, "DIR", "Directory to write", "data set");
   program.AddComputeOptions(command);

@@ -29,6 +29,15 @@ CLI::Option& AddWhole(CLI::App& command, const std::string& name, T& value, uint
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
+// An option that takes any number; T is double or an optional one.
+template <class T>
+CLI::Option& AddNumber(CLI::App& command, const std::string& name, T& value, const std::string& help) {
+  const auto parse = [&value, name](const std::string& text) { value = ParseNumber(name, text); };
+  return *command.add_option_function<std::string>("--" + name, parse, help)
+              ->type_name("X")
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
 // A number of bytes, with K, M, G or T (powers of 1024) or without. Throws Error(kUsage).
 uint64_t ParseBytes(const std::string& name, const std::string& text);
 

@@ -108,6 +108,8 @@ TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);
+// Likewise as a finite number; `range` ("from 0 to 1") is said in the message alone.
+double ParseNumber(const std::string& name, const std::string& text, const std::string& range = "");
 
 // The candidate nearest to `word` by edit distance (a swap of neighbours counts one); "" if there is none.
 std::string NearestName(const std::string& word, const std::vector<std::string>& candidates);

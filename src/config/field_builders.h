@@ -6,8 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
@@ -56,12 +54,10 @@ template <class C>
 FieldOf<C> RealField(const char* name, double C::*member, RealRange range, const char* help) {
   const std::string text = name;
   auto set = [=](C& config, const std::string& value) {
-    double number = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, number);
+    const double number = ParseNumber(text, value, range.range);
     const bool inside = (range.low_open ? number > range.low : number >= range.low) &&
                         (range.high_open ? number < range.high : number <= range.high);
-    if (error != std::errc() || stop != end || !std::isfinite(number) || !inside) {
+    if (!inside) {
       ThrowUsage("--{} {}: expected a number {}", text, value, range.range);
     }
     config.*member = number;

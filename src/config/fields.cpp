@@ -2,6 +2,7 @@
 // whole word must be a number of the right kind inside its range.
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "config/field_builders.h"
@@ -139,6 +140,16 @@ uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end || value < low || value > high) {
     ThrowUsage("--{} {}: expected a whole number from {} to {}", name, text, low, high);
+  }
+  return value;
+}
+
+double ParseNumber(const std::string& name, const std::string& text, const std::string& range) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value)) {
+    ThrowUsage("--{} {}: expected a number{}{}", name, text, range.empty() ? "" : " ", range);
   }
   return value;
 }

@@ -13,6 +13,7 @@
 #include "model/metrics.h"
 #include "train/layer_setup.h"
 #include "train/training_set.h"
+#include "train/validation_probe.h"
 
 namespace l2gcn {
 
@@ -102,9 +103,7 @@ void TraceTree::Expand(Node& node) {
     const LayerState& state = node.states.back();
     bool keeps = true;
     if (shown != nullptr) {
-      const Matrix logits = LogitsOf(*shown, state);
-      trace.shown.push_back(
-          {MicroF1(dataset_.labels, shown_, logits), MeanLoss(dataset_.labels, shown_, logits)});
+      trace.shown.push_back(ScoreNodes(dataset_.labels, shown_, LogitsOf(*shown, state)));
       keeps = best.Offer(trace.shown.back());
     }
     const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);

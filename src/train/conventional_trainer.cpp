@@ -10,11 +10,11 @@
 #include "graph/normalise.h"
 #include "kernels/cpu/aggregate.h"
 #include "model/inference.h"
-#include "model/metrics.h"
 #include "train/block_network.h"
 #include "train/layerwise_trainer.h"
 #include "train/sampler.h"
 #include "train/training_set.h"
+#include "train/validation_probe.h"
 
 namespace l2gcn {
 namespace {
@@ -205,8 +205,7 @@ class ConventionalTrainer {
     }
     if (!inference_) inference_.emplace(context_, trained_.model, dataset_);
     const Matrix logits = inference_->Logits(context_, trained_.model, val_nodes_);
-    const ValidationScore score{MicroF1(dataset_.labels, val_nodes_, logits),
-                                MeanLoss(dataset_.labels, val_nodes_, logits)};
+    const ValidationScore score = ScoreNodes(dataset_.labels, val_nodes_, logits);
     trained_.result.validation.push_back({trained_for, 1, trained_.result.layers.back().epochs, score.f1});
     score_seconds_ += watch.Seconds();
     peak_.Resume();

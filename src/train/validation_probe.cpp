@@ -6,6 +6,10 @@
 
 namespace l2gcn {
 
+ValidationScore ScoreNodes(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits) {
+  return {MicroF1(labels, nodes, logits), MeanLoss(labels, nodes, logits)};
+}
+
 ValidationProbe::ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset,
                                  const Split& split, Norm norm, uint32_t hops, TensorPtr x)
     : context_(context),
@@ -32,7 +36,7 @@ void ValidationProbe::BeginLayer() {
 
 ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {
   const Matrix logits = backend_.Logits(context_, *backend_.Transform(context_, *xhat_, w), theta, {});
-  return {MicroF1(dataset_.labels, nodes_, logits), MeanLoss(dataset_.labels, nodes_, logits)};
+  return ScoreNodes(dataset_.labels, nodes_, logits);
 }
 
 // All hops but the last were made when the layer began.

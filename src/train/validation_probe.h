@@ -2,6 +2,7 @@
 // activations beside the training's own, because validation nodes lie outside an inductive train graph.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "graph/normalise.h"
@@ -10,6 +11,9 @@
 #include "train/stop_policy.h"
 
 namespace l2gcn {
+
+// Both scores of picked nodes; row i of logits belongs to nodes[i].
+ValidationScore ScoreNodes(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits);
 
 class ValidationProbe {
  public:

@@ -70,6 +70,8 @@ TEST_F(UsageTest, MissingInputsAreNamed) {
   ExpectRefused({"train", "synthetic:papers100m"}, "GiB");
   ExpectRefused({"convert", "synthetic:cora"}, "DST is missing");
   ExpectRefused({"generate", "croa", "-o", "d"}, "cora");
+  ExpectRefused({"generate", "cora", "--signal", "abc", "-o", "d"}, "--signal abc: expected a number");
+  ExpectRefused({"generate", "cora", "--scale", "nan", "-o", "d"}, "--scale nan: expected a number");
   ExpectRefused({"info"}, "missing");
 }
 

@@ -373,20 +373,22 @@ class CpuLayerTraining final : public LayerTraining {
       if (!grouped_) queue = FirstLines(next, size, worker);
       const bool of_w = rows.end <= DenseRows();
       if (of_w) {
-        if (grouped_)
+        if (grouped_) {
           AddGroups(size, 0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
-        else
+        } else {
           DenseGradient(size, x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
+        }
         timer.Lap(StepPhase::kWeightGradient);
         Update(rows, grad_w_, w_, w_adam);
       } else {
         const Range theta_rows{rows.begin - DenseRows(), rows.end - DenseRows()};
-        if (grouped_)
+        if (grouped_) {
           AddGroups(size, grad_w_.size(), {theta_rows.begin * theta_.stride, theta_rows.end * theta_.stride},
                     grad_theta_);
-        else
+        } else {
           DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_,
                         grad_theta_, queue);
+        }
         timer.Lap(StepPhase::kThetaGradient);
         Update(theta_rows, grad_theta_, theta_, theta_adam);
         TransposeTheta(theta_rows);
