@@ -14,15 +14,22 @@ void Report::PrintCeilings() const {
              "share", "GB/s", "share", "note");
 }
 
+double Report::SgemmBeside(const Figure& figure) const {
+  return figure.ceiling > 0 ? figure.ceiling : ceilings.sgemm_gflops;
+}
+
+double Report::CopyBeside(const Figure& figure) const {
+  return figure.ceiling > 0 ? figure.ceiling : ceilings.copy_gbps;
+}
+
 void Report::Add(const Figure& figure) {
   const auto share = [](double value, double ceiling) {
     return value > 0 && ceiling > 0 ? fmt::format("{:.1f} %", 100 * value / ceiling) : std::string("-");
   };
-  const double sgemm = figure.sgemm_gflops > 0 ? figure.sgemm_gflops : ceilings.sgemm_gflops;
   const auto rate = [](double value) { return value > 0 ? fmt::format("{:.1f}", value) : std::string("-"); };
   fmt::print("{:<10} {:<34} {:>11.6f} {:>10} {:>7} {:>9} {:>7}  {}\n", figure.group, figure.name,
-             figure.seconds, rate(figure.gflops), share(figure.gflops, sgemm), rate(figure.gbps),
-             share(figure.gbps, ceilings.copy_gbps), figure.note);
+             figure.seconds, rate(figure.gflops), share(figure.gflops, SgemmBeside(figure)), rate(figure.gbps),
+             share(figure.gbps, CopyBeside(figure)), figure.note);
   std::fflush(stdout);
   figures_.push_back(figure);
 }
@@ -37,13 +44,15 @@ void Report::WriteJson(const std::string& path) const {
     nlohmann::json entry = {{"group", figure.group}, {"name", figure.name}, {"seconds", figure.seconds}};
     if (figure.gflops > 0) {
       entry["gflops"] = figure.gflops;
-      const double sgemm = figure.sgemm_gflops > 0 ? figure.sgemm_gflops : ceilings.sgemm_gflops;
+      const double sgemm = SgemmBeside(figure);
       entry["sgemm_gflops"] = sgemm;
       if (sgemm > 0) entry["share_of_sgemm"] = figure.gflops / sgemm;
     }
     if (figure.gbps > 0) {
       entry["gbps"] = figure.gbps;
-      if (ceilings.copy_gbps > 0) entry["share_of_copy"] = figure.gbps / ceilings.copy_gbps;
+      const double copy = CopyBeside(figure);
+      entry["copy_gbps"] = copy;
+      if (copy > 0) entry["share_of_copy"] = figure.gbps / copy;
     }
     if (!figure.note.empty()) entry["note"] = figure.note;
     out["figures"].push_back(entry);

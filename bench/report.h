@@ -16,7 +16,7 @@ struct Figure {
   double gflops = 0;  // 0: not arithmetic
   double gbps = 0;    // 0: not traffic
   std::string note;
-  double sgemm_gflops = 0;  // the ceiling measured beside this figure; 0: the run's
+  double ceiling = 0;  // of gflops or gbps, measured beside this figure; 0: the run's
 };
 
 class Report {
@@ -31,6 +31,8 @@ class Report {
   void WriteJson(const std::string& path) const;
 
  private:
+  double SgemmBeside(const Figure& figure) const;
+  double CopyBeside(const Figure& figure) const;
   std::vector<Figure> figures_;
 };
 

@@ -22,8 +22,12 @@ class Array {
   Array() = default;
 
   static Array Allocate(size_t size) {
+    return Adopt(size == 0 ? nullptr : AllocateAligned(size * sizeof(T)), size);
+  }
+  // Memory of at least `size` elements that `owner` holds and nobody else writes.
+  static Array Adopt(std::shared_ptr<void> owner, size_t size) {
     Array array;
-    if (size != 0) array.owner_ = AllocateAligned(size * sizeof(T));
+    array.owner_ = std::move(owner);
     array.data_ = static_cast<T*>(array.owner_.get());
     array.size_ = size;
     array.writable_ = true;

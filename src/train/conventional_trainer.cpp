@@ -24,7 +24,8 @@ Features AggregateFeatures(const Context& context, const Propagation& a, const F
                            const std::vector<uint32_t>& row_of_node) {
   Features out;
   if (!x.is_sparse) {
-    out.dense = AggregateDense(context, CpuKernelTable(), a, StoredMatrix(x.dense), row_of_node).dense;
+    BlockPool once;
+    out.dense = AggregateDense(context, CpuKernelTable(), once, a, StoredMatrix(x.dense), row_of_node).dense;
     return out;
   }
   Array<uint64_t> offsets = AggregatedOffsets(context, a, x.sparse, row_of_node);

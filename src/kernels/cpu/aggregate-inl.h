@@ -8,7 +8,7 @@ namespace l2gcn {
 namespace {
 
 constexpr int kAggregateVectors = 8;      // of a row's sum held in registers
-constexpr uint64_t kAggregateAhead = 16;  // neighbours between a prefetch and its use
+constexpr uint64_t kAggregateAhead = 128;  // neighbours between a prefetch and its use
 
 inline size_t SourceRow(const AggregateArgs& args, size_t node) {
   return args.row_of_node != nullptr ? args.row_of_node[node] : node;
@@ -37,8 +37,8 @@ void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row
     for (uint64_t e = args.indptr[row]; e < end; ++e) {
       if (e + kAggregateAhead < entries) {
         const Element* next = x0 + SourceRow(args, args.indices[e + kAggregateAhead]) * args.x_stride;
-        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(next + at, 0, 3);
-        __builtin_prefetch(next + width - 1, 0, 3);
+        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(next + at, 0, 2);
+        __builtin_prefetch(next + width - 1, 0, 2);
       }
       const uint32_t node = args.indices[e];
       const Element* x = x0 + SourceRow(args, node) * args.x_stride;

@@ -82,7 +82,6 @@ struct TouchedColumns {
 // line, and lets `args` read them there.
 void PackTile(const Context& context, AggregateArgs& args, size_t sources, size_t bytes, Array<char>& tile) {
   const size_t stride = PadWidth(args.cols);
-  if (tile.size() < sources * stride * bytes) tile = Array<char>::Allocate(sources * stride * bytes);
   ParallelFor(context, sources, 256, [&](size_t begin, size_t end) {
     for (size_t node = begin; node < end; ++node) {
       const size_t row = args.row_of_node == nullptr ? node : args.row_of_node[node];
@@ -97,13 +96,15 @@ void PackTile(const Context& context, AggregateArgs& args, size_t sources, size_
 
 }  // namespace
 
-StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                            const StoredMatrix& x, std::span<const uint32_t> row_of_node) {
-  StoredMatrix out(a.nodes, x.cols, x.type);
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, BlockPool& pool,
+                            const Propagation& a, const StoredMatrix& x,
+                            std::span<const uint32_t> row_of_node) {
+  StoredMatrix out(pool, a.nodes, x.cols, x.type);
   const size_t bytes = BytesOf(x.type);
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
   const bool packs = x.cols >= kTileColumns + kPad && a.entries() >= kPackingDegree * sources;
-  Array<char> tile;  // (sources × PadWidth(width)) of the tile, if packed
+  // (sources × the widest tile) if packed
+  Array<char> tile = pool.Allocate<char>(packs ? sources * PadWidth(kTileColumns + kPad) * bytes : 0);
   for (size_t column = 0; column < x.cols;) {
     const size_t left = x.cols - column;
     const size_t width = left < kTileColumns + kPad ? left : kTileColumns;

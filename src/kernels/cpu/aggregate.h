@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "core/block_pool.h"
 #include "core/propagation.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/stored_matrix.h"
@@ -17,9 +18,10 @@ namespace l2gcn {
 // sparse ones' indirection (docs/performance.md has the measurement).
 inline constexpr double kSparseDensity = 0.25;
 
-// The result has x's storage type.
-StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                            const StoredMatrix& x, std::span<const uint32_t> row_of_node);
+// The result has x's storage type and lies in memory of the pool.
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, BlockPool& pool,
+                            const Propagation& a, const StoredMatrix& x,
+                            std::span<const uint32_t> row_of_node);
 
 // Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,

@@ -65,7 +65,7 @@ class CpuBackend final : public Backend {
                       std::span<const uint32_t> row_of_node) override {
     const Propagation& a = static_cast<const CpuGraph&>(graph).propagation;
     const StoredMatrix& input = AsStored(x);
-    if (!input.is_sparse) return MakeTensor(AggregateDense(context, kernels_, a, input, row_of_node));
+    if (!input.is_sparse) return MakeTensor(AggregateDense(context, kernels_, pool_, a, input, row_of_node));
     Array<uint64_t> offsets;
     double density = 1;
     if (options_.sparse != SparseChoice::kNever) {
@@ -94,7 +94,8 @@ class CpuBackend final : public Backend {
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w);
     const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
     Matrix out =
-        AggregateDense(context, kernels_, static_cast<const CpuGraph&>(graph).propagation, narrow, {}).dense;
+        AggregateDense(context, kernels_, pool_, static_cast<const CpuGraph&>(graph).propagation, narrow, {})
+            .dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
@@ -128,9 +129,9 @@ class CpuBackend final : public Backend {
 
  private:
   // The matrix in the type the user asked for.
-  StoredMatrix Narrowed(const Context& context, Matrix matrix) const {
+  StoredMatrix Narrowed(const Context& context, Matrix matrix) {
     if (options_.features_as == FeatureType::kF32) return StoredMatrix(std::move(matrix));
-    StoredMatrix out(matrix.rows, matrix.cols, options_.features_as);
+    StoredMatrix out(pool_, matrix.rows, matrix.cols, options_.features_as);
     ParallelFor(context, matrix.rows, kRowGrain, [&](size_t begin, size_t end) {
       const float* from = matrix.row(begin);
       const size_t count = (end - begin) * matrix.cols;
@@ -166,11 +167,11 @@ class CpuBackend final : public Backend {
 
   // Rows of X·W (all, or those named), block by block of kRowGrain rows.
   Matrix Multiply(const Context& context, const StoredMatrix& x, const Matrix& w,
-                  std::span<const uint32_t> rows, bool relu) const {
+                  std::span<const uint32_t> rows, bool relu) {
     L2GCN_ASSERT(x.cols == w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size();
     const PaddedWeights padded(w, {}, {}, w.rows);
-    Matrix out = Matrix::Allocate(count, w.cols);
+    Matrix out{pool_.Allocate<float>(count * w.cols), count, w.cols};
     ParallelFor(context, count, kRowGrain, [&](size_t begin, size_t end) {
       Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kRowGrain * PadStride(x.cols));
       Array<float> block = Array<float>::Allocate(kRowGrain * padded.stride);  // (kRowGrain × stride)
@@ -205,6 +206,7 @@ class CpuBackend final : public Backend {
 
   BackendOptions options_;
   const CpuKernels& kernels_;
+  BlockPool pool_;  // the layers' matrices, one after another
   std::string explanation_;
 };
 

@@ -1,6 +1,7 @@
 // A matrix of features as the CPU backend keeps it: dense in f32, f16 or bf16, or sparse.
 #pragma once
 
+#include "core/block_pool.h"
 #include "kernels/cpu/kernels.h"
 #include "l2gcn/array.h"
 
@@ -20,11 +21,11 @@ struct StoredMatrix {
   explicit StoredMatrix(CsrMatrix matrix)
       : rows(matrix.rows), cols(matrix.cols), is_sparse(true), sparse(std::move(matrix)) {}
   // Uninitialised dense matrix.
-  StoredMatrix(size_t r, size_t c, FeatureType t) : rows(r), cols(c), type(t) {
+  StoredMatrix(BlockPool& pool, size_t r, size_t c, FeatureType t) : rows(r), cols(c), type(t) {
     if (type == FeatureType::kF32) {
-      dense = Matrix::Allocate(rows, cols);
+      dense = {pool.Allocate<float>(rows * cols), rows, cols};
     } else {
-      halves = Array<uint16_t>::Allocate(rows * cols);
+      halves = pool.Allocate<uint16_t>(rows * cols);
     }
   }
 
