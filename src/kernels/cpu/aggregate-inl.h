@@ -37,7 +37,8 @@ void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row
     for (uint64_t e = args.indptr[row]; e < end; ++e) {
       if (e + kAggregateAhead < entries) {
         const Element* next = x0 + SourceRow(args, args.indices[e + kAggregateAhead]) * args.x_stride;
-        for (size_t at = 0; at < width; at += kLine) __builtin_prefetch(next + at, 0, 2);
+#pragma GCC unroll 8
+        for (size_t at = 0; at < NV * kLanes; at += kLine) __builtin_prefetch(next + at, 0, 2);
         __builtin_prefetch(next + width - 1, 0, 2);
       }
       const uint32_t node = args.indices[e];
