@@ -16,10 +16,11 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 32;                    // rows of a batch that go through the layer together
+constexpr size_t kPanel = 32, kMostPanel = 36;   // rows of a batch that go through the layer together
 constexpr size_t kMostRows = 48, kFewRows = 16;  // of W or Θ, that a worker takes at a time
 constexpr size_t kGroupPanels = 3;               // whose gradients are summed first, where W is small
 constexpr size_t kGroupedFloats = 21000;         // W and Θ up to which that pays
+constexpr size_t kWide = 64;                     // hidden units from which groups are made even
 constexpr size_t kFirstSamples = 128;            // of a gradient, whose features are fetched ahead
 constexpr size_t kLine = 64;                     // bytes
 constexpr double kWorkerCycles = 12e3;           // a step must bring this much to each thread it wakes
@@ -71,10 +72,10 @@ class CpuLayerTraining final : public LayerTraining {
     z_ = Array<float>::Allocate(size_t{batch_} * theta_.stride);
     grad_w_ = Array<float>::Zeros(features_ * w_.stride);
     grad_theta_ = Array<float>::Zeros(theta_.rows * theta_.stride);
-    const size_t groups = (batch_ + kGroupPanels * kPanel - 1) / (kGroupPanels * kPanel);
-    grouped_ = !input_.is_sparse && groups > 1 && grad_w_.size() + grad_theta_.size() <= kGroupedFloats;
-    if (grouped_) partial_ = Array<float>::Zeros(groups * PartialFloats());
-    panel_loss_.resize((batch_ + kPanel - 1) / kPanel);
+    grouped_ = !input_.is_sparse && batch_ > kGroupPanels * kPanel && PartialFloats() <= kGroupedFloats;
+    if (grouped_ && PadWidth(hidden_) >= kWide) panel_rows_ = EvenGroupsPanel(batch_);
+    if (grouped_) partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
+    panel_loss_.resize(PanelsOf(batch_));
   }
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
@@ -85,7 +86,7 @@ class CpuLayerTraining final : public LayerTraining {
     }
     lines_.resize(workers);
     for (auto& lines : lines_) {
-      const size_t panel_lines = input_.is_sparse ? 0 : kPanel * (input_.row_bytes() / kLine + 1);
+      const size_t panel_lines = input_.is_sparse ? 0 : panel_rows_ * (input_.row_bytes() / kLine + 1);
       lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
     }
     Barrier barrier(workers);
@@ -170,7 +171,14 @@ class CpuLayerTraining final : public LayerTraining {
   size_t SizeOf(uint32_t step) const {
     return std::min<size_t>(batch_, sample_count_ - size_t{step} * batch_);
   }
-  size_t PanelsOf(uint32_t step) const { return (SizeOf(step) + kPanel - 1) / kPanel; }
+  size_t PanelsOf(size_t size) const { return (size + panel_rows_ - 1) / panel_rows_; }
+  // Rows of a panel so that a batch is an even number of equal groups: two threads end together. Wide layers
+  // alone: their products' tiles are 6 rows high, where those of narrow ones are 16 and fit a panel of 32.
+  static size_t EvenGroupsPanel(size_t batch) {
+    constexpr size_t kPair = 2 * kGroupPanels;
+    const size_t panels = (batch + kPair * kMostPanel - 1) / (kPair * kMostPanel) * kPair;
+    return (batch + panels - 1) / panels;
+  }
   uint32_t NextStep(uint32_t step) const { return step + 1 == steps_ ? 0 : step + 1; }
   // Row numbers of three steps are held: the one computed, the one prefetched, the one drawn. `done` counts
   // steps.
@@ -209,7 +217,7 @@ class CpuLayerTraining final : public LayerTraining {
   size_t Unit() const { return grouped_ ? kGroupPanels : 1; }
   void ForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, uint32_t worker, uint32_t workers,
                       LapTimer& timer) {
-    const size_t panels = PanelsOf(step), units = (panels + Unit() - 1) / Unit();
+    const size_t panels = PanelsOf(SizeOf(step)), units = (panels + Unit() - 1) / Unit();
     size_t at = input_.is_sparse ? panels * worker / workers : worker;
     const size_t end = input_.is_sparse ? panels * (worker + 1) / workers : units;
     while (at < end) {
@@ -219,10 +227,11 @@ class CpuLayerTraining final : public LayerTraining {
         PrefetchQueue queue;
         if (!input_.is_sparse)
           queue = LinesAfter(step, done, panel + 1 < last ? panel + 1 : next * Unit(), worker);
-        const size_t left = std::min(end * Unit() * kPanel, SizeOf(step)) - panel * kPanel;
-        PanelForwardAndLoss(step, done, want_loss, panel * kPanel, left, queue, timer);
+        const size_t left = std::min(end * Unit() * panel_rows_, SizeOf(step)) - panel * panel_rows_;
+        PanelForwardAndLoss(step, done, want_loss, panel * panel_rows_, left, queue, timer);
       }
-      if (grouped_) GroupGradients(at, {at * Unit() * kPanel, std::min(last * kPanel, SizeOf(step))}, timer);
+      if (grouped_)
+        GroupGradients(at, {at * Unit() * panel_rows_, std::min(last * panel_rows_, SizeOf(step))}, timer);
       at = next;
     }
   }
@@ -230,7 +239,7 @@ class CpuLayerTraining final : public LayerTraining {
   // The panel that begins at row `panel` of the batch; `left` rows of this worker begin with it.
   void PanelForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, size_t panel, size_t left,
                            PrefetchQueue queue, LapTimer& timer) {
-    const size_t count = std::min(kPanel, left);
+    const size_t count = std::min(panel_rows_, left);
     GatherTargets(done, panel, count);
     float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
     float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
@@ -240,7 +249,7 @@ class CpuLayerTraining final : public LayerTraining {
     kernels_.gemm(
         {count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z, theta_.stride});
     timer.Lap(StepPhase::kLogits);
-    panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
+    panel_loss_[panel / panel_rows_] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
     timer.Lap(StepPhase::kLoss);
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
                    dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
@@ -250,6 +259,7 @@ class CpuLayerTraining final : public LayerTraining {
 
   // Gradients over the samples of one group, on the core that has them in its cache. Groups are the same for
   // any number of threads, and added in order.
+  size_t GroupsOf(size_t size) const { return (PanelsOf(size) + kGroupPanels - 1) / kGroupPanels; }
   size_t PartialFloats() const { return grad_w_.size() + grad_theta_.size(); }
   void GroupGradients(size_t group, Range samples, LapTimer& timer) {
     float* w = partial_.mutable_data() + group * PartialFloats();
@@ -266,7 +276,7 @@ class CpuLayerTraining final : public LayerTraining {
   }
   // Adds up the groups' gradients from `offset` on.
   void AddGroups(size_t size, size_t offset, Range at, Array<float>& grad) const {
-    const size_t groups = (size + kGroupPanels * kPanel - 1) / (kGroupPanels * kPanel);
+    const size_t groups = GroupsOf(size);
     float* sum = grad.mutable_data();
     const float* part = partial_.data() + offset;
     std::copy(part + at.begin, part + at.end, sum + at.begin);
@@ -278,7 +288,7 @@ class CpuLayerTraining final : public LayerTraining {
 
   // ReLU(X̂W) of a panel of the batch; `left` rows of this worker begin with it.
   void Hidden(uint64_t done, size_t panel, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
-    const size_t count = std::min(kPanel, left);
+    const size_t count = std::min(panel_rows_, left);
     const uint32_t* rows = RowsOf(done).data() + panel;
     if (input_.is_sparse) {
       kernels_.sparse_gemm(count, PadWidth(hidden_), SparseRowsOf(rows, left - count), w_.w.data(), w_.stride,
@@ -313,14 +323,14 @@ class CpuLayerTraining final : public LayerTraining {
   // Lines of the rows of panel `next` or, where that is past the batch's end, of this worker's first panel of
   // the next step.
   PrefetchQueue LinesAfter(uint32_t step, uint64_t done, size_t next, uint32_t worker) {
-    if (next >= PanelsOf(step)) {
+    if (next >= PanelsOf(SizeOf(step))) {
       step = NextStep(step), ++done;
       next = worker * Unit();
     }
     const uint32_t* rows = RowsOf(done).data();
     const void** lines = lines_[worker].data();
     size_t count = 0;
-    for (size_t i = next * kPanel; i < std::min((next + 1) * kPanel, SizeOf(step)); ++i) {
+    for (size_t i = next * panel_rows_; i < std::min((next + 1) * panel_rows_, SizeOf(step)); ++i) {
       const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
       for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
     }
@@ -350,7 +360,7 @@ class CpuLayerTraining final : public LayerTraining {
 
   double BatchLoss(size_t size) const {
     double sum = 0;
-    for (size_t panel = 0; panel * kPanel < size; ++panel) sum += panel_loss_[panel];
+    for (size_t panel = 0; panel < PanelsOf(size); ++panel) sum += panel_loss_[panel];
     return sum / (static_cast<double>(size) * (targets_.multilabel ? static_cast<double>(classes_) : 1.0));
   }
 
@@ -487,6 +497,7 @@ class CpuLayerTraining final : public LayerTraining {
   std::vector<double> panel_loss_;  // (panels)
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
+  size_t panel_rows_ = kPanel;      // of a batch that go through the layer together
   bool grouped_ = false;            // whether gradients are summed by groups of samples first
   Array<float> partial_;            // (groups × (grad_w_, grad_theta_)) if grouped
   std::vector<std::vector<const void*>> lines_;  // (workers) of the panel to prefetch, if dense
