@@ -13,13 +13,16 @@ namespace {
 
 struct ReproduceArguments {
   ReproduceOptions options;
+  uint32_t max_seconds = 0;
   std::string output = "reproduction";
 };
 
 void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
   Require(arguments.options.target, "TARGET", command);
+  ReproduceOptions options = arguments.options;
+  options.max_seconds = arguments.max_seconds;
   const Context context = program.MakeCommandContext();
-  const Reproduction result = Reproduce(context, arguments.options);
+  const Reproduction result = Reproduce(context, options);
   WriteReproduction(result, arguments.options.target, arguments.output);
   program.terminal().Print(program.json() ? result.json : result.text);
   program.terminal().Note(fmt::format("written: {}", arguments.output));
@@ -37,6 +40,14 @@ void AddReproduce(Program& program) {
   command.add_flag("--quick", arguments->options.quick,
                    "Smaller shapes, fewer epochs and seeds: minutes, not hours");
   AddWhole(command, "runs", arguments->options.runs, 1, 1000, "Seeds of every row [5; 2 with --quick]");
+  command
+      .add_option(
+          "--sets", arguments->options.sets,
+          fmt::format("Only rows of these, separated by commas: {}", fmt::join(ReproduceSets(), ", ")))
+      ->type_name("LIST")
+      ->delimiter(',');
+  AddWhole(command, "max-seconds", arguments->max_seconds, 0, 1000000,
+           "Stop a training past this many seconds of its clock, which its row then says; 0: never [0]");
   command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
       ->type_name("DIR");
   command

@@ -14,7 +14,9 @@ struct ReproduceOptions {
   std::string target;  // one of ReproduceTargets(), or "all"
   bool quick = false;  // large shapes at QuickScale(), fewer epochs and seeds: minutes instead of hours
   uint32_t runs = 0;   // seeds; 0: 5, or 2 when quick
-  OpenOptions open;    // where real data sets are looked for
+  std::vector<std::string> sets;  // only rows of these; empty: all
+  double max_seconds = 0;         // a training is stopped past this much of its own clock; 0: none
+  OpenOptions open;               // where real data sets are looked for
 };
 
 struct Reproduction {
@@ -24,6 +26,8 @@ struct Reproduction {
 };
 
 std::vector<std::string> ReproduceTargets();
+// Data sets of the paper's tables.
+std::vector<std::string> ReproduceSets();
 
 // Of a generated shape's size, that --quick takes.
 double QuickScale(const std::string& shape);

@@ -56,6 +56,7 @@ class Reproducer {
                    fmt::join(known, ", "));
       }
     }
+    CheckSets();
     for (const std::string& target : wanted) RunTarget(target);
     json_["version"] = Version();
     json_["quick"] = options_.quick;
@@ -66,6 +67,21 @@ class Reproducer {
   }
 
  private:
+  void CheckSets() const {
+    const std::vector<std::string> known = ReproduceSets();
+    for (const std::string& set : options_.sets) {
+      if (std::find(known.begin(), known.end(), set) != known.end()) continue;
+      ThrowUsage("--sets {}: did you mean '{}'? Valid: {}", set, NearestName(set, known),
+                 fmt::join(known, ", "));
+    }
+  }
+
+  // Whether a row of the paper is asked for, and its method is there.
+  bool Wants(const char* set, const char* method) const {
+    const auto& sets = options_.sets;
+    return Built(method) && (sets.empty() || std::find(sets.begin(), sets.end(), set) != sets.end());
+  }
+
   void RunTarget(const std::string& target) {
     done_.text += fmt::format("== {}{} ==\n", target, options_.quick ? " (quick)" : "");
     if (target == "table-sota") Sota();
@@ -101,6 +117,7 @@ class Reproducer {
     CompareOptions options;
     options.methods = {method};
     options.runs = runs_;
+    options.max_seconds = options_.max_seconds;
     const Dataset& dataset = Open(set);
     if (options_.quick && sources_[set] != "real") MakeQuick(set, method, dataset, overrides);
     options.overrides = std::move(overrides);
@@ -130,6 +147,7 @@ class Reproducer {
             {"f1_sd", 100 * row.f1_sd},
             {"seconds", row.seconds},
             {"seconds_sd", row.seconds_sd},
+            {"stopped_by_clock", row.stopped_by_clock},
             {"training_bytes", row.training_bytes},
             {"sampler_bytes", row.sampler_bytes},
             {"paper_f1", or_null(paper_f1)},
@@ -139,14 +157,24 @@ class Reproducer {
   void Line(const std::string& text) { done_.text += text + "\n"; }
 
   void Compared(const std::string& target, const paper::SotaRow& printed) {
-    if (!Built(printed.method)) return;
+    if (!Wants(printed.set, printed.method)) return;
     const CompareRow row = Measure(printed.set, printed.method, {});
-    Line(fmt::format("{:<11} {:<17} {:<15} {:>6.2f} ± {:<5.2f} {:>7} {:>11.3f} {:>9} {:>10.1f} {:>9}",
+    Line(fmt::format("{:<11} {:<17} {:<15} {:>6.2f} ± {:<5.2f} {:>7} {:>11} {:>9} {:>10.1f} {:>9}",
                      printed.set, sources_[printed.set], printed.method, 100 * row.f1, 100 * row.f1_sd,
-                     OrDash(printed.f1, "{:.1f}"), row.seconds, OrDash(printed.seconds, "{:.2f}"),
+                     OrDash(printed.f1, "{:.1f}"), SecondsOf(row), OrDash(printed.seconds, "{:.2f}"),
                      static_cast<double>(row.training_bytes) / kMiB, OrDash(printed.mebibytes, "{:.0f}")));
     json_[target].push_back(RowJson(printed.set, row, printed.f1, printed.seconds));
     if (std::string_view(printed.set) == "reddit") reddit_.push_back(row);
+  }
+
+  // A star where the clock ended a training, which `stars_` remembers.
+  std::string SecondsOf(const CompareRow& row) {
+    stars_ = stars_ || row.stopped_by_clock;
+    return fmt::format("{:.3f}{}", row.seconds, row.stopped_by_clock ? "*" : "");
+  }
+  void ExplainStars() {
+    if (stars_) Line(fmt::format("*: stopped past {:g} seconds of training", options_.max_seconds));
+    stars_ = false;
   }
 
   void ComparedHead() {
@@ -157,27 +185,30 @@ class Reproducer {
   void Sota() {
     ComparedHead();
     for (const paper::SotaRow& printed : paper::kSota) Compared("table-sota", printed);
+    ExplainStars();
     Line("MiB ours: peak resident memory over the data set's own; the paper's is of a GPU.");
   }
 
   void Ngcn() {
     ComparedHead();
     for (const paper::SotaRow& printed : paper::kNgcn) Compared("table-ngcn", printed);
+    ExplainStars();
   }
 
   void Epochs(const std::string& target, std::span<const paper::EpochsRow> rows) {
     Line(fmt::format("{:<11} {:<17} {:<7} {:>6} {:>12} {:>14} {:>7} {:>10}", "set", "data", "method",
                      "layers", "epochs", "F1 ours %", "paper", "s ours"));
     for (const paper::EpochsRow& printed : rows) {
-      if (!Built(printed.method)) continue;
+      if (!Wants(printed.set, printed.method)) continue;
       Overrides overrides = {{"layers", std::to_string(printed.layers)}};
       if (printed.epochs[0] != '\0') overrides.emplace_back("epochs", printed.epochs);
       const CompareRow row = Measure(printed.set, printed.method, std::move(overrides));
-      Line(fmt::format("{:<11} {:<17} {:<7} {:>6} {:>12.0f} {:>6.2f} ± {:<5.2f} {:>7.1f} {:>10.3f}",
-                       printed.set, sources_[printed.set], printed.method, printed.layers, row.epochs,
-                       100 * row.f1, 100 * row.f1_sd, printed.f1, row.seconds));
+      Line(fmt::format("{:<11} {:<17} {:<7} {:>6} {:>12.0f} {:>6.2f} ± {:<5.2f} {:>7.1f} {:>10}", printed.set,
+                       sources_[printed.set], printed.method, printed.layers, row.epochs, 100 * row.f1,
+                       100 * row.f1_sd, printed.f1, SecondsOf(row)));
       json_[target].push_back(RowJson(printed.set, row, printed.f1, -1));
     }
+    ExplainStars();
   }
 
   // Controllers of the paper's kind, learned on one set and used on another.
@@ -189,6 +220,7 @@ class Reproducer {
     const std::filesystem::path file =
         std::filesystem::temp_directory_path() / fmt::format("l2gcn-reproduce-{}.controller", getpid());
     for (const paper::TransferRow& printed : paper::kTransfer) {
+      if (!Wants(printed.set, "l2gcn")) continue;
       if (learned_on != printed.learned_on) {
         learned_on = printed.learned_on;
         SearchConfig search;
@@ -280,11 +312,13 @@ class Reproducer {
 
   // Time × memory with F1 as the marker's size, on reddit.
   void Summary() {
+    if (!Wants("reddit", "lgcn")) return Line("the figure is of reddit, which --sets leaves out");
     if (reddit_.empty()) {
       ComparedHead();
       for (const paper::SotaRow& printed : paper::kSota) {
         if (std::string_view(printed.set) == "reddit") Compared("fig-summary", printed);
       }
+      ExplainStars();
     }
     Chart chart{fmt::format("reddit ({}): time, memory and F1 (marker size)", sources_["reddit"]),
                 "training seconds",
@@ -294,11 +328,12 @@ class Reproducer {
                 {}};
     for (const CompareRow& row : reddit_) {
       const bool ours = row.method == "lgcn" || row.method == "l2gcn";
-      chart.series.push_back({fmt::format("{} {:.1f}", row.method, 100 * row.f1),
-                              {row.seconds},
-                              {static_cast<double>(row.training_bytes) / kMiB},
-                              {row.f1},
-                              ours});
+      chart.series.push_back(
+          {fmt::format("{} {:.1f}{}", row.method, 100 * row.f1, row.stopped_by_clock ? " (stopped)" : ""),
+           {row.seconds},
+           {static_cast<double>(row.training_bytes) / kMiB},
+           {row.f1},
+           ours});
     }
     done_.files.emplace_back("fig-summary.svg", ChartToSvg(chart));
     Line("written: fig-summary.svg");
@@ -308,8 +343,8 @@ class Reproducer {
   void LossCurves() {
     std::map<std::string, Chart> charts;
     for (const paper::EpochsRow& printed : paper::kEpochs) {
-      if (!Built(printed.method) || (options_.quick && std::string_view(printed.set) != "cora" &&
-                                     std::string_view(printed.set) != "pubmed")) {
+      if (!Wants(printed.set, printed.method) || (options_.quick && std::string_view(printed.set) != "cora" &&
+                                                  std::string_view(printed.set) != "pubmed")) {
         continue;
       }
       Overrides overrides = {{"layers", std::to_string(printed.layers)}};
@@ -346,6 +381,7 @@ class Reproducer {
   std::map<std::string, Dataset> sets_;
   std::map<std::string, std::string> sources_;
   std::vector<CompareRow> reddit_;  // rows that fig-summary draws
+  bool stars_ = false;              // rows of the present table that the clock ended
   Json json_;
   Reproduction done_;
 };
@@ -355,6 +391,14 @@ class Reproducer {
 double QuickScale(const std::string& shape) {
   if (shape == "cora" || shape == "pubmed") return 1;
   return shape == "ppi" ? 0.1 : 0.02;  // ppi is 24 graphs, each of which needs room for its edges
+}
+
+std::vector<std::string> ReproduceSets() {
+  std::vector<std::string> sets;
+  for (const paper::SotaRow& row : paper::kSota) {
+    if (sets.empty() || sets.back() != row.set) sets.push_back(row.set);
+  }
+  return sets;
 }
 
 std::vector<std::string> ReproduceTargets() {

@@ -39,6 +39,8 @@ inline std::vector<Shape> Shapes() {
       {90, 33, 48, 5, 256, true, true, true},
       {128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f, true},
       {128, 40, 16, 4, 50, true, false, false, 0.3f, 0.0f, true},
+      {250, 30, 16, 5, 200, false, false, false},  // gradients by groups of samples, narrow
+      {260, 40, 72, 6, 230, false, false, false},  // and wide
   };
 }
 

@@ -88,6 +88,26 @@ TEST(Compare, UnknownMethodsAndTargetsAreErrorsThatNameTheNearest) {
   }
 }
 
+TEST(Reproduce, OnlyTheSetsAskedForAndNoLongerThanAllowed) {
+  ReproduceOptions options;
+  options.target = "table-sota";
+  options.sets = {"cora"};
+  options.runs = 1;
+  options.max_seconds = 0.01;
+  options.quick = true;
+  const std::string text = Reproduce(MakeContext(1), options).text;
+  EXPECT_NE(text.find("cora"), std::string::npos) << text;
+  EXPECT_EQ(text.find("pubmed"), std::string::npos) << text;
+  EXPECT_NE(text.find("*: stopped past 0.01 seconds"), std::string::npos) << text;
+  options.sets = {"corra"};
+  try {
+    Reproduce(MakeContext(1), options);
+    FAIL() << "reproduced";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("did you mean 'cora'"), std::string::npos) << error.what();
+  }
+}
+
 TEST(Svg, HoldsEverySeriesAndEscapesNames) {
   Chart chart{"title <1>", "x", "y", true, false, {}};
   chart.series.push_back({"a & b", {1, 10, 100}, {0.1, 0.2, 0.3}, {}, false});
