@@ -39,6 +39,7 @@ void BlockMath::Aggregate(const Context& context, const Block& block, std::span<
                            x,
                            width,
                            out,
+                           0,
                            width,
                            width,
                            FeatureType::kF32};

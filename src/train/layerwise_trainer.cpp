@@ -36,10 +36,11 @@ class LayerwiseTrainer {
   Trained Fit() {
     Prepare();
     for (uint32_t layer = 0; layer < config_.layers; ++layer) {
-      const TensorPtr xhat = Aggregate(layer);
+      BeginProbing(layer);
+      TensorPtr xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
       KeepWeights(layer, state);
-      if (layer + 1 < config_.layers || embeddings_ != nullptr) Transform(layer, *xhat, state.w);
+      if (layer + 1 < config_.layers || embeddings_ != nullptr) Transform(layer, std::move(xhat), state.w);
     }
     if (embeddings_ != nullptr) *embeddings_ = TrainRows(backend_->Download(context_, *x_));
     return Finish();
@@ -89,6 +90,13 @@ class LayerwiseTrainer {
     trained_.result.seconds.aggregate += watch.Seconds();
   }
 
+  // Before the layer's own matrices are made: what the probe drops need not stand beside them.
+  void BeginProbing(uint32_t layer) {
+    Stopwatch setup;
+    if (probe_) probe_->BeginLayer(layer + 1 == config_.layers);
+    trained_.result.seconds.setup += setup.Seconds();
+  }
+
   TensorPtr Aggregate(uint32_t layer) {
     Report("aggregate", layer);
     Stopwatch watch;
@@ -117,7 +125,6 @@ class LayerwiseTrainer {
     auto training =
         backend_->BeginLayer(context_, xhat, std::move(samples), targets_, LayerSpecOf(config_, layer),
                              LayerStart(config_, layer, xhat->cols, dataset_.labels.classes, theta_));
-    if (probe_) probe_->BeginLayer();
     trained_.result.seconds.setup += setup.Seconds();
 
     LayerRecord& record = trained_.result.layers.back();
@@ -194,14 +201,17 @@ class LayerwiseTrainer {
     if (layer + 1 == config_.layers) trained_.model.theta = state.theta;
   }
 
-  void Transform(uint32_t layer, const Tensor& xhat, const Matrix& w) {
+  void Transform(uint32_t layer, TensorPtr xhat, const Matrix& w) {
     Report("transform", layer);
     Stopwatch watch;
-    x_ = backend_->Transform(context_, xhat, w);
+    x_ = backend_->Transform(context_, *xhat, w);
+    xhat.reset();
     LayerRecord& record = trained_.result.layers.back();
     record.transform_seconds = watch.Seconds();
     trained_.result.seconds.transform += record.transform_seconds;
-    if (probe_) probe_->EndLayer(w);
+    Stopwatch probing;
+    if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(w);
+    trained_.result.seconds.evaluate += probing.Seconds();
   }
 
   Trained Finish() {

@@ -29,9 +29,10 @@ ValidationProbe::ValidationProbe(const Context& context, Backend& backend, const
   rows_ = backend_.Upload(context_, RowsOf(context_, whole, nodes_));
 }
 
-void ValidationProbe::BeginLayer() {
+void ValidationProbe::BeginLayer(bool last) {
   for (uint32_t hop = 1; hop < hops_; ++hop) x_ = backend_.Aggregate(context_, *graph_, *x_, {});
   xhat_ = backend_.Aggregate(context_, *rows_, *x_, {});
+  if (last) x_.reset();
 }
 
 ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {

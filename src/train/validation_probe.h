@@ -21,11 +21,11 @@ class ValidationProbe {
   // validation node.
   ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset, const Split& split,
                   Norm norm, uint32_t hops, TensorPtr x);
-  // Aggregates for the validation nodes.
-  void BeginLayer();
+  // Aggregates for the validation nodes. After the last layer's no activations of other nodes are kept.
+  void BeginLayer(bool last);
   // Micro F1 and loss of ReLU(X̂W)Θ on the validation nodes.
   ValidationScore Score(const Matrix& w, const Matrix& theta);
-  // The layer is done with weights w.
+  // The layer, which is not the last, is done with weights w.
   void EndLayer(const Matrix& w);
 
  private:
@@ -36,7 +36,7 @@ class ValidationProbe {
   uint32_t hops_;
   DeviceGraphPtr graph_;  // the whole one
   DeviceGraphPtr rows_;   // its rows of validation nodes
-  TensorPtr x_;           // activations of every node entering the layer
+  TensorPtr x_;           // activations of every node entering the layer; null in the last one
   TensorPtr xhat_;        // aggregated, validation rows alone
 };
 

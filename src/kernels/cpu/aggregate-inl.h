@@ -7,7 +7,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr int kAggregateVectors = 8;      // of a row's sum held in registers
+constexpr int kAggregateVectors = 8;       // of a row's sum held in registers
 constexpr uint64_t kAggregateAhead = 128;  // neighbours between a prefetch and its use
 
 inline size_t SourceRow(const AggregateArgs& args, size_t node) {
@@ -51,7 +51,7 @@ void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row
       }
     }
     const Element* x = x0 + SourceRow(args, row) * args.x_stride;
-    Element* out = static_cast<Element*>(args.out) + row * args.out_stride + c;
+    Element* out = static_cast<Element*>(args.out) + (row - args.out_first) * args.out_stride + c;
     const Vec self = Splat(args.self_scale[row]), scale = Splat(args.row_scale[row]);
 #pragma GCC unroll 8
     for (int v = 0; v < NV; ++v) {
@@ -80,7 +80,7 @@ void AggregateNarrow(const AggregateArgs& args, size_t row_begin, size_t row_end
         sum += EdgeScale(args, e, node) * S::ReadOne(x + SourceRow(args, node) * args.x_stride);
       }
       const float self = args.self_scale[row] * S::ReadOne(x + SourceRow(args, row) * args.x_stride);
-      S::WriteOne(static_cast<Element*>(args.out) + row * args.out_stride + c,
+      S::WriteOne(static_cast<Element*>(args.out) + (row - args.out_first) * args.out_stride + c,
                   args.row_scale[row] * sum + self);
     }
   }

@@ -78,6 +78,26 @@ struct TouchedColumns {
   }
 };
 
+// Columns [column, column + width) of all of Â X; where to write is left to the caller.
+AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node, const StoredMatrix& x,
+                     size_t column, size_t width) {
+  return {a.nodes,
+          a.indptr.data(),
+          a.indices.data(),
+          a.weights.data(),
+          a.row_scale.data(),
+          a.col_scale.data(),
+          a.self_scale.data(),
+          row_of_node.empty() ? nullptr : row_of_node.data(),
+          static_cast<const char*>(x.data()) + column * BytesOf(x.type),
+          x.cols,
+          nullptr,
+          0,
+          x.cols,
+          width,
+          x.type};
+}
+
 // Copies the tile's columns of the `sources` rows that can be gathered into `tile`, at multiples of a cache
 // line, and lets `args` read them there.
 void PackTile(const Context& context, AggregateArgs& args, size_t sources, size_t bytes, Array<char>& tile) {
@@ -108,20 +128,8 @@ StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, B
   for (size_t column = 0; column < x.cols;) {
     const size_t left = x.cols - column;
     const size_t width = left < kTileColumns + kPad ? left : kTileColumns;
-    AggregateArgs args{a.nodes,
-                       a.indptr.data(),
-                       a.indices.data(),
-                       a.weights.data(),
-                       a.row_scale.data(),
-                       a.col_scale.data(),
-                       a.self_scale.data(),
-                       row_of_node.empty() ? nullptr : row_of_node.data(),
-                       static_cast<const char*>(x.data()) + column * bytes,
-                       x.cols,
-                       static_cast<char*>(out.mutable_data()) + column * bytes,
-                       x.cols,
-                       width,
-                       x.type};
+    AggregateArgs args = ArgsOf(a, row_of_node, x, column, width);
+    args.out = static_cast<char*>(out.mutable_data()) + column * bytes;
     if (packs) PackTile(context, args, sources, bytes, tile);
     ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
       context.CheckCancelled();
@@ -130,6 +138,24 @@ StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, B
     column += width;
   }
   return out;
+}
+
+void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                     const StoredMatrix& x, size_t block_rows,
+                     const std::function<void(const StoredMatrix& rows, size_t first)>& visit) {
+  ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
+    context.CheckCancelled();
+    BlockPool own;
+    StoredMatrix block(own, block_rows, x.cols, x.type);
+    AggregateArgs args = ArgsOf(a, {}, x, 0, x.cols);
+    args.out = block.mutable_data();
+    for (size_t first = begin; first < end; first += block_rows) {
+      args.out_first = first;
+      block.rows = std::min(block_rows, end - first);
+      kernels.aggregate(args, first, first + block.rows);
+      visit(block, first);
+    }
+  });
 }
 
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,

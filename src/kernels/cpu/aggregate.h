@@ -3,6 +3,7 @@
 // neighbours.
 #pragma once
 
+#include <functional>
 #include <span>
 
 #include "core/block_pool.h"
@@ -22,6 +23,12 @@ inline constexpr double kSparseDensity = 0.25;
 StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, BlockPool& pool,
                             const Propagation& a, const StoredMatrix& x,
                             std::span<const uint32_t> row_of_node);
+
+// Â X without ever being whole: visit(rows, first) for blocks of rows, in any order and by several threads at
+// once. The block's row i is row first + i of Â X.
+void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Propagation& a,
+                     const StoredMatrix& x, size_t block_rows,
+                     const std::function<void(const StoredMatrix& rows, size_t first)>& visit);
 
 // Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <string>
 
 #include "core/error_format.h"
@@ -91,11 +92,13 @@ class CpuBackend final : public Backend {
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
-    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w);
+    const Propagation& a = static_cast<const CpuGraph&>(graph).propagation;
+    if (x.cols <= w.cols) {
+      if (x.sparse) return Transform(context, *Aggregate(context, graph, x, {}), w);
+      return MakeTensor(Narrowed(context, AggregateAndTransform(context, a, AsStored(x), w)));
+    }
     const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
-    Matrix out =
-        AggregateDense(context, kernels_, pool_, static_cast<const CpuGraph&>(graph).propagation, narrow, {})
-            .dense;
+    Matrix out = AggregateDense(context, kernels_, pool_, a, narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
@@ -181,12 +184,32 @@ class CpuBackend final : public Backend {
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
         MultiplyBlock(x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
-        for (size_t i = 0; i < size; ++i) {
-          std::memcpy(out.mutable_row(from + i), block.data() + i * padded.stride, w.cols * sizeof(float));
-        }
+        CopyRows(block.data(), padded.stride, size, from, out);
       }
     });
     return out;
+  }
+
+  // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
+  Matrix AggregateAndTransform(const Context& context, const Propagation& a, const StoredMatrix& x,
+                               const Matrix& w) {
+    const PaddedWeights padded(w, {}, {}, w.rows);
+    Matrix out{pool_.Allocate<float>(size_t{a.nodes} * w.cols), a.nodes, w.cols};
+    uint32_t in_order[kRowGrain];
+    std::iota(in_order, in_order + kRowGrain, 0u);
+    AggregateBlocks(context, kernels_, a, x, kRowGrain, [&](const StoredMatrix& rows, size_t first) {
+      Array<float> gathered = Array<float>::Allocate(kRowGrain * PadStride(x.cols));
+      Array<float> block = Array<float>::Allocate(kRowGrain * padded.stride);
+      MultiplyBlock(rows, padded, in_order, rows.rows, true, gathered.mutable_data(), block.mutable_data());
+      CopyRows(block.data(), padded.stride, rows.rows, first, out);
+    });
+    return out;
+  }
+
+  // Rows of a padded block to rows `first` … of out.
+  static void CopyRows(const float* block, size_t stride, size_t count, size_t first, Matrix& out) {
+    for (size_t i = 0; i < count; ++i)
+      std::memcpy(out.mutable_row(first + i), block + i * stride, out.cols * sizeof(float));
   }
 
   // block (size × w.stride) = rows `picked` of X · W; gathered (size × PadStride(k)) is scratch.

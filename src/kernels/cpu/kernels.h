@@ -83,7 +83,8 @@ struct AggregateArgs {
   const uint32_t* row_of_node;  // or null: node i is row i of x
   const void* x;                // first row of the tile's columns
   size_t x_stride;              // elements between rows of x
-  void* out;
+  void* out;                    // begins with row out_first
+  size_t out_first;
   size_t out_stride;
   size_t cols;  // of the tile
   FeatureType type;
