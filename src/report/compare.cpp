@@ -9,9 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <utility>
 
-#include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "run/trainer_choice.h"
@@ -30,6 +29,7 @@ class LimitedPolicy final : public StopPolicy {
       : inner_(inner), max_seconds_(max_seconds), goal_(goal) {}
 
   void BeginLayer(const LayerView& view) override {
+    if (view.layer == 0) before_ += std::exchange(seconds_, 0);  // one network of several begins
     inner_.BeginLayer(view);
     next_ = std::max(1u, inner_.EpochsUntilDecision(0));
   }
@@ -37,7 +37,8 @@ class LimitedPolicy final : public StopPolicy {
     return watches() ? 1 : std::max(1u, inner_.EpochsUntilDecision(epoch));
   }
   Decision Decide(const Observation& observation) override {
-    if (max_seconds_ > 0 && clock_.Seconds() > max_seconds_) out_of_time_ = true;
+    seconds_ = observation.seconds;
+    if (max_seconds_ > 0 && before_ + seconds_ > max_seconds_) out_of_time_ = true;
     if (goal_ > 0 && observation.validation.f1 >= goal_) reached_ = true;
     if (out_of_time_ || reached_) return {true};
     if (watches() && observation.epoch < next_) return {};
@@ -55,7 +56,7 @@ class LimitedPolicy final : public StopPolicy {
 
   StopPolicy& inner_;
   double max_seconds_, goal_;
-  Stopwatch clock_;
+  double before_ = 0, seconds_ = 0;  // on the clock, of the networks before and of the present one
   uint32_t next_ = 1;
   bool out_of_time_ = false, reached_ = false;
 };

@@ -149,10 +149,10 @@ class ConventionalTrainer {
       RunEpoch(record);
       if (watch.Seconds() - told > kSecondsBetweenReports) Report("train", budget, told = watch.Seconds());
       const bool decide = record.epochs >= decision_at;
-      Observation observation{record.epochs, record.losses, {}};
+      Observation observation{record.epochs, record.losses, {}, TrainedFor(watch)};
       const bool scored = (config_.val_every > 0 && record.epochs % config_.val_every == 0) ||
                           (decide && policy_.WantsValidation());
-      if (scored) observation.validation = Score(watch.Seconds());
+      if (scored) observation.validation = Score(observation.seconds);
       if (!decide) continue;
       const Decision decision = policy_.Decide(observation);
       if (policy_.KeepsBest() && decision.best_so_far) {
@@ -191,9 +191,11 @@ class ConventionalTrainer {
     ++record.epochs;
   }
 
+  // Seconds of training up to now; `watch` runs since it began.
+  double TrainedFor(const Stopwatch& watch) { return seconds().aggregate + watch.Seconds() - score_seconds_; }
+
   // The validation nodes over the whole graph, off the clock and off the memory meter.
-  ValidationScore Score(double clock) {
-    const double trained_for = seconds().aggregate + clock - score_seconds_;
+  ValidationScore Score(double trained_for) {
     peak_.Pause();
     Stopwatch watch;
     StoreWeights(trained_.model);

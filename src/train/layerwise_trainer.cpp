@@ -135,7 +135,7 @@ class LayerwiseTrainer {
     probe_seconds_ = 0;
     while (record.epochs < budget) {
       RunUntilDecision(layer, budget, *training, watch, record);
-      Observation observation{record.epochs, record.losses, {}};
+      Observation observation{record.epochs, record.losses, {}, TrainedFor(watch)};
       if (policy_.WantsValidation()) observation.validation = Probe(layer, *training, watch, record);
       const Decision decision = policy_.Decide(observation);
       if (policy_.KeepsBest() && decision.best_so_far) {
@@ -159,11 +159,16 @@ class LayerwiseTrainer {
     return state;
   }
 
+  // Seconds of training up to now; `watch` runs since the layer began.
+  double TrainedFor(const Stopwatch& watch) const {
+    const PhaseSeconds& done = trained_.result.seconds;
+    return done.aggregate + done.train + done.transform + watch.Seconds() - probe_seconds_;
+  }
+
   // Validation score of the layer as it stands, off the clock and off the memory meter.
   ValidationScore Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch,
                         const LayerRecord& record) {
-    const PhaseSeconds& done = trained_.result.seconds;
-    const double clock = done.aggregate + done.train + done.transform + watch.Seconds() - probe_seconds_;
+    const double clock = TrainedFor(watch);
     peak_.Pause();
     Stopwatch probing;
     const LayerState state = training.Read();

@@ -30,6 +30,7 @@ struct Observation {
   uint32_t epoch = 0;              // done in this layer
   std::span<const double> losses;  // (epoch) last batch's loss of each
   ValidationScore validation;      // only if WantsValidation()
+  double seconds = 0;              // on the clock of this network's training: scoring is not
 };
 
 struct Decision {
