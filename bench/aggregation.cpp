@@ -57,7 +57,7 @@ double Exponent(const std::vector<double>& x, const std::vector<double>& y) {
 // GB/s at which `count` rows of 32 floats, drawn evenly from `rows`, can be added up: what memory and page
 // tables give to a gather without any reuse.
 double RandomRows(const Context& context, size_t rows, size_t count) {
-  constexpr size_t kFloats = 32, kAhead = 16, kChunk = 1 << 16;
+  constexpr size_t kFloats = 32, kAhead = 128, kChunk = 1 << 16;
   const auto x = Array<float>::Filled(rows * kFloats, 1.0f);
   auto drawn = Array<uint32_t>::Allocate(count + kAhead);
   const RandomStream stream(1, RandomUse::kGenerator, 77);
@@ -73,8 +73,8 @@ double RandomRows(const Context& context, size_t rows, size_t count) {
       float sum[kFloats] = {};
       for (size_t i = task * kChunk; i < std::min(count, (task + 1) * kChunk); ++i) {
         const float* ahead = x.data() + drawn[i + kAhead] * kFloats;
-        __builtin_prefetch(ahead);
-        __builtin_prefetch(ahead + kFloats / 2);
+        __builtin_prefetch(ahead, 0, 2);
+        __builtin_prefetch(ahead + kFloats / 2, 0, 2);
         const float* row = x.data() + drawn[i] * kFloats;
         for (size_t j = 0; j < kFloats; ++j) sum[j] += row[j];
       }

@@ -28,8 +28,8 @@ void Report::Add(const Figure& figure) {
   };
   const auto rate = [](double value) { return value > 0 ? fmt::format("{:.1f}", value) : std::string("-"); };
   fmt::print("{:<10} {:<34} {:>11.6f} {:>10} {:>7} {:>9} {:>7}  {}\n", figure.group, figure.name,
-             figure.seconds, rate(figure.gflops), share(figure.gflops, SgemmBeside(figure)), rate(figure.gbps),
-             share(figure.gbps, CopyBeside(figure)), figure.note);
+             figure.seconds, rate(figure.gflops), share(figure.gflops, SgemmBeside(figure)),
+             rate(figure.gbps), share(figure.gbps, CopyBeside(figure)), figure.note);
   std::fflush(stdout);
   figures_.push_back(figure);
 }
