@@ -103,14 +103,14 @@ void TraceTree::Expand(Node& node) {
     const LayerState& state = node.states.back();
     bool keeps = true;
     if (shown != nullptr) {
-      trace.shown.push_back(ScoreNodes(dataset_.labels, shown_, LogitsOf(*shown, state)));
+      trace.shown.push_back(ScoreNodes(context_, dataset_.labels, shown_, LogitsOf(*shown, state)));
       keeps = best.Offer(trace.shown.back());
     }
     const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
     trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
     if (scored != nullptr) {
       trace.f1.push_back(trace.kept.back() == decision
-                             ? MicroF1(dataset_.labels, scored_, LogitsOf(*scored, state))
+                             ? MicroF1(context_, dataset_.labels, scored_, LogitsOf(*scored, state))
                              : trace.f1.back());
     }
   }

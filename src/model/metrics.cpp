@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/threads.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -70,6 +71,16 @@ Counts Sum(const std::vector<Counts>& counts) {
   return sum;
 }
 
+// Nodes are scored in parts that do not depend on the number of threads; sums are of parts, in order.
+constexpr size_t kPartNodes = 16384;
+size_t PartsOf(size_t nodes) { return (nodes + kPartNodes - 1) / kPartNodes; }
+template <class Body>
+void ForParts(const Context& context, size_t nodes, const Body& body) {
+  ParallelTasks(context, PartsOf(nodes), [&](size_t part, uint32_t) {
+    body(part, part * kPartNodes, std::min(nodes, (part + 1) * kPartNodes));
+  });
+}
+
 // Always answering the largest class, or switching every label on.
 double BaselineF1(const Labels& labels, const std::vector<Counts>& counts, uint64_t nodes) {
   uint64_t members = 0, largest = 0;
@@ -84,27 +95,41 @@ double BaselineF1(const Labels& labels, const std::vector<Counts>& counts, uint6
 
 }  // namespace
 
-double MicroF1(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits) {
-  std::vector<Counts> counts(labels.classes);
-  uint64_t scored = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!labels.IsLabelled(nodes[i])) continue;
-    CountRow(labels, nodes[i], logits.row(i), counts);
-    ++scored;
-  }
-  return scored == 0 ? std::numeric_limits<double>::quiet_NaN() : Sum(counts).F1();
+double MicroF1(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+               const Matrix& logits) {
+  std::vector<Counts> parts(PartsOf(nodes.size()));
+  ForParts(context, nodes.size(), [&](size_t part, size_t begin, size_t end) {
+    std::vector<Counts> counts(labels.classes);
+    for (size_t i = begin; i < end; ++i) {
+      if (labels.IsLabelled(nodes[i])) CountRow(labels, nodes[i], logits.row(i), counts);
+    }
+    parts[part] = Sum(counts);
+  });
+  const bool any = std::any_of(nodes.begin(), nodes.end(), [&](uint32_t n) { return labels.IsLabelled(n); });
+  return any ? Sum(parts).F1() : std::numeric_limits<double>::quiet_NaN();
 }
 
-double MeanLoss(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits) {
-  double sum = 0;
-  uint64_t scored = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    if (!labels.IsLabelled(nodes[i])) continue;
-    sum += labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
-                             : SoftmaxLoss(labels, nodes[i], logits.row(i));
-    ++scored;
-  }
-  return scored == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(scored);
+double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                const Matrix& logits) {
+  struct Part {
+    double sum = 0;
+    uint64_t scored = 0;
+  };
+  std::vector<Part> parts(PartsOf(nodes.size()));
+  ForParts(context, nodes.size(), [&](size_t part, size_t begin, size_t end) {
+    Part own;
+    for (size_t i = begin; i < end; ++i) {
+      if (!labels.IsLabelled(nodes[i])) continue;
+      own.sum += labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
+                                   : SoftmaxLoss(labels, nodes[i], logits.row(i));
+      ++own.scored;
+    }
+    parts[part] = own;
+  });
+  Part all;
+  for (const Part& part : parts) all.sum += part.sum, all.scored += part.scored;
+  return all.scored == 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : all.sum / static_cast<double>(all.scored);
 }
 
 Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {

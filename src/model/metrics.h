@@ -5,15 +5,18 @@
 #include <span>
 
 #include "l2gcn/array.h"
+#include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
 
 // Row i of logits belongs to nodes[i]. A multi-class prediction is the largest logit (the first of equals); a
 // label is on where its logit is above 0. Unlabelled nodes do not count.
-double MicroF1(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits);
+double MicroF1(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+               const Matrix& logits);
 
 // Mean cross-entropy, or mean binary cross-entropy over all labels, of the same rows.
-double MeanLoss(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits);
+double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                const Matrix& logits);
 
 }  // namespace l2gcn

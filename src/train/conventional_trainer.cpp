@@ -208,7 +208,7 @@ class ConventionalTrainer {
     }
     if (!inference_) inference_.emplace(context_, trained_.model, dataset_);
     const Matrix logits = inference_->Logits(context_, trained_.model, val_nodes_);
-    const ValidationScore score = ScoreNodes(dataset_.labels, val_nodes_, logits);
+    const ValidationScore score = ScoreNodes(context_, dataset_.labels, val_nodes_, logits);
     trained_.result.validation.push_back({trained_for, 1, trained_.result.layers.back().epochs, score.f1});
     score_seconds_ += watch.Seconds();
     peak_.Resume();

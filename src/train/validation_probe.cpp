@@ -6,8 +6,9 @@
 
 namespace l2gcn {
 
-ValidationScore ScoreNodes(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits) {
-  return {MicroF1(labels, nodes, logits), MeanLoss(labels, nodes, logits)};
+ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                           const Matrix& logits) {
+  return {MicroF1(context, labels, nodes, logits), MeanLoss(context, labels, nodes, logits)};
 }
 
 ValidationProbe::ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset,
@@ -37,7 +38,7 @@ void ValidationProbe::BeginLayer(bool last) {
 
 ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {
   const Matrix logits = backend_.Logits(context_, *backend_.Transform(context_, *xhat_, w), theta, {});
-  return ScoreNodes(dataset_.labels, nodes_, logits);
+  return ScoreNodes(context_, dataset_.labels, nodes_, logits);
 }
 
 // All hops but the last were made when the layer began.

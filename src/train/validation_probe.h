@@ -13,7 +13,8 @@
 namespace l2gcn {
 
 // Both scores of picked nodes; row i of logits belongs to nodes[i].
-ValidationScore ScoreNodes(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& logits);
+ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                           const Matrix& logits);
 
 class ValidationProbe {
  public:

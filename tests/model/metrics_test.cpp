@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "core/rng.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -61,15 +63,41 @@ TEST(MeanLoss, IsTheMeanOverLabelledNodes) {
   const Dataset dataset = ThreeClasses();
   const std::vector<uint32_t> nodes = {0, 3, 4};  // node 3 has no label
   const Matrix logits = FromRows(3, {1, 0, 0, 50, 0, 0, 0, 0, 100});
-  EXPECT_NEAR(MeanLoss(dataset.labels, nodes, logits), (std::log(std::exp(1.0) + 2) - 1) / 2, 1e-12);
-  EXPECT_TRUE(std::isnan(MeanLoss(dataset.labels, std::vector<uint32_t>{3}, FromRows(3, {1, 2, 3}))));
+  EXPECT_NEAR(MeanLoss(MakeContext(1), dataset.labels, nodes, logits), (std::log(std::exp(1.0) + 2) - 1) / 2,
+              1e-12);
+  EXPECT_TRUE(
+      std::isnan(MeanLoss(MakeContext(1), dataset.labels, std::vector<uint32_t>{3}, FromRows(3, {1, 2, 3}))));
 
   Labels sets;
   sets.multilabel = true;
   sets.classes = 2;
   sets.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{1, 0});
   const double expected = (std::log1p(std::exp(-2.0)) + std::log1p(std::exp(3.0))) / 2;
-  EXPECT_NEAR(MeanLoss(sets, std::vector<uint32_t>{0}, FromRows(2, {2, 3})), expected, 1e-12);
+  EXPECT_NEAR(MeanLoss(MakeContext(1), sets, std::vector<uint32_t>{0}, FromRows(2, {2, 3})), expected, 1e-12);
+}
+
+TEST(MeanLossAndMicroF1, AreTheSameBitsForAnyNumberOfThreads) {
+  constexpr uint32_t kNodes = 40000, kClasses = 3;
+  Labels labels;
+  labels.classes = kClasses;
+  labels.classes_of = Array<int32_t>::Allocate(kNodes);
+  Matrix logits = Matrix::Allocate(kNodes, kClasses);
+  std::vector<uint32_t> nodes(kNodes);
+  const RandomStream stream(3, RandomUse::kGenerator, 5);
+  double sum = 0;
+  size_t right = 0;
+  for (uint32_t i = 0; i < kNodes; ++i) {
+    nodes[i] = i;
+    labels.classes_of.mutable_data()[i] = static_cast<int32_t>(i % kClasses);
+    float* row = logits.mutable_row(i);
+    for (uint32_t c = 0; c < kClasses; ++c) row[c] = stream.Uniform(i * kClasses + c);
+    sum += std::log(std::exp(row[0]) + std::exp(row[1]) + std::exp(row[2])) - row[i % kClasses];
+    right += static_cast<size_t>(std::max_element(row, row + kClasses) - row) == i % kClasses;
+  }
+  const double loss = MeanLoss(MakeContext(1), labels, nodes, logits);
+  EXPECT_NEAR(loss, sum / kNodes, 1e-6);
+  EXPECT_EQ(loss, MeanLoss(MakeContext(3), labels, nodes, logits));
+  EXPECT_DOUBLE_EQ(MicroF1(MakeContext(3), labels, nodes, logits), static_cast<double>(right) / kNodes);
 }
 
 TEST(LogitsToProbabilities, RowsSumToOneEvenWhenHuge) {
