@@ -54,9 +54,11 @@ class CudaBackend final : public Backend {
 
   Matrix Logits(const Context&, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
-    return DownloadTensor(device_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
+    return DownloadTensor(device_, pool_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
   }
-  Matrix Download(const Context&, const Tensor& x) override { return DownloadTensor(device_, AsCuda(x)); }
+  Matrix Download(const Context&, const Tensor& x) override {
+    return DownloadTensor(device_, pool_, AsCuda(x));
+  }
 
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
@@ -202,6 +204,7 @@ class CudaBackend final : public Backend {
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<const DeviceTargets> targets_;
+  BlockPool pool_;  // of what is downloaded
   std::string explanation_;
 };
 

@@ -129,10 +129,11 @@ std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device,
   return graph;
 }
 
-Matrix DownloadTensor(const std::shared_ptr<Device>& device, const CudaTensor& tensor) {
-  Matrix out = Matrix::Zeros(tensor.rows, tensor.cols);
+Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor) {
+  Matrix out{pool.Allocate<float>(tensor.rows * tensor.cols), tensor.rows, tensor.cols};
   if (tensor.rows == 0) return out;
   if (tensor.sparse) {
+    std::fill_n(out.values.mutable_data(), out.values.size(), 0.0f);
     std::vector<uint64_t> indptr(tensor.rows + 1);
     tensor.indptr.CopyTo(indptr.data(), indptr.size() * 8);
     std::vector<uint32_t> columns(indptr.back());

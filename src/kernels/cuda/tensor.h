@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include "core/block_pool.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/aggregate.h"
 #include "kernels/cuda/rows.h"
@@ -32,7 +33,7 @@ std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, siz
 std::shared_ptr<CudaTensor> UploadFeatures(const std::shared_ptr<Device>& device, const Features& features,
                                            RowKind kind);
 std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device, const Propagation& propagation);
-Matrix DownloadTensor(const std::shared_ptr<Device>& device, const CudaTensor& tensor);
+Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor);
 
 inline RowKind KindOf(FeatureType type) {
   return type == FeatureType::kF16    ? RowKind::kF16
