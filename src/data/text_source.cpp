@@ -19,11 +19,11 @@ namespace {
 constexpr size_t kInputBytes = size_t{1} << 18;
 
 // Text that swells more than this many times past this many bytes is no table but a bomb.
-constexpr uint64_t kBombRatio = 200;
-constexpr uint64_t kBombBytes = uint64_t{256} << 20;
+constexpr uint64_t kTextBombRatio = 200;
+constexpr uint64_t kTextBombBytes = uint64_t{256} << 20;
 
 void RefuseBomb(const std::string& path, uint64_t packed, uint64_t unpacked) {
-  if (unpacked <= kBombBytes || unpacked / kBombRatio <= packed) return;
+  if (unpacked <= kTextBombBytes || unpacked / kTextBombRatio <= packed) return;
   ThrowInput("{}: its first {} bytes unpack to {}; refused as a bomb (unpack it yourself if it is meant)",
              path, packed, unpacked);
 }
