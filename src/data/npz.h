@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "data/npy.h"
+#include "data/pickle.h"
 #include "data/sparse_matrix.h"
-#include "data/unpickle.h"
 #include "data/zip.h"
 #include "l2gcn/dataset.h"
 

@@ -6,8 +6,8 @@
 
 #include "core/error_format.h"
 #include "core/files.h"
+#include "data/pickle.h"
 #include "data/sparse_matrix.h"
-#include "data/unpickle.h"
 #include "graph/build.h"
 
 namespace l2gcn {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "data/npy.h"
-#include "data/unpickle.h"
+#include "data/pickle.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 

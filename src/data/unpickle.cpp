@@ -1,98 +1,16 @@
-#include "data/unpickle.h"
-
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <unordered_map>
 
 #include "core/error_format.h"
+#include "data/pickle.h"
+#include "data/pickle_names.h"
 
 namespace l2gcn {
-namespace {
 
-// What an allowed name stands for.
-enum Meaning : int64_t {
-  kReconstruct,  // numpy's empty array, to be filled by BUILD
-  kNdarray,
-  kDtypeName,
-  kNumpyScalar,
-  kFromBuffer,
-  kSparseClass,
-  kDefaultDict,
-  kListClass,
-  kDictClass,
-  kEncode,
-};
-
-struct AllowedName {
-  std::string_view module, name;
-  Meaning meaning;
-};
-
-constexpr AllowedName kAllowed[] = {
-    {"numpy.core.multiarray", "_reconstruct", kReconstruct},
-    {"numpy._core.multiarray", "_reconstruct", kReconstruct},
-    {"numpy", "ndarray", kNdarray},
-    {"numpy", "dtype", kDtypeName},
-    {"numpy.core.multiarray", "scalar", kNumpyScalar},
-    {"numpy._core.multiarray", "scalar", kNumpyScalar},
-    {"numpy.core.numeric", "_frombuffer", kFromBuffer},
-    {"numpy._core.numeric", "_frombuffer", kFromBuffer},
-    {"collections", "defaultdict", kDefaultDict},
-    {"collections", "OrderedDict", kDictClass},
-    {"__builtin__", "list", kListClass},
-    {"builtins", "list", kListClass},
-    {"__builtin__", "dict", kDictClass},
-    {"builtins", "dict", kDictClass},
-    {"_codecs", "encode", kEncode},
-};
-
-constexpr std::string_view kSparseModules[] = {"csr", "csc", "coo", "_csr", "_csc", "_coo"};
-constexpr std::string_view kSparseNames[] = {"csr_matrix", "csc_matrix", "coo_matrix",
-                                             "csr_array",  "csc_array",  "coo_array"};
-
-const char* KindName(PickleKind kind) {
-  switch (kind) {
-    case PickleKind::kMark:
-      return "a mark";
-    case PickleKind::kNone:
-      return "None";
-    case PickleKind::kBool:
-      return "a boolean";
-    case PickleKind::kInt:
-      return "an integer";
-    case PickleKind::kFloat:
-      return "a float";
-    case PickleKind::kText:
-      return "text";
-    case PickleKind::kTuple:
-      return "a tuple";
-    case PickleKind::kList:
-      return "a list";
-    case PickleKind::kDict:
-      return "a dict";
-    case PickleKind::kGlobal:
-      return "a name";
-    case PickleKind::kDtype:
-      return "a dtype";
-    case PickleKind::kArray:
-      return "an array";
-    case PickleKind::kSparse:
-      return "a sparse matrix";
-    case PickleKind::kScalar:
-      return "a numpy scalar";
-  }
-  return "?";
-}
-
-}  // namespace
-
-const std::vector<uint32_t>& PickleValue::items() const {
-  static const std::vector<uint32_t> kNone;
-  return parts ? parts->items : kNone;
-}
-
+// The stack machine behind Pickle::Parse.
 class Unpickler {
  public:
   Unpickler(Pickle& out, std::span<const uint8_t> bytes) : out_(out), values_(out.values_), bytes_(bytes) {}
@@ -194,139 +112,57 @@ class Unpickler {
     }
     return values_[value];
   }
+  PickleName NameOf(uint32_t value) const {
+    return static_cast<PickleName>(Expect(value, PickleKind::kGlobal).integer);
+  }
   int64_t ExpectInteger(uint32_t value) const { return Expect(value, PickleKind::kInt).integer; }
 
   void Step(uint8_t op) {
+    // clang-format off
     switch (op) {
-      case 0x80:
-        U8();
-        return;  // PROTO
-      case 0x95:
-        Little(8);
-        return;  // FRAME
-      case '(':
-        Make(PickleKind::kMark);
-        return;  // MARK
-      case '0':
-        Pop();
-        return;  // POP
-      case '1':
-        PopToMark();
-        return;  // POP_MARK
-      case '2':
-        stack_.push_back(Top());
-        return;  // DUP
-      case 'N':
-        Make(PickleKind::kNone);
-        return;  // NONE
-      case 0x88:
-        Make(PickleKind::kBool).integer = 1;
-        return;  // NEWTRUE
-      case 0x89:
-        Make(PickleKind::kBool);
-        return;  // NEWFALSE
-      case 'K':
-        MakeInteger(U8());
-        return;  // BININT1
-      case 'M':
-        MakeInteger(static_cast<int64_t>(Little(2)));
-        return;  // BININT2
-      case 'J':
-        MakeInteger(static_cast<int32_t>(Little(4)));
-        return;  // BININT
-      case 0x8a:
-        Long(U8());
-        return;  // LONG1
-      case 0x8b:
-        Long(Little(4));
-        return;  // LONG4
-      case 'G':
-        Float();
-        return;  // BINFLOAT
-      case 'U':
-      case 'C':
-      case 0x8c:
-        MakeText(Text(U8()));
-        return;  // SHORT_BIN STRING BYTES UNICODE
-      case 'T':
-      case 'X':
-      case 'B':
-        MakeText(Text(Little(4)));
-        return;  // BIN STRING UNICODE BYTES
-      case 0x8d:
-      case 0x8e:
-      case 0x96:
-        MakeText(Text(Little(8)));
-        return;  // BINUNICODE8 BINBYTES8 BYTEARRAY8
-      case ')':
-        Make(PickleKind::kTuple);
-        return;  // EMPTY_TUPLE
-      case 0x85:
-        MakeTuple(1);
-        return;  // TUPLE1
-      case 0x86:
-        MakeTuple(2);
-        return;  // TUPLE2
-      case 0x87:
-        MakeTuple(3);
-        return;  // TUPLE3
-      case 't':
-        Collect(PickleKind::kTuple);
-        return;  // TUPLE
-      case ']':
-        Make(PickleKind::kList);
-        return;  // EMPTY_LIST
-      case 'l':
-        Collect(PickleKind::kList);
-        return;  // LIST
-      case '}':
-        Make(PickleKind::kDict);
-        return;  // EMPTY_DICT
-      case 'a':
-        Append({Pop()});
-        return;  // APPEND
-      case 'e':
-        Append(PopToMark());
-        return;  // APPENDS
-      case 's':
-        SetItem();
-        return;  // SETITEM
-      case 'u':
-        SetItems(PopToMark());
-        return;  // SETITEMS
-      case 'q':
-        Remember(U8());
-        return;  // BINPUT
-      case 'r':
-        Remember(Little(4));
-        return;  // LONG_BINPUT
-      case 0x94:
-        Remember(memo_.size());
-        return;  // MEMOIZE
-      case 'h':
-        Recall(U8());
-        return;  // BINGET
-      case 'j':
-        Recall(Little(4));
-        return;  // LONG_BINGET
-      case 'c':
-        Global();
-        return;  // GLOBAL
-      case 0x93:
-        StackGlobal();
-        return;  // STACK_GLOBAL
-      case 'R':
-        Reduce();
-        return;  // REDUCE
-      case 0x81:
-        NewObject();
-        return;  // NEWOBJ
-      case 'b':
-        Build();
-        return;  // BUILD
-      default:
-        Refuse(fmt::format("opcode {:#04x} is not allowed", op));
+      case 0x80: U8(); return;                                                  // PROTO
+      case 0x95: Little(8); return;                                             // FRAME
+      case '(': Make(PickleKind::kMark); return;                                // MARK
+      case '0': Pop(); return;                                                  // POP
+      case '1': PopToMark(); return;                                            // POP_MARK
+      case '2': stack_.push_back(Top()); return;                                // DUP
+      case 'N': Make(PickleKind::kNone); return;                                // NONE
+      case 0x88: Make(PickleKind::kBool).integer = 1; return;                   // NEWTRUE
+      case 0x89: Make(PickleKind::kBool); return;                               // NEWFALSE
+      case 'K': MakeInteger(U8()); return;                                      // BININT1
+      case 'M': MakeInteger(static_cast<int64_t>(Little(2))); return;           // BININT2
+      case 'J': MakeInteger(static_cast<int32_t>(Little(4))); return;           // BININT
+      case 0x8a: Long(U8()); return;                                            // LONG1
+      case 0x8b: Long(Little(4)); return;                                       // LONG4
+      case 'G': Float(); return;                                                // BINFLOAT
+      case 'U': case 'C': case 0x8c: MakeText(Text(U8())); return;              // SHORT_BIN STRING BYTES UNICODE
+      case 'T': case 'X': case 'B': MakeText(Text(Little(4))); return;          // BIN STRING UNICODE BYTES
+      case 0x8d: case 0x8e: case 0x96: MakeText(Text(Little(8))); return;       // BINUNICODE8 BINBYTES8 BYTEARRAY8
+      case ')': Make(PickleKind::kTuple); return;                               // EMPTY_TUPLE
+      case 0x85: MakeTuple(1); return;                                          // TUPLE1
+      case 0x86: MakeTuple(2); return;                                          // TUPLE2
+      case 0x87: MakeTuple(3); return;                                          // TUPLE3
+      case 't': Collect(PickleKind::kTuple); return;                            // TUPLE
+      case ']': Make(PickleKind::kList); return;                                // EMPTY_LIST
+      case 'l': Collect(PickleKind::kList); return;                             // LIST
+      case '}': Make(PickleKind::kDict); return;                                // EMPTY_DICT
+      case 'a': Append({Pop()}); return;                                        // APPEND
+      case 'e': Append(PopToMark()); return;                                    // APPENDS
+      case 's': SetItem(); return;                                              // SETITEM
+      case 'u': SetItems(PopToMark()); return;                                  // SETITEMS
+      case 'q': Remember(U8()); return;                                         // BINPUT
+      case 'r': Remember(Little(4)); return;                                    // LONG_BINPUT
+      case 0x94: Remember(memo_.size()); return;                                // MEMOIZE
+      case 'h': Recall(U8()); return;                                           // BINGET
+      case 'j': Recall(Little(4)); return;                                      // LONG_BINGET
+      case 'c': Global(); return;                                               // GLOBAL
+      case 0x93: StackGlobal(); return;                                         // STACK_GLOBAL
+      case 'R': Reduce(); return;                                               // REDUCE
+      case 0x81: NewObject(); return;                                           // NEWOBJ
+      case 'b': Build(); return;                                                // BUILD
+      default: Refuse(fmt::format("opcode {:#04x} is not allowed", op));
     }
+    // clang-format on
   }
 
   void Long(uint64_t count) {
@@ -363,22 +199,11 @@ class Unpickler {
   }
 
   void MakeGlobal(std::string_view module, std::string_view name) {
-    for (const AllowedName& allowed : kAllowed) {
-      if (allowed.module == module && allowed.name == name) {
-        Make(PickleKind::kGlobal).integer = allowed.meaning;
-        return;
-      }
-    }
-    constexpr std::string_view kScipy = "scipy.sparse.";
-    if (module.substr(0, kScipy.size()) == kScipy &&
-        std::ranges::find(kSparseModules, module.substr(kScipy.size())) != std::end(kSparseModules) &&
-        std::ranges::find(kSparseNames, name) != std::end(kSparseNames)) {
-      PickleValue& global = Make(PickleKind::kGlobal);
-      global.integer = kSparseClass;
-      global.text = name.substr(0, 3);
-      return;
-    }
-    Refuse(fmt::format("the name '{}.{}' is not allowed", module, name));
+    const std::optional<PickleName> known = FindPickleName(module, name);
+    if (!known) Refuse(fmt::format("the name '{}.{}' is not allowed", module, name));
+    PickleValue& global = Make(PickleKind::kGlobal);
+    global.integer = static_cast<int64_t>(*known);
+    if (*known == PickleName::kSparseClass) global.text = name.substr(0, 3);
   }
   void Global() {
     const std::string_view module = Line();
@@ -393,30 +218,30 @@ class Unpickler {
   // callable(*arguments), for the few callables whose meaning is known.
   void Reduce() {
     const uint32_t arguments = Pop(), callable = Pop();
-    const int64_t meaning = Expect(callable, PickleKind::kGlobal).integer;
+    const PickleName name = NameOf(callable);
     const std::vector<uint32_t> items = Arguments(arguments);
-    switch (meaning) {
-      case kReconstruct:
+    switch (name) {
+      case PickleName::kReconstruct:
         Make(PickleKind::kArray).parts->shape = {0};
         return;
-      case kDtypeName:
+      case PickleName::kDtypeName:
         MakeDtype(items);
         return;
-      case kNumpyScalar:
+      case PickleName::kNumpyScalar:
         MakeScalar(items);
         return;
-      case kFromBuffer:
+      case PickleName::kFromBuffer:
         MakeFromBuffer(items);
         return;
-      case kDefaultDict:
-      case kDictClass:
+      case PickleName::kDefaultDict:
+      case PickleName::kDictClass:
         MakeDict(items);
         return;
-      case kListClass:
+      case PickleName::kListClass:
         if (!items.empty()) Refuse("list() with arguments");
         Make(PickleKind::kList);
         return;
-      case kEncode:
+      case PickleName::kEncode:
         Encode(items);
         return;
       default:
@@ -483,14 +308,14 @@ class Unpickler {
 
   void NewObject() {
     const uint32_t arguments = Pop(), callable = Pop();
-    const PickleValue& global = Expect(callable, PickleKind::kGlobal);
+    const PickleName name = NameOf(callable);
     const bool plain = Expect(arguments, PickleKind::kTuple).items().empty();
-    if (global.integer == kSparseClass && plain) {
-      const std::string_view name = global.text;
-      Make(PickleKind::kSparse).text = name;
-    } else if (global.integer == kDictClass && plain) {
+    if (name == PickleName::kSparseClass && plain) {
+      const std::string_view format = values_[callable].text;
+      Make(PickleKind::kSparse).text = format;
+    } else if (name == PickleName::kDictClass && plain) {
       Make(PickleKind::kDict);
-    } else if (global.integer == kListClass && plain) {
+    } else if (name == PickleName::kListClass && plain) {
       Make(PickleKind::kList);
     } else {
       Refuse("a new object of a class that is not allowed");
@@ -559,62 +384,6 @@ Pickle Pickle::Parse(std::shared_ptr<const void> owner, std::span<const uint8_t>
   pickle.values_.emplace_back();  // value 0 is None: what an index of 0 refers to
   Unpickler(pickle, bytes).Run();
   return pickle;
-}
-
-int64_t Pickle::Integer(uint32_t value) const {
-  const PickleValue& v = values_[value];
-  if (v.kind == PickleKind::kInt || v.kind == PickleKind::kBool) return v.integer;
-  if (v.kind == PickleKind::kScalar) {
-    NpyType type = ParseNpyType(values_[v.dtype].text, where_);
-    type.big_endian = values_[v.dtype].big_endian;
-    const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(v.text.data()), v.text.size());
-    return NpyArray::FromParts(owner_, std::move(type), {}, false, raw, where_).AsScalar();
-  }
-  ThrowInput("{}: expected an integer in the pickle, found {}", where_, KindName(v.kind));
-}
-
-NpyArray Pickle::ToArray(uint32_t value) const {
-  const PickleValue& v = values_[value];
-  if (v.kind != PickleKind::kArray)
-    ThrowInput("{}: expected an array in the pickle, found {}", where_, KindName(v.kind));
-  if (values_[v.dtype].kind != PickleKind::kDtype)
-    ThrowInput("{}: an array in the pickle was never filled", where_);
-  NpyType type = ParseNpyType(values_[v.dtype].text, where_);
-  if (type.kind == 'O') ThrowInput("{}: expected an array of numbers in the pickle, found objects", where_);
-  type.big_endian = values_[v.dtype].big_endian && type.bytes > 1;
-  const std::span<const uint8_t> raw(reinterpret_cast<const uint8_t*>(v.text.data()), v.text.size());
-  // Text made here lives in this object; its bytes must outlive it in arrays that are handed out.
-  std::shared_ptr<const void> owner = owner_;
-  std::span<const uint8_t> kept = raw;
-  for (const std::string& made : made_) {
-    if (made.data() != v.text.data()) continue;
-    auto copy = std::make_shared<std::string>(made);
-    kept = {reinterpret_cast<const uint8_t*>(copy->data()), copy->size()};
-    owner = std::move(copy);
-    break;
-  }
-  return NpyArray::FromParts(std::move(owner), std::move(type), v.parts->shape, v.fortran, kept, where_);
-}
-
-const std::vector<uint32_t>& Pickle::Objects(uint32_t value) const {
-  const PickleValue& v = values_[value];
-  if (v.kind == PickleKind::kArray) return values_[v.state].items();
-  if (v.kind != PickleKind::kList && v.kind != PickleKind::kTuple) {
-    ThrowInput("{}: expected a list of objects in the pickle, found {}", where_, KindName(v.kind));
-  }
-  return v.items();
-}
-
-uint32_t Pickle::Find(uint32_t dict, std::string_view key) const {
-  const PickleValue& v = values_[values_[dict].kind == PickleKind::kSparse ? values_[dict].state : dict];
-  if (v.kind != PickleKind::kDict) {
-    ThrowInput("{}: expected a dict in the pickle, found {}", where_, KindName(v.kind));
-  }
-  for (size_t i = 0; i + 1 < v.items().size(); i += 2) {
-    const PickleValue& name = values_[v.items()[i]];
-    if (name.kind == PickleKind::kText && name.text == key) return v.items()[i + 1];
-  }
-  return kAbsent;
 }
 
 }  // namespace l2gcn

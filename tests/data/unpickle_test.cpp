@@ -1,8 +1,7 @@
-#include "data/unpickle.h"
-
 #include <gtest/gtest.h>
 
 #include "data/fixtures.h"
+#include "data/pickle.h"
 #include "data/sparse_matrix.h"
 
 namespace l2gcn {

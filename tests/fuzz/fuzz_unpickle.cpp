@@ -1,5 +1,5 @@
+#include "data/pickle.h"
 #include "data/sparse_matrix.h"
-#include "data/unpickle.h"
 #include "fuzz/fuzz_common.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

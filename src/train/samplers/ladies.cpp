@@ -6,53 +6,26 @@
 // q(u)) is unbiased; after it, every row sums to what the row of Â sums to (1 under norm `row`, the paper's
 // case). That ratio estimate is biased by O(1/s) and far less scattered: the paper trades the one for the
 // other, and so do we.
+#include "train/samplers/expanding.h"
 #include "train/samplers/layer_nodes.h"
 
 namespace l2gcn {
 namespace {
 
-class LadiesSampler final : public Sampler {
+class LadiesSampler final : public ExpandingSampler {
  public:
   LadiesSampler(const SamplingProblem& problem, const TrainConfig& config)
-      : problem_(problem),
-        order_(problem.loss_nodes, config),
-        seed_(config.seed),
-        samples_(config.samples),
-        drawn_(problem.graph.nodes),
-        reached_(problem.graph.nodes),
-        blocks_(MakeBlocks(problem.layers)) {
-    batch_.nodes.resize(problem.layers + 1);
-    batch_.blocks.assign(blocks_.begin(), blocks_.end());
-    if (problem.precomputed) batch_.blocks[0] = nullptr;
-  }
-
-  uint32_t StepsPerEpoch() const override { return order_.steps(); }
-
-  const MiniBatch& Draw(const Context& context, uint32_t epoch, uint32_t step) override {
-    order_.Take(epoch, step, batch_.nodes.back());
-    for (uint32_t l = problem_.layers; l-- > (problem_.precomputed ? 1u : 0u);) {
-      const RandomStream stream(seed_, RandomUse::kSampler, l, order_.StepNumber(epoch, step));
-      Expand(context, l, stream);
-    }
-    if (problem_.precomputed) batch_.nodes[0] = batch_.nodes[1];
-    return batch_;
-  }
+      : ExpandingSampler(problem, config), drawn_(problem.graph.nodes), reached_(problem.graph.nodes) {}
 
   uint64_t StateBytes() const override { return drawn_.bytes() + reached_.bytes(); }
 
  private:
-  void Expand(const Context& context, uint32_t l, const RandomStream& stream) {
+  void Expand(const Context& context, uint32_t l, const RandomStream& stream) override {
     const std::vector<uint32_t>& rows = batch_.nodes[l + 1];
     std::vector<uint32_t>& sources = batch_.nodes[l];
-    const uint32_t count = samples_[std::min<size_t>(l, samples_.size() - 1)];
     SumColumns(rows);
     drawn_.Begin(rows, sources);
-    if (!candidates_.empty()) {
-      for (const auto& [at, times] : DrawFrom(cumulative_, count, stream)) {
-        const double q = (cumulative_[at] - (at == 0 ? 0 : cumulative_[at - 1])) / cumulative_.back();
-        drawn_.Add(candidates_[at], static_cast<float>(times / (count * q)), sources);
-      }
-    }
+    if (!candidates_.empty()) drawn_.Draw(cumulative_, candidates_, SamplesOf(l), stream, sources);
     Block& block = *blocks_[l];
     drawn_.FillBlock(context, problem_.a, rows, true, static_cast<uint32_t>(sources.size()), block);
     NormaliseRows(rows, block);
@@ -90,16 +63,10 @@ class LadiesSampler final : public Sampler {
     }
   }
 
-  const SamplingProblem& problem_;
-  BatchOrder order_;
-  uint64_t seed_;
-  std::vector<uint32_t> samples_;
   DrawnNodes drawn_;
   NodeIndex reached_;
   std::vector<uint32_t> candidates_;  // neighbours of the layer's destinations
   std::vector<double> cumulative_;    // (candidates)
-  std::vector<std::shared_ptr<Block>> blocks_;
-  MiniBatch batch_;
 };
 
 }  // namespace

@@ -4,6 +4,9 @@
 
 namespace l2gcn {
 
+namespace {
+
+// How often each index came, as a list of (index, times), ascending.
 std::vector<std::pair<uint32_t, uint32_t>> DrawFrom(const std::vector<double>& cumulative, uint32_t count,
                                                     const RandomStream& stream) {
   std::vector<uint32_t> drawn(count);
@@ -21,6 +24,8 @@ std::vector<std::pair<uint32_t, uint32_t>> DrawFrom(const std::vector<double>& c
   return times;
 }
 
+}  // namespace
+
 void DrawnNodes::Begin(const std::vector<uint32_t>& first, std::vector<uint32_t>& sources) {
   for (uint32_t node : drawn_) factor_[node] = 0;
   drawn_.clear();
@@ -29,10 +34,15 @@ void DrawnNodes::Begin(const std::vector<uint32_t>& first, std::vector<uint32_t>
   for (uint32_t node : first) index_.Add(node, sources);
 }
 
-void DrawnNodes::Add(uint32_t node, float factor, std::vector<uint32_t>& sources) {
-  factor_[node] = factor;
-  drawn_.push_back(node);
-  index_.Add(node, sources);
+void DrawnNodes::Draw(const std::vector<double>& cumulative, const std::vector<uint32_t>& nodes,
+                      uint32_t count, const RandomStream& stream, std::vector<uint32_t>& sources) {
+  for (const auto& [at, times] : DrawFrom(cumulative, count, stream)) {
+    const double q = (cumulative[at] - (at == 0 ? 0 : cumulative[at - 1])) / cumulative.back();
+    const uint32_t node = nodes.empty() ? at : nodes[at];
+    factor_[node] = static_cast<float>(times / (count * q));
+    drawn_.push_back(node);
+    index_.Add(node, sources);
+  }
 }
 
 void DrawnNodes::FillBlock(const Context& context, const Propagation& a, const std::vector<uint32_t>& rows,

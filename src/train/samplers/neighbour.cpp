@@ -9,48 +9,23 @@
 //
 // A node met twice in a layer is computed once. The destinations are the first sources of their layer.
 #include "core/threads.h"
-#include "train/samplers/common.h"
+#include "train/samplers/expanding.h"
 #include "train/samplers/pick.h"
 
 namespace l2gcn {
 namespace {
 
-class NeighbourSampler final : public Sampler {
+class NeighbourSampler final : public ExpandingSampler {
  public:
   NeighbourSampler(const SamplingProblem& problem, const TrainConfig& config)
-      : problem_(problem),
-        order_(problem.loss_nodes, config),
-        mean_(config.method == "graphsage"),
-        seed_(config.seed),
-        index_(problem.graph.nodes),
-        blocks_(MakeBlocks(problem.layers)) {
-    for (uint32_t l = 0; l < problem.layers; ++l) {
-      fanout_.push_back(mean_ ? config.samples[std::min<size_t>(l, config.samples.size() - 1)]
-                              : kAllNeighbours);
-    }
-    batch_.nodes.resize(problem.layers + 1);
-    batch_.blocks.assign(blocks_.begin(), blocks_.end());
-    if (problem.precomputed) batch_.blocks[0] = nullptr;
-  }
-
-  uint32_t StepsPerEpoch() const override { return order_.steps(); }
-
-  const MiniBatch& Draw(const Context& context, uint32_t epoch, uint32_t step) override {
-    order_.Take(epoch, step, batch_.nodes.back());
-    for (uint32_t l = problem_.layers; l-- > (problem_.precomputed ? 1u : 0u);) {
-      const RandomStream stream(seed_, RandomUse::kSampler, l, order_.StepNumber(epoch, step));
-      Expand(context, l, stream);
-    }
-    if (problem_.precomputed) batch_.nodes[0] = batch_.nodes[1];
-    return batch_;
-  }
+      : ExpandingSampler(problem, config), mean_(config.method == "graphsage"), index_(problem.graph.nodes) {}
 
   uint64_t StateBytes() const override { return index_.bytes(); }
 
  private:
-  // Block l and its sources, from its destinations.
-  void Expand(const Context& context, uint32_t l, const RandomStream& stream) {
+  void Expand(const Context& context, uint32_t l, const RandomStream& stream) override {
     const std::vector<uint32_t>& rows = batch_.nodes[l + 1];
+    const uint32_t fanout = mean_ ? SamplesOf(l) : kAllNeighbours;
     Block& block = *blocks_[l];
     const Propagation& a = problem_.a;
     const uint32_t own = mean_ ? 0 : 1;  // Â's diagonal is an entry of the block
@@ -58,20 +33,15 @@ class NeighbourSampler final : public Sampler {
     block.indptr.resize(rows.size() + 1);
     block.indptr[0] = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
-      block.indptr[i + 1] = block.indptr[i] + own + std::min(DegreeOf(a, rows[i]), fanout_[l]);
+      block.indptr[i + 1] = block.indptr[i] + own + std::min(DegreeOf(a, rows[i]), fanout);
     }
     block.indices.resize(block.indptr[rows.size()]);
     block.values.resize(block.indptr[rows.size()]);
     ParallelFor(context, rows.size(), 64, [&](size_t begin, size_t end) {
       std::vector<uint32_t> picked;
-      for (size_t i = begin; i < end; ++i) FillRow(i, rows[i], fanout_[l], stream, picked, block);
+      for (size_t i = begin; i < end; ++i) FillRow(i, rows[i], fanout, stream, picked, block);
     });
-    std::vector<uint32_t>& sources = batch_.nodes[l];
-    index_.Clear();
-    sources.clear();
-    for (uint32_t node : rows) index_.Add(node, sources);
-    for (uint32_t& node : block.indices) node = index_.Add(node, sources);
-    block.cols = static_cast<uint32_t>(sources.size());
+    ListSources(rows, index_, batch_.nodes[l], block);
   }
 
   void FillRow(size_t i, uint32_t node, uint32_t fanout, const RandomStream& stream,
@@ -91,14 +61,8 @@ class NeighbourSampler final : public Sampler {
     }
   }
 
-  const SamplingProblem& problem_;
-  BatchOrder order_;
   bool mean_;
-  uint64_t seed_;
-  std::vector<uint32_t> fanout_;  // (layers)
   NodeIndex index_;
-  std::vector<std::shared_ptr<Block>> blocks_;
-  MiniBatch batch_;
 };
 
 }  // namespace

@@ -17,42 +17,23 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "train/block_network.h"
-#include "train/samplers/common.h"
+#include "train/samplers/expanding.h"
 #include "train/samplers/pick.h"
 
 namespace l2gcn {
 namespace {
 
-class VrGcnSampler final : public Sampler {
+class VrGcnSampler final : public ExpandingSampler {
  public:
   VrGcnSampler(const SamplingProblem& problem, const TrainConfig& config)
-      : problem_(problem),
-        order_(problem.loss_nodes, config),
-        seed_(config.seed),
-        samples_(config.samples),
+      : ExpandingSampler(problem, config),
         dropout_(config.dropout > 0),
         index_(problem.graph.nodes),
-        math_(CpuKernelTable()),
-        blocks_(MakeBlocks(problem.layers)) {
-    batch_.nodes.resize(problem.layers + 1);
-    batch_.blocks.assign(blocks_.begin(), blocks_.end());
+        math_(CpuKernelTable()) {
     batch_.offsets.resize(problem.layers);
-    if (problem.precomputed) batch_.blocks[0] = nullptr;
     for (uint32_t l = 0; l + 1 < problem.layers; ++l) {
       history_.push_back(Matrix::Zeros(problem.graph.nodes, PadWidth(config.HiddenOf(l))));
     }
-  }
-
-  uint32_t StepsPerEpoch() const override { return order_.steps(); }
-
-  const MiniBatch& Draw(const Context& context, uint32_t epoch, uint32_t step) override {
-    order_.Take(epoch, step, batch_.nodes.back());
-    for (uint32_t l = problem_.layers; l-- > (problem_.precomputed ? 1u : 0u);) {
-      const RandomStream stream(seed_, RandomUse::kSampler, l, order_.StepNumber(epoch, step));
-      Expand(context, l, stream);
-    }
-    if (problem_.precomputed) batch_.nodes[0] = batch_.nodes[1];
-    return batch_;
   }
 
   void Observe(const Context& context, const MiniBatch& batch, const BlockNetwork& network) override {
@@ -75,10 +56,10 @@ class VrGcnSampler final : public Sampler {
   }
 
  private:
-  // Block l, its sources and the constant part of its estimate, from its destinations.
-  void Expand(const Context& context, uint32_t l, const RandomStream& stream) {
+  // And the constant part of the layer's estimate.
+  void Expand(const Context& context, uint32_t l, const RandomStream& stream) override {
     const std::vector<uint32_t>& rows = batch_.nodes[l + 1];
-    const uint32_t fanout = l == 0 ? kAllNeighbours : samples_[std::min<size_t>(l, samples_.size() - 1)];
+    const uint32_t fanout = l == 0 ? kAllNeighbours : SamplesOf(l);
     const Propagation& a = problem_.a;
     Block& block = *blocks_[l];
     block.rows = remainder_.rows = static_cast<uint32_t>(rows.size());
@@ -103,12 +84,7 @@ class VrGcnSampler final : public Sampler {
       for (size_t i = begin; i < end; ++i) FillRow(i, rows[i], fanout, stream, picked, block);
     });
     if (l > 0) AddHistory(context, l);
-    std::vector<uint32_t>& sources = batch_.nodes[l];
-    index_.Clear();
-    sources.clear();
-    for (uint32_t node : rows) index_.Add(node, sources);
-    for (uint32_t& node : block.indices) node = index_.Add(node, sources);
-    block.cols = static_cast<uint32_t>(sources.size());
+    ListSources(rows, index_, batch_.nodes[l], block);
   }
 
   void FillRow(size_t i, uint32_t node, uint32_t fanout, const RandomStream& stream,
@@ -151,17 +127,11 @@ class VrGcnSampler final : public Sampler {
                     offset.values.mutable_data());
   }
 
-  const SamplingProblem& problem_;
-  BatchOrder order_;
-  uint64_t seed_;
-  std::vector<uint32_t> samples_;
   bool dropout_;
   NodeIndex index_;
   BlockMath math_;
   Block remainder_;              // (destinations × all nodes) of the layer at hand
   std::vector<Matrix> history_;  // H̄ of each hidden layer (nodes × padded width)
-  std::vector<std::shared_ptr<Block>> blocks_;
-  MiniBatch batch_;
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Reads the pickles that data sets are made of without running anything.
+// What a pickle holds, read without running anything; Parse is in unpickle.cpp, the names it knows in
+// pickle_names.h.
 //
 // Method: a stack machine over an allow-list of opcodes and of names (numpy arrays, dtypes and scalars, scipy
 // sparse matrices, list / dict / defaultdict, str ↔ bytes). A name is never looked up or called: each allowed
@@ -37,6 +38,8 @@ enum class PickleKind : uint8_t {
   kSparse,
   kScalar,
 };
+
+const char* KindName(PickleKind kind);  // "a list"
 
 // The parts of a value that hold others; most values have none.
 struct PickleParts {

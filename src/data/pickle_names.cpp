@@ -1,0 +1,51 @@
+#include "data/pickle_names.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace l2gcn {
+namespace {
+
+struct AllowedName {
+  std::string_view module, name;
+  PickleName meaning;
+};
+
+constexpr AllowedName kAllowed[] = {
+    {"numpy.core.multiarray", "_reconstruct", PickleName::kReconstruct},
+    {"numpy._core.multiarray", "_reconstruct", PickleName::kReconstruct},
+    {"numpy", "ndarray", PickleName::kNdarray},
+    {"numpy", "dtype", PickleName::kDtypeName},
+    {"numpy.core.multiarray", "scalar", PickleName::kNumpyScalar},
+    {"numpy._core.multiarray", "scalar", PickleName::kNumpyScalar},
+    {"numpy.core.numeric", "_frombuffer", PickleName::kFromBuffer},
+    {"numpy._core.numeric", "_frombuffer", PickleName::kFromBuffer},
+    {"collections", "defaultdict", PickleName::kDefaultDict},
+    {"collections", "OrderedDict", PickleName::kDictClass},
+    {"__builtin__", "list", PickleName::kListClass},
+    {"builtins", "list", PickleName::kListClass},
+    {"__builtin__", "dict", PickleName::kDictClass},
+    {"builtins", "dict", PickleName::kDictClass},
+    {"_codecs", "encode", PickleName::kEncode},
+};
+
+constexpr std::string_view kSparseModules[] = {"csr", "csc", "coo", "_csr", "_csc", "_coo"};
+constexpr std::string_view kSparseNames[] = {"csr_matrix", "csc_matrix", "coo_matrix",
+                                             "csr_array",  "csc_array",  "coo_array"};
+
+}  // namespace
+
+std::optional<PickleName> FindPickleName(std::string_view module, std::string_view name) {
+  for (const AllowedName& allowed : kAllowed) {
+    if (allowed.module == module && allowed.name == name) return allowed.meaning;
+  }
+  constexpr std::string_view kScipy = "scipy.sparse.";
+  const bool sparse =
+      module.substr(0, kScipy.size()) == kScipy &&
+      std::ranges::find(kSparseModules, module.substr(kScipy.size())) != std::end(kSparseModules) &&
+      std::ranges::find(kSparseNames, name) != std::end(kSparseNames);
+  if (sparse) return PickleName::kSparseClass;
+  return std::nullopt;
+}
+
+}  // namespace l2gcn
