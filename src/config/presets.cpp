@@ -36,7 +36,7 @@ constexpr SetRow kSetRows[] = {
     {"amazon3m", 2, 128, 1024, 0.0001, 80, "standard", 100, 0},
 };
 
-const SetRow& RowOf(const std::string& recipe) {
+const SetRow& SetRowOf(const std::string& recipe) {
   for (const SetRow& row : kSetRows) {
     if (recipe == row.recipe) return row;
   }
@@ -44,7 +44,7 @@ const SetRow& RowOf(const std::string& recipe) {
 }
 
 void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
-  const SetRow& row = RowOf(dataset.recipe);
+  const SetRow& row = SetRowOf(dataset.recipe);
   config.layers = row.layers;
   config.hidden = {row.hidden};
   config.batch = row.batch;

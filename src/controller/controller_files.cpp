@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* kFormat = "l2gcn-controller";
-constexpr int kVersion = 1;
+constexpr const char* kControllerFormat = "l2gcn-controller";
+constexpr int kControllerVersion = 1;
 
 Json SettingsJson(const ControllerImpl& impl) {
   const PolicyShape& shape = impl.net.shape();
@@ -98,14 +98,14 @@ PolicyNet NetFrom(const Safetensors& file, const PolicyShape& shape, const std::
 Controller FromFile(const Safetensors& file, const std::string& where) {
   const auto settings_text = file.metadata.find("controller");
   if (settings_text == file.metadata.end() || file.metadata.count("format") == 0 ||
-      file.metadata.at("format") != kFormat) {
+      file.metadata.at("format") != kControllerFormat) {
     ThrowInput("{}: not a controller; expected a file written by l2gcn search", where);
   }
   try {
     const int version = std::stoi(file.metadata.at("version"));
-    if (version != kVersion) {
+    if (version != kControllerVersion) {
       ThrowInput("{}: controller version {}, this program reads version {}; learn it again with l2gcn search",
-                 where, version, kVersion);
+                 where, version, kControllerVersion);
     }
     const Json settings = Json::parse(settings_text->second);
     auto impl = std::make_shared<ControllerImpl>();
@@ -133,8 +133,8 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
 
 void Controller::Save(const std::string& path) const {
   WriteSafetensors(path, TensorsOf(impl_->net),
-                   {{"format", kFormat},
-                    {"version", std::to_string(kVersion)},
+                   {{"format", kControllerFormat},
+                    {"version", std::to_string(kControllerVersion)},
                     {"controller", SettingsJson(*impl_).dump()}});
 }
 

@@ -12,7 +12,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int64_t kSmallLimit = int64_t{1} << 31;
-constexpr size_t kSniffBytes = size_t{1} << 18;
 
 bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 
@@ -26,17 +25,12 @@ std::string_view Trim(std::string_view token) {
 
 bool IsComment(std::string_view line) { return line.empty() || line[0] == '#' || line[0] == '%'; }
 
-// Calls visit(line, offset in block) for each line with something on it.
+// visit(line, offset in text) for each line with something on it.
 template <class Visit>
-void ForEachLine(std::string_view text, const Visit& visit) {
-  for (size_t at = 0; at < text.size();) {
-    const auto* found = static_cast<const char*>(std::memchr(text.data() + at, '\n', text.size() - at));
-    const size_t end = found == nullptr ? text.size() : static_cast<size_t>(found - text.data());
-    std::string_view line = text.substr(at, end - at);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+void ForEachEntry(std::string_view text, const Visit& visit) {
+  ForEachLine(text, [&](std::string_view line, size_t at) {
     if (!IsComment(line) && !Trim(line).empty()) visit(line, at);
-    at = end + 1;
-  }
+  });
 }
 
 // The first `count` fields of a line; returns how many there are of them.
@@ -150,14 +144,14 @@ char SeparatorOf(std::string_view line) {
 }
 
 EdgeTextFormat SniffEdgeText(const fs::path& path) {
-  TextSource source(path, kSniffBytes);
+  TextSource source(path, TextSource::kSniffBytes);
   TextBlock block;
   EdgeTextFormat format;
   size_t lines = 0;
   bool first_is_text = false, first_is_named = false;
   bool weight_fits[2] = {false, false};  // of the first line and the second
   if (source.Next(block)) {
-    ForEachLine(block.text, [&](std::string_view line, size_t offset) {
+    ForEachEntry(block.text, [&](std::string_view line, size_t offset) {
       if (lines == 0) {
         format.separator = SeparatorOf(line);
         // Blanks around other separators are trimmed; a tab alone may stand for blanks.
@@ -218,7 +212,7 @@ void ParseSmallEdges(const TextBlock& block, const EdgeTextFormat& format, const
     const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
     const char* line_end = newline == nullptr ? end : newline;
     at = line_end + 1;
-    ForEachLine({line, static_cast<size_t>(line_end - line)}, [&](std::string_view text, size_t) {
+    ForEachEntry({line, static_cast<size_t>(line_end - line)}, [&](std::string_view text, size_t) {
       if (skip_header) {
         skip_header = false;
         return;
@@ -274,7 +268,7 @@ void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const 
       continue;
     }
     const size_t end = std::min(text.find('\n', at), text.size());
-    ForEachLine(text.substr(at, end - at), [&](std::string_view line, size_t) { parse_line(line, at); });
+    ForEachEntry(text.substr(at, end - at), [&](std::string_view line, size_t) { parse_line(line, at); });
     at = end + 1;
   }
 }

@@ -13,7 +13,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr uint64_t kMostColumns = uint64_t{1} << 31;
+constexpr uint64_t kMostFileColumns = uint64_t{1} << 31;
 
 // Events of {"node": [column, …], …}; everything else is refused where it stands.
 class FeatureEvents : public nlohmann::json_sax<nlohmann::json> {
@@ -46,7 +46,7 @@ class FeatureEvents : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_unsigned(uint64_t column) override {
     if (depth_ != 2) Refuse();
-    if (column >= kMostColumns)
+    if (column >= kMostFileColumns)
       ThrowInput("{}: node {} has feature {}, past what is supported", where_, node_, column);
     rows_.columns.push_back(static_cast<uint32_t>(column));
     rows_.values.push_back(1);
@@ -125,7 +125,8 @@ KeyedRows ReadSvmlight(const fs::path& path, std::vector<std::string>& labels) {
         float value = 0;
         if (token.starts_with("qid:")) continue;
         if (colon == std::string_view::npos || !ParseId(token.substr(0, colon), column) || column < 0 ||
-            static_cast<uint64_t>(column) >= kMostColumns || !ParseNumber(token.substr(colon + 1), value)) {
+            static_cast<uint64_t>(column) >= kMostFileColumns ||
+            !ParseNumber(token.substr(colon + 1), value)) {
           ThrowInput("{}:{}: '{}' is no column:value", path.string(), line_number, token);
         }
         rows.columns.push_back(static_cast<uint32_t>(column));

@@ -14,7 +14,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kGrain = 256;                             // nodes a thread takes at least
 constexpr uint64_t kLargestInMemory = uint64_t{64} << 30;  // past this a data set is better mapped than held
 
 uint64_t BytesNeeded(const GeneratorPlan& plan) {
@@ -69,7 +68,7 @@ Graph DrawGraph(const Context& context, const GeneratorPlan& plan, const Generat
 template <class Fill>
 void EachNode(const Context& context, const GeneratorPlan& plan, const Fill& fill) {
   context.CheckCancelled();
-  ParallelFor(context, plan.nodes, kGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, plan.nodes, kNodeGrain, [&](size_t begin, size_t end) {
     fill(static_cast<uint32_t>(begin), static_cast<uint32_t>(end - begin));
   });
 }

@@ -17,6 +17,8 @@
 
 namespace l2gcn {
 
+inline constexpr size_t kNodeGrain = 256;  // nodes a thread takes at least
+
 class GeneratorNodes {
  public:
   // Both must outlive this.

@@ -73,7 +73,7 @@ constexpr ShapeRow kShapes[] = {
      kPapers100mSplit, true},
 };
 
-const ShapeRow& RowOf(const std::string& shape) {
+const ShapeRow& ShapeRowOf(const std::string& shape) {
   for (const ShapeRow& row : kShapes) {
     if (shape == row.name) return row;
   }
@@ -189,7 +189,7 @@ std::vector<std::string> GeneratorShapes() {
 }
 
 GeneratorPlan ResolveGeneratorPlan(const GenerateOptions& options) {
-  const ShapeRow& row = RowOf(options.shape);
+  const ShapeRow& row = ShapeRowOf(options.shape);
   GeneratorPlan plan;
   plan.shape = row.name;
   plan.recipe = row.recipe;

@@ -17,8 +17,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kBufferBytes = size_t{32} << 20;  // of rows in flight
-constexpr size_t kGrain = 256;                     // nodes a thread takes at least
+constexpr size_t kRowsInFlightBytes = size_t{32} << 20;  // of rows in flight
 
 void StreamGraph(const Context& context, const GeneratorPlan& plan, const GeneratorLayout& layout,
                  const fs::path& directory) {
@@ -58,12 +57,12 @@ void StreamRows(const Context& context, const GeneratorPlan& plan, const fs::pat
                 std::vector<uint64_t> inner_shape, const Fill& fill) {
   const size_t width = inner_shape.empty() ? 1 : inner_shape[0];
   NpyWriter writer(path, NpyDescr<T>(), std::move(inner_shape));
-  const size_t rows = std::clamp<size_t>(kBufferBytes / (width * sizeof(T)), 1, plan.nodes);
+  const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / (width * sizeof(T)), 1, plan.nodes);
   std::vector<T> buffer(rows * width);
   for (size_t first = 0; first < plan.nodes; first += rows) {
     context.CheckCancelled();
     const size_t count = std::min<size_t>(rows, plan.nodes - first);
-    ParallelFor(context, count, kGrain, [&](size_t begin, size_t end) {
+    ParallelFor(context, count, kNodeGrain, [&](size_t begin, size_t end) {
       fill(static_cast<uint32_t>(first + begin), static_cast<uint32_t>(end - begin),
            buffer.data() + begin * width);
     });
@@ -78,7 +77,7 @@ void StreamWords(const Context& context, const GeneratorPlan& plan, const Genera
   NpyWriter indices(directory / kFeatureIndicesFile, NpyDescr<uint32_t>());
   NpyWriter values(directory / kFeatureValuesFile, NpyDescr<float>());
   const auto typical = static_cast<size_t>(std::max(1.0, plan.words)) * 2 * sizeof(float);
-  const size_t rows = std::clamp<size_t>(kBufferBytes / typical, 1, plan.nodes);
+  const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / typical, 1, plan.nodes);
   std::vector<uint64_t> ends(rows + 1);  // of each row's words, from the chunk's start
   std::vector<uint32_t> columns;
   std::vector<float> weights;
@@ -93,7 +92,7 @@ void StreamWords(const Context& context, const GeneratorPlan& plan, const Genera
     }
     columns.resize(ends[count]);
     weights.resize(ends[count]);
-    ParallelFor(context, count, kGrain, [&](size_t begin, size_t end) {
+    ParallelFor(context, count, kNodeGrain, [&](size_t begin, size_t end) {
       nodes.FillWords(static_cast<uint32_t>(first + begin), static_cast<uint32_t>(end - begin),
                       columns.data() + ends[begin], weights.data() + ends[begin]);
     });

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMaxDimensions = 32;
 constexpr size_t kMaxHeader = size_t{1} << 20;
-constexpr size_t kGrain = size_t{1} << 16;
+constexpr size_t kValueGrain = size_t{1} << 16;
 
 // The dict literal of a header: {'descr': '<f4', 'fortran_order': False, 'shape': (5, 3), }
 class HeaderParser {
@@ -406,7 +406,7 @@ Array<T> NpyArray::As(const Context& context, const T* nan_value) const {
     ThrowInput("{}: expected numbers, found elements of type '{}'", where_, type_.text);
   Array<T> values = Array<T>::Allocate(size_);
   const OrderMap order(shape_, fortran_);
-  ParallelFor(context, size_, kGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, size_, kValueGrain, [&](size_t begin, size_t end) {
     ConvertAny<T>(*this, order, values.mutable_data(), begin, end, nan_value);
   });
   return values;

@@ -82,6 +82,20 @@ std::string NpyHeader(const std::string& descr, const std::vector<uint64_t>& sha
 
 template <class T>
 const char* NpyDescr();
+template <>
+const char* NpyDescr<float>();
+template <>
+const char* NpyDescr<double>();
+template <>
+const char* NpyDescr<int32_t>();
+template <>
+const char* NpyDescr<int64_t>();
+template <>
+const char* NpyDescr<uint32_t>();
+template <>
+const char* NpyDescr<uint64_t>();
+template <>
+const char* NpyDescr<uint8_t>();
 
 // Streams a C-ordered array; `rows`, the first dimension, is known only at the end.
 class NpyWriter {

@@ -15,8 +15,8 @@ namespace {
 constexpr uint32_t kOversampling = 10;
 constexpr int kIterations = 6;
 constexpr size_t kBlockRows = 1024;
-constexpr size_t kRowGrain = 32;
-constexpr size_t kColumnGrain = 16;
+constexpr size_t kPcaRows = 32;
+constexpr size_t kPcaColumns = 16;
 
 // out (width) ← row · q (cols × width)
 void RowTimes(const Features& x, size_t row, const Matrix& q, float* out) {
@@ -65,7 +65,7 @@ class ImplicitMatrix {
     for (size_t first = 0; first < rows(); first += kBlockRows) {
       context_.CheckCancelled();
       const size_t count = std::min(kBlockRows, rows() - first);
-      ParallelFor(context_, count, kRowGrain, [&](size_t begin, size_t end) {
+      ParallelFor(context_, count, kPcaRows, [&](size_t begin, size_t end) {
         for (size_t i = begin; i < end; ++i) {
           float* out = block.mutable_row(i);
           RowTimes(x_, rows_[first + i], scaled, out);
@@ -75,11 +75,11 @@ class ImplicitMatrix {
       for (size_t i = 0; i < count; ++i) {
         for (size_t k = 0; k < q.cols; ++k) column_sums[k] += block.row(i)[k];
       }
-      ParallelFor(context_, q.rows, kColumnGrain,
+      ParallelFor(context_, q.rows, kPcaColumns,
                   [&](size_t begin, size_t end) { AddTransposed(first, count, block, begin, end, result); });
     }
     // Aᵀ·Y = diag(factor)·Xᵀ·Y − total_shift·(1ᵀ·Y)
-    ParallelFor(context_, q.rows, kColumnGrain, [&](size_t begin, size_t end) {
+    ParallelFor(context_, q.rows, kPcaColumns, [&](size_t begin, size_t end) {
       for (size_t c = begin; c < end; ++c) {
         float* out = result.mutable_row(c);
         for (size_t k = 0; k < q.cols; ++k) {
@@ -323,7 +323,7 @@ Features Project(const Context& context, const Preparation& preparation, const F
   const std::vector<float> offset = a.OffsetOf(preparation.projection);
   Features out;
   out.dense = Matrix::Allocate(features.rows(), preparation.projection.cols);
-  ParallelFor(context, features.rows(), kRowGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, features.rows(), kPcaRows, [&](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       float* to = out.dense.mutable_row(row);
       RowTimes(features, row, scaled, to);

@@ -12,8 +12,8 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kColumnGrain = 64;
-constexpr size_t kRowGrain = 512;
+constexpr size_t kScaledColumns = 64;
+constexpr size_t kScaledRows = 512;
 
 bool Fitted(std::span<const uint8_t> fit_rows, size_t row) { return fit_rows.empty() || fit_rows[row] != 0; }
 
@@ -32,7 +32,7 @@ struct ColumnFigures {
 // Each thread owns columns, so sums run over the rows in one order.
 void MeasureDense(const Context& context, const Matrix& x, std::span<const uint8_t> fit_rows,
                   ColumnFigures& figures) {
-  ParallelFor(context, x.cols, kColumnGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, x.cols, kScaledColumns, [&](size_t begin, size_t end) {
     for (size_t row = 0; row < x.rows; ++row) {
       if (!Fitted(fit_rows, row)) continue;
       for (size_t c = begin; c < end; ++c) {
@@ -119,7 +119,7 @@ Features RowNormalised(const Context& context, const Features& features) {
   };
   Array<float>& values = features.is_sparse ? out.sparse.values : out.dense.values;
   values = Array<float>::Allocate(values.size());
-  ParallelFor(context, features.rows(), kRowGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, features.rows(), kScaledRows, [&](size_t begin, size_t end) {
     for (size_t row = begin; row < end; ++row) {
       if (features.is_sparse) {
         const uint64_t first = features.sparse.indptr[row];
@@ -163,7 +163,7 @@ Features ScaleToDense(const Context& context, const Preparation& preparation, co
   out.dense = Matrix::Allocate(features.rows(), cols);
   const float* shift = preparation.shift.data();
   const float* factor = preparation.factor.data();
-  ParallelFor(context, features.rows(), kRowGrain, [&](size_t begin, size_t end) {
+  ParallelFor(context, features.rows(), kScaledRows, [&](size_t begin, size_t end) {
     std::vector<float> expanded(features.is_sparse ? cols : 0, 0.0f);
     for (size_t row = begin; row < end; ++row) {
       const float* in = features.is_sparse ? expanded.data() : features.dense.row(row);

@@ -19,8 +19,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSniffBytes = size_t{1} << 18;
-constexpr size_t kMostColumns = size_t{1} << 22;
+constexpr size_t kMostTableColumns = size_t{1} << 22;
 
 // Splits a line at separators outside quotes. Fields are views into the line, or into `unquoted` where quotes
 // were doubled inside.
@@ -114,16 +113,6 @@ bool LooksLikeHeader(const std::vector<std::string>& first, const std::vector<st
     if (IsNumber(first[c])) known = false;
   }
   return known && !second.empty();
-}
-
-template <class Visit>
-void ForEachLine(std::string_view text, const Visit& visit) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    const std::string_view line = text.substr(at, end - at);
-    if (!line.empty() && line != "\r") visit(line, at);
-    at = end + 1;
-  }
 }
 
 // A column turned out to hold text after all.
@@ -246,7 +235,7 @@ class TableParser {
 }  // namespace
 
 TableFormat SniffTable(const fs::path& path, bool id_first) {
-  TextSource source(path, kSniffBytes);
+  TextSource source(path, TextSource::kSniffBytes);
   TextBlock block;
   std::vector<std::vector<std::string>> lines;
   TableFormat format;
@@ -260,7 +249,7 @@ TableFormat SniffTable(const fs::path& path, bool id_first) {
     });
   }
   if (lines.empty()) ThrowInput("{}: the table is empty", path.string());
-  if (lines[0].size() > kMostColumns)
+  if (lines[0].size() > kMostTableColumns)
     ThrowInput("{}: {} columns are refused", path.string(), lines[0].size());
   const std::vector<std::string> second = lines.size() > 1 ? lines[1] : std::vector<std::string>();
   format.header = LooksLikeHeader(lines[0], second, id_first);

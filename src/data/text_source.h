@@ -6,6 +6,7 @@
 // filled, whatever the file's size.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -33,6 +34,7 @@ struct TextBlock {
 class TextSource {
  public:
   static constexpr size_t kBlockBytes = size_t{4} << 20;
+  static constexpr size_t kSniffBytes = size_t{1} << 18;  // a block to tell a file's layout by
   static constexpr size_t kLongestLine = size_t{256} << 20;
 
   explicit TextSource(const std::filesystem::path& path, size_t block_bytes = kBlockBytes);
@@ -49,6 +51,18 @@ class TextSource {
   uint64_t number_ = 0, offset_ = 0;
   bool ended_ = false;
 };
+
+// visit(line, offset in text) for each line that is not empty, without its end.
+template <class Visit>
+void ForEachLine(std::string_view text, const Visit& visit) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view line = text.substr(at, end - at);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (!line.empty()) visit(line, at);
+    at = end + 1;
+  }
+}
 
 // All of a text file, unpacked; refuses more than `limit` bytes.
 std::string ReadUnpacked(const std::filesystem::path& path, size_t limit);

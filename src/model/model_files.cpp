@@ -13,8 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "l2gcn-model";
-constexpr int kVersion = 1;
+constexpr const char* kModelFormat = "l2gcn-model";
+constexpr int kModelVersion = 1;
 
 std::string LayerName(size_t layer) { return fmt::format("layers.{}.weight", layer); }
 
@@ -64,8 +64,8 @@ void CheckShapes(const Model& model, const std::string& where) {
 
 void SaveModel(const Model& model, const std::string& directory) {
   Json json;
-  json["format"] = kFormat;
-  json["version"] = kVersion;
+  json["format"] = kModelFormat;
+  json["version"] = kModelVersion;
   json["features"] = model.features;
   json["classes"] = model.classes;
   json["multilabel"] = model.multilabel;
@@ -73,7 +73,7 @@ void SaveModel(const Model& model, const std::string& directory) {
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["config"] = Json::parse(ConfigToJson(model.config));
-  WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kFormat}});
+  WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kModelFormat}});
   WriteFileWhole(fs::path(directory) / "config.json", json.dump(2) + "\n");
 }
 
@@ -83,11 +83,11 @@ Model LoadModel(const std::string& directory) {
   size_t layers = 0;
   try {
     const Json json = Json::parse(ReadTextFile(config_path));
-    if (json.value("format", "") != kFormat)
+    if (json.value("format", "") != kModelFormat)
       ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
-    if (json.value("version", 0) != kVersion) {
+    if (json.value("version", 0) != kModelVersion) {
       ThrowInput("{}: model version {}, this program reads version {}", config_path.string(),
-                 json.value("version", 0), kVersion);
+                 json.value("version", 0), kModelVersion);
     }
     model.features = json.at("features").get<uint32_t>();
     model.classes = json.at("classes").get<uint32_t>();

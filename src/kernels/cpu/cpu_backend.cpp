@@ -17,7 +17,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kRowGrain = 64;
+constexpr size_t kProductRows = 64;
 
 struct CpuTensor final : Tensor {
   StoredMatrix stored;
@@ -115,7 +115,7 @@ class CpuBackend final : public Backend {
     const StoredMatrix& input = AsStored(x);
     if (!input.is_sparse && input.type == FeatureType::kF32) return input.dense;
     Matrix out = Matrix::Zeros(x.rows, x.cols);
-    ParallelFor(context, x.rows, kRowGrain, [&](size_t begin, size_t end) {
+    ParallelFor(context, x.rows, kProductRows, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) CopyRow(input, static_cast<uint32_t>(i), out.mutable_row(i));
     });
     return out;
@@ -135,7 +135,7 @@ class CpuBackend final : public Backend {
   StoredMatrix Narrowed(const Context& context, Matrix matrix) {
     if (options_.features_as == FeatureType::kF32) return StoredMatrix(std::move(matrix));
     StoredMatrix out(pool_, matrix.rows, matrix.cols, options_.features_as);
-    ParallelFor(context, matrix.rows, kRowGrain, [&](size_t begin, size_t end) {
+    ParallelFor(context, matrix.rows, kProductRows, [&](size_t begin, size_t end) {
       const float* from = matrix.row(begin);
       const size_t count = (end - begin) * matrix.cols;
       if (options_.features_as == FeatureType::kF16) CheckFitsF16(from, count, begin, matrix.cols);
@@ -168,19 +168,19 @@ class CpuBackend final : public Backend {
     std::memcpy(out, padded.data(), x.cols * sizeof(float));
   }
 
-  // Rows of X·W (all, or those named), block by block of kRowGrain rows.
+  // Rows of X·W (all, or those named), block by block of kProductRows rows.
   Matrix Multiply(const Context& context, const StoredMatrix& x, const Matrix& w,
                   std::span<const uint32_t> rows, bool relu) {
     L2GCN_ASSERT(x.cols == w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size();
     const PaddedWeights padded(w, {}, {}, w.rows);
     Matrix out{pool_.Allocate<float>(count * w.cols), count, w.cols};
-    ParallelFor(context, count, kRowGrain, [&](size_t begin, size_t end) {
-      Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kRowGrain * PadStride(x.cols));
-      Array<float> block = Array<float>::Allocate(kRowGrain * padded.stride);  // (kRowGrain × stride)
-      uint32_t picked[kRowGrain];
-      for (size_t from = begin; from < end; from += kRowGrain) {
-        const size_t size = std::min(kRowGrain, end - from);
+    ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+      Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kProductRows * PadStride(x.cols));
+      Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);  // (kProductRows × stride)
+      uint32_t picked[kProductRows];
+      for (size_t from = begin; from < end; from += kProductRows) {
+        const size_t size = std::min(kProductRows, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
         MultiplyBlock(x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
@@ -195,11 +195,11 @@ class CpuBackend final : public Backend {
                                const Matrix& w) {
     const PaddedWeights padded(w, {}, {}, w.rows);
     Matrix out{pool_.Allocate<float>(size_t{a.nodes} * w.cols), a.nodes, w.cols};
-    uint32_t in_order[kRowGrain];
-    std::iota(in_order, in_order + kRowGrain, 0u);
-    AggregateBlocks(context, kernels_, a, x, kRowGrain, [&](const StoredMatrix& rows, size_t first) {
-      Array<float> gathered = Array<float>::Allocate(kRowGrain * PadStride(x.cols));
-      Array<float> block = Array<float>::Allocate(kRowGrain * padded.stride);
+    uint32_t in_order[kProductRows];
+    std::iota(in_order, in_order + kProductRows, 0u);
+    AggregateBlocks(context, kernels_, a, x, kProductRows, [&](const StoredMatrix& rows, size_t first) {
+      Array<float> gathered = Array<float>::Allocate(kProductRows * PadStride(x.cols));
+      Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);
       MultiplyBlock(rows, padded, in_order, rows.rows, true, gathered.mutable_data(), block.mutable_data());
       CopyRows(block.data(), padded.stride, rows.rows, first, out);
     });
