@@ -70,8 +70,8 @@ CLI::App& Program::AddCommand(const std::string& name, const std::string& help) 
 
 void Program::AddComputeOptions(CLI::App& command) {
   constexpr uint32_t kMaxThreads = 4096;
-  const std::string help =
-      fmt::format("Threads; results do not depend on it [one per core: {}]", UsableCores());
+  const std::string help = fmt::format(
+      "Threads; results do not depend on it [one per core this process may use: {}]", UsableCores());
   AddWhole(command, "threads", threads_, 1, kMaxThreads, help).group("Machine");
   AddChoice(command, "--device", device_, {"auto", "cpu", "cuda"},
             "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
@@ -97,10 +97,13 @@ Context Program::MakeCommandContext(uint64_t seed) {
   context.device = ChooseDevice(device_);
   context.device_is_automatic = device_ == "auto";
   context.device_memory = device_memory_;
-  if (threads_ > UsableCores()) {
-    context.Warn(
-        fmt::format("--threads {}: only {} cores can be used; the results are the same, the run is slower",
-                    threads_, UsableCores()));
+  if (context.threads < threads_) {
+    context.Warn(fmt::format("--threads {}: the system gave {}; the results are the same (ulimit -u and -v)",
+                             threads_, context.threads));
+  } else if (threads_ > UsableCores()) {
+    context.Warn(fmt::format(
+        "--threads {}: only {} cores can be used; the results are the same, the run is not faster", threads_,
+        UsableCores()));
   }
   return context;
 }

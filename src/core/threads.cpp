@@ -1,47 +1,38 @@
 #include "core/threads.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/waiting.h"
 
 namespace l2gcn {
 namespace {
 
-// How often a waiter looks before it sleeps: some tens of microseconds, longer than the phases of a small
-// step. Sleeping matters when there are more runnable threads than cores: a spinning or yielding waiter would
-// keep the one it waits for from running.
-constexpr int kSpins = 4000;
+// What a helper's slot says.
+enum SlotState : uint32_t { kIdle, kOffered, kTaken, kQuit };
 
-// Returns once `value` is no longer `old`; whoever changes it must notify.
-template <class T>
-void WaitWhileEqual(const std::atomic<T>& value, T old) {
-  for (int spin = 0; spin < kSpins; ++spin) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    __builtin_ia32_pause();
-  }
-  while (value.load(std::memory_order_acquire) == old) value.wait(old, std::memory_order_acquire);
-}
+// A helper that did not come to any of the regions of so long a time is not given a core.
+constexpr std::chrono::microseconds kLate(300);
+// After so long without anyone late, one more is called.
+constexpr std::chrono::milliseconds kInTime(20);
 
 }  // namespace
 
 struct ThreadPool::Impl {
-  struct Slot {
-    alignas(64) std::atomic<uint64_t> ticket{0};  // region number this worker should run
-  };
-  uint32_t threads = 1;
-  std::vector<std::unique_ptr<Slot>> slots;  // (threads − 1)
-  std::vector<std::thread> workers;
-  std::atomic<bool> quit{false};
-  uint64_t region = 0;
+  std::vector<std::unique_ptr<WaitWord>> slots;  // (helpers)
+  std::vector<std::thread> helpers;
   const std::function<void(uint32_t)>* body = nullptr;
-  alignas(64) std::atomic<uint32_t> running{0};
+  uint32_t prompt = 1;  // threads that come when they are called, the caller among them
+  std::chrono::steady_clock::duration late{};     // of the regions in a row to which someone did not come
+  std::chrono::steady_clock::duration in_time{};  // of those to which everyone came
+  WaitWord finished;                              // helpers that are through with the present region
   std::mutex error_mutex;
   std::exception_ptr error;
 
@@ -49,95 +40,112 @@ struct ThreadPool::Impl {
     try {
       (*body)(worker);
     } catch (...) {
-      std::lock_guard<std::mutex> lock(error_mutex);
+      const std::lock_guard<std::mutex> lock(error_mutex);
       if (!error) error = std::current_exception();
     }
   }
 
   void Serve(uint32_t worker) {
-    Slot& slot = *slots[worker - 1];
-    uint64_t seen = 0;
+    WaitWord& slot = *slots[worker - 1];
+    Breather breather;
     for (;;) {
-      WaitWhileEqual(slot.ticket, seen);
-      if (quit.load(std::memory_order_acquire)) return;
-      seen = slot.ticket.load(std::memory_order_acquire);
+      slot.WaitWhile(kIdle);
+      if (slot.Load() == kQuit) return;
+      breather.Pause();
+      if (!slot.Exchange(kOffered, kTaken)) continue;  // withdrawn meanwhile
       Invoke(worker);
-      running.fetch_sub(1, std::memory_order_acq_rel);
-      running.notify_one();
+      slot.Store(kIdle);
+      finished.Add(1);
     }
   }
 
-  void Signal(uint32_t worker, uint64_t value) {
-    Slot& slot = *slots[worker - 1];
-    slot.ticket.store(value, std::memory_order_release);
-    slot.ticket.notify_one();
+  // `came` of `count` threads took part in a region.
+  void Learn(uint32_t count, uint32_t came, std::chrono::steady_clock::duration length) {
+    constexpr std::chrono::steady_clock::duration kNone{};
+    late = came == count ? kNone : late + length;
+    in_time = came == count ? in_time + length : kNone;
+    if (late > kLate) {
+      late = kNone;
+      if (prompt > 2 && count <= prompt) --prompt;
+    } else if (in_time > kInTime && count >= prompt) {
+      in_time = kNone;
+      if (prompt <= helpers.size()) ++prompt;
+    }
+  }
+
+  // Takes back the offers nobody took up and waits for those who did. Returns how many came.
+  uint32_t Withdraw(uint32_t offered) {
+    uint32_t came = 0;
+    for (uint32_t i = 0; i < offered; ++i) {
+      if (!slots[i]->Exchange(kOffered, kIdle)) ++came;
+    }
+    for (uint32_t seen = finished.Load(); seen != came; seen = finished.Load()) finished.WaitWhile(seen);
+    return came;
   }
 };
 
 ThreadPool::ThreadPool(uint32_t threads) : impl_(std::make_unique<Impl>()) {
-  impl_->threads = std::max(1u, threads);
-  for (uint32_t worker = 1; worker < impl_->threads; ++worker) {
-    impl_->slots.push_back(std::make_unique<Impl::Slot>());
+  const uint32_t wanted = std::max(1u, threads) - 1;
+  for (uint32_t i = 0; i < wanted; ++i) impl_->slots.push_back(std::make_unique<WaitWord>(kIdle));
+  impl_->helpers.reserve(wanted);
+  try {
+    for (uint32_t worker = 1; worker <= wanted; ++worker)
+      impl_->helpers.emplace_back([impl = impl_.get(), worker] { impl->Serve(worker); });
+  } catch (const std::system_error&) {
+    // No more threads to be had (a limit on processes or memory): those that started do the work.
   }
-  for (uint32_t worker = 1; worker < impl_->threads; ++worker) {
-    impl_->workers.emplace_back([impl = impl_.get(), worker] { impl->Serve(worker); });
-  }
+  impl_->prompt = static_cast<uint32_t>(impl_->helpers.size()) + 1;
 }
 
 ThreadPool::~ThreadPool() {
-  impl_->quit.store(true, std::memory_order_release);
-  for (uint32_t worker = 1; worker < impl_->threads; ++worker) impl_->Signal(worker, ~uint64_t{0});
-  for (std::thread& worker : impl_->workers) worker.join();
+  for (size_t i = 0; i < impl_->helpers.size(); ++i) impl_->slots[i]->Store(kQuit);
+  for (std::thread& helper : impl_->helpers) helper.join();
 }
 
-uint32_t ThreadPool::threads() const { return impl_->threads; }
+uint32_t ThreadPool::threads() const { return static_cast<uint32_t>(impl_->helpers.size()) + 1; }
+
+uint32_t ThreadPool::Prompt() const { return impl_->prompt; }
 
 void ThreadPool::Run(uint32_t count, const std::function<void(uint32_t)>& body) {
-  L2GCN_ASSERT(count >= 1 && count <= impl_->threads);
+  L2GCN_ASSERT(count >= 1 && count <= threads());
   if (count == 1) return body(0);
   impl_->body = &body;
   impl_->error = nullptr;
-  impl_->running.store(count - 1, std::memory_order_release);
-  ++impl_->region;
-  for (uint32_t worker = 1; worker < count; ++worker) impl_->Signal(worker, impl_->region);
+  impl_->finished.Store(0);
+  const auto begin = std::chrono::steady_clock::now();
+  for (uint32_t i = 0; i + 1 < count; ++i) impl_->slots[i]->Store(kOffered);
   impl_->Invoke(0);
-  for (uint32_t left = impl_->running.load(std::memory_order_acquire); left != 0;
-       left = impl_->running.load(std::memory_order_acquire)) {
-    WaitWhileEqual(impl_->running, left);
-  }
+  const auto length = std::chrono::steady_clock::now() - begin;
+  impl_->Learn(count, 1 + impl_->Withdraw(count - 1), length);
   if (impl_->error) std::rethrow_exception(impl_->error);
-}
-
-void Barrier::Wait() {
-  const uint32_t generation = generation_.load(std::memory_order_acquire);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == participants_) {
-    arrived_.store(0, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_acq_rel);
-    generation_.notify_all();
-    return;
-  }
-  WaitWhileEqual(generation_, generation);
 }
 
 void ParallelFor(const Context& context, size_t count, size_t grain,
                  const std::function<void(size_t, size_t)>& body) {
   if (count == 0) return;
-  const size_t pieces = std::max<size_t>(1, count / std::max<size_t>(1, grain));
-  const auto workers = static_cast<uint32_t>(std::min<size_t>(pieces, context.threads));
-  if (workers <= 1) return body(0, count);
-  context.pool->Run(workers,
-                    [&](uint32_t worker) { body(count * worker / workers, count * (worker + 1) / workers); });
+  const size_t most = std::max<size_t>(1, count / std::max<size_t>(1, grain));
+  const size_t pieces = std::min<size_t>(most, context.threads);
+  if (pieces <= 1) return body(0, count);
+  ParallelTasks(context, pieces,
+                [&](size_t piece, uint32_t) { body(count * piece / pieces, count * (piece + 1) / pieces); });
 }
 
 void ParallelTasks(const Context& context, size_t count, const std::function<void(size_t, uint32_t)>& body) {
-  const auto workers = static_cast<uint32_t>(std::min<size_t>(count, context.threads));
+  const auto workers =
+      static_cast<uint32_t>(std::min<size_t>(count, std::min(context.threads, context.pool->Prompt())));
   if (workers <= 1) {
     for (size_t task = 0; task < count; ++task) body(task, 0);
     return;
   }
   std::atomic<size_t> next{0};
   context.pool->Run(workers, [&](uint32_t worker) {
-    for (size_t task = next.fetch_add(1); task < count; task = next.fetch_add(1)) body(task, worker);
+    Breather breather;
+    for (;;) {
+      breather.Pause();
+      const size_t task = next.fetch_add(1);
+      if (task >= count) return;
+      body(task, worker);
+    }
   });
 }
 

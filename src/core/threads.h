@@ -1,9 +1,12 @@
 // A small pool of std::threads (thread sanitiser sees through it, unlike libgomp). Work is cut so that
 // results never depend on the number of threads: a body writes only the outputs of its own indices.
 //
-// A region wakes only the workers it needs; idle workers spin briefly, then sleep. The first exception thrown
-// in a region is rethrown to the caller after all have finished. Regions do not nest: a body that needs
-// threads of its own must bring its own Context.
+// Helpers are offered a region, they are not waited for: those that come take work as long as there is some,
+// and what nobody else takes the caller does itself. So a region ends soon though other processes hold some
+// of the cores. ParallelFor and ParallelTasks do not call helpers that came too late again and again. Idle
+// threads look for new work briefly, then sleep. The first exception thrown in a region is rethrown to the
+// caller after all have finished. Regions do not nest: a body that needs threads of its own must bring its
+// own Context.
 #pragma once
 
 #include <cstddef>
@@ -17,30 +20,23 @@ namespace l2gcn {
 
 class ThreadPool {
  public:
+  // Starts threads − 1 helpers, or as many as the system allows.
   explicit ThreadPool(uint32_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   uint32_t threads() const;
-  // Runs body(worker) on workers 0 … count−1 at once (count ≤ threads()); worker 0 is the caller.
+  // Runs body(0) on the caller and body(worker), 1 ≤ worker < count ≤ threads(), on each helper that takes up
+  // the offer before body(0) has returned. The body must therefore share out its work itself, piece by piece,
+  // and return when none is left.
   void Run(uint32_t count, const std::function<void(uint32_t worker)>& body);
+  // Threads that short regions should count on: fewer than threads() while some helpers get no core.
+  uint32_t Prompt() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
-};
-
-// All workers of a region meet here. Made for regions with a known number of participants.
-class Barrier {
- public:
-  explicit Barrier(uint32_t participants) : participants_(participants) {}
-  void Wait();
-
- private:
-  const uint32_t participants_;
-  std::atomic<uint32_t> arrived_{0};
-  std::atomic<uint32_t> generation_{0};
 };
 
 // body(begin, end) over contiguous pieces of 0 … count−1, at least `grain` indices each (but the last).

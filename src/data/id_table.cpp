@@ -153,10 +153,10 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
       hashes[i] = XXH3_64bits(text.data(), text.size());
     }
   });
-  // Each worker owns a range of shards and walks all tokens in order.
-  const uint32_t workers = std::min(context.threads, kShards);
-  const auto serve = [&](uint32_t worker) {
-    const uint32_t begin = kShards * worker / workers, end = kShards * (worker + 1) / workers;
+  // Each part is a range of shards, for which one thread walks all tokens in order.
+  const uint32_t parts = std::min(context.threads, kShards);
+  const auto serve = [&](uint32_t part) {
+    const uint32_t begin = kShards * part / parts, end = kShards * (part + 1) / parts;
     size_t batch[kLookAhead];
     size_t waiting = 0;
     // A known name is two far reads away: its slot and its cell. Each is fetched for the whole batch before
@@ -182,11 +182,7 @@ void IdTable::Resolve(const Context& context, std::span<const std::string_view> 
     }
     enter_batch();
   };
-  if (workers <= 1) {
-    serve(0);
-  } else {
-    context.pool->Run(workers, serve);
-  }
+  ParallelTasks(context, parts, [&](size_t part, uint32_t) { serve(static_cast<uint32_t>(part)); });
   CheckMemory();
 }
 

@@ -1,29 +1,31 @@
 #include "kernels/cpu/layer_training.h"
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <optional>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/error_format.h"
+#include "core/phases.h"
 #include "core/rng.h"
-#include "core/threads.h"
+#include "core/team_size.h"
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
+#include "kernels/cpu/row_cuts.h"
 #include "kernels/step_profile.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 32, kMostPanel = 36;   // rows of a batch that go through the layer together
-constexpr size_t kMostRows = 48, kFewRows = 16;  // of W or Θ, that a worker takes at a time
-constexpr size_t kGroupPanels = 3;               // whose gradients are summed first, where W is small
-constexpr size_t kGroupedFloats = 21000;         // W and Θ up to which that pays
-constexpr size_t kWide = 64;                     // hidden units from which groups are made even
-constexpr size_t kFirstSamples = 128;            // of a gradient, whose features are fetched ahead
-constexpr size_t kLine = 64;                     // bytes
-constexpr double kWorkerCycles = 12e3;           // a step must bring this much to each thread it wakes
+constexpr size_t kPanel = 32, kMostPanel = 36;  // rows of a batch that go through the layer together
+constexpr size_t kGroupPanels = 3;              // whose gradients are summed first, where W is small
+constexpr size_t kGroupedFloats = 21000;        // W and Θ up to which that pays
+constexpr size_t kWide = 64;                    // hidden units from which groups are made even
+constexpr size_t kFirstSamples = 128;           // of a gradient, whose features are fetched ahead
+constexpr size_t kLine = 64;                    // bytes
+constexpr double kWorkerCycles = 12e3;          // a step must bring this much to each thread it wakes
 
 AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
   const double t = static_cast<double>(step);
@@ -80,59 +82,24 @@ class CpuLayerTraining final : public LayerTraining {
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override {
-    const uint32_t workers = WorkersFor(context);
-    if (input_.is_sparse && cuts_.workers != workers) {
-      cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, workers);
-    }
-    lines_.resize(workers);
-    for (auto& lines : lines_) {
-      const size_t panel_lines = input_.is_sparse ? 0 : panel_rows_ * (input_.row_bytes() / kLine + 1);
-      lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
-    }
-    Barrier barrier(workers);
-    next_panel_ = workers;
-    next_row_ = 0;
-    std::atomic<bool> cancelled{false};
-    const uint64_t steps_before = steps_done_;
-    std::vector<LapTimer> timers(workers);
-    context.pool->Run(workers, [&](uint32_t worker) {
-      LapTimer timer(profile_);
-      uint64_t done = steps_before;  // each worker counts for itself: no one may see another's next step
-      std::optional<Draw> draw;
-      DrawRows(draw, first, 0, done, worker, workers);
-      DrawRows(draw, first, 1, done + 1, worker, workers);
-      barrier.Wait();
-      for (uint32_t epoch = first; epoch < first + count; ++epoch) {
-        for (uint32_t step = 0; step < steps_; ++step) {
-          const bool last = step + 1 == steps_, want_loss = last || step_losses != nullptr;
-          DrawRows(draw, epoch, step + 2, done + 2, worker, workers);
-          timer.Lap(StepPhase::kDraw);
-          ForwardAndLoss(step, done, want_loss, worker, workers, timer);
-          barrier.Wait();
-          timer.Lap(StepPhase::kWait);
-          if (worker == 0) {
-            next_panel_.store(workers, std::memory_order_relaxed);
-            const double loss = want_loss ? BatchLoss(SizeOf(step)) : 0;
-            if (step_losses != nullptr) step_losses->push_back(loss);
-            if (last) losses[epoch - first] = loss;
-            if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed))
-              cancelled = true;
-          }
-          UpdateWeights(step, done, worker, workers, timer);
-          barrier.Wait();
-          timer.Lap(StepPhase::kWait);
-          ++done;
-          if (worker == 0) {
-            steps_done_ = done;
-            next_row_.store(0, std::memory_order_relaxed);
-          }
-          if (cancelled.load(std::memory_order_relaxed)) return;
-        }
-      }
-      timers[worker] = timer;
-    });
-    for (const LapTimer& timer : timers) {
-      for (size_t phase = 0; phase < kStepPhases; ++phase) seconds_[phase] += timer.seconds()[phase];
+    Prepare(context);
+    now_ = {first, 0, steps_done_, false};
+    last_epoch_ = first + count;
+    DrawRows(0, 0, 0, batch_);
+    DrawRows(0, 1, 0, batch_);
+    watch_ = {};
+    RunPhases(
+        context, team_.most(), ForwardPlan(step_losses != nullptr),
+        [&](const PhaseTask& task) { now_.updating ? UpdateWeights(task) : ForwardAndLoss(task); },
+        [&]() -> PhasePlan {
+          if (now_.updating) return NextStepPlan(context, step_losses != nullptr);
+          const double loss = now_.want_loss ? BatchLoss(SizeOf(now_.step)) : 0;
+          if (step_losses != nullptr) step_losses->push_back(loss);
+          if (now_.step + 1 == steps_) losses[now_.epoch - first] = loss;
+          return UpdatePlan();
+        });
+    for (Worker& worker : workers_) {
+      for (size_t phase = 0; phase < kStepPhases; ++phase) seconds_[phase] += worker.timer.seconds()[phase];
     }
     context.CheckCancelled();
   }
@@ -153,9 +120,27 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
  private:
-  // Small steps run on few threads: waking one costs more than it brings. A rough count of one thread's
+  // What a worker has for itself.
+  struct alignas(kLine) Worker {
+    LapTimer timer;
+    struct Draw {  // an epoch's order of samples
+      uint32_t epoch;
+      Permutation order;
+    };
+    std::optional<Draw> draw;
+    std::vector<const void*> lines;  // of the panel or rows to prefetch, if dense
+  };
+  // Where the training is. Written between phases only.
+  struct Now {
+    uint32_t epoch, step;
+    uint64_t done;  // steps before this one
+    bool updating;  // in the second phase
+    bool want_loss = false;
+  };
+
+  // Small steps begin with few threads: waking one costs more than it brings. A rough count of one thread's
   // cycles: products at 64 flops each, three a non-zero's vector, ten a vector of Adam, and the loss.
-  uint32_t WorkersFor(const Context& context) const {
+  uint32_t LikelyWorkers(const Context& context) const {
     const double batch = batch_, hidden = static_cast<double>(PadWidth(hidden_));
     const double classes = static_cast<double>(PadWidth(classes_)), features = static_cast<double>(features_);
     const double input = input_.is_sparse ? 3 * static_cast<double>(input_.sparse.nnz()) /
@@ -165,6 +150,48 @@ class CpuLayerTraining final : public LayerTraining {
                           10 * hidden / 16 * (features + classes);
     return static_cast<uint32_t>(
         std::clamp(cycles / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
+  }
+
+  void Prepare(const Context& context) {
+    const uint32_t likely = LikelyWorkers(context), most = std::min(context.threads, 2 * likely);
+    if (team_.most() != most || workers_.empty()) {
+      team_ = TeamSize(likely, most);
+      if (input_.is_sparse) cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, most);
+      cut_for_ = 0;
+    }
+    workers_.assign(most, {});
+    for (Worker& worker : workers_) {
+      worker.timer = LapTimer(profile_);
+      const size_t panel_lines = input_.is_sparse ? 0 : panel_rows_ * (input_.row_bytes() / kLine + 1);
+      worker.lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
+    }
+  }
+
+  // Panels, or groups of them, of the step's batch.
+  PhasePlan ForwardPlan(bool all_losses) {
+    now_.updating = false;
+    now_.want_loss = all_losses || now_.step + 1 == steps_;
+    return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
+  }
+  // A sparse layer's cuts of W, then pieces of rows.
+  PhasePlan UpdatePlan() {
+    now_.updating = true;
+    if (cut_for_ != team_.size()) {
+      row_ends_ = CutRows({DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}, team_.size());
+      cut_for_ = team_.size();
+    }
+    w_adam_ = ConstantsAt(spec_, w_steps_ + now_.done + 1);
+    theta_adam_ = ConstantsAt(spec_, theta_steps_ + now_.done + 1);
+    return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
+  }
+  PhasePlan NextStepPlan(const Context& context, bool all_losses) {
+    steps_done_ = ++now_.done;
+    if (++now_.step == steps_) now_.step = 0, ++now_.epoch;
+    if (now_.epoch == last_epoch_) return {};
+    if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed)) return {};
+    team_.Took(watch_.Seconds());
+    watch_ = {};
+    return ForwardPlan(all_losses);
   }
 
   size_t XStride() const { return PadStride(features_); }
@@ -185,23 +212,19 @@ class CpuLayerTraining final : public LayerTraining {
   std::vector<uint32_t>& RowsOf(uint64_t done) { return rows_[done % 3]; }
   std::vector<uint32_t>& SamplesOf(uint64_t done) { return batch_samples_[done % 3]; }
 
-  // An epoch's order of samples.
-  struct Draw {
-    uint32_t epoch;
-    Permutation order;
-  };
-  // This worker's part of a batch: which samples, which rows of X̂. The step may lie in the epochs that
-  // follow.
-  void DrawRows(std::optional<Draw>& draw, uint32_t epoch, uint32_t step, uint64_t done, uint32_t worker,
-                uint32_t workers) {
-    epoch += step / steps_, step %= steps_;
+  // Part of the batch `ahead` steps from now: which samples, which rows of X̂. The step may lie in the epochs
+  // that follow.
+  void DrawRows(uint32_t worker, uint32_t ahead, size_t begin, size_t end) {
+    const uint32_t epoch = now_.epoch + (now_.step + ahead) / steps_, step = (now_.step + ahead) % steps_;
+    end = std::min(end, SizeOf(step));
+    if (begin >= end) return;
+    std::optional<Worker::Draw>& draw = workers_[worker].draw;
     if (!draw || draw->epoch != epoch) {
-      draw = Draw{epoch, Permutation(sample_count_,
-                                     RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch))};
+      draw = {epoch,
+              Permutation(sample_count_, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch))};
     }
-    const size_t size = SizeOf(step), begin = size * worker / workers, end = size * (worker + 1) / workers;
-    uint32_t* drawn = SamplesOf(done).data();
-    uint32_t* rows = RowsOf(done).data();
+    uint32_t* drawn = SamplesOf(now_.done + ahead).data();
+    uint32_t* rows = RowsOf(now_.done + ahead).data();
     kernels_.permute(draw->order, static_cast<uint32_t>(size_t{step} * batch_ + begin),
                      static_cast<uint32_t>(end - begin), drawn + begin);
     for (size_t i = begin; i < end; ++i) {
@@ -210,46 +233,38 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // Panels a worker takes at a time. Dense rows are handed out as workers ask for them: on a shared machine
-  // no two cores keep one speed. The next ones are asked for before the present ones are computed, so that
-  // their rows can be fetched. Sparse rows are walked in order, each worker its own part: there the rows
-  // ahead are fetched.
+  // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are
+  // walked in order, and there the rows ahead are fetched.
   size_t Unit() const { return grouped_ ? kGroupPanels : 1; }
-  void ForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, uint32_t worker, uint32_t workers,
-                      LapTimer& timer) {
-    const size_t panels = PanelsOf(SizeOf(step)), units = (panels + Unit() - 1) / Unit();
-    size_t at = input_.is_sparse ? panels * worker / workers : worker;
-    const size_t end = input_.is_sparse ? panels * (worker + 1) / workers : units;
-    while (at < end) {
-      const size_t next = input_.is_sparse ? at + 1 : next_panel_.fetch_add(1, std::memory_order_relaxed);
-      const size_t last = std::min((at + 1) * Unit(), panels);
-      for (size_t panel = at * Unit(); panel < last; ++panel) {
-        PrefetchQueue queue;
-        if (!input_.is_sparse)
-          queue = LinesAfter(step, done, panel + 1 < last ? panel + 1 : next * Unit(), worker);
-        const size_t left = std::min(end * Unit() * panel_rows_, SizeOf(step)) - panel * panel_rows_;
-        PanelForwardAndLoss(step, done, want_loss, panel * panel_rows_, left, queue, timer);
-      }
-      if (grouped_)
-        GroupGradients(at, {at * Unit() * panel_rows_, std::min(last * panel_rows_, SizeOf(step))}, timer);
-      at = next;
+  size_t UnitsOf(size_t size) const { return (PanelsOf(size) + Unit() - 1) / Unit(); }
+  void ForwardAndLoss(const PhaseTask& task) {
+    LapTimer& timer = workers_[task.worker].timer;
+    timer.Lap(StepPhase::kWait);
+    const size_t size = SizeOf(now_.step), unit_rows = Unit() * panel_rows_;
+    const Range samples{task.task * unit_rows, std::min((task.task + 1) * unit_rows, size)};
+    DrawRows(task.worker, 2, samples.begin, task.task + 1 == task.tasks ? batch_ : samples.end);
+    for (size_t panel = samples.begin; panel < samples.end; panel += panel_rows_) {
+      PrefetchQueue queue;
+      if (!input_.is_sparse) queue = LinesAfter(task, panel + panel_rows_, samples.end);
+      const size_t left = std::min(task.share_end * unit_rows, size) - panel;
+      PanelForwardAndLoss(panel, std::min(panel_rows_, samples.end - panel), left, queue, timer);
     }
+    if (grouped_) GroupGradients(task.task, samples, timer);
   }
 
-  // The panel that begins at row `panel` of the batch; `left` rows of this worker begin with it.
-  void PanelForwardAndLoss(uint32_t step, uint64_t done, bool want_loss, size_t panel, size_t left,
-                           PrefetchQueue queue, LapTimer& timer) {
-    const size_t count = std::min(panel_rows_, left);
-    GatherTargets(done, panel, count);
+  // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
+  // begin with it.
+  void PanelForwardAndLoss(size_t panel, size_t count, size_t left, PrefetchQueue queue, LapTimer& timer) {
+    GatherTargets(panel, count);
     float* h = h_.mutable_data() + panel * w_.stride;      // (count × hidden)
     float* z = z_.mutable_data() + panel * theta_.stride;  // (count × classes)
     timer.Lap(StepPhase::kDraw);
-    Hidden(done, panel, left, h, queue, timer);
-    if (spec_.dropout > 0) Drop(h, panel, count, done);
+    Hidden(panel, count, left, h, queue, timer);
+    if (spec_.dropout > 0) Drop(h, panel, count);
     kernels_.gemm(
         {count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z, theta_.stride});
     timer.Lap(StepPhase::kLogits);
-    panel_loss_[panel / panel_rows_] = LossAndGradient(z, panel, count, SizeOf(step), want_loss);
+    panel_loss_[panel / panel_rows_] = LossAndGradient(z, panel, count);
     timer.Lap(StepPhase::kLoss);
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
                    dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
@@ -275,8 +290,8 @@ class CpuLayerTraining final : public LayerTraining {
     timer.Lap(StepPhase::kThetaGradient);
   }
   // Adds up the groups' gradients from `offset` on.
-  void AddGroups(size_t size, size_t offset, Range at, Array<float>& grad) const {
-    const size_t groups = GroupsOf(size);
+  void AddGroups(size_t offset, Range at, Array<float>& grad) const {
+    const size_t groups = GroupsOf(SizeOf(now_.step));
     float* sum = grad.mutable_data();
     const float* part = partial_.data() + offset;
     std::copy(part + at.begin, part + at.end, sum + at.begin);
@@ -286,10 +301,9 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // ReLU(X̂W) of a panel of the batch; `left` rows of this worker begin with it.
-  void Hidden(uint64_t done, size_t panel, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
-    const size_t count = std::min(panel_rows_, left);
-    const uint32_t* rows = RowsOf(done).data() + panel;
+  // ReLU(X̂W) of a panel of the batch.
+  void Hidden(size_t panel, size_t count, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
+    const uint32_t* rows = RowsOf(now_.done).data() + panel;
     if (input_.is_sparse) {
       kernels_.sparse_gemm(count, PadWidth(hidden_), SparseRowsOf(rows, left - count), w_.w.data(), w_.stride,
                            h, w_.stride, true);
@@ -309,8 +323,8 @@ class CpuLayerTraining final : public LayerTraining {
             ahead};
   }
 
-  void GatherTargets(uint64_t done, size_t panel, size_t count) {
-    const uint32_t* drawn = SamplesOf(done).data();
+  void GatherTargets(size_t panel, size_t count) {
+    const uint32_t* drawn = SamplesOf(now_.done).data();
     for (size_t i = panel; i < panel + count; ++i) {
       if (targets_.multilabel) {
         label_targets_[i] = targets_.matrix.data() + size_t{drawn[i]} * classes_;
@@ -320,25 +334,28 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  // Lines of the rows of panel `next` or, where that is past the batch's end, of this worker's first panel of
-  // the next step.
-  PrefetchQueue LinesAfter(uint32_t step, uint64_t done, size_t next, uint32_t worker) {
-    if (next >= PanelsOf(SizeOf(step))) {
+  // Lines of the rows of the panel that comes next: the one at row `next` of the batch, where that is before
+  // `end`, else the first of the next task, else this worker's first of the next step.
+  PrefetchQueue LinesAfter(const PhaseTask& task, size_t next, size_t end) {
+    uint32_t step = now_.step;
+    uint64_t done = now_.done;
+    if (next >= end) next = task.next * Unit() * panel_rows_;
+    if (next >= SizeOf(step)) {
       step = NextStep(step), ++done;
-      next = worker * Unit();
+      next = task.first * Unit() * panel_rows_;
     }
     const uint32_t* rows = RowsOf(done).data();
-    const void** lines = lines_[worker].data();
+    const void** lines = workers_[task.worker].lines.data();
     size_t count = 0;
-    for (size_t i = next * panel_rows_; i < std::min((next + 1) * panel_rows_, SizeOf(step)); ++i) {
+    for (size_t i = next; i < std::min(next + panel_rows_, SizeOf(step)); ++i) {
       const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
       for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
     }
     return {lines, lines + count};
   }
 
-  void Drop(float* h, size_t panel, size_t count, uint64_t done) const {
-    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer, static_cast<uint32_t>(done));
+  void Drop(float* h, size_t panel, size_t count) const {
+    const RandomStream stream(spec_.seed, RandomUse::kDropout, spec_.layer, static_cast<uint32_t>(now_.done));
     const float scale = 1.0f / (1.0f - spec_.dropout);
     for (size_t i = 0; i < count; ++i) {
       for (size_t j = 0; j < hidden_; ++j) {
@@ -348,14 +365,15 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
-  double LossAndGradient(float* z, size_t panel, size_t count, size_t batch, bool want_loss) const {
+  double LossAndGradient(float* z, size_t panel, size_t count) const {
+    const size_t batch = SizeOf(now_.step);
     if (targets_.multilabel) {
       const float scale = 1.0f / (static_cast<float>(batch) * static_cast<float>(classes_));
       return kernels_.sigmoid_loss(count, classes_, theta_.stride, z, label_targets_.data() + panel, scale,
-                                   want_loss);
+                                   now_.want_loss);
     }
     return kernels_.softmax_loss(count, classes_, theta_.stride, z, class_targets_.data() + panel,
-                                 1.0f / static_cast<float>(batch), want_loss);
+                                 1.0f / static_cast<float>(batch), now_.want_loss);
   }
 
   double BatchLoss(size_t size) const {
@@ -364,83 +382,76 @@ class CpuLayerTraining final : public LayerTraining {
     return sum / (static_cast<double>(size) * (targets_.multilabel ? static_cast<double>(classes_) : 1.0));
   }
 
-  // Gradients over the whole batch, then Adam. Rows of W, and after them those of Θ, are handed out as
-  // workers ask for them; of a sparse layer's W each worker has its own, along the cuts.
-  void UpdateWeights(uint32_t step, uint64_t done, uint32_t worker, uint32_t workers, LapTimer& timer) {
-    const size_t size = SizeOf(step);
-    const AdamConstants w_adam = ConstantsAt(spec_, w_steps_ + done + 1),
-                        theta_adam = ConstantsAt(spec_, theta_steps_ + done + 1);
-    if (input_.is_sparse) {
-      const Range rows{cuts_.features[worker], cuts_.features[worker + 1]};
-      SparseGradient(done, size, rows, worker);
-      timer.Lap(StepPhase::kWeightGradient);
-      Update(rows, grad_w_, w_, w_adam);
-      timer.Lap(StepPhase::kUpdate);
+  // Gradients over the whole batch, then Adam: of a sparse layer's cut of W, or of a piece of the rows of W
+  // and Θ.
+  void UpdateWeights(const PhaseTask& task) {
+    LapTimer& timer = workers_[task.worker].timer;
+    timer.Lap(StepPhase::kWait);
+    const size_t cuts = SparseCuts();
+    if (task.task < cuts) return UpdateCut(task.task, timer);
+    const Range rows = PieceOf(task.task - cuts);
+    const Range next = task.next < task.tasks && task.next >= cuts ? PieceOf(task.next - cuts) : Range{0, 0};
+    PrefetchQueue queue;
+    if (!grouped_) queue = FirstLines(next, task.worker);
+    if (rows.begin < DenseRows()) UpdateW({rows.begin, std::min(rows.end, DenseRows())}, queue, timer);
+    if (rows.end > DenseRows()) {
+      UpdateTheta({std::max(rows.begin, DenseRows()) - DenseRows(), rows.end - DenseRows()}, queue, timer);
     }
-    for (Range rows = ClaimRows(workers); rows.begin < rows.end;) {
-      const Range next = ClaimRows(workers);
-      PrefetchQueue queue;
-      if (!grouped_) queue = FirstLines(next, size, worker);
-      const bool of_w = rows.end <= DenseRows();
-      if (of_w) {
-        if (grouped_) {
-          AddGroups(size, 0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
-        } else {
-          DenseGradient(size, x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
-        }
-        timer.Lap(StepPhase::kWeightGradient);
-        Update(rows, grad_w_, w_, w_adam);
-      } else {
-        const Range theta_rows{rows.begin - DenseRows(), rows.end - DenseRows()};
-        if (grouped_) {
-          AddGroups(size, grad_w_.size(), {theta_rows.begin * theta_.stride, theta_rows.end * theta_.stride},
-                    grad_theta_);
-        } else {
-          DenseGradient(size, h_.data(), w_.stride, theta_rows, z_.data(), PadWidth(classes_), theta_,
-                        grad_theta_, queue);
-        }
-        timer.Lap(StepPhase::kThetaGradient);
-        Update(theta_rows, grad_theta_, theta_, theta_adam);
-        TransposeTheta(theta_rows);
-      }
-      timer.Lap(StepPhase::kUpdate);
-      rows = next;
+  }
+  void UpdateCut(size_t cut, LapTimer& timer) {
+    const Range rows{cuts_.features[cut], cuts_.features[cut + 1]};
+    SparseGradient(rows, cut);
+    timer.Lap(StepPhase::kWeightGradient);
+    Update(rows, grad_w_, w_, w_adam_);
+    timer.Lap(StepPhase::kUpdate);
+  }
+  void UpdateW(Range rows, PrefetchQueue& queue, LapTimer& timer) {
+    if (grouped_) {
+      AddGroups(0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
+    } else {
+      DenseGradient(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
     }
+    timer.Lap(StepPhase::kWeightGradient);
+    Update(rows, grad_w_, w_, w_adam_);
+    timer.Lap(StepPhase::kUpdate);
+  }
+  void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
+    if (grouped_) {
+      AddGroups(grad_w_.size(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
+    } else {
+      DenseGradient(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue);
+    }
+    timer.Lap(StepPhase::kThetaGradient);
+    Update(rows, grad_theta_, theta_, theta_adam_);
+    TransposeTheta(rows);
+    timer.Lap(StepPhase::kUpdate);
   }
 
-  // Rows of W that are handed out, before those of Θ.
+  // Rows of W that are cut into pieces, before those of Θ.
   size_t DenseRows() const { return input_.is_sparse ? 0 : features_; }
-  // The next rows, fewer towards the end, never of W and Θ together; empty when all are taken.
-  Range ClaimRows(uint32_t workers) {
-    const size_t all = DenseRows() + PadWidth(hidden_);
-    size_t begin = next_row_.load(std::memory_order_relaxed), end = 0;
-    do {
-      if (begin >= all) return {all, all};
-      const size_t part = begin < DenseRows() ? DenseRows() : all;
-      end = std::min(part, begin + std::clamp((all - begin) / (2 * workers), kFewRows, kMostRows));
-    } while (!next_row_.compare_exchange_weak(begin, end, std::memory_order_relaxed));
-    return {begin, end};
-  }
+  size_t SparseCuts() const { return input_.is_sparse ? cuts_.workers : 0; }
+  Range PieceOf(size_t piece) const { return {piece == 0 ? 0 : row_ends_[piece - 1], row_ends_[piece]}; }
   // Lines that the gradient of these rows needs first.
-  PrefetchQueue FirstLines(Range rows, size_t size, uint32_t worker) {
+  PrefetchQueue FirstLines(Range rows, uint32_t worker) {
     const bool of_w = rows.begin < DenseRows();
+    if (of_w) rows.end = std::min(rows.end, DenseRows());
     const float* a = of_w ? x_.data() + rows.begin : h_.data() + (rows.begin - DenseRows());
     const size_t stride = of_w ? XStride() : w_.stride;
-    const void** lines = lines_[worker].data();
+    const void** lines = workers_[worker].lines.data();
     size_t count = 0;
-    for (size_t sample = 0; sample < std::min(size, kFirstSamples); ++sample) {
+    for (size_t sample = 0; sample < std::min(SizeOf(now_.step), kFirstSamples); ++sample) {
       for (size_t at = 0; at < rows.end - rows.begin; at += kLine / sizeof(float))
         lines[count++] = a + sample * stride + at;
     }
     return {lines, lines + count};
   }
 
-  // Rows `rows` of grad = Aᵀ·D, A (size × lda), D (size × weights.stride, `width` of it used).
-  void DenseGradient(size_t size, const float* a, size_t lda, Range rows, const float* d, size_t width,
-                     const PaddedWeights& weights, Array<float>& grad, PrefetchQueue queue) const {
+  // Rows `rows` of grad = Aᵀ·D, A (samples × lda), D (samples × weights.stride, `width` of it used).
+  void DenseGradient(const float* a, size_t lda, Range rows, const float* d, size_t width,
+                     const PaddedWeights& weights, Array<float>& grad, PrefetchQueue& queue) const {
     GemmArgs product{rows.end - rows.begin,
                      width,
-                     size,
+                     SizeOf(now_.step),
                      a + rows.begin,
                      lda,
                      d,
@@ -451,12 +462,12 @@ class CpuLayerTraining final : public LayerTraining {
     kernels_.gemm_transposed(product);
   }
 
-  void SparseGradient(uint64_t done, size_t size, Range rows, uint32_t worker) {
+  void SparseGradient(Range rows, size_t cut) {
     float* grad = grad_w_.mutable_data();
     std::fill(grad + rows.begin * w_.stride, grad + rows.end * w_.stride, 0.0f);
-    kernels_.sparse_gemm_grad(size, PadWidth(hidden_), SparseRowsOf(RowsOf(done).data(), 0),
-                              cuts_.offsets.data() + worker, cuts_.features.size(), dh_.data(), w_.stride,
-                              grad, w_.stride);
+    kernels_.sparse_gemm_grad(SizeOf(now_.step), PadWidth(hidden_), SparseRowsOf(RowsOf(now_.done).data(), 0),
+                              cuts_.offsets.data() + cut, cuts_.features.size(), dh_.data(), w_.stride, grad,
+                              w_.stride);
   }
 
   void Update(Range rows, const Array<float>& grad, PaddedWeights& weights, const AdamConstants& adam) const {
@@ -500,10 +511,16 @@ class CpuLayerTraining final : public LayerTraining {
   size_t panel_rows_ = kPanel;      // of a batch that go through the layer together
   bool grouped_ = false;            // whether gradients are summed by groups of samples first
   Array<float> partial_;            // (groups × (grad_w_, grad_theta_)) if grouped
-  std::vector<std::vector<const void*>> lines_;  // (workers) of the panel to prefetch, if dense
-  FeatureCuts cuts_;                             // if sparse
-  // What is not handed out yet; each is set back in the phase that does not use it.
-  std::atomic<size_t> next_panel_{0}, next_row_{0};
+  FeatureCuts cuts_;                // if sparse
+  // How a step is shared out, and where the training is.
+  TeamSize team_;
+  std::vector<Worker> workers_;   // (team_.most())
+  std::vector<size_t> row_ends_;  // of the pieces of W's and Θ's rows, for cut_for_ workers
+  uint32_t cut_for_ = 0;
+  Now now_{};
+  uint32_t last_epoch_ = 0;  // that is not trained any more
+  AdamConstants w_adam_{}, theta_adam_{};
+  Stopwatch watch_;  // of the step
 };
 
 }  // namespace

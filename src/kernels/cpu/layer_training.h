@@ -1,4 +1,4 @@
-// One layer's mini-batch training on the CPU. A step has two parallel phases with a barrier after each:
+// One layer's mini-batch training on the CPU. A step has two phases of tasks (core/phases.h):
 //   1. a thread takes panels of rows: gather, X̂W, ReLU, ·Θ, loss, its gradient, ·Θᵀ, all while in cache;
 //   2. a thread takes rows of W and Θ: their gradients, summed over the whole batch, and Adam.
 // So no sum is ever split between threads, and the bits do not depend on how many there are. No gradient to

@@ -1,0 +1,42 @@
+#include "core/waiting.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace l2gcn {
+namespace {
+
+// The kernel compares and sleeps in one step, so a change between our look and its own is never missed.
+void FutexWait(const std::atomic<uint32_t>& word, uint32_t old) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
+}
+void FutexWakeAll(const std::atomic<uint32_t>& word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+void WaitWord::SleepWhile(uint32_t old) const {
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  while (value_.load(std::memory_order_seq_cst) == old) FutexWait(value_, old);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void WaitWord::WakeAll() { FutexWakeAll(value_); }
+
+void Breather::Pause() {
+  // Linux gives a core to the next in line after 3 to 4 ms at the latest.
+  constexpr std::chrono::microseconds kSlice(2500), kGap(1000);
+  const Clock::time_point now = Clock::now();
+  if (now - last_ > kGap) since_ = now;  // the thread slept, or was stopped: its slice began anew
+  last_ = now;
+  if (now - since_ < kSlice) return;
+  sched_yield();
+  since_ = last_ = Clock::now();
+}
+
+}  // namespace l2gcn
