@@ -1,5 +1,6 @@
 // l2gcn compare: methods side by side on one data set, or along a growing number of layers or nodes.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <memory>
@@ -16,7 +17,7 @@ namespace {
 struct CompareArguments {
   DataOptions data;
   ConfigOptions config;
-  std::string methods = "lgcn,gcn,graphsage,fastgcn,ladies,vrgcn,clustergcn,sgc";
+  std::string methods = fmt::format("{}", fmt::join(ComparedMethods(), ","));
   std::string vary, to_f1;
   uint32_t runs = 1, score_every = 1, max_seconds = 0;
   bool csv = false;

@@ -40,7 +40,7 @@ void AddConvert(Program& program) {
   program.OnRun(command, [&program, arguments, &command] { RunConvert(program, *arguments, command); });
   arguments->source.AddTo(command, "SRC", "A path, a known name or synthetic:SHAPE");
   AddPositional(command, "DST", arguments->target, "What to write");
-  AddChoice(command, "--to", arguments->options.to, {"native", "npz", "graphbolt", "csv"},
+  AddChoice(command, "--to", arguments->options.to, WrittenFormats(),
             "Format to write [by the name of DST: .npz, .csv, else native]")
       .group("Output");
   command.add_option("--memory", arguments->memory, "Most memory for an edge list in text [1G]")

@@ -100,7 +100,7 @@ void RunTrain(Program& program, const TrainOptions& options) {
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
   if (options.profile) {
-    const bool on_cpu = context.device == DeviceKind::kCpu;
+    const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
     terminal.Complain(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
   terminal.Print(program.json() ? json : Summary(Json::parse(json)));
@@ -124,8 +124,12 @@ void AddTrain(Program& program) {
                 "Show where each layer's time went and its share of what the machine can do")
       ->group("Output");
   program.AddComputeOptions(command);
+  std::string methods = "Methods:\n";
+  for (const auto& [name, sentence] : DescribeMethods())
+    methods += fmt::format("  {:<16}{}\n", name, sentence);
   command.footer(
-      "Defaults shown are those of data sets the paper does not treat; cora, citeseer, pubmed, ppi, reddit "
+      methods +
+      "\nDefaults shown are those of data sets the paper does not treat; cora, citeseer, pubmed, ppi, reddit "
       "and\n"
       "amazon take the paper's own settings (l2gcn info DATASET shows them).\n");
 }

@@ -11,19 +11,6 @@
 #include "l2gcn/error.h"
 
 namespace l2gcn::cli {
-namespace {
-
-// Whether a method of this build has a use for the field.
-bool IsUsable(const Field& field) {
-  const std::vector<std::string>& built = BuiltMethods();
-  return field.methods.empty() ||
-         std::any_of(field.methods.begin(), field.methods.end(), [&](const std::string& method) {
-           return std::find(built.begin(), built.end(), method) != built.end();
-         });
-}
-
-}  // namespace
-
 CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& help) {
   const auto choose = [&value, name, choices](const std::string& word) {
@@ -104,7 +91,7 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
 void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without) {
   const TrainConfig defaults = ResolveConfig({}, Dataset{});
   for (const Field& field : Fields()) {
-    if (!IsUsable(field) || std::find(without.begin(), without.end(), field.name) != without.end()) continue;
+    if (std::find(without.begin(), without.end(), field.name) != without.end()) continue;
     const auto keep = [this, &field](const std::string& value) {
       field.set(scratch_, value);
       overrides_.emplace_back(field.name, value);

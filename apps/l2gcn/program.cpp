@@ -73,7 +73,9 @@ void Program::AddComputeOptions(CLI::App& command) {
   const std::string help = fmt::format(
       "Threads; results do not depend on it [one per core this process may use: {}]", UsableCores());
   AddWhole(command, "threads", threads_, 1, kMaxThreads, help).group("Machine");
-  AddChoice(command, "--device", device_, {"auto", "cpu", "cuda"},
+  std::vector<std::string> devices = DeviceNames();
+  devices.insert(devices.begin(), "auto");
+  AddChoice(command, "--device", device_, devices,
             "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
             "methods without a CUDA part)")
       .group("Machine");

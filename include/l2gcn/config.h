@@ -12,9 +12,12 @@
 
 namespace l2gcn {
 
+// The method that is trained if nobody names one.
+std::string DefaultMethod();
+
 struct TrainConfig {
   // What is trained
-  std::string method = "l2gcn";
+  std::string method = DefaultMethod();
   std::string preset = "paper";
   uint32_t layers = 2;
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
@@ -76,7 +79,7 @@ struct FieldOf {
   std::vector<std::string> choices;                      // valid values, or empty
   std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
   std::function<std::string(const Config&)> get;         // as text that set() accepts
-  std::vector<std::string> methods = {};                 // that have a use for it; empty: all
+  std::vector<std::string> methods = {};                 // the methods that take it; empty: all of them
 };
 using Field = FieldOf<TrainConfig>;
 
@@ -88,10 +91,9 @@ const Field& FindField(const std::string& name);
 // Methods this build can train, the default first.
 const std::vector<std::string>& BuiltMethods();
 
-// Whether `method` is trained layer by layer (each layer has its own epochs), and whether it runs on a CUDA
-// device.
-bool TrainsLayerwise(const std::string& method);
-bool RunsOnCuda(const std::string& method);
+// The same with one sentence each, and those that `compare` takes if nobody names any.
+std::vector<std::pair<std::string, std::string>> DescribeMethods();
+std::vector<std::string> ComparedMethods();
 
 // (name, value as text): what the user said, in order.
 using Overrides = std::vector<std::pair<std::string, std::string>>;

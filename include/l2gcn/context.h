@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace l2gcn {
 
@@ -56,6 +57,10 @@ uint32_t UsableCores();
 // "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
 // else, and for a device that cannot be used, with the reason.
 DeviceKind ChooseDevice(const std::string& name);
+
+// The name of a device as ChooseDevice takes it, and the names of all devices this program knows.
+std::string DeviceName(DeviceKind device);
+std::vector<std::string> DeviceNames();
 
 // A context with its own threads (0: one per core this process may use).
 Context MakeContext(uint32_t threads = 0, uint64_t seed = 0);

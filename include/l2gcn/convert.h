@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
@@ -10,10 +11,13 @@
 namespace l2gcn {
 
 struct ConvertOptions {
-  std::string to;                       // native | npz | graphbolt | csv; empty: by the destination's name
+  std::string to;                       // one of WrittenFormats(); empty: by the destination's name
   uint64_t memory = uint64_t{1} << 30;  // bound for edge lists given as text, in bytes
   bool force = false;                   // replace an existing destination
 };
+
+// The formats that a data set can be written in, the native one first.
+std::vector<std::string> WrittenFormats();
 
 // Opens `spec` and writes it at `destination`. A lone edge list in text goes through an external sort and
 // never needs more than `memory`, however long it is; the result is the same as opening and

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,11 +62,16 @@ struct TrainResult {
   std::string run;
 };
 
+class LayerPipeline;
+
 // Trains one seed. Does not evaluate and writes nothing.
 struct Trained {
   Model model;
   Split split;
   SeedResult result;  // f1 fields and evaluate seconds still unset
+  // The device and the features that training used, so that evaluation need not prepare them again. Holds
+  // memory of the data set and of the device; EvaluateTrained lets it go.
+  std::shared_ptr<LayerPipeline> pipeline;
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 

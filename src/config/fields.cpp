@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "config/field_builders.h"
+#include "config/methods.h"
+#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -16,28 +18,6 @@ constexpr uint32_t kMaxLayers = 64;
 constexpr uint32_t kMaxWidth = 1u << 20;
 constexpr uint32_t kMaxEpochs = 1000000;
 constexpr uint32_t kMaxCount = std::numeric_limits<int32_t>::max();
-
-// Methods of the contract; those not in BuiltMethods() are known but refused.
-const std::vector<std::string>& KnownMethods() {
-  static const std::vector<std::string> methods = {"lgcn",       "l2gcn",   "gcn",    "minibatch",
-                                                   "graphsage",  "fastgcn", "ladies", "vrgcn",
-                                                   "clustergcn", "sgc",     "ngcn",   "ngcn-layerwise"};
-  return methods;
-}
-
-Field MethodField() {
-  Field field = ChoiceField("method", &TrainConfig::method, BuiltMethods(), "How the network is trained.");
-  field.set = [choose = field.set](TrainConfig& config, const std::string& value) {
-    const auto& known = KnownMethods();
-    const auto& built = BuiltMethods();
-    if (std::find(known.begin(), known.end(), value) != known.end() &&
-        std::find(built.begin(), built.end(), value) == built.end()) {
-      ThrowUsage("--method {}: this build cannot train it; it has: {}", value, fmt::join(built, ", "));
-    }
-    choose(config, value);
-  };
-  return field;
-}
 
 // Only the first word is checked here; what it asks for is looked up in the data set.
 Field SplitField() {
@@ -58,15 +38,26 @@ Field SplitField() {
   return field;
 }
 
-Field For(std::vector<std::string> methods, Field field) {
-  field.methods = std::move(methods);
-  return field;
+std::vector<std::string> StopPolicyNames() {
+  std::vector<std::string> names;
+  for (const StopPolicyRow& row : StopPolicies()) names.emplace_back(row.name);
+  return names;
+}
+
+// The methods that list the field among their settings. A field that no method lists is for all of them.
+std::vector<std::string> MethodsTaking(const std::string& field) {
+  std::vector<std::string> names;
+  for (const Method& method : Methods()) {
+    const auto& settings = method.settings;
+    if (std::find(settings.begin(), settings.end(), field) != settings.end()) names.emplace_back(method.name);
+  }
+  return names;
 }
 
 std::vector<Field> MakeFields() {
   using C = TrainConfig;
   return {
-      MethodField(),
+      ChoiceField("method", &C::method, BuiltMethods(), "How the network is trained."),
       ChoiceField("preset", &C::preset, {"paper"},
                   "Where defaults come from: the paper's settings for each data set."),
       WholeField("layers", &C::layers, 1, kMaxLayers, "Graph convolutions, trained one after another."),
@@ -99,31 +90,27 @@ std::vector<Field> MakeFields() {
                   "Whether layer 1 works on sparse features."),
       ChoiceField("features-as", &C::features_as, {"f32", "f16", "bf16"},
                   "How features are stored in memory."),
-      ChoiceField("stop", &C::stop, {"fixed", "early", "learned"},
+      ChoiceField("stop", &C::stop, StopPolicyNames(),
                   "What ends a layer's training; by default the method's own."),
       WholeField("patience", &C::patience, 1, kMaxEpochs,
                  "Epochs without improvement that --stop early allows."),
       ChoiceField("watch", &C::watch, {"loss", "val"}, "What --stop early looks at."),
-      For({"l2gcn"}, TextField("controller", "FILE", &C::controller,
-                               "Learned stopping controller; by default the shipped one.")),
-      For({"l2gcn"}, ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"},
-                                 "Which shipped controller.")),
-      For({"graphsage", "fastgcn", "ladies", "vrgcn"},
-          ListField("samples", &C::samples, 1, kMaxCount,
-                    "Neighbours or nodes a sampling method draws per layer.")),
-      For({"clustergcn"}, WholeField("parts", &C::parts, 0, kMaxCount,
-                                     "Clusters clustergcn cuts the graph into; 0: about 100 nodes each.")),
-      For({"clustergcn"}, WholeField("clusters-per-batch", &C::clusters_per_batch, 0, kMaxCount,
-                                     "Clusters clustergcn joins into one step; 0: as many as fill a batch.")),
-      For({"clustergcn"}, RealField("diagonal", &C::diagonal,
-                                    {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
-                                    "What clustergcn adds to the operator's diagonal, in units of it.")),
-      For({"gcn", "minibatch", "fastgcn", "ladies", "vrgcn"},
-          FlagField("precompute", &C::precompute,
-                    "Aggregate the features of layer 1 once instead of in every step.")),
-      For({"sgc"}, WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features.")),
-      For({"ngcn", "ngcn-layerwise"}, ListField("powers", &C::powers, 0, kMaxLayers,
-                                                "Powers of the normalised adjacency that ngcn joins.")),
+      TextField("controller", "FILE", &C::controller,
+                "Learned stopping controller; by default the shipped one."),
+      ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"}, "Which shipped controller."),
+      ListField("samples", &C::samples, 1, kMaxCount,
+                "Neighbours or nodes a sampling method draws per layer."),
+      WholeField("parts", &C::parts, 0, kMaxCount,
+                 "Clusters clustergcn cuts the graph into; 0: about 100 nodes each."),
+      WholeField("clusters-per-batch", &C::clusters_per_batch, 0, kMaxCount,
+                 "Clusters clustergcn joins into one step; 0: as many as fill a batch."),
+      RealField("diagonal", &C::diagonal,
+                {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
+                "What clustergcn adds to the operator's diagonal, in units of it."),
+      FlagField("precompute", &C::precompute,
+                "Aggregate the features of layer 1 once instead of in every step."),
+      WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features."),
+      ListField("powers", &C::powers, 0, kMaxLayers, "Powers of the normalised adjacency that ngcn joins."),
       WholeField("val-every", &C::val_every, 0, kMaxEpochs,
                  "Score the validation nodes every so many epochs, off the clock; 0: never."),
       ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},
@@ -154,21 +141,12 @@ double ParseNumber(const std::string& name, const std::string& text, const std::
   return value;
 }
 
-const std::vector<std::string>& BuiltMethods() {
-  static const std::vector<std::string> methods = {"l2gcn",      "lgcn",    "gcn",    "minibatch",
-                                                   "graphsage",  "fastgcn", "ladies", "vrgcn",
-                                                   "clustergcn", "sgc",     "ngcn",   "ngcn-layerwise"};
-  return methods;
-}
-
-bool TrainsLayerwise(const std::string& method) {
-  return method == "lgcn" || method == "l2gcn" || method == "ngcn-layerwise";
-}
-
-bool RunsOnCuda(const std::string& method) { return method == "lgcn" || method == "l2gcn"; }
-
 const std::vector<Field>& Fields() {
-  static const std::vector<Field> fields = MakeFields();
+  static const std::vector<Field> fields = [] {
+    std::vector<Field> all = MakeFields();
+    for (Field& field : all) field.methods = MethodsTaking(field.name);
+    return all;
+  }();
   return fields;
 }
 

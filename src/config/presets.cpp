@@ -2,13 +2,15 @@
 // words.
 //
 // Preset `paper` follows the paper's released program where text and program differ (Cora's learning rate,
-// PPI's classifier). Rivals of layer-wise training take the set's width, batch and split, and their own
-// optimiser.
+// PPI's classifier). What a method changes in a data set's row is a column of the table in methods.cpp:
+// rivals of layer-wise training take the set's width, batch and split, and their own optimiser.
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string>
 
+#include "config/methods.h"
+#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -22,7 +24,7 @@ struct SetRow {
   uint32_t epochs;
   const char* scale;
   uint32_t pca;     // columns to reduce to, where the files hold more
-  uint32_t smooth;  // of the real set; a generated one, in memory or stored, takes its features as drawn
+  uint32_t smooth;  // for the real set; a generated one, in memory or stored, takes its features as drawn
 };
 
 constexpr SetRow kOtherSets = {"", 2, 128, 1024, 0.001, 80, "none", 0, 0};
@@ -59,46 +61,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   }
 }
 
-bool IsLayerwise(const std::string& method) { return method == "lgcn" || method == "l2gcn"; }
-
-// Cluster-GCN's own table for the sets its paper has; elsewhere parts of about 100 nodes, as many as fill a
-// batch.
-void ApplyClusters(const std::string& recipe, TrainConfig& config) {
-  if (recipe == "ppi") config.parts = 50;
-  if (recipe == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
-  if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
-}
-
-void ApplyRival(const std::string& recipe, TrainConfig& config) {
-  config.norm = "sym";
-  if (config.method == "ngcn-layerwise") return;  // each of its networks trains as lgcn does
-  config.init = "xavier";
-  config.lr = 0.01;
-  config.dropout = 0.5;
-  config.weight_decay = 5e-4;
-  config.epochs = {200};
-  const std::string& method = config.method;
-  if (method == "graphsage") config.samples = {25, 10};
-  if (method == "fastgcn") config.samples = {400};
-  if (method == "ladies") config.samples = {512};
-  if (method == "vrgcn") config.samples = {2};
-  config.precompute = method == "fastgcn" || method == "vrgcn";  // as their authors do
-  if (method == "clustergcn") ApplyClusters(recipe, config);
-  if (method == "sgc") {
-    config.lr = 0.2;
-    config.weight_decay = 5e-6;
-    config.dropout = 0;
-    config.epochs = {100};
-  }
-}
-
-bool MayPrecompute(const std::string& method) {
-  return method == "gcn" || method == "minibatch" || method == "fastgcn" || method == "ladies" ||
-         method == "vrgcn";
-}
-
-// What the user asked for under `name`, or "".
-std::string Asked(const Overrides& overrides, const std::string& name) {
+// What the user said for the setting `name`; empty if nothing was said.
+std::string ValueFor(const Overrides& overrides, const std::string& name) {
   std::string value;
   for (const auto& [key, text] : overrides) {
     if (FindField(key).name == name) value = text;
@@ -106,30 +70,40 @@ std::string Asked(const Overrides& overrides, const std::string& name) {
   return value;
 }
 
-// The method decides defaults, so it is settled before them: layer-wise training that stops by a controller
-// is l2gcn, whichever way it was asked for.
-std::string SettleMethod(const Overrides& overrides) {
-  TrainConfig scratch;
-  const Field& method = FindField("method");
-  const std::string asked = Asked(overrides, "method");
-  method.set(scratch, asked.empty() ? BuiltMethods().front() : asked);
-  const std::string stop = Asked(overrides, "stop");
-  if (stop == "learned" && !IsLayerwise(scratch.method)) {
-    ThrowUsage(
-        "--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs l2gcn",
-        scratch.method);
+// The method whose own stop policy is `stop`.
+const Method& MethodThatStopsBy(const std::string& stop) {
+  for (const Method& method : Methods()) {
+    if (stop == method.stop) return method;
   }
-  if (stop == "learned") method.set(scratch, "l2gcn");
-  return scratch.method;
+  L2GCN_ASSERT(false);
 }
 
-void CheckUseful(const Field& field, const std::string& method) {
-  if (field.methods.empty() ||
-      std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end()) {
-    return;
+// The method decides defaults, so it is found before them. A stop policy may name a method, too: layer-wise
+// training that a controller stops is l2gcn, whichever way the user asked for it.
+const Method& ChooseMethod(const Overrides& overrides) {
+  TrainConfig scratch;
+  const std::string named = ValueFor(overrides, "method");
+  if (!named.empty()) FindField("method").set(scratch, named);
+  const Method& method = FindMethod(scratch.method);
+  const std::string stop = ValueFor(overrides, "stop");
+  if (stop.empty() || !FindStopPolicy(stop).makes_the_method) return method;
+  const Method& stopped = MethodThatStopsBy(stop);
+  if (method.loop != stopped.loop) {
+    std::vector<std::string> others;
+    for (const StopPolicyRow& row : StopPolicies()) {
+      if (!row.makes_the_method) others.emplace_back(row.name);
+    }
+    ThrowUsage("--stop {}: method {} takes {}; this policy decides layer by layer, so it needs method {}",
+               stop, method.name, fmt::join(others, " or "), stopped.name);
   }
-  ThrowUsage("--{}: method {} has no use for it; it belongs to {}", field.name, method,
-             fmt::join(field.methods, ", "));
+  return stopped;
+}
+
+void CheckTakes(const Field& field, const Method& method) {
+  const std::vector<std::string>& takers = field.methods;
+  if (takers.empty() || std::find(takers.begin(), takers.end(), method.name) != takers.end()) return;
+  ThrowUsage("--{}: method {} has no use for it; it belongs to {}", field.name, method.name,
+             fmt::join(takers, ", "));
 }
 
 // A preset's list is made for the preset's number of layers; the user may have changed that.
@@ -147,31 +121,25 @@ void CheckPerLayer(const char* name, const std::vector<uint32_t>& list, uint32_t
 }  // namespace
 
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
+  const Method& method = ChooseMethod(overrides);
   TrainConfig config;
-  config.method = SettleMethod(overrides);
+  config.method = method.name;
   ApplySetRow(dataset, config);
-  config.drop_last = config.method == "lgcn";
-  if (!IsLayerwise(config.method)) ApplyRival(dataset.recipe, config);
-  const std::string layers = Asked(overrides, "layers");
+  method.preset(dataset.recipe, config);
+  const std::string layers = ValueFor(overrides, "layers");
   if (!layers.empty()) FindField("layers").set(config, layers);
   FitToLayers(config.layers, config.samples);
   for (const auto& [name, value] : overrides) {
     const Field& field = FindField(name);
-    CheckUseful(field, config.method);
+    CheckTakes(field, method);
     if (field.name != "method") field.set(config, value);
   }
-  if (config.stop.empty()) config.stop = config.method == "l2gcn" ? "learned" : "fixed";
+  if (config.stop.empty()) config.stop = method.stop;
   CheckPerLayer("hidden", config.hidden, config.layers);
   CheckPerLayer("epochs", config.epochs, config.layers);
-  if (!TrainsLayerwise(config.method) && config.epochs.size() > 1) {
+  if (method.loop == TrainingLoop::kConventional && config.epochs.size() > 1) {
     ThrowUsage("--epochs: {} values, but method {} trains all layers at once; expected 1",
-               config.epochs.size(), config.method);
-  }
-  if (config.precompute && !MayPrecompute(config.method)) {
-    ThrowUsage(
-        "--precompute: method {} does not read Â X as it is; it is for gcn, minibatch, fastgcn, ladies and "
-        "vrgcn",
-        config.method);
+               config.epochs.size(), method.name);
   }
   CheckPerLayer("samples", config.samples, config.layers);
   return config;

@@ -1,9 +1,12 @@
 #include "controller/learned_stop.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
+#include "config/stop_policies.h"
 #include "core/error_format.h"
+#include "train/training_set.h"
 
 namespace l2gcn {
 namespace {
@@ -88,7 +91,33 @@ class PaperStop final : public StopPolicy {
   std::optional<PolicyNet::Step> step_;
 };
 
+// The user's controller, or the shipped one. Without validation nodes to look at, the shipped one is that
+// which sees training losses alone.
+Controller ControllerFor(const PolicyRequest& request) {
+  const TrainConfig& config = request.config;
+  const Labels& labels = request.dataset.labels;
+  const std::vector<uint32_t>& nodes = request.nodes.val;
+  const bool validated =
+      std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return labels.IsLabelled(node); });
+  if (config.controller.empty()) {
+    const bool blind = config.controller_kind == "general" && !validated;
+    return Controller::Shipped(blind ? "general-loss" : config.controller_kind);
+  }
+  Controller controller = Controller::Load(config.controller);
+  if (controller.impl().SeesValidation() && !validated) {
+    ThrowUsage(
+        "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
+        "search --sees loss, use the shipped one, or take another --split",
+        config.controller, request.nodes.split.name, request.dataset.name);
+  }
+  return controller;
+}
+
 }  // namespace
+
+std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
+  return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels));
+}
 
 std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss) {
   if (controller.impl().kind == "paper") return std::make_unique<PaperStop>(controller);

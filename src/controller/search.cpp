@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "config/methods.h"
 #include "core/clock.h"
 #include "core/device_choice.h"
 #include "core/error_format.h"
@@ -22,7 +23,7 @@ Json ConfigJson(const SearchConfig& config) {
 }
 
 // Zeros in the configuration become the kind's own numbers.
-SearchConfig Settled(SearchConfig config, const std::vector<Dataset>& datasets) {
+SearchConfig WithKindDefaults(SearchConfig config, const std::vector<Dataset>& datasets) {
   const std::string recipe = datasets.front().recipe;
   const bool paper = config.kind == "paper", ppi = recipe == "ppi", reddit = recipe == "reddit";
   if (config.rounds == 0) config.rounds = paper ? (reddit ? 200 : 50) : 400;
@@ -118,7 +119,7 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
 
 TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training) {
   Overrides overrides = training;
-  overrides.emplace_back("method", "lgcn");
+  overrides.emplace_back("method", method_names::kLgcn);
   TrainConfig resolved = ResolveConfig(overrides, dataset);
   resolved.drop_last = false;
   if (config.batch == "full") {
@@ -129,12 +130,23 @@ TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, co
   return resolved;
 }
 
+std::vector<uint32_t> DrawOthers(uint32_t nodes, std::span<const uint32_t> picked, double share,
+                                 const RandomStream& stream) {
+  std::vector<uint8_t> taken(nodes, 0);
+  for (uint32_t node : picked) taken[node] = 1;
+  std::vector<uint32_t> others;
+  for (uint32_t node = 0; node < nodes; ++node) {
+    if (taken[node] == 0 && static_cast<double>(stream.Uniform(node)) < share) others.push_back(node);
+  }
+  return others;
+}
+
 Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
                             const SearchConfig& config, const Overrides& training, const SearchOutput& output,
                             SearchResult* result) {
   if (datasets.empty()) ThrowUsage("search: name at least one data set to learn on");
-  const SearchConfig settled = Settled(config, datasets);
-  if (settled.kind == "paper" && datasets.size() != 1) {
+  const SearchConfig complete = WithKindDefaults(config, datasets);
+  if (complete.kind == "paper" && datasets.size() != 1) {
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",
                datasets.size());
   }
@@ -143,12 +155,12 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   SearchResult local;
   SearchResult& out = result != nullptr ? *result : local;
   Stopwatch watch;
-  // Many short trainings of small subgraphs: launches and transfers outweigh them on a GPU
+  // A search makes many short trainings of small subgraphs: launches and transfers outweigh them on a GPU
   // (docs/performance.md).
   const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
-  Controller controller = settled.kind == "paper"
-                              ? SearchPaper(fast, datasets.front(), settled, training, output, out)
-                              : SearchGeneral(fast, datasets, settled, training, output, out);
+  Controller controller = complete.kind == "paper"
+                              ? SearchPaper(fast, datasets.front(), complete, training, output, out)
+                              : SearchGeneral(fast, datasets, complete, training, output, out);
   out.seconds = watch.Seconds();
   return controller;
 }

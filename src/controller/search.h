@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,11 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
 
 // The training configuration of a data set, as method lgcn's preset gives it, with the search's batch.
 TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training);
+
+// Nodes below `nodes` that are not among `picked`, about `share` of them, at random and ascending: what a
+// transductive sample of a data set sees besides the nodes it was drawn for.
+std::vector<uint32_t> DrawOthers(uint32_t nodes, std::span<const uint32_t> picked, double share,
+                                 const RandomStream& stream);
 
 Controller SearchPaper(const Context& context, const Dataset& dataset, const SearchConfig& config,
                        const Overrides& training, const SearchOutput& output, SearchResult& result);

@@ -143,7 +143,7 @@ class GeneralSearch {
     context_.on_progress(progress);
   }
 
-  // Nodes of one sample.
+  // The nodes of one sample.
   struct Roles {
     std::vector<uint32_t> train, shown, scored;
   };
@@ -201,6 +201,13 @@ class GeneralSearch {
         nodes.push_back(node);
         node = static_cast<uint32_t>(nodes.size() - 1);
       }
+    }
+    if (config.setting == "transductive") {
+      std::vector<uint32_t> known = NodesWithRole(split, Role::kTrain);
+      const double share = static_cast<double>(roles.train.size()) / static_cast<double>(known.size());
+      known.insert(known.end(), nodes.begin(), nodes.end());
+      const RandomStream others(config.seed, RandomUse::kController, 7, task);
+      for (uint32_t node : DrawOthers(dataset.nodes(), known, share, others)) nodes.push_back(node);
     }
     problem.sample = std::make_unique<Dataset>(SubsetDataset(context, dataset, nodes));
     problem.tree = std::make_unique<TraceTree>(context, *problem.sample, config, std::move(roles.train),

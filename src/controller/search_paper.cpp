@@ -143,7 +143,8 @@ class PaperSearch {
     });
   }
 
-  // One training on the subgraph of freshly drawn train nodes.
+  // One training on the subgraph of freshly drawn train nodes. In the transductive setting the sample also
+  // holds the same share of the other nodes.
   Episode Rollout(Context context, uint32_t round, RecordingPolicy::Choose choose) const {
     context.on_progress = nullptr;
     context.on_note = nullptr;
@@ -153,8 +154,14 @@ class PaperSearch {
     const Permutation order(total, RandomStream(config_.seed, RandomUse::kController, 3, round));
     std::vector<uint32_t> nodes(count);
     for (uint32_t i = 0; i < count; ++i) nodes[i] = train_[order(i)];
+    if (rollout_config_.setting == "transductive") {
+      const RandomStream others(config_.seed, RandomUse::kController, 7, round);
+      const double share = static_cast<double>(count) / total;
+      for (uint32_t node : DrawOthers(dataset_.nodes(), train_, share, others)) nodes.push_back(node);
+    }
     const Dataset sample = SubsetDataset(context, dataset_, nodes);
-    const Split split{"sample", Array<uint8_t>::Filled(count, static_cast<uint8_t>(Role::kTrain))};
+    Split split{"sample", Array<uint8_t>::Filled(nodes.size(), static_cast<uint8_t>(Role::kNone))};
+    std::fill_n(split.roles.mutable_data(), count, static_cast<uint8_t>(Role::kTrain));
     TrainConfig config = rollout_config_;
     config.seed = config_.seed + round;
     Episode episode;

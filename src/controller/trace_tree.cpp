@@ -2,14 +2,9 @@
 
 #include <set>
 
-#include "controller/controller_impl.h"
 #include "controller/learned_stop.h"
 #include "core/clock.h"
 #include "core/error_format.h"
-#include "data/prepare.h"
-#include "graph/build.h"
-#include "graph/normalise.h"
-#include "model/backend_options.h"
 #include "model/metrics.h"
 #include "train/layer_setup.h"
 #include "train/training_set.h"
@@ -19,11 +14,11 @@ namespace l2gcn {
 
 struct TraceTree::Node {
   uint32_t layer = 0;
-  TensorPtr x;        // activations entering the layer: every node in layer 1, then train nodes
+  TensorPtr x;        // activations entering the layer: every node in layer 1, then those that train
   TensorPtr x_whole;  // of every node, where others than train nodes are looked at
   LayerState previous;
   bool expanded = false;
-  TensorPtr xhat;  // aggregated, train nodes
+  TensorPtr xhat;  // aggregated, the nodes that train
   LayerTrace trace;
   std::vector<LayerState> states;                      // at each decision
   std::map<uint32_t, std::unique_ptr<Node>> children;  // by the decision whose weights are kept
@@ -35,36 +30,33 @@ struct TraceTree::Node {
   }
 };
 
+namespace {
+
+Context Silent(Context context) {
+  context.on_progress = nullptr;
+  context.on_note = nullptr;
+  context.on_warning = nullptr;
+  return context;
+}
+
+}  // namespace
+
 TraceTree::TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
                      std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown)
-    : context_(context),
+    : context_(Silent(context)),
       dataset_(dataset),
       config_(config),
-      train_(std::move(train)),
       scored_(std::move(scored)),
-      shown_(std::move(shown)) {
-  context_.on_progress = nullptr;
-  context_.on_note = nullptr;
-  context_.on_warning = nullptr;
-  backend_ = MakeBackend(context_, BackendOptionsOf(config_));
-  const Norm norm = ParseNorm(config_.norm);
-  const Graph graph = InducedSubgraph(context_, dataset_.graph, train_);
-  train_graph_ = backend_->Upload(context_, MakePropagation(context_, graph, norm));
-  if (LooksBeyondTrain()) {
-    const Propagation whole = MakePropagation(context_, dataset_.graph, norm);
-    whole_graph_ = backend_->Upload(context_, whole);
-    if (!scored_.empty()) scored_rows_ = backend_->Upload(context_, RowsOf(context_, whole, scored_));
-    if (!shown_.empty()) shown_rows_ = backend_->Upload(context_, RowsOf(context_, whole, shown_));
-  }
-  targets_ = TargetsOf(dataset_.labels, train_);
+      shown_(std::move(shown)),
+      pipeline_(context_, dataset, config_, std::move(train)) {
+  if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
+  if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
+  targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
   chance_loss_ = ChanceLoss(dataset_.labels);
-  std::vector<uint8_t> is_train(dataset_.nodes(), 0);
-  for (uint32_t node : train_) is_train[node] = 1;
-  const Preparation preparation =
-      FitPreparation(context_, dataset_.features, is_train, config_.scale, config_.pca, config_.seed);
   root_ = std::make_unique<Node>();
-  root_->x = backend_->Upload(context_, ApplyPreparation(context_, preparation, dataset_.features));
+  root_->x = pipeline_.Input(context_);
   root_->x_whole = root_->x;
+  pipeline_.ReleaseInput();
 }
 
 TraceTree::~TraceTree() = default;
@@ -76,17 +68,15 @@ uint32_t TraceTree::TotalBudget() const {
 }
 
 void TraceTree::Expand(Node& node) {
-  const bool map_rows = node.layer == 0;
-  node.xhat =
-      backend_->Aggregate(context_, *train_graph_, *node.x, map_rows ? train_ : std::vector<uint32_t>{});
+  node.xhat = pipeline_.Aggregate(context_, node.layer, node.x);
   const auto aggregated = [&](const DeviceGraphPtr& rows) {
-    return rows == nullptr ? nullptr : backend_->Aggregate(context_, *rows, *node.x_whole, {});
+    return rows == nullptr ? nullptr : pipeline_.backend().Aggregate(context_, *rows, *node.x_whole, {});
   };
   const TensorPtr scored = aggregated(scored_rows_), shown = aggregated(shown_rows_);
   const LayerState start =
       LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
-  auto training =
-      backend_->BeginLayer(context_, node.xhat, {}, targets_, LayerSpecOf(config_, node.layer), start);
+  auto training = pipeline_.backend().BeginLayer(context_, node.xhat, pipeline_.SampleRows(), targets_,
+                                                 LayerSpecOf(config_, node.layer), start);
   const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
   LayerTrace& trace = node.trace;
   BestDecision best;
@@ -100,19 +90,7 @@ void TraceTree::Expand(Node& node) {
     epoch += count;
     trace.decisions.push_back(epoch);
     node.states.push_back(training->Read());
-    const LayerState& state = node.states.back();
-    bool keeps = true;
-    if (shown != nullptr) {
-      trace.shown.push_back(ScoreNodes(context_, dataset_.labels, shown_, LogitsOf(*shown, state)));
-      keeps = best.Offer(trace.shown.back());
-    }
-    const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
-    trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
-    if (scored != nullptr) {
-      trace.f1.push_back(trace.kept.back() == decision
-                             ? MicroF1(context_, dataset_.labels, scored_, LogitsOf(*scored, state))
-                             : trace.f1.back());
-    }
+    Record(node, scored.get(), shown.get(), best);
   }
   trace.seconds_per_epoch = seconds / budget;
   trained_epochs_ += budget;
@@ -120,8 +98,22 @@ void TraceTree::Expand(Node& node) {
   if (node.layer + 1 == config_.layers) node.Release();
 }
 
-Matrix TraceTree::LogitsOf(const Tensor& xhat, const LayerState& state) {
-  return backend_->Logits(context_, *backend_->Transform(context_, xhat, state.w), state.theta, {});
+void TraceTree::Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best) {
+  const LayerState& state = node.states.back();
+  const auto logits = [&](const Tensor& xhat) {
+    return pipeline_.LayerLogits(context_, xhat, state.w, state.theta);
+  };
+  LayerTrace& trace = node.trace;
+  bool keeps = true;
+  if (shown != nullptr) {
+    trace.shown.push_back(ScoreNodes(context_, dataset_.labels, shown_, logits(*shown)));
+    keeps = best.Offer(trace.shown.back());
+  }
+  const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
+  trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
+  if (scored == nullptr) return;
+  const bool kept = trace.kept.back() == decision;
+  trace.f1.push_back(kept ? MicroF1(context_, dataset_.labels, scored_, logits(*scored)) : trace.f1.back());
 }
 
 TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
@@ -131,8 +123,8 @@ TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
   const LayerState& state = node.states[kept];
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
-  child->x = backend_->Transform(context_, *node.xhat, state.w);
-  if (LooksBeyondTrain()) child->x_whole = backend_->Forward(context_, *whole_graph_, *node.x_whole, state.w);
+  child->x = pipeline_.Transform(context_, *node.xhat, state.w);
+  if (LooksBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, *node.x_whole, state.w);
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
   if (node.children.size() == possible.size()) node.Release();

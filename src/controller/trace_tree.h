@@ -12,9 +12,10 @@
 #include <memory>
 #include <vector>
 
-#include "kernels/backend.h"
+#include "controller/controller_impl.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
+#include "pipeline/layer_pipeline.h"
 #include "train/stop_policy.h"
 
 namespace l2gcn {
@@ -32,9 +33,9 @@ struct LayerTrace {
 
 class TraceTree {
  public:
-  // Trains on `train`, shows policies `shown` and scores `scored` nodes of the data set (both may be empty),
-  // as the configuration says, with decisions as the general controller takes them. The data set must outlive
-  // the tree.
+  // Trains on `train` (ascending), shows policies `shown` and scores `scored` nodes of the data set (both may
+  // be empty), as the configuration says, with decisions as the general controller takes them. The data set
+  // must outlive the tree.
   TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
             std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown = {});
   ~TraceTree();
@@ -51,17 +52,16 @@ class TraceTree {
  private:
   struct Node;
   void Expand(Node& node);
-  // The layer as the last one, on picked nodes.
-  Matrix LogitsOf(const Tensor& xhat, const LayerState& state);
+  // Records the decision that the training stands at.
+  void Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best);
   bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
   Node& Child(Node& node, uint32_t decision);
 
   Context context_;
   const Dataset& dataset_;
   TrainConfig config_;
-  std::vector<uint32_t> train_, scored_, shown_;
-  std::unique_ptr<Backend> backend_;
-  DeviceGraphPtr train_graph_, whole_graph_;
+  std::vector<uint32_t> scored_, shown_;
+  LayerPipeline pipeline_;
   DeviceGraphPtr scored_rows_, shown_rows_;  // of the whole graph; null if there are none
   Targets targets_;
   double chance_loss_ = 1;

@@ -15,16 +15,24 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-std::string TargetOf(const std::string& destination, const std::string& to) {
-  if (to.empty()) {
-    const std::string extension = fs::path(destination).extension().string();
-    return extension == ".npz" ? "npz" : extension == ".csv" ? "csv" : "native";
+void WriteNative(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
+  SaveDataset(context, dataset, path.string(), force);
+}
+
+uint64_t StreamToNative(const Context& context, const std::string& spec, const OpenOptions& open,
+                        const fs::path& path, uint64_t memory, bool force) {
+  return ConvertEdgeList(context, spec, open, path.string(), memory, force);
+}
+
+// The writer that `to` names; empty: the one of the destination's extension, else the first.
+const FormatWriter& WriterOf(const std::string& destination, const std::string& to) {
+  const std::string extension = fs::path(destination).extension().string();
+  for (const FormatWriter& writer : FormatWriters()) {
+    if (to.empty() ? !extension.empty() && extension == writer.extension : to == writer.name) return writer;
   }
-  const std::vector<std::string> known = {"native", "npz", "graphbolt", "csv"};
-  if (std::find(known.begin(), known.end(), to) == known.end()) {
-    ThrowUsage("--to {}: did you mean {}? Valid: {}", to, NearestName(to, known), fmt::join(known, ", "));
-  }
-  return to;
+  if (to.empty()) return FormatWriters().front();
+  ThrowUsage("--to {}: did you mean {}? Valid: {}", to, NearestName(to, WrittenFormats()),
+             fmt::join(WrittenFormats(), ", "));
 }
 
 }  // namespace
@@ -65,19 +73,32 @@ void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path
   });
 }
 
+std::span<const FormatWriter> FormatWriters() {
+  static constexpr FormatWriter kWriters[] = {
+      {"native", "", WriteNative, StreamToNative},
+      {"npz", ".npz", WriteNpz, nullptr},
+      {"graphbolt", "", WriteGraphBolt, nullptr},
+      {"csv", ".csv", WriteEdgeCsv, nullptr},
+  };
+  return kWriters;
+}
+
+std::vector<std::string> WrittenFormats() {
+  std::vector<std::string> names;
+  for (const FormatWriter& writer : FormatWriters()) names.emplace_back(writer.name);
+  return names;
+}
+
 uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
                         const std::string& destination, const ConvertOptions& options) {
-  const std::string target = TargetOf(destination, options.to);
+  const FormatWriter& writer = WriterOf(destination, options.to);
   const bool filters = open.largest_component || open.min_degree > 0;
-  if (target == "native" && !filters && (open.format.empty() || open.format == "table") &&
+  if (writer.stream_edges != nullptr && !filters && (open.format.empty() || open.format == "table") &&
       IsLoneEdgeList(spec, open)) {
-    return ConvertEdgeList(context, spec, open, destination, options.memory, options.force);
+    return writer.stream_edges(context, spec, open, destination, options.memory, options.force);
   }
   const Dataset dataset = OpenDataset(context, spec, open);
-  if (target == "native") SaveDataset(context, dataset, destination, options.force);
-  if (target == "npz") WriteNpz(context, dataset, destination, options.force);
-  if (target == "graphbolt") WriteGraphBolt(context, dataset, destination, options.force);
-  if (target == "csv") WriteEdgeCsv(context, dataset, destination, options.force);
+  writer.write(context, dataset, destination, options.force);
   return dataset.nodes();
 }
 

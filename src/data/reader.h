@@ -12,10 +12,16 @@
 
 namespace l2gcn {
 
+// Whether a path looks like this format, from names and first bytes, never by full reading.
+using FormatDetector = bool(const std::filesystem::path& path);
+using FormatRead = Dataset(const Context& context, const std::filesystem::path& path,
+                           const OpenOptions& options);
+
+// A new reader is its own file with these two functions, and a row in open.cpp.
 struct FormatReader {
-  const char* name;                                   // as --format takes it
-  bool (*detect)(const std::filesystem::path& path);  // from names and first bytes, never by full reading
-  Dataset (*read)(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
+  const char* name;  // as --format takes it
+  FormatDetector* detect;
+  FormatRead* read;
 };
 
 // In the order in which detection tries them.

@@ -37,6 +37,7 @@ class Tensor {
   bool sparse = false;
   uint64_t nonzeros = 0;  // if sparse
   size_t bytes = 0;
+  bool shares_features = false;  // lies in the memory of the Features it was uploaded from, and in no other
 };
 using TensorPtr = std::shared_ptr<const Tensor>;
 
@@ -119,6 +120,12 @@ class Backend {
   virtual Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                         std::span<const uint32_t> rows) = 0;
   virtual Matrix Download(const Context& context, const Tensor& x) = 0;
+  // The same, but what is sparse stays sparse where the backend keeps it so.
+  virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
+    Features features;
+    features.dense = Download(context, x);
+    return features;
+  }
 
   // Sample s is row samples[s] of xhat (empty: row s).
   virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,

@@ -1,30 +1,69 @@
-// The one place that names the devices. L2GCN_CUDA_BUILT, where defined, says which CUDA part was built.
+// The one place that names the devices: a table with a row for each. L2GCN_CUDA_BUILT, where defined, says
+// which CUDA part was built.
+#include <fmt/ranges.h>
+
 #include <string>
 
 #include "core/error_format.h"
 #include "kernels/backend.h"
+#include "kernels/block_ops.h"
+#include "kernels/built.h"
+#include "kernels/cpu/block_ops.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/cpu/kernels.h"
 #ifdef L2GCN_CUDA_BUILT
 #include "kernels/cuda/cuda_backend.h"
 #endif
 
 namespace l2gcn {
+namespace {
+
+struct Device {
+  DeviceKind kind;
+  const char* name;
+  std::string (*why_not)();  // one sentence on why it cannot be used, or ""
+  std::unique_ptr<Backend> (*make_backend)(const Context& context, const BackendOptions& options);
+  std::unique_ptr<BlockOps> (*make_block_ops)();  // null: there are none
+};
 
 #ifdef L2GCN_CUDA_BUILT
-namespace {
 std::string WhyNoCuda() { return cuda::WhyNoDevice(); }
 std::unique_ptr<Backend> MakeCuda(const Context& context, const BackendOptions& options) {
   return cuda::MakeCudaBackend(context, options);
 }
-}  // namespace
-std::string CudaBuilt() { return L2GCN_CUDA_BUILT; }
+constexpr const char* kCudaBuilt = L2GCN_CUDA_BUILT;
 #else
-namespace {
 std::string WhyNoCuda() { return "this build has no CUDA part"; }
 std::unique_ptr<Backend> MakeCuda(const Context&, const BackendOptions&) { return nullptr; }
-}  // namespace
-std::string CudaBuilt() { return "no"; }
+constexpr const char* kCudaBuilt = "no";
 #endif
+
+// In the order in which `auto` prefers them.
+constexpr Device kDevices[] = {
+    {DeviceKind::kCuda, "cuda", WhyNoCuda, MakeCuda, nullptr},
+    {DeviceKind::kCpu, "cpu", [] { return std::string(); },
+     [](const Context&, const BackendOptions& options) { return MakeCpuBackend(options); }, MakeCpuBlockOps},
+};
+
+const Device& RowOf(DeviceKind kind) {
+  for (const Device& device : kDevices) {
+    if (device.kind == kind) return device;
+  }
+  L2GCN_ASSERT(false);
+}
+
+void CheckUsable(const Device& device) {
+  const std::string why_not = device.why_not();
+  if (why_not.empty()) return;
+  ThrowUsage("--device {} cannot be used: {}; use --device {}", device.name, why_not,
+             DeviceName(DeviceKind::kCpu));
+}
+
+}  // namespace
+
+std::string CpuLevel() { return CpuKernelTable().name; }
+
+std::string CudaBuilt() { return kCudaBuilt; }
 
 bool CudaAvailable(std::string* why_not) {
   const std::string reason = WhyNoCuda();
@@ -32,21 +71,37 @@ bool CudaAvailable(std::string* why_not) {
   return reason.empty();
 }
 
+std::string DeviceName(DeviceKind device) { return RowOf(device).name; }
+
+std::vector<std::string> DeviceNames() {
+  std::vector<std::string> names;
+  for (const Device& device : kDevices) names.emplace_back(device.name);
+  return names;
+}
+
 DeviceKind ChooseDevice(const std::string& name) {
-  if (name == "cpu") return DeviceKind::kCpu;
-  std::string why_not;
-  const bool cuda = CudaAvailable(&why_not);
-  if (name == "auto") return cuda ? DeviceKind::kCuda : DeviceKind::kCpu;
-  if (name != "cuda") ThrowUsage("unknown device '{}'; expected auto, cpu or cuda", name);
-  if (!cuda) ThrowUsage("--device cuda cannot be used: {}; use --device cpu", why_not);
-  return DeviceKind::kCuda;
+  for (const Device& device : kDevices) {
+    if (name == "auto" && device.why_not().empty()) return device.kind;
+    if (name != device.name) continue;
+    CheckUsable(device);
+    return device.kind;
+  }
+  ThrowUsage("unknown device '{}'; expected auto, {}", name, fmt::join(DeviceNames(), " or "));
 }
 
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {
-  if (context.device == DeviceKind::kCpu) return MakeCpuBackend(options);
-  std::string why_not;
-  if (!CudaAvailable(&why_not)) ThrowUsage("--device cuda cannot be used: {}; use --device cpu", why_not);
-  return MakeCuda(context, options);
+  const Device& device = RowOf(context.device);
+  CheckUsable(device);
+  return device.make_backend(context, options);
+}
+
+std::unique_ptr<BlockOps> MakeBlockOps(const Context& context) {
+  const Device& device = RowOf(context.device);
+  if (device.make_block_ops == nullptr) {
+    ThrowUsage("--device {} has no part for conventional training; use --device {}", device.name,
+               DeviceName(DeviceKind::kCpu));
+  }
+  return device.make_block_ops();
 }
 
 }  // namespace l2gcn

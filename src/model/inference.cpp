@@ -3,36 +3,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "config/methods.h"
 #include "core/error_format.h"
-#include "data/prepare.h"
-#include "graph/normalise.h"
-#include "model/backend_options.h"
 
 namespace l2gcn {
 namespace {
 
-void CheckFits(const Model& model, const Dataset& dataset) {
-  if (dataset.features.cols() != model.features) {
-    ThrowInput("{}: has {} features, but the model was trained on {}; use the data set it was trained for",
-               dataset.name, dataset.features.cols(), model.features);
-  }
-}
-
-Propagation OperatorOf(const Context& context, const TrainConfig& config, const Graph& graph) {
-  if (config.method == "graphsage") return MakeNeighbourMean(context, graph);
-  Propagation a = MakePropagation(context, graph, ParseNorm(config.norm));
-  if (config.method == "clustergcn") EnhanceDiagonal(config.diagonal, a);
-  return a;
-}
-
-bool JoinsPowers(const std::string& method) { return method == "ngcn" || method == "ngcn-layerwise"; }
-
-// Whether Θ is a layer of its own, behind an aggregation.
-bool ThetaAggregates(const std::string& method) {
-  return method != "lgcn" && method != "l2gcn" && method != "sgc" && !JoinsPowers(method);
-}
-
-Matrix RowsOf(const Matrix& from, size_t first, size_t count) {
+Matrix RowRange(const Matrix& from, size_t first, size_t count) {
   Matrix out = Matrix::Allocate(count, from.cols);
   std::memcpy(out.values.mutable_data(), from.row(first), count * from.cols * sizeof(float));
   return out;
@@ -64,54 +41,48 @@ std::string StackWeightName(size_t stack, size_t layer) {
   return fmt::format("stack{}.layer{}.weight", stack, layer);
 }
 
-Inference::Inference(const Context& context, const Model& model, const Dataset& dataset)
-    : backend_(MakeBackend(context, BackendOptionsOf(model.config))) {
-  CheckFits(model, dataset);
-  x_ = backend_->Upload(context, ApplyPreparation(context, model.preparation, dataset.features));
-  if (model.config.smooth > 0) {
-    const auto whole = backend_->Upload(context, MakePropagation(context, dataset.graph, Norm::kSym));
-    for (uint32_t i = 0; i < model.config.smooth; ++i) x_ = backend_->Forward(context, *whole, *x_, {});
-  }
-  graph_ = backend_->Upload(context, OperatorOf(context, model.config, dataset.graph));
-}
-
-// [x | mean] W as x·W_self + mean(x·W_neighbours): narrower, and sparse features stay sparse.
-TensorPtr Inference::SageLayer(const Context& context, const Tensor& x, const Matrix& w, bool relu) {
-  Matrix out = backend_->Logits(context, x, RowsOf(w, 0, x.cols), {});
+// [X | Â X] W as X·W_own + Â(X·W_aggregated): narrower, and sparse features stay sparse.
+TensorPtr Inference::OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu) {
+  Matrix out = backend().Logits(context, x, RowRange(w, 0, x.cols), {});
   const TensorPtr theirs =
-      UploadMatrix(context, *backend_, backend_->Logits(context, x, RowsOf(w, x.cols, x.cols), {}));
-  AddTo(backend_->Download(context, *backend_->Aggregate(context, *graph_, *theirs, {})), out);
+      UploadMatrix(context, backend(), backend().Logits(context, x, RowRange(w, x.cols, x.cols), {}));
+  AddTo(backend().Download(context,
+                           *backend().Aggregate(context, pipeline_->WholeOperator(context), *theirs, {})),
+        out);
   if (relu) {
     for (float& value : out.values.mutable_span()) value = std::max(value, 0.0f);
   }
-  return UploadMatrix(context, *backend_, std::move(out));
+  return UploadMatrix(context, backend(), std::move(out));
 }
 
 TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power) {
-  for (uint32_t i = 0; i < power; ++i) x = backend_->Aggregate(context, *graph_, *x, {});
+  for (uint32_t i = 0; i < power; ++i)
+    x = backend().Aggregate(context, pipeline_->WholeOperator(context), *x, {});
   return x;
 }
 
 TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers) {
-  TensorPtr x = model.config.method == "sgc" ? Powers(context, x_, model.config.hops) : x_;
+  const Method& method = FindMethod(model.config.method);
+  TensorPtr x = pipeline_->Input(context);
+  if (method.readout == Readout::kHops) x = Powers(context, std::move(x), model.config.hops);
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
     const Matrix& w = model.weights[layer];
-    x = model.config.method == "graphsage" ? SageLayer(context, *x, w, true)
-                                           : backend_->Forward(context, *graph_, *x, w);
+    x = method.weights == WeightShape::kOwnAndAggregated ? OwnAndAggregated(context, *x, w, true)
+                                                         : pipeline_->ForwardWhole(context, *x, w);
   }
   return x;
 }
 
 TensorPtr Inference::StackOutput(const Context& context, const Model& model, size_t stack) {
-  TensorPtr x = x_;
+  TensorPtr x = pipeline_->Input(context);
   for (uint32_t layer = 0; layer < model.config.layers; ++layer) {
     context.CheckCancelled();
     const std::string name = StackWeightName(stack, layer);
     const auto found =
         std::find_if(model.extra.begin(), model.extra.end(), [&](const auto& e) { return e.first == name; });
     if (found == model.extra.end()) ThrowInput("the model has no tensor extra.{}: its file is damaged", name);
-    x = backend_->Transform(context, *Powers(context, x, model.config.powers[stack]), found->second);
+    x = backend().Transform(context, *Powers(context, x, model.config.powers[stack]), found->second);
   }
   return x;
 }
@@ -121,7 +92,7 @@ Matrix Inference::JoinedLogits(const Context& context, const Model& model, std::
   size_t first = 0;
   for (size_t stack = 0; stack < model.config.powers.size(); ++stack) {
     const TensorPtr x = StackOutput(context, model, stack);
-    const Matrix part = backend_->Logits(context, *x, RowsOf(model.theta, first, x->cols), rows);
+    const Matrix part = backend().Logits(context, *x, RowRange(model.theta, first, x->cols), rows);
     first += x->cols;
     if (stack == 0)
       logits = part;
@@ -132,30 +103,34 @@ Matrix Inference::JoinedLogits(const Context& context, const Model& model, std::
 }
 
 Matrix Inference::Logits(const Context& context, const Model& model, std::span<const uint32_t> rows) {
-  const std::string& method = model.config.method;
-  if (JoinsPowers(method)) return JoinedLogits(context, model, rows);
+  const Method& method = FindMethod(model.config.method);
+  if (method.readout == Readout::kJoinedPowers) return JoinedLogits(context, model, rows);
   const TensorPtr x = Hidden(context, model, model.weights.size());
-  if (!ThetaAggregates(method)) return backend_->Logits(context, *x, model.theta, rows);
-  if (method == "graphsage") {
-    return PickRows(backend_->Download(context, *SageLayer(context, *x, model.theta, false)), rows);
+  if (method.readout != Readout::kLastLayer) return backend().Logits(context, *x, model.theta, rows);
+  if (method.weights == WeightShape::kOwnAndAggregated) {
+    return PickRows(backend().Download(context, *OwnAndAggregated(context, *x, model.theta, false)), rows);
   }
-  const TensorPtr z = UploadMatrix(context, *backend_, backend_->Logits(context, *x, model.theta, {}));
-  return PickRows(backend_->Download(context, *backend_->Aggregate(context, *graph_, *z, {})), rows);
+  const TensorPtr z = UploadMatrix(context, backend(), backend().Logits(context, *x, model.theta, {}));
+  const TensorPtr logits = backend().Aggregate(context, pipeline_->WholeOperator(context), *z, {});
+  return PickRows(backend().Download(context, *logits), rows);
 }
 
 Matrix Inference::Embedding(const Context& context, const Model& model, size_t layer) {
-  if (!JoinsPowers(model.config.method)) return backend_->Download(context, *Hidden(context, model, layer));
+  if (FindMethod(model.config.method).readout != Readout::kJoinedPowers) {
+    return backend().Download(context, *Hidden(context, model, layer));
+  }
   ThrowUsage("embed: method {} has several networks side by side; use predict", model.config.method);
 }
 
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset) {
-  return Inference(context, model, dataset).Logits(context, model, {});
+  return Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
 }
 
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer) {
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
-  return Inference(context, model, dataset).Embedding(context, model, layer == 0 ? layers : layer);
+  return Inference(std::make_shared<LayerPipeline>(context, dataset, model))
+      .Embedding(context, model, layer == 0 ? layers : layer);
 }
 
 }  // namespace l2gcn

@@ -2,6 +2,7 @@
 // equal files.
 #include <nlohmann/json.hpp>
 
+#include "config/methods.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "l2gcn/model.h"
@@ -40,9 +41,9 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
 
 // Shapes must chain: features → hidden … → classes.
 void CheckShapes(const Model& model, const std::string& where) {
-  const std::string& method = model.config.method;
+  const Method& method = FindMethod(model.config.method);
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
-  const size_t joined = method == "graphsage" ? 2 : 1;  // [own | neighbours']
+  const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1;
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
     if (model.weights[layer].rows != joined * width) {
       ThrowInput("{}: layer {} expects {} inputs, but {} reach it; the file is damaged", where, layer + 1,
@@ -51,7 +52,7 @@ void CheckShapes(const Model& model, const std::string& where) {
     width = model.weights[layer].cols;
   }
   width *= joined;
-  if (method == "ngcn" || method == "ngcn-layerwise") {
+  if (method.readout == Readout::kJoinedPowers) {
     width = model.config.powers.size() * model.config.HiddenOf(model.config.layers - 1);
   }
   if (model.theta.rows > 0 && (model.theta.rows != width || model.theta.cols != model.classes)) {

@@ -5,12 +5,14 @@
 // reached. The kernel's high-water mark is reset before each training, so a method's peak is its own.
 #include "l2gcn/compare.h"
 
+#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
+#include "config/methods.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "run/trainer_choice.h"
@@ -97,9 +99,10 @@ CompareRow Measure(const Context& context, const Dataset& dataset, const TrainCo
     malloc_trim(0);
     ResetPeakResidentBytes();
     const uint64_t before = ResidentBytes();
-    const auto inner = MakeStopPolicy(seeded, dataset);
+    const SplitNodes nodes = NodesOf(dataset, seeded);
+    const auto inner = MakeStopPolicy(seeded, dataset, nodes);
     LimitedPolicy policy(*inner, options.max_seconds, 0);
-    Trained trained = TrainWith(context, dataset, seeded, policy);
+    Trained trained = TrainWith(context, dataset, nodes, seeded, policy);
     const SeedResult& result = trained.result;
     row.peak_rss_bytes = std::max(row.peak_rss_bytes, result.peak_rss_bytes);
     row.training_bytes =
@@ -134,11 +137,13 @@ void TimeTo(const Context& context, const Dataset& dataset, double goal, const C
             CompareRow& row) {
   TrainConfig config = row.config;
   config.val_every = options.score_every;
-  const auto inner = MakeStopPolicy(config, dataset);
+  const SplitNodes nodes = NodesOf(dataset, config);
+  const auto inner = MakeStopPolicy(config, dataset, nodes);
   // Layers of layer-wise training follow each other: only a training whose layers learn together may end
   // early.
-  LimitedPolicy policy(*inner, options.max_seconds, TrainsLayerwise(config.method) ? 0 : goal);
-  const Trained trained = TrainWith(context, dataset, config, policy);
+  const bool together = FindMethod(config.method).loop == TrainingLoop::kConventional;
+  LimitedPolicy policy(*inner, options.max_seconds, together ? goal : 0);
+  const Trained trained = TrainWith(context, dataset, nodes, config, policy);
   row.target_f1 = goal;
   row.validation = trained.result.validation;
   for (const ValidationPoint& point : row.validation) {
@@ -152,25 +157,26 @@ void TimeTo(const Context& context, const Dataset& dataset, double goal, const C
 }  // namespace
 
 Comparison Compare(const Context& context, const Dataset& dataset, const CompareOptions& options) {
-  if (options.methods.empty()) ThrowUsage("--methods: name at least one, e.g. lgcn,gcn,graphsage");
+  if (options.methods.empty())
+    ThrowUsage("--methods: name at least one, e.g. {}", fmt::join(ComparedMethods(), ","));
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   std::vector<TrainConfig> configs;
-  Context able = context;  // one device for all methods
+  Context chosen = context;  // one device for all methods
   for (const std::string& method : options.methods) {
     configs.push_back(ConfigOf(options, method, dataset));
-    able = OnCapableDevice(able, method);
+    chosen = OnDeviceOf(chosen, method);
   }
   Comparison comparison;
   comparison.dataset_name = dataset.name;
   comparison.dataset_json = DescribeDatasetJson(dataset);
   comparison.dataset_format = dataset.format;
-  comparison.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  comparison.device = DeviceName(chosen.device);
   comparison.threads = context.threads;
   for (const TrainConfig& config : configs) {
     context.Note(fmt::format("compare: {} on {}", config.method, dataset.name));
-    comparison.rows.push_back(Measure(able, dataset, config, options));
+    comparison.rows.push_back(Measure(chosen, dataset, config, options));
     const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
-    if (goal > 0) TimeTo(able, dataset, goal, options, comparison.rows.back());
+    if (goal > 0) TimeTo(chosen, dataset, goal, options, comparison.rows.back());
   }
   return comparison;
 }

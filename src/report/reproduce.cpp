@@ -11,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "config/methods.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/memory_meter.h"
@@ -130,7 +131,7 @@ class Reproducer {
     const TrainConfig usual = ResolveConfig({{"method", method}}, dataset);
     const double fewer = static_cast<double>(usual.EpochsOf(0)) / kQuickEpochs / QuickScale(set);
     if (usual.EpochsOf(0) > kQuickEpochs) overrides.emplace_back("epochs", std::to_string(kQuickEpochs));
-    if (method == "lgcn" || method == "l2gcn") {
+    if (FindMethod(method).loop == TrainingLoop::kLayerwise) {
       overrides.emplace_back("lr", fmt::format("{}", std::min(kMostQuickRate, usual.lr * fewer)));
     }
   }
@@ -191,7 +192,7 @@ class Reproducer {
 
   void Ngcn() {
     ComparedHead();
-    for (const paper::SotaRow& printed : paper::kNgcn) Compared("table-ngcn", printed);
+    for (const paper::SotaRow& printed : paper::kNgcnTable) Compared("table-ngcn", printed);
     ExplainStars();
   }
 
@@ -220,7 +221,7 @@ class Reproducer {
     const std::filesystem::path file =
         std::filesystem::temp_directory_path() / fmt::format("l2gcn-reproduce-{}.controller", getpid());
     for (const paper::TransferRow& printed : paper::kTransfer) {
-      if (!Wants(printed.set, "l2gcn")) continue;
+      if (!Wants(printed.set, method_names::kL2gcn)) continue;
       if (learned_on != printed.learned_on) {
         learned_on = printed.learned_on;
         SearchConfig search;
@@ -229,7 +230,7 @@ class Reproducer {
         SearchController(context_, {Open(learned_on)}, search, {}, {}, &found).Save(file.string());
         search_seconds = found.seconds;
       }
-      const CompareRow row = Measure(printed.set, "l2gcn", {{"controller", file.string()}});
+      const CompareRow row = Measure(printed.set, method_names::kL2gcn, {{"controller", file.string()}});
       Line(fmt::format(
           "{:<11} {:<17} {:<8} {:<17} {:>6.2f} ± {:<5.2f} {:>7.1f} {:>9.3f} {:>7.2f} {:>10.1f} {:>7}",
           learned_on, sources_[learned_on], printed.set, sources_[printed.set], 100 * row.f1, 100 * row.f1_sd,
@@ -245,34 +246,27 @@ class Reproducer {
     std::filesystem::remove(file, ignored);
   }
 
-  // Predicted growth of one epoch's time from `layers` = 1, in the terms of the paper's first table.
-  static double PredictedByLayers(const std::string& method, double layers) {
-    if (method == "minibatch" || method == "graphsage" || method == "vrgcn")
-      return -1;    // exponential until saturated
-    return layers;  // gcn, fastgcn, lgcn: linear in L
-  }
-
   void Complexity() {
-    const char* methods[] = {"gcn", "minibatch", "graphsage", "fastgcn", "vrgcn", "lgcn"};
     const uint32_t most = options_.quick ? 3 : 5;
     Line(fmt::format("{:<11} {:<8} {:>10} {:>14} {:>10} {:>10} {:>12} {:>12}", "method", "grows", "at",
                      "s an epoch", "× first", "predicted", "MiB", "kept MiB"));
     GenerateOptions generate;
     generate.shape = "pubmed";
     const Dataset base = GenerateDataset(context_, generate);
-    for (const char* method : methods) {
+    for (const paper::ComplexityRow& row : paper::kComplexity) {
       double first = 0;
       for (uint32_t layers = 1; layers <= most; ++layers) {
-        first = Growth(base, method, "layers", layers, layers, PredictedByLayers(method, layers), first);
+        const double predicted = row.exponential ? -1 : layers;
+        first = Growth(base, row.method, "layers", layers, layers, predicted, first);
       }
     }
-    for (const char* method : methods) {
+    for (const paper::ComplexityRow& row : paper::kComplexity) {
       double first = 0;
       for (uint32_t times : {1u, 2u, 4u}) {
         GenerateOptions larger = generate;
         larger.nodes = uint64_t{base.nodes()} / 2 * times;
         const Dataset grown = GenerateDataset(context_, larger);
-        first = Growth(grown, method, "nodes", grown.nodes(), 2, times, first);
+        first = Growth(grown, row.method, "nodes", grown.nodes(), 2, times, first);
       }
     }
     Line(
@@ -312,7 +306,8 @@ class Reproducer {
 
   // Time × memory with F1 as the marker's size, on reddit.
   void Summary() {
-    if (!Wants("reddit", "lgcn")) return Line("the figure is of reddit, which --sets leaves out");
+    if (!Wants("reddit", method_names::kLgcn))
+      return Line("the figure is of reddit, which --sets leaves out");
     if (reddit_.empty()) {
       ComparedHead();
       for (const paper::SotaRow& printed : paper::kSota) {
@@ -327,7 +322,7 @@ class Reproducer {
                 true,
                 {}};
     for (const CompareRow& row : reddit_) {
-      const bool ours = row.method == "lgcn" || row.method == "l2gcn";
+      const bool ours = FindMethod(row.method).loop == TrainingLoop::kLayerwise;
       chart.series.push_back(
           {fmt::format("{} {:.1f}{}", row.method, 100 * row.f1, row.stopped_by_clock ? " (stopped)" : ""),
            {row.seconds},
@@ -357,7 +352,7 @@ class Reproducer {
       ChartSeries series;
       series.name = std::string(printed.method) +
                     (printed.epochs[0] != '\0' ? fmt::format(" {0}+{0}", printed.epochs) : "");
-      series.ours = std::string_view(printed.method) == "l2gcn";
+      series.ours = std::string_view(printed.method) == method_names::kL2gcn;
       for (const auto& layer : row.losses) {
         for (double loss : layer) {
           series.x.push_back(static_cast<double>(series.x.size() + 1));

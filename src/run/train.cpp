@@ -2,93 +2,82 @@
 // it, and the loop over seeds.
 #include "l2gcn/train.h"
 
-#include <algorithm>
-#include <limits>
+#include <fmt/ranges.h>
 
-#include "controller/learned_stop.h"
+#include <algorithm>
+
+#include "config/methods.h"
+#include "config/stop_policies.h"
 #include "core/clock.h"
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
-#include "l2gcn/controller.h"
+#include "model/inference.h"
+#include "pipeline/layer_pipeline.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "run/trainer_choice.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
-#include "train/stop_policy.h"
 
 namespace l2gcn {
-
-namespace {
-
-// Without validation nodes to look at, the shipped controller is the one that sees training losses alone.
-Controller ControllerFor(const TrainConfig& config, const Dataset& dataset) {
-  const Split split = ResolveSplit(dataset, config.split, config.seed);
-  const std::vector<uint32_t> nodes = NodesWithRole(split, Role::kVal);
-  const bool validated =
-      std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
-  if (config.controller.empty()) {
-    const bool blind = config.controller_kind == "general" && !validated;
-    return Controller::Shipped(blind ? "general-loss" : config.controller_kind);
-  }
-  Controller controller = Controller::Load(config.controller);
-  if (controller.impl().SeesValidation() && !validated) {
-    ThrowUsage(
-        "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
-        "search --sees loss, use the shipped one, or take another --split",
-        config.controller, split.name, dataset.name);
-  }
-  return controller;
-}
-
-}  // namespace
-
-std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
-  const std::string own = config.method == "l2gcn" ? "learned" : "fixed";
-  const std::string stop = config.stop.empty() ? own : config.stop;
-  if (stop == "fixed") return std::make_unique<FixedEpochs>();
-  if (stop == "early") {
-    const auto watch =
-        config.watch == "val" ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss;
-    return std::make_unique<EarlyStopping>(config.patience, watch);
-  }
-  L2GCN_ASSERT(stop == "learned");
-  return MakeLearnedStop(ControllerFor(config, dataset), ChanceLoss(dataset.labels));
-}
-
 namespace {
 
 double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
   return ScoreLogits(dataset, logits, split, role).micro_f1;
 }
 
-}  // namespace
-
-Context OnCapableDevice(const Context& context, const std::string& method) {
-  if (context.device == DeviceKind::kCpu || RunsOnCuda(method)) return context;
-  if (!context.device_is_automatic) {
-    ThrowUsage(
-        "--device cuda: method {} trains on the CPU only; use --device cpu or auto, or --method lgcn or "
-        "l2gcn",
-        method);
-  }
-  return PreferCpu(context, "method " + method, "it has no CUDA part");
+// One seed, on the device that was chosen.
+Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  const SplitNodes nodes = NodesOf(dataset, config);
+  const auto policy = MakeStopPolicy(config, dataset, nodes);
+  return TrainWith(context, dataset, nodes, config, *policy);
 }
 
-Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  StopPolicy& policy) {
-  const Context able = OnCapableDevice(context, config.method);
-  const Split split = ResolveSplit(dataset, config.split, config.seed);
-  if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(able, dataset, split, config, policy);
-  if (!TrainsLayerwise(config.method)) return FitConventional(able, dataset, split, config, policy);
-  return FitLayerwise(able, dataset, split, config, policy);
+}  // namespace
+
+SplitNodes NodesOf(const Dataset& dataset, const TrainConfig& config) {
+  return ResolveSplit(dataset, config.split, config.seed);
+}
+
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset,
+                                           const SplitNodes& nodes) {
+  const std::string stop = config.stop.empty() ? FindMethod(config.method).stop : config.stop;
+  return FindStopPolicy(stop).make({config, dataset, nodes});
+}
+
+Context OnDeviceOf(const Context& context, const std::string& method) {
+  const std::vector<DeviceKind>& devices = FindMethod(method).devices;
+  if (std::find(devices.begin(), devices.end(), context.device) != devices.end()) return context;
+  const std::string device = DeviceName(context.device);
+  if (!context.device_is_automatic) {
+    std::vector<std::string> others;
+    for (const Method& row : Methods()) {
+      if (std::find(row.devices.begin(), row.devices.end(), context.device) != row.devices.end()) {
+        others.emplace_back(row.name);
+      }
+    }
+    ThrowUsage("--device {}: method {} does not train there; use --device {} or auto, or --method {}", device,
+               method, DeviceName(devices.front()), fmt::join(others, " or "));
+  }
+  return PreferCpu(context, "method " + method, fmt::format("it has no part for {}", device));
+}
+
+Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                  const TrainConfig& config, StopPolicy& policy) {
+  switch (FindMethod(config.method).loop) {
+    case TrainingLoop::kLayerwise:
+      return FitLayerwise(context, dataset, nodes, config, policy);
+    case TrainingLoop::kConventional:
+      return FitConventional(context, dataset, nodes, config, policy);
+    case TrainingLoop::kPowersLayerwise:
+      return FitNgcnLayerwise(context, dataset, nodes, config, policy);
+  }
+  L2GCN_ASSERT(false);
 }
 
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  const Context able = OnCapableDevice(context, config.method);
-  const auto policy = MakeStopPolicy(config, dataset);
-  return TrainWith(able, dataset, config, *policy);
+  return TrainSeed(OnDeviceOf(context, config.method), dataset, config);
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -98,7 +87,11 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     progress.phase = "evaluate";
     context.on_progress(progress);
   }
-  const Matrix logits = PredictLogits(context, trained.model, dataset);
+  std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
+  if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
+    pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
+  }
+  const Matrix logits = Inference(std::move(pipeline)).Logits(context, trained.model, {});
   trained.result.f1_train = F1Of(dataset, logits, trained.split, Role::kTrain);
   trained.result.f1_val = F1Of(dataset, logits, trained.split, Role::kVal);
   trained.result.f1_test = F1Of(dataset, logits, trained.split, Role::kTest);
@@ -109,22 +102,22 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
-  const Context able = OnCapableDevice(context, config.method);
+  const Context chosen = OnDeviceOf(context, config.method);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;
   result.config = config;
   result.dataset_json = DescribeDatasetJson(dataset);
   result.source_json = SourceToJson(options);
-  result.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  result.device = DeviceName(chosen.device);
   result.threads = context.threads;
   if (writer) result.run = writer->directory();
   for (uint32_t i = 0; i < options.runs; ++i) {
     Stopwatch watch;
     TrainConfig seeded = config;
     seeded.seed = config.seed + i;
-    Trained trained = Train(able, dataset, seeded);
-    EvaluateTrained(able, dataset, trained);
+    Trained trained = TrainSeed(chosen, dataset, seeded);
+    EvaluateTrained(chosen, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
     if (writer) {

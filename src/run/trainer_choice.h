@@ -1,21 +1,27 @@
-// Which trainer a method means, and which policy stops it.
+// Which device, policy and trainer a configuration means. A run makes each choice once.
 #pragma once
 
 #include <memory>
 
 #include "l2gcn/train.h"
 #include "train/stop_policy.h"
+#include "train/training_set.h"
 
 namespace l2gcn {
 
-// The context to train `method` in. Where it has no part for the context's device: the CPU if that device was
-// chosen automatically (with a note), else Error(kUsage).
-Context OnCapableDevice(const Context& context, const std::string& method);
+// The context to train `method` in. Where the method has no part for the context's device, this is the CPU if
+// the device was chosen automatically (with a note); else Error(kUsage).
+Context OnDeviceOf(const Context& context, const std::string& method);
 
-std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset);
+// The split of a configuration, with its nodes listed.
+SplitNodes NodesOf(const Dataset& dataset, const TrainConfig& config);
 
-// Train() with a policy of the caller's.
-Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  StopPolicy& policy);
+// The policy that the configuration names, or its method's own.
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset,
+                                           const SplitNodes& nodes);
+
+// Train() with all choices made: `context` is one that OnDeviceOf returned.
+Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                  const TrainConfig& config, StopPolicy& policy);
 
 }  // namespace l2gcn

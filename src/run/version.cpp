@@ -1,15 +1,14 @@
 #include "l2gcn/version.h"
 
 #include "graph/partition.h"
-#include "kernels/backend.h"
-#include "kernels/cpu/kernels.h"
+#include "kernels/built.h"
 
 namespace l2gcn {
 
 std::string Version() { return L2GCN_VERSION; }
 
 std::vector<std::pair<std::string, std::string>> BuildFeatures() {
-  return {{"simd", CpuKernelTable().name}, {"xsmm", "no"}, {"metis", MetisBuilt()}, {"cuda", CudaBuilt()}};
+  return {{"simd", CpuLevel()}, {"xsmm", "no"}, {"metis", MetisBuilt()}, {"cuda", CudaBuilt()}};
 }
 
 }  // namespace l2gcn

@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/block_ops.h"
 #include "l2gcn/array.h"
 
 namespace l2gcn {
@@ -29,6 +30,8 @@ struct Block {
   bool symmetric = false;  // B = Bᵀ
 
   uint64_t entries() const { return indices.size(); }
+  BlockView View() const { return {rows, cols, indptr, indices, values}; }
+  BlockView CleanView() const { return {rows, cols, indptr, indices, clean}; }
   size_t bytes() const {
     return indptr.capacity() * sizeof(uint64_t) + indices.capacity() * sizeof(uint32_t) +
            (values.capacity() + clean.capacity()) * sizeof(float);

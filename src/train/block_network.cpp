@@ -12,6 +12,7 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kValuesGrain = 1 << 14;  // elementwise work worth a thread
+constexpr size_t kRowsGrain = 64;         // copied rows worth a thread
 constexpr double kGatherCost =
     4;  // an element moved by a block, in units of a multiply-add of a dense product
 constexpr uint32_t kStreamsPerStack = 64;
@@ -29,16 +30,9 @@ void Drop(float* values, size_t begin, size_t end, float p, const RandomStream& 
   }
 }
 
-// (rows × n) += (rows × n)
-void Add(const Context& context, size_t count, const float* from, float* to) {
-  ParallelFor(context, count, kValuesGrain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) to[i] += from[i];
-  });
-}
-
 // `rows` rows of W (stride width) from `first`, transposed to (out × padded rows).
 void Transpose(const float* w, size_t width, size_t first, size_t rows, size_t out, float* to) {
-  const size_t padded = PadWidth(rows);
+  const size_t padded = BlockWidth(rows);
   std::memset(to, 0, out * padded * sizeof(float));
   for (size_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < out; ++j) to[j * padded + i] = w[(first + i) * width + j];
@@ -47,13 +41,14 @@ void Transpose(const float* w, size_t width, size_t first, size_t rows, size_t o
 
 }  // namespace
 
-BlockNetwork::BlockNetwork(const NetworkSpec& spec) : spec_(spec), math_(CpuKernelTable()) {
+BlockNetwork::BlockNetwork(const Context& context, const NetworkSpec& spec)
+    : spec_(spec), ops_(MakeBlockOps(context)) {
   for (size_t s = 0; s < spec.stacks.size(); ++s) {
     Stack& stack = stacks_.emplace_back();
     for (size_t l = 0; l < spec.stacks[s].size(); ++l) {
       Layer& layer = stack.emplace_back();
       layer.shape = spec.stacks[s][l];
-      layer.width = PadWidth(layer.shape.out);
+      layer.width = BlockWidth(layer.shape.out);
       const size_t count = layer.shape.WeightRows() * layer.width;
       layer.w = layer.m = layer.v = {};
       layer.w = Array<float>::Zeros(count);
@@ -67,7 +62,7 @@ BlockNetwork::BlockNetwork(const NetworkSpec& spec) : spec_(spec), math_(CpuKern
     }
   }
   classes_ = stacks_.front().back().shape.out;
-  classes_width_ = PadWidth(classes_);
+  classes_width_ = BlockWidth(classes_);
 }
 
 Matrix BlockNetwork::Weight(size_t stack, size_t l) const {
@@ -148,19 +143,19 @@ void BlockNetwork::ForwardSparse(const Context& context, Layer& layer, const Net
   const float* w = layer.w.data() + (layer.shape.concat ? layer.shape.in * layer.width : 0);
   float* out = layer.h.Get(layer.rows * layer.width);
   if (block == nullptr) {
-    math_.MultiplySparse(context, x, input_rows_, layer.width, w, out);
+    ops_->MultiplySparse(context, x, input_rows_, layer.width, w, out);
     return;
   }
   float* product = layer.product.Get(input_rows_.size() * layer.width);  // X W (sources × width)
-  math_.MultiplySparse(context, x, input_rows_, layer.width, w, product);
+  ops_->MultiplySparse(context, x, input_rows_, layer.width, w, product);
   const float* in =
       Powers(context, *block, layer.shape.power - 1, product, layer.width, {}, layer.power, layer.spare);
-  math_.Aggregate(context, *block, block->values, in, layer.width, {}, out);
+  ops_->Aggregate(context, block->View(), in, layer.width, {}, out);
   if (layer.shape.concat) {
     float* self = layer.spare.Get(layer.rows * layer.width);
-    math_.MultiplySparse(context, x, std::span(input_rows_).first(layer.rows), layer.width, layer.w.data(),
+    ops_->MultiplySparse(context, x, std::span(input_rows_).first(layer.rows), layer.width, layer.w.data(),
                          self);
-    Add(context, layer.rows * layer.width, self, out);
+    ops_->Add(context, layer.rows * layer.width, self, out);
   }
 }
 
@@ -168,7 +163,7 @@ const float* BlockNetwork::Powers(const Context& context, const Block& block, ui
                                   size_t width, std::span<const uint32_t> rows, Buffer& a, Buffer& b) {
   for (uint32_t i = 0; i < power; ++i) {
     float* to = (i % 2 == 0 ? a : b).Get(size_t{block.rows} * width);
-    math_.Aggregate(context, block, block.values, x, width, i == 0 ? rows : std::span<const uint32_t>(), to);
+    ops_->Aggregate(context, block.View(), x, width, i == 0 ? rows : std::span<const uint32_t>(), to);
     x = to;
   }
   return x;
@@ -206,32 +201,32 @@ void BlockNetwork::ForwardDense(const Context& context, Stack& stack, size_t l, 
       const float* in_rows =
           Powers(context, *block, shape.power - 1, x, stride, rows, layer.power, layer.spare);
       float* y = layer.aggregated.Get(layer.rows * stride);
-      math_.Aggregate(context, *block, block->values, in_rows, stride,
+      ops_->Aggregate(context, block->View(), in_rows, stride,
                       shape.power > 1 ? std::span<const uint32_t>() : rows, y);
       if (!block->clean.empty()) {
         float* clean = layer.spare.Get(layer.rows * stride);
-        math_.Aggregate(context, *block, block->clean, stack[l - 1].clean.data(), stride, {}, clean);
-        Add(context, layer.rows * stride, clean, y);
+        ops_->Aggregate(context, block->CleanView(), stack[l - 1].clean.data(), stride, {}, clean);
+        ops_->Add(context, layer.rows * stride, clean, y);
       }
-      if (offset != nullptr) Add(context, layer.rows * stride, offset->values.data(), y);
+      if (offset != nullptr) ops_->Add(context, layer.rows * stride, offset->values.data(), y);
       layer.y = y;
     }
   }
   if ((block == nullptr || layer.transform_first) && !rows.empty()) {
     float* gathered = layer.aggregated.Get(sources * stride);
-    BlockMath::Gather(context, x, stride, rows, gathered);
+    ops_->Gather(context, x, stride, rows, gathered);
     layer.y = gathered;
   }
   const size_t k = shape.WeightRows();
   if (!layer.transform_first) {
-    math_.Multiply(context, layer.rows, layer.width, k, layer.y, layer.y_stride, layer.w.data(), out, false);
+    ops_->Multiply(context, layer.rows, layer.width, k, layer.y, layer.y_stride, layer.w.data(), out);
     return;
   }
   float* product = layer.product.Get(sources * layer.width);
-  math_.Multiply(context, sources, layer.width, k, layer.y, layer.y_stride, layer.w.data(), product, false);
+  ops_->Multiply(context, sources, layer.width, k, layer.y, layer.y_stride, layer.w.data(), product);
   const float* in_rows =
       Powers(context, *block, shape.power - 1, product, layer.width, {}, layer.power, layer.spare);
-  math_.Aggregate(context, *block, block->values, in_rows, layer.width, {}, out);
+  ops_->Aggregate(context, block->View(), in_rows, layer.width, {}, out);
 }
 
 // y = [x_dst | B x], without padding: (rows × 2·in).
@@ -239,9 +234,9 @@ void BlockNetwork::JoinSelf(const Context& context, Layer& layer, const Block& b
                             size_t stride, std::span<const uint32_t> rows) {
   const size_t in = layer.shape.in;
   float* mean = layer.spare.Get(layer.rows * stride);
-  math_.Aggregate(context, block, block.values, x, stride, rows, mean);
+  ops_->Aggregate(context, block.View(), x, stride, rows, mean);
   float* y = layer.aggregated.Get(layer.rows * 2 * in);
-  ParallelFor(context, layer.rows, kRowPanel, [&](size_t begin, size_t end) {
+  ParallelFor(context, layer.rows, kRowsGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       std::memcpy(y + i * 2 * in, x + (rows.empty() ? i : rows[i]) * stride, in * sizeof(float));
       std::memcpy(y + i * 2 * in + in, mean + i * stride, in * sizeof(float));
@@ -258,8 +253,8 @@ void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool
   float* clean = keep_clean ? layer.clean.Get(count) : nullptr;
   const RandomStream stream(spec_.seed, RandomUse::kDropout, static_cast<uint32_t>(l),
                             static_cast<uint32_t>(step));
-  ParallelFor(context, count / kPad, kValuesGrain / kPad, [&](size_t from, size_t to) {
-    const size_t begin = from * kPad, end = to * kPad;
+  ParallelFor(context, count / kBlockPad, kValuesGrain / kBlockPad, [&](size_t from, size_t to) {
+    const size_t begin = from * kBlockPad, end = to * kBlockPad;
     for (size_t i = begin; i < end; ++i) h[i] = h[i] > 0 ? h[i] : 0;
     if (clean != nullptr) std::memcpy(clean + begin, h + begin, (end - begin) * sizeof(float));
     if (spec_.dropout > 0) Drop(h, begin, end, spec_.dropout, stream);
@@ -272,7 +267,7 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
   float* z = logits_.Get(count * classes_width_);
   std::memcpy(z, stacks_.front().back().h.data(), count * classes_width_ * sizeof(float));
   for (size_t s = 1; s < stacks_.size(); ++s)
-    Add(context, count * classes_width_, stacks_[s].back().h.data(), z);
+    ops_->Add(context, count * classes_width_, stacks_[s].back().h.data(), z);
   class_targets_.resize(spec_.multilabel ? 0 : count);
   label_targets_.resize(spec_.multilabel ? count : 0);
   for (size_t i = 0; i < count; ++i) {
@@ -283,22 +278,11 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
   }
   const double entries =
       static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
-  const size_t panels = (count + kRowPanel - 1) / kRowPanel;
-  panel_loss_.assign(panels, 0.0);
-  ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
-    for (size_t panel = begin; panel < end; ++panel) {
-      const size_t row = panel * kRowPanel, size = std::min(kRowPanel, count - row);
-      float* at = z + row * classes_width_;
-      const auto scale = static_cast<float>(1.0 / entries);
-      const CpuKernels& kernels = math_.kernels();
-      panel_loss_[panel] = spec_.multilabel ? kernels.sigmoid_loss(size, classes_, classes_width_, at,
-                                                                   label_targets_.data() + row, scale, true)
-                                            : kernels.softmax_loss(size, classes_, classes_width_, at,
-                                                                   class_targets_.data() + row, scale, true);
-    }
-  });
-  double sum = 0;
-  for (double loss : panel_loss_) sum += loss;
+  const auto scale = static_cast<float>(1.0 / entries);
+  const double sum =
+      spec_.multilabel
+          ? ops_->SigmoidLoss(context, count, classes_, classes_width_, z, label_targets_.data(), scale)
+          : ops_->SoftmaxLoss(context, count, classes_, classes_width_, z, class_targets_.data(), scale);
   return sum / entries;
 }
 
@@ -338,10 +322,10 @@ void BlockNetwork::BackwardSparse(const Context& context, Layer& layer, const Ne
   }
   float* grad = layer.grad.mutable_data();
   if (layer.shape.concat) {
-    math_.SparseGradient(context, x, std::span(input_rows_).first(layer.rows), layer.width, dz, grad);
+    ops_->SparseGradient(context, x, std::span(input_rows_).first(layer.rows), layer.width, dz, grad);
     grad += layer.shape.in * layer.width;
   }
-  math_.SparseGradient(context, x, input_rows_, layer.width, d, grad);
+  ops_->SparseGradient(context, x, input_rows_, layer.width, d, grad);
 }
 
 void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l, const MiniBatch& batch,
@@ -355,33 +339,33 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
     d = Powers(context, FlippedOf(layer, *block), shape.power, dz, layer.width, {}, layer.power, layer.spare);
   }
   const size_t products = layer.transform_first ? sources : layer.rows;
-  math_.MultiplyTransposed(context, products, layer.width, shape.WeightRows(), layer.y, layer.y_stride, d,
+  ops_->MultiplyTransposed(context, products, layer.width, shape.WeightRows(), layer.y, layer.y_stride, d,
                            layer.grad.mutable_data());
   if (l == 0) return;
 
   Layer& below = stack[l - 1];
-  const size_t in = PadWidth(shape.in);
+  const size_t in = BlockWidth(shape.in);
   float* dh = below.dh.Get(sources * in);
   if (layer.transposed.empty()) layer.transposed = Array<float>::Allocate(shape.out * in);
   float* transposed = layer.transposed.mutable_data();  // (out × in)
   Transpose(layer.w.data(), layer.width, shape.concat ? shape.in : 0, shape.in, shape.out, transposed);
   if (block == nullptr || layer.transform_first) {
-    math_.Multiply(context, sources, in, shape.out, d, layer.width, transposed, dh, false);
+    ops_->Multiply(context, sources, in, shape.out, d, layer.width, transposed, dh);
     return;
   }
   float* dy = layer.product.Get(layer.rows * in);  // gradient of B H (rows × in)
-  math_.Multiply(context, layer.rows, in, shape.out, dz, layer.width, transposed, dy, false);
+  ops_->Multiply(context, layer.rows, in, shape.out, dz, layer.width, transposed, dy);
   const Block& flipped = FlippedOf(layer, *block);
   const float* through = Powers(context, flipped, shape.power - 1, dy, in, {}, layer.power, layer.spare);
-  math_.Aggregate(context, flipped, flipped.values, through, in, {}, dh);
+  ops_->Aggregate(context, flipped.View(), through, in, {}, dh);
   if (!block->clean.empty()) {
-    math_.Aggregate(context, flipped, flipped.clean, dy, in, {}, below.dclean.Get(sources * in));
+    ops_->Aggregate(context, flipped.CleanView(), dy, in, {}, below.dclean.Get(sources * in));
   }
   if (shape.concat) {
     float* self = layer.spare.Get(layer.rows * in);
     Transpose(layer.w.data(), layer.width, 0, shape.in, shape.out, transposed);
-    math_.Multiply(context, layer.rows, in, shape.out, dz, layer.width, transposed, self, false);
-    Add(context, layer.rows * in, self, dh);
+    ops_->Multiply(context, layer.rows, in, shape.out, dz, layer.width, transposed, self);
+    ops_->Add(context, layer.rows * in, self, dh);
   }
 }
 
@@ -390,20 +374,16 @@ void BlockNetwork::ThroughActivation(const Context& context, Layer& below, bool 
   const size_t count = below.rows * below.width;
   float* dh = below.dh.data();
   const float scale = 1.0f / (1.0f - spec_.dropout);
-  ParallelFor(context, count / kPad, kValuesGrain / kPad, [&](size_t from, size_t to) {
-    const size_t begin = from * kPad, length = (to - from) * kPad;
-    math_.kernels().relu_grad(length, below.h.data() + begin, scale, dh + begin);
-    if (!has_clean) return;
-    float* clean = below.dclean.data() + begin;
-    math_.kernels().relu_grad(length, below.clean.data() + begin, 1.0f, clean);
-    for (size_t i = 0; i < length; ++i) dh[begin + i] += clean[i];
-  });
+  ops_->ReluGradient(context, count, below.h.data(), scale, dh);
+  if (!has_clean) return;
+  ops_->ReluGradient(context, count, below.clean.data(), 1.0f, below.dclean.data());
+  ops_->Add(context, count, below.dclean.data(), dh);
 }
 
 void BlockNetwork::Update(const Context& context) {
   ++updates_;
   const double t = static_cast<double>(updates_);
-  const AdamConstants constants{
+  const BlockAdam constants{
       static_cast<float>(spec_.lr / (1.0 - std::pow(static_cast<double>(spec_.beta1), t))),
       static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec_.beta2), t))),
       spec_.beta1,
@@ -412,11 +392,8 @@ void BlockNetwork::Update(const Context& context) {
       spec_.weight_decay};
   for (Stack& stack : stacks_) {
     for (Layer& layer : stack) {
-      ParallelFor(context, layer.grad.size() / kPad, kValuesGrain / kPad, [&](size_t from, size_t to) {
-        const size_t at = from * kPad;
-        math_.kernels().adam((to - from) * kPad, layer.grad.data() + at, layer.w.mutable_data() + at,
-                             layer.m.mutable_data() + at, layer.v.mutable_data() + at, constants);
-      });
+      ops_->Adam(context, layer.grad.size(), layer.grad.data(), layer.w.mutable_data(),
+                 layer.m.mutable_data(), layer.v.mutable_data(), constants);
     }
   }
 }

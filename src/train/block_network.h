@@ -16,15 +16,33 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/block_ops.h"
 #include "train/block.h"
-#include "train/block_math.h"
 #include "train/initialise.h"
 
 namespace l2gcn {
+
+// Memory that grows to the largest request and does not keep its values when it does.
+class Buffer {
+ public:
+  float* Get(size_t count) {
+    if (values_.size() < count) {
+      values_ = {};  // give the old one back first
+      values_ = Array<float>::Allocate(count);
+    }
+    return values_.mutable_data();
+  }
+  float* data() { return values_.mutable_data(); }
+  const float* data() const { return values_.data(); }
+
+ private:
+  Array<float> values_;
+};
 
 struct LayerShape {
   size_t in = 0, out = 0;
@@ -50,7 +68,8 @@ struct NetworkSpec {
 
 class BlockNetwork {
  public:
-  explicit BlockNetwork(const NetworkSpec& spec);
+  // Computes on the device of `context`.
+  BlockNetwork(const Context& context, const NetworkSpec& spec);
 
   // Forward, backward and one Adam step; returns the mean loss. `targets` are indexed by node. `step` counts
   // from 0 over the whole training and names the dropout's random streams.
@@ -107,13 +126,12 @@ class BlockNetwork {
                       size_t width, std::span<const uint32_t> rows, Buffer& a, Buffer& b);
 
   NetworkSpec spec_;
-  BlockMath math_;
+  std::unique_ptr<BlockOps> ops_;
   std::vector<Stack> stacks_;
   std::vector<uint32_t> input_rows_;  // rows of the features that the step's nodes[0] are
   bool input_in_order_ = false;       // they are all rows, in order
   size_t classes_ = 0, classes_width_ = 0;
   Buffer logits_;  // (loss nodes × classes_width), then their gradient
-  std::vector<double> panel_loss_;
   std::vector<int32_t> class_targets_;
   std::vector<const uint8_t*> label_targets_;
   uint64_t updates_ = 0;

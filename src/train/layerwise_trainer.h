@@ -3,29 +3,31 @@
 //   for each layer:  X̂ = Â X  once;  train ReLU(X̂W)Θ in shuffled mini-batches until the policy stops;
 //                    X = ReLU(X̂W)  once
 //
-// Inductive: Â is of the train nodes' subgraph alone, with its own degrees. Transductive: Â is of the whole
-// graph, the loss still of the train nodes alone. Labels of other nodes are never read (unless a policy asks
-// for the validation score).
+// Inductive: Â is that of the train nodes' subgraph alone, with its own degrees. Transductive: Â is that of
+// the whole graph, and the loss is still that of the train nodes alone. Labels of other nodes are never read
+// (unless a policy asks for the validation score).
 #pragma once
 
+#include <memory>
+#include <vector>
+
 #include "l2gcn/train.h"
+#include "pipeline/layer_pipeline.h"
 #include "train/stop_policy.h"
+#include "train/training_set.h"
 
 namespace l2gcn {
 
-// The model and what happened in each layer; f1 and evaluation time stay unset. If step_losses is not null,
-// the loss of every step of every layer is appended to it. `hops`: each layer aggregates that often (N-GCN's
-// powers of Â; 0: not at all). If embeddings is not null it gets the last layer's output of the train nodes,
-// in their order.
-Trained FitLayerwise(const Context& context, const Dataset& dataset, const Split& split,
-                     const TrainConfig& config, StopPolicy& policy,
-                     std::vector<double>* step_losses = nullptr, uint32_t hops = 1,
-                     Matrix* embeddings = nullptr);
+// What a caller may want beside the model.
+struct LayerwiseOptions {
+  std::vector<double>* step_losses = nullptr;  // gets the loss of every step of every layer, in order
+  uint32_t hops = 1;             // how often each layer aggregates: N-GCN's power of Â; 0: not at all
+  Matrix* embeddings = nullptr;  // gets the last layer's output of the train nodes, in their order
+  std::shared_ptr<LayerPipeline> pipeline;  // made for these nodes and this data set; null: a new one
+};
 
-// Nodes of `role` in ascending order.
-std::vector<uint32_t> NodesWithRole(const Split& split, Role role);
-
-// Throws Error(kInput) if no node is in the train split; warns of classes without a train node.
-void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split& split);
+// The model and what happened in each layer; f1 and evaluation time stay unset.
+Trained FitLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                     const TrainConfig& config, StopPolicy& policy, const LayerwiseOptions& options = {});
 
 }  // namespace l2gcn

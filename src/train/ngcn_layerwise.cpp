@@ -35,9 +35,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   problem.layers = 1;
   problem.precomputed = true;
   for (uint32_t i = 0; i < x.rows; ++i) problem.loss_nodes.push_back(i);
-  TrainConfig batches = config;
-  batches.method = "minibatch";
-  const auto sampler = MakeSampler(context, problem, batches);
+  const auto sampler = MakeMinibatchSampler(context, problem, config);
   NetworkSpec spec;
   spec.stacks = {{{x.cols, targets.classes, false, 1}}};
   spec.multilabel = targets.multilabel;
@@ -45,7 +43,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   spec.weight_decay = static_cast<float>(config.weight_decay);
   spec.init = ParseInit(config.init);
   spec.seed = config.seed;
-  BlockNetwork network(spec);
+  BlockNetwork network(context, spec);
   NetworkInput input;
   input.features.dense = x;
   uint64_t done = 0;
@@ -66,32 +64,38 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
 
 }  // namespace
 
-Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const Split& split,
+Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                          const TrainConfig& config, StopPolicy& policy) {
-  Trained joined = BeginTrained(dataset, split, config);
-  const std::vector<uint32_t> train_nodes = NodesWithRole(split, Role::kTrain);
+  Trained joined = BeginTrained(dataset, nodes.split, config);
   const size_t width = config.HiddenOf(config.layers - 1);
-  Matrix x = Matrix::Allocate(train_nodes.size(), width * config.powers.size());
+  Matrix x = Matrix::Allocate(nodes.train.size(), width * config.powers.size());
+  Stopwatch setup;
+  LayerwiseOptions options;
+  options.pipeline = std::make_shared<LayerPipeline>(context, dataset, config, nodes.train);
+  joined.result.seconds.setup += setup.Seconds();
   for (size_t s = 0; s < config.powers.size(); ++s) {
     TrainConfig one = config;
     one.seed = config.seed + s * kSeedStride;
     Matrix embeddings;
-    Trained part = FitLayerwise(context, dataset, split, one, policy, nullptr, config.powers[s], &embeddings);
+    options.hops = config.powers[s];
+    options.embeddings = &embeddings;
+    Trained part = FitLayerwise(context, dataset, nodes, one, policy, options);
     PlaceColumns(embeddings, s * width, x);
     for (size_t l = 0; l < part.model.weights.size(); ++l) {
       joined.model.extra.emplace_back(StackWeightName(s, l), part.model.weights[l]);
     }
-    joined.model.preparation = part.model.preparation;
     AddSeconds(part.result.seconds, joined.result.seconds);
     for (LayerRecord& record : part.result.layers) joined.result.layers.push_back(std::move(record));
     joined.result.peak_device_bytes =
         std::max(joined.result.peak_device_bytes, part.result.peak_device_bytes);
   }
   LayerRecord& record = joined.result.layers.emplace_back();
-  const Targets targets = TargetsOf(dataset.labels, train_nodes);
+  const Targets targets = TargetsOf(dataset.labels, nodes.train);
   joined.model.theta = TrainClassifier(context, x, targets, config, record);
+  joined.model.preparation = options.pipeline->preparation();
   joined.result.seconds.train += record.train_seconds;
   joined.result.peak_rss_bytes = PeakResidentBytes();
+  joined.pipeline = std::move(options.pipeline);
   return joined;
 }
 

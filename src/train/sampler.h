@@ -42,18 +42,15 @@ class Sampler {
   virtual uint64_t StateBytes() const { return 0; }
 };
 
-// The sampler of config.method. Throws Error(kUsage) for settings the method or this build cannot serve; the
-// problem must outlive it.
+// The sampler of config.method: the maker in the method's row (config/methods.h). Throws Error(kUsage) for a
+// method without a sampler and for settings that the method or this build cannot serve; the problem must
+// outlive the sampler.
 std::unique_ptr<Sampler> MakeSampler(const Context& context, const SamplingProblem& problem,
                                      const TrainConfig& config);
 
-// Makers, one a file.
-std::unique_ptr<Sampler> MakeFullBatchSampler(const SamplingProblem& problem);
-std::unique_ptr<Sampler> MakeNeighbourSampler(const SamplingProblem& problem, const TrainConfig& config);
-std::unique_ptr<Sampler> MakeFastGcnSampler(const SamplingProblem& problem, const TrainConfig& config);
-std::unique_ptr<Sampler> MakeLadiesSampler(const SamplingProblem& problem, const TrainConfig& config);
-std::unique_ptr<Sampler> MakeVrGcnSampler(const SamplingProblem& problem, const TrainConfig& config);
-std::unique_ptr<Sampler> MakeClusterSampler(const Context& context, const SamplingProblem& problem,
-                                            const TrainConfig& config);
+// Shuffled mini-batches of the loss nodes with all their neighbours. Beside method minibatch, the classifiers
+// of N-GCN's layer-wise form train on them.
+std::unique_ptr<Sampler> MakeMinibatchSampler(const Context& context, const SamplingProblem& problem,
+                                              const TrainConfig& config);
 
 }  // namespace l2gcn

@@ -1,5 +1,7 @@
 #include "train/stop_policy.h"
 
+#include "config/stop_policies.h"
+
 namespace l2gcn {
 
 void EarlyStopping::BeginLayer(const LayerView&) {
@@ -15,6 +17,14 @@ Decision EarlyStopping::Decide(const Observation& observation) {
     best_epoch_ = observation.epoch;
   }
   return {observation.epoch - best_epoch_ >= patience_, -1, better};
+}
+
+std::unique_ptr<StopPolicy> MakeFixedEpochs(const PolicyRequest&) { return std::make_unique<FixedEpochs>(); }
+
+std::unique_ptr<StopPolicy> MakeEarlyStopping(const PolicyRequest& request) {
+  const bool validation = request.config.watch == "val";
+  return std::make_unique<EarlyStopping>(
+      request.config.patience, validation ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss);
 }
 
 }  // namespace l2gcn

@@ -2,9 +2,42 @@
 
 #include <algorithm>
 
-#include "data/prepare.h"
+#include "core/error_format.h"
 
 namespace l2gcn {
+
+std::vector<uint32_t> NodesWithRole(const Split& split, Role role) {
+  std::vector<uint32_t> nodes;
+  for (size_t i = 0; i < split.roles.size(); ++i) {
+    if (split.roles[i] == static_cast<uint8_t>(role)) nodes.push_back(static_cast<uint32_t>(i));
+  }
+  return nodes;
+}
+
+SplitNodes::SplitNodes(Split of)
+    : split(std::move(of)),
+      train(NodesWithRole(split, Role::kTrain)),
+      val(NodesWithRole(split, Role::kVal)) {}
+
+void CheckTrainSplit(const Context& context, const Dataset& dataset, const SplitNodes& nodes) {
+  const Labels& labels = dataset.labels;
+  if (nodes.train.empty()) {
+    ThrowInput("{}: split '{}' has no train node; choose another with --split", dataset.name,
+               nodes.split.name);
+  }
+  std::vector<uint64_t> members(labels.classes, 0);
+  for (uint32_t node : nodes.train) {
+    if (!labels.multilabel) ++members[static_cast<size_t>(labels.classes_of[node])];
+    for (uint32_t c = 0; labels.multilabel && c < labels.classes; ++c) {
+      members[c] += labels.matrix[size_t{node} * labels.classes + c];
+    }
+  }
+  for (uint32_t c = 0; c < labels.classes; ++c) {
+    if (members[c] > 0) continue;
+    context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned",
+                             dataset.ClassName(c), nodes.split.name));
+  }
+}
 
 Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {
   Targets targets;
@@ -35,15 +68,6 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   trained.split = split;
   trained.result.seed = config.seed;
   return trained;
-}
-
-Features PrepareFeatures(const Context& context, const Dataset& dataset,
-                         std::span<const uint32_t> train_nodes, const TrainConfig& config,
-                         Preparation& preparation) {
-  std::vector<uint8_t> is_train(dataset.nodes(), 0);
-  for (uint32_t node : train_nodes) is_train[node] = 1;
-  preparation = FitPreparation(context, dataset.features, is_train, config.scale, config.pca, config.seed);
-  return ApplyPreparation(context, preparation, dataset.features);
 }
 
 }  // namespace l2gcn

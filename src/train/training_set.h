@@ -1,5 +1,5 @@
-// What every trainer takes from a data set before it starts: targets, feature preparation, the head of the
-// model.
+// What every trainer takes from a data set before it starts: the nodes of each part of the split, targets,
+// and the head of the model.
 #pragma once
 
 #include <span>
@@ -13,15 +13,23 @@ namespace l2gcn {
 // How long training may go on without telling its progress or looking for an interruption.
 inline constexpr double kSecondsBetweenReports = 0.2;
 
+// The nodes of `role` in ascending order.
+std::vector<uint32_t> NodesWithRole(const Split& split, Role role);
+
+// A split with its nodes listed. A run resolves its split and lists the nodes once, here.
+struct SplitNodes {
+  SplitNodes(Split of);  // NOLINT: a Split is meant to serve wherever its nodes are asked for
+  Split split;
+  std::vector<uint32_t> train, val;  // ascending
+};
+
+// Throws Error(kInput) if no node is in the train split; warns of classes without a train node.
+void CheckTrainSplit(const Context& context, const Dataset& dataset, const SplitNodes& nodes);
+
 // Labels of `nodes`, in that order.
 Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes);
 
 // A result with everything but weights: configuration, shapes, class names, split, seed.
 Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConfig& config);
-
-// Fits scaling and PCA on the train nodes alone, keeps them in the model, and returns the features they make.
-Features PrepareFeatures(const Context& context, const Dataset& dataset,
-                         std::span<const uint32_t> train_nodes, const TrainConfig& config,
-                         Preparation& preparation);
 
 }  // namespace l2gcn

@@ -2,7 +2,6 @@
 
 #include "core/error_format.h"
 #include "model/metrics.h"
-#include "train/layerwise_trainer.h"
 
 namespace l2gcn {
 
@@ -11,39 +10,38 @@ ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::sp
   return {MicroF1(context, labels, nodes, logits), MeanLoss(context, labels, nodes, logits)};
 }
 
-ValidationProbe::ValidationProbe(const Context& context, Backend& backend, const Dataset& dataset,
-                                 const Split& split, Norm norm, uint32_t hops, TensorPtr x)
-    : context_(context),
-      backend_(backend),
-      dataset_(dataset),
-      nodes_(NodesWithRole(split, Role::kVal)),
-      hops_(hops),
-      x_(std::move(x)) {
-  if (nodes_.empty()) {
-    ThrowUsage(
-        "split '{}' of {} has no validation node to watch; use --watch loss, leave --val-every out, or take "
-        "another --split",
-        split.name, dataset.name);
-  }
-  const Propagation whole = MakePropagation(context_, dataset_.graph, hops > 0 ? norm : Norm::kNone);
-  graph_ = backend_.Upload(context_, whole);
-  rows_ = backend_.Upload(context_, RowsOf(context_, whole, nodes_));
+void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes) {
+  if (!nodes.val.empty()) return;
+  ThrowUsage(
+      "split '{}' of {} has no validation node to score; use --watch loss, leave --val-every out, or take "
+      "another --split",
+      nodes.split.name, dataset.name);
+}
+
+ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
+                                 const SplitNodes& nodes, uint32_t hops)
+    : context_(context), pipeline_(pipeline), labels_(dataset.labels), nodes_(nodes.val), hops_(hops) {
+  CheckValidationNodes(dataset, nodes);
+  rows_ = pipeline.WholeRows(context, nodes_, hops);
+  x_ = pipeline.Input(context);
 }
 
 void ValidationProbe::BeginLayer(bool last) {
-  for (uint32_t hop = 1; hop < hops_; ++hop) x_ = backend_.Aggregate(context_, *graph_, *x_, {});
-  xhat_ = backend_.Aggregate(context_, *rows_, *x_, {});
+  Backend& backend = pipeline_.backend();
+  for (uint32_t hop = 1; hop < hops_; ++hop) {
+    x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
+  }
+  xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
   if (last) x_.reset();
 }
 
 ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {
-  const Matrix logits = backend_.Logits(context_, *backend_.Transform(context_, *xhat_, w), theta, {});
-  return ScoreNodes(context_, dataset_.labels, nodes_, logits);
+  return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, w, theta));
 }
 
 // All hops but the last were made when the layer began.
 void ValidationProbe::EndLayer(const Matrix& w) {
-  x_ = hops_ > 0 ? backend_.Forward(context_, *graph_, *x_, w) : backend_.Transform(context_, *x_, w);
+  x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, *x_, w) : pipeline_.Transform(context_, *x_, w);
 }
 
 }  // namespace l2gcn

@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
+#include "config/methods.h"
+#include "config/stop_policies.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -133,6 +136,37 @@ TEST(ResolveConfig, ListsHaveOneValueOrOnePerLayer) {
 TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"parts", "10"}}).find("clustergcn"), std::string::npos);
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
+}
+
+TEST(ResolveConfig, AControllerMakesTheMethod) {
+  EXPECT_EQ(ResolveConfig({{"method", "lgcn"}, {"stop", "learned"}}, SetOf("cora")).method, "l2gcn");
+  EXPECT_EQ(ResolveConfig({{"stop", "fixed"}}, SetOf("cora")).method, "l2gcn");
+  EXPECT_EQ(ResolveConfig({{"stop", "fixed"}}, SetOf("cora")).stop, "fixed");
+  EXPECT_NE(UsageOf({{"method", "gcn"}, {"stop", "learned"}}).find("takes fixed or early"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"method", "ngcn-layerwise"}, {"stop", "learned"}}).find("needs method l2gcn"),
+            std::string::npos);
+}
+
+// The rows agree with each other and with the tables they refer to.
+TEST(Methods, RowsAreComplete) {
+  std::set<std::string> names;
+  for (const Method& method : Methods()) {
+    EXPECT_TRUE(names.insert(method.name).second) << method.name;
+    EXPECT_EQ(&FindMethod(method.name), &method);
+    EXPECT_NE(std::string(method.sentence), "") << method.name;
+    EXPECT_EQ(method.sampler != nullptr, method.loop == TrainingLoop::kConventional) << method.name;
+    EXPECT_FALSE(method.devices.empty()) << method.name;
+    EXPECT_NO_THROW(FindStopPolicy(method.stop)) << method.name;
+    for (const std::string& setting : method.settings) {
+      const Field& field = FindField(setting);
+      EXPECT_NE(std::find(field.methods.begin(), field.methods.end(), method.name), field.methods.end());
+    }
+    const TrainConfig config = ResolveConfig({{"method", method.name}}, SetOf("cora"));
+    EXPECT_EQ(config.method, method.name);
+    EXPECT_EQ(config.stop, method.stop);
+  }
+  EXPECT_THROW(FindMethod("nothing"), Error);
 }
 
 TEST(ConfigJson, RoundTripsEveryField) {

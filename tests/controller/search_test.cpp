@@ -77,24 +77,51 @@ TEST(Search, AnInterruptedSearchResumesBitForBit) {
   }
 }
 
-// What the tree says of stops (a, b) is what training with those epochs gives.
+// What the tree says of stops (a, b) is what training with those epochs gives, in either setting and with
+// smoothed features.
 TEST(TraceTree, AgreesWithTheTrainer) {
   const Dataset dataset = SmallDataset();
-  TrainConfig config = SmallConfig();
-  config.hidden = {16};
-  config.epochs = {16};
-  const Split split = ResolveSplit(dataset, config.split, config.seed);
-  TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
-                 NodesWithRole(split, Role::kVal));
-  const LayerTrace& first = tree.Trace({});
-  const LayerTrace& second = tree.Trace({4});
-  ASSERT_EQ(first.decisions.size(), 16u);
-  config.epochs = {first.decisions[4], second.decisions[9]};
-  Trained trained = Train(MakeContext(1), dataset, config);
-  EvaluateTrained(MakeContext(1), dataset, trained);
-  EXPECT_EQ(trained.result.layers[0].losses.back(), first.losses[first.decisions[4] - 1]);
-  EXPECT_EQ(trained.result.layers[1].losses.back(), second.losses[second.decisions[9] - 1]);
-  EXPECT_NEAR(trained.result.f1_val, second.f1[9], 1e-12);
+  for (const char* setting : {"inductive", "transductive"}) {
+    for (uint32_t smooth : {0u, 2u}) {
+      TrainConfig config = SmallConfig();
+      config.hidden = {16};
+      config.epochs = {16};
+      config.setting = setting;
+      config.smooth = smooth;
+      const Split split = ResolveSplit(dataset, config.split, config.seed);
+      TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
+                     NodesWithRole(split, Role::kVal));
+      const LayerTrace& first = tree.Trace({});
+      const LayerTrace& second = tree.Trace({4});
+      ASSERT_EQ(first.decisions.size(), 16u);
+      config.epochs = {first.decisions[4], second.decisions[9]};
+      Trained trained = Train(MakeContext(1), dataset, config);
+      EvaluateTrained(MakeContext(1), dataset, trained);
+      EXPECT_EQ(trained.result.layers[0].losses.back(), first.losses[first.decisions[4] - 1]);
+      EXPECT_EQ(trained.result.layers[1].losses.back(), second.losses[second.decisions[9] - 1]);
+      EXPECT_NEAR(trained.result.f1_val, second.f1[9], 1e-12) << setting << " " << smooth;
+    }
+  }
+}
+
+// --smooth and --setting reach the trainings of a search of either kind.
+TEST(Search, HonoursSmoothingAndSetting) {
+  for (const char* kind : {"paper", "general"}) {
+    const SearchConfig config = SmallSearch(kind);
+    const auto losses = [&](const Overrides& more) {
+      Overrides training = kTraining;
+      training.insert(training.end(), more.begin(), more.end());
+      SearchResult result;
+      SearchController(MakeContext(2), {SmallDataset()}, config, training, {}, &result);
+      std::vector<double> costs;
+      for (const SearchRound& round : result.curve) costs.push_back(round.cost);
+      return costs;
+    };
+    const std::vector<double> plain = losses({});
+    EXPECT_EQ(plain, losses({{"smooth", "0"}, {"setting", "inductive"}})) << kind;
+    EXPECT_NE(plain, losses({{"smooth", "2"}})) << kind;
+    EXPECT_NE(plain, losses({{"setting", "transductive"}})) << kind;
+  }
 }
 
 // Stops each layer at a fixed decision of the general controller and goes back as that one does.
@@ -151,9 +178,9 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.method = "l2gcn";
-  EXPECT_TRUE(MakeStopPolicy(config, dataset)->WantsValidation());
+  EXPECT_TRUE(MakeStopPolicy(config, dataset, NodesOf(dataset, config))->WantsValidation());
   config.split = "random:0.6,0,0.4";
-  EXPECT_FALSE(MakeStopPolicy(config, dataset)->WantsValidation());
+  EXPECT_FALSE(MakeStopPolicy(config, dataset, NodesOf(dataset, config))->WantsValidation());
   const Trained trained = Train(MakeContext(1), dataset, config);
   EXPECT_FALSE(trained.result.layers[0].probabilities.empty());
 
@@ -161,7 +188,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   Controller::Shipped("general").Save(file.string());
   config.controller = file.string();
   try {
-    MakeStopPolicy(config, dataset);
+    MakeStopPolicy(config, dataset, NodesOf(dataset, config));
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);

@@ -18,7 +18,7 @@ constexpr double kFloor = 8e-4;      // what rounding of a float loss leaves of 
 void CheckGradients(SmallProblem& small, float dropout, const std::string& what) {
   small.config.dropout = dropout;
   const auto sampler = MakeSampler(small.context, small.problem, small.config);
-  BlockNetwork network(small.Spec(dropout));
+  BlockNetwork network(small.context, small.Spec(dropout));
   uint64_t step = 0;
   for (; step < 4; ++step) {  // a few real steps: histories fill, weights leave their start
     const MiniBatch& batch = sampler->Draw(small.context, static_cast<uint32_t>(step), 0);
@@ -82,7 +82,7 @@ TEST(BlockNetwork, BothOrdersOfAProductAgree) {
     for (size_t l = 0; l + 1 < 3; ++l) spec.stacks[0][l].out = spec.stacks[0][l + 1].in = hidden;
     const auto sampler = MakeSampler(small.context, small.problem, small.config);
     const MiniBatch& batch = sampler->Draw(small.context, 0, 0);
-    BlockNetwork network(spec);
+    BlockNetwork network(small.context, spec);
     const double loss = network.LossAndGradients(small.context, small.input, batch, small.targets, 0);
     // The same network, applied by hand in double.
     const Propagation& a = small.problem.a;

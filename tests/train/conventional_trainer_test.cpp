@@ -139,6 +139,37 @@ TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt
   EXPECT_EQ(early.result.layers[0].stopped_by, "early stopping");
 }
 
+// Calls one epoch the best and goes on to a later one.
+class BestAtEpoch final : public StopPolicy {
+ public:
+  void BeginLayer(const LayerView&) override {}
+  uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }
+  Decision Decide(const Observation& seen) override { return {seen.epoch >= 7, -1, seen.epoch == 3}; }
+  bool KeepsBest() const override { return true; }
+  std::string Name() const override { return "test"; }
+};
+
+// Training on past the best epoch and going back leaves the weights of a training that ended there.
+TEST(ConventionalTrainer, GoesBackToTheBestWeights) {
+  const Dataset dataset = SmallDataset();
+  for (const char* method : {"gcn", "graphsage", "ngcn"}) {
+    TrainConfig config = RivalConfig(method, dataset);
+    const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
+    BestAtEpoch policy;
+    const Trained back = FitConventional(MakeContext(1), dataset, nodes, config, policy);
+    FixedEpochs fixed;
+    config.epochs = {3};
+    const Trained there = FitConventional(MakeContext(1), dataset, nodes, config, fixed);
+    EXPECT_EQ(AllWeights(back.model), AllWeights(there.model)) << method;
+    EXPECT_EQ(back.result.layers[0].epochs, 7u);
+    EXPECT_EQ(back.result.layers[0].kept_epoch, 3u);
+    config.epochs = {7};
+    EXPECT_NE(AllWeights(back.model),
+              AllWeights(FitConventional(MakeContext(1), dataset, nodes, config, fixed).model))
+        << method;
+  }
+}
+
 TEST(ConventionalTrainer, CudaIsRefusedClearly) {
   const Dataset dataset = SmallDataset();
   Context context = MakeContext(1);

@@ -36,7 +36,8 @@ TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
   ASSERT_TRUE(config.drop_last);
   std::vector<double> steps;
   FixedEpochs policy;
-  FitLayerwise(context, dataset, ResolveSplit(dataset, config.split, 0), config, policy, &steps);
+  FitLayerwise(context, dataset, ResolveSplit(dataset, config.split, 0), config, policy,
+               {.step_losses = &steps});
   unsetenv("L2GCN_SIMD");
 
   std::ifstream golden(L2GCN_SOURCE_DIR "/tests/golden/cora_step_losses.txt");

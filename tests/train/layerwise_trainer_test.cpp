@@ -99,7 +99,7 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
       const std::vector<uint32_t> train = NodesWithRole(split, Role::kTrain);
       std::vector<double> steps, expected;
       FixedEpochs policy;
-      FitLayerwise(context, dataset, split, config, policy, &steps);
+      FitLayerwise(context, dataset, split, config, policy, {.step_losses = &steps});
 
       const bool inductive = std::string(setting) == "inductive";
       const Graph graph = inductive ? InducedSubgraph(context, dataset.graph, train) : dataset.graph;
@@ -187,6 +187,62 @@ TEST(LayerwiseTrainer, LearnsAndEarlyStoppingKeepsTheBestValidation) {
   EXPECT_LT(early.result.layers[0].epochs, 60u);
   EXPECT_EQ(early.result.layers[0].stopped_by, "early stopping");
   EXPECT_GT(early.result.f1_val, 0.9);
+}
+
+// Calls one epoch of each layer the best and goes on to a later one.
+class BestAt final : public StopPolicy {
+ public:
+  BestAt(uint32_t best, uint32_t stop) : best_(best), stop_(stop) {}
+  void BeginLayer(const LayerView&) override {}
+  uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }
+  Decision Decide(const Observation& seen) override { return {seen.epoch >= stop_, -1, seen.epoch == best_}; }
+  bool KeepsBest() const override { return true; }
+  std::string Name() const override { return "test"; }
+
+ private:
+  uint32_t best_, stop_;
+};
+
+// Training on past the best epoch and going back leaves the weights of a training that ended there.
+TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.epochs = {12};
+  config.theta = "fresh";
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  BestAt policy(4, 9);
+  const Trained back = FitLayerwise(MakeContext(1), dataset, split, config, policy);
+  config.epochs = {4};
+  FixedEpochs fixed;
+  const Trained there = FitLayerwise(MakeContext(1), dataset, split, config, fixed);
+  EXPECT_TRUE(SameModel(back.model, there.model));
+  for (const LayerRecord& layer : back.result.layers) {
+    EXPECT_EQ(layer.epochs, 9u);
+    EXPECT_EQ(layer.kept_epoch, 4u);
+    EXPECT_EQ(layer.stopped_by, "test");
+  }
+  config.epochs = {9};
+  const Trained on = FitLayerwise(MakeContext(1), dataset, split, config, fixed);
+  EXPECT_FALSE(SameModel(back.model, on.model));
+}
+
+// --val-every and a policy that watches the validation nodes share one score an epoch.
+TEST(LayerwiseTrainer, AnEpochIsScoredOnce) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.stop = "early";
+  config.watch = "val";
+  config.patience = 100;
+  const Trained watched = Train(MakeContext(1), dataset, config);
+  config.val_every = 2;
+  const Trained both = Train(MakeContext(1), dataset, config);
+  ASSERT_EQ(watched.result.validation.size(), config.layers * 12u);
+  ASSERT_EQ(both.result.validation.size(), config.layers * 12u);
+  for (size_t i = 0; i < both.result.validation.size(); ++i) {
+    EXPECT_EQ(both.result.validation[i].epoch, watched.result.validation[i].epoch);
+    EXPECT_EQ(both.result.validation[i].f1, watched.result.validation[i].f1);
+  }
+  EXPECT_TRUE(SameModel(watched.model, both.model));
 }
 
 TEST(LayerwiseTrainer, NoTrainNodeIsAnErrorAndAnAbsentClassAWarning) {

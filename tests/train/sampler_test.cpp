@@ -129,7 +129,7 @@ TEST(Samplers, VrGcnIsUnbiasedAndLessScatteredThanPlainSampling) {
   const auto sampler = MakeSampler(small.context, small.problem, small.config);
   NetworkSpec spec = small.Spec(0);
   spec.stacks[0][0].out = spec.stacks[0][1].in = 16;
-  BlockNetwork network(spec);
+  BlockNetwork network(small.context, spec);
   // Activations of all nodes under fixed weights, from a batch that reaches everything.
   SmallProblem whole("gcn", 2, false, false, true);
   const auto everything = MakeSampler(whole.context, whole.problem, whole.config);

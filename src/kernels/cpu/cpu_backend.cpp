@@ -50,8 +50,11 @@ class CpuBackend final : public Backend {
   }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    if (features.is_sparse) return MakeTensor(StoredMatrix(features.sparse));
-    return MakeTensor(Narrowed(context, features.dense));
+    const bool shares = features.is_sparse || options_.features_as == FeatureType::kF32;
+    auto tensor = std::make_shared<CpuTensor>(features.is_sparse ? StoredMatrix(features.sparse)
+                                                                 : Narrowed(context, features.dense));
+    tensor->shares_features = shares;
+    return tensor;
   }
 
   DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {
@@ -119,6 +122,17 @@ class CpuBackend final : public Backend {
       for (size_t i = begin; i < end; ++i) CopyRow(input, static_cast<uint32_t>(i), out.mutable_row(i));
     });
     return out;
+  }
+
+  Features DownloadFeatures(const Context& context, const Tensor& x) override {
+    Features features;
+    features.is_sparse = AsStored(x).is_sparse;
+    if (features.is_sparse) {
+      features.sparse = AsStored(x).sparse;
+    } else {
+      features.dense = Download(context, x);
+    }
+    return features;
   }
 
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,

@@ -50,7 +50,8 @@ class FastGcnSampler final : public ExpandingSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> MakeFastGcnSampler(const SamplingProblem& problem, const TrainConfig& config) {
+std::unique_ptr<Sampler> MakeFastGcnSampler(const Context&, const SamplingProblem& problem,
+                                            const TrainConfig& config) {
   return std::make_unique<FastGcnSampler>(problem, config);
 }
 

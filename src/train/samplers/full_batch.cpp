@@ -105,7 +105,8 @@ void FillBlock(const Context& context, const Propagation& a, const std::vector<u
   });
 }
 
-std::unique_ptr<Sampler> MakeFullBatchSampler(const SamplingProblem& problem) {
+std::unique_ptr<Sampler> MakeFullBatchSampler(const Context&, const SamplingProblem& problem,
+                                              const TrainConfig&) {
   return std::make_unique<FullBatchSampler>(problem);
 }
 

@@ -71,7 +71,8 @@ class LadiesSampler final : public ExpandingSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> MakeLadiesSampler(const SamplingProblem& problem, const TrainConfig& config) {
+std::unique_ptr<Sampler> MakeLadiesSampler(const Context&, const SamplingProblem& problem,
+                                           const TrainConfig& config) {
   return std::make_unique<LadiesSampler>(problem, config);
 }
 

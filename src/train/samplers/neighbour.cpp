@@ -17,8 +17,9 @@ namespace {
 
 class NeighbourSampler final : public ExpandingSampler {
  public:
-  NeighbourSampler(const SamplingProblem& problem, const TrainConfig& config)
-      : ExpandingSampler(problem, config), mean_(config.method == "graphsage"), index_(problem.graph.nodes) {}
+  // `mean`: a few neighbours and their mean; otherwise all neighbours, weighed as Â weighs them.
+  NeighbourSampler(const SamplingProblem& problem, const TrainConfig& config, bool mean)
+      : ExpandingSampler(problem, config), mean_(mean), index_(problem.graph.nodes) {}
 
   uint64_t StateBytes() const override { return index_.bytes(); }
 
@@ -67,8 +68,14 @@ class NeighbourSampler final : public ExpandingSampler {
 
 }  // namespace
 
-std::unique_ptr<Sampler> MakeNeighbourSampler(const SamplingProblem& problem, const TrainConfig& config) {
-  return std::make_unique<NeighbourSampler>(problem, config);
+std::unique_ptr<Sampler> MakeMinibatchSampler(const Context&, const SamplingProblem& problem,
+                                              const TrainConfig& config) {
+  return std::make_unique<NeighbourSampler>(problem, config, false);
+}
+
+std::unique_ptr<Sampler> MakeGraphSageSampler(const Context&, const SamplingProblem& problem,
+                                              const TrainConfig& config) {
+  return std::make_unique<NeighbourSampler>(problem, config, true);
 }
 
 }  // namespace l2gcn

@@ -25,14 +25,14 @@ namespace {
 
 class VrGcnSampler final : public ExpandingSampler {
  public:
-  VrGcnSampler(const SamplingProblem& problem, const TrainConfig& config)
+  VrGcnSampler(const Context& context, const SamplingProblem& problem, const TrainConfig& config)
       : ExpandingSampler(problem, config),
         dropout_(config.dropout > 0),
         index_(problem.graph.nodes),
-        math_(CpuKernelTable()) {
+        ops_(MakeBlockOps(context)) {
     batch_.offsets.resize(problem.layers);
     for (uint32_t l = 0; l + 1 < problem.layers; ++l) {
-      history_.push_back(Matrix::Zeros(problem.graph.nodes, PadWidth(config.HiddenOf(l))));
+      history_.push_back(Matrix::Zeros(problem.graph.nodes, BlockWidth(config.HiddenOf(l))));
     }
   }
 
@@ -123,21 +123,22 @@ class VrGcnSampler final : public ExpandingSampler {
       offset = {};
       offset = Matrix::Allocate(remainder_.rows, history.cols);
     }
-    math_.Aggregate(context, remainder_, remainder_.values, history.values.data(), history.cols, {},
+    ops_->Aggregate(context, remainder_.View(), history.values.data(), history.cols, {},
                     offset.values.mutable_data());
   }
 
   bool dropout_;
   NodeIndex index_;
-  BlockMath math_;
+  std::unique_ptr<BlockOps> ops_;
   Block remainder_;              // (destinations × all nodes) of the layer at hand
   std::vector<Matrix> history_;  // H̄ of each hidden layer (nodes × padded width)
 };
 
 }  // namespace
 
-std::unique_ptr<Sampler> MakeVrGcnSampler(const SamplingProblem& problem, const TrainConfig& config) {
-  return std::make_unique<VrGcnSampler>(problem, config);
+std::unique_ptr<Sampler> MakeVrGcnSampler(const Context& context, const SamplingProblem& problem,
+                                          const TrainConfig& config) {
+  return std::make_unique<VrGcnSampler>(context, problem, config);
 }
 
 }  // namespace l2gcn

@@ -1,4 +1,4 @@
-#include "model/backend_options.h"
+#include "pipeline/backend_options.h"
 
 namespace l2gcn {
 

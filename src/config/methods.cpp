@@ -1,0 +1,256 @@
+// The table of methods. To add a sampling method, write its maker in a file of train/samplers, declare the
+// maker below, and add a row.
+#include "config/methods.h"
+
+#include <fmt/ranges.h>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+
+// One maker for each sampler, defined in the files of train/samplers.
+SamplerMaker MakeFullBatchSampler, MakeMinibatchSampler, MakeGraphSageSampler, MakeFastGcnSampler,
+    MakeLadiesSampler, MakeVrGcnSampler, MakeClusterSampler;
+
+namespace {
+
+// What all rivals of layer-wise training have in common: the optimiser of the GCN paper.
+void RivalDefaults(TrainConfig& config) {
+  config.norm = "sym";
+  config.init = "xavier";
+  config.lr = 0.01;
+  config.dropout = 0.5;
+  config.weight_decay = 5e-4;
+  config.epochs = {200};
+}
+
+// The clusters of Cluster-GCN's own table for the sets its paper has. For other sets 0 stands for parts of
+// about 100 nodes, as many of them in a step as fill a batch.
+void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
+  RivalDefaults(config);
+  if (recipe == "ppi") config.parts = 50;
+  if (recipe == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
+  if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
+}
+
+std::vector<Method> MakeMethods() {
+  using Loop = TrainingLoop;
+  using Op = MethodOperator;
+  using Shape = WeightShape;
+  const std::vector<DeviceKind> every_device = {DeviceKind::kCpu, DeviceKind::kCuda};
+  const std::vector<DeviceKind> cpu_alone = {DeviceKind::kCpu};
+  const auto rival = [](const std::string&, TrainConfig& config) { RivalDefaults(config); };
+  return {
+      {.name = "l2gcn",
+       .sentence = "layer by layer, and a learned controller ends each layer",
+       .loop = Loop::kLayerwise,
+       .sampler = nullptr,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kClassifier,
+       .devices = every_device,
+       .stop = "learned",
+       .compared = false,
+       .settings = {"controller", "controller-kind"},
+       .preset = [](const std::string&, TrainConfig&) {}},
+      {.name = "lgcn",
+       .sentence = "layer by layer, each for a fixed number of epochs",
+       .loop = Loop::kLayerwise,
+       .sampler = nullptr,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kClassifier,
+       .devices = every_device,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {},
+       .preset = [](const std::string&, TrainConfig& config) { config.drop_last = true; }},
+      {.name = "gcn",
+       .sentence = "all layers at once over the whole graph in every step",
+       .loop = Loop::kConventional,
+       .sampler = MakeFullBatchSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"precompute"},
+       .preset = rival},
+      {.name = "minibatch",
+       .sentence = "all layers at once, with every neighbour of every node of a batch",
+       .loop = Loop::kConventional,
+       .sampler = MakeMinibatchSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = false,
+       .settings = {"precompute"},
+       .preset = rival},
+      {.name = "graphsage",
+       .sentence = "a few neighbours of each node, drawn at random, and the node itself beside their mean",
+       .loop = Loop::kConventional,
+       .sampler = MakeGraphSageSampler,
+       .op = Op::kNeighbourMean,
+       .weights = Shape::kOwnAndAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"samples"},
+       .preset =
+           [](const std::string&, TrainConfig& config) {
+             RivalDefaults(config);
+             config.samples = {25, 10};
+           }},
+      {.name = "fastgcn",
+       .sentence = "each layer draws its nodes independently, by their weight in the operator",
+       .loop = Loop::kConventional,
+       .sampler = MakeFastGcnSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"samples", "precompute"},
+       .preset =
+           [](const std::string&, TrainConfig& config) {
+             RivalDefaults(config);
+             config.samples = {400};
+             config.precompute = true;  // as its authors do
+           }},
+      {.name = "ladies",
+       .sentence = "each layer draws its nodes among the neighbours of the layer above",
+       .loop = Loop::kConventional,
+       .sampler = MakeLadiesSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"samples", "precompute"},
+       .preset =
+           [](const std::string&, TrainConfig& config) {
+             RivalDefaults(config);
+             config.samples = {512};
+           }},
+      {.name = "vrgcn",
+       .sentence = "very few neighbours, corrected by remembered activations of all the others",
+       .loop = Loop::kConventional,
+       .sampler = MakeVrGcnSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"samples", "precompute"},
+       .preset =
+           [](const std::string&, TrainConfig& config) {
+             RivalDefaults(config);
+             config.samples = {2};
+             config.precompute = true;  // as its authors do
+           }},
+      {.name = "clustergcn",
+       .sentence = "each step is the subgraph of a few clusters of the graph",
+       .loop = Loop::kConventional,
+       .sampler = MakeClusterSampler,
+       .op = Op::kEnhancedDiagonal,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kLastLayer,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"parts", "clusters-per-batch", "diagonal"},
+       .preset = ClusterDefaults},
+      {.name = "sgc",
+       .sentence = "features are aggregated several times, and one linear layer is trained on them",
+       .loop = Loop::kConventional,
+       .sampler = MakeFullBatchSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kHops,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = true,
+       .settings = {"hops"},
+       .preset =
+           [](const std::string&, TrainConfig& config) {
+             RivalDefaults(config);
+             config.lr = 0.2;
+             config.weight_decay = 5e-6;
+             config.dropout = 0;
+             config.epochs = {100};
+           }},
+      {.name = "ngcn",
+       .sentence = "one network for each power of the operator and one classifier over all, trained at once",
+       .loop = Loop::kConventional,
+       .sampler = MakeFullBatchSampler,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kJoinedPowers,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = false,
+       .settings = {"powers"},
+       .preset = rival},
+      {.name = "ngcn-layerwise",
+       .sentence = "the same networks, each trained layer by layer, and then the classifier",
+       .loop = Loop::kPowersLayerwise,
+       .sampler = nullptr,
+       .op = Op::kNormalised,
+       .weights = Shape::kAggregated,
+       .readout = Readout::kJoinedPowers,
+       .devices = cpu_alone,
+       .stop = "fixed",
+       .compared = false,
+       .settings = {"powers"},
+       .preset = [](const std::string&, TrainConfig& config) { config.norm = "sym"; }},
+  };
+}
+
+}  // namespace
+
+std::span<const Method> Methods() {
+  static const std::vector<Method> methods = MakeMethods();
+  return methods;
+}
+
+const Method& FindMethod(const std::string& name) {
+  for (const Method& method : Methods()) {
+    if (name == method.name) return method;
+  }
+  ThrowUsage("unknown method '{}': did you mean '{}'? Valid: {}", name, NearestName(name, BuiltMethods()),
+             fmt::join(BuiltMethods(), ", "));
+}
+
+const std::vector<std::string>& BuiltMethods() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Method& method : Methods()) all.emplace_back(method.name);
+    return all;
+  }();
+  return names;
+}
+
+std::vector<std::pair<std::string, std::string>> DescribeMethods() {
+  std::vector<std::pair<std::string, std::string>> described;
+  for (const Method& method : Methods()) described.emplace_back(method.name, method.sentence);
+  return described;
+}
+
+std::string DefaultMethod() { return Methods().front().name; }
+
+std::vector<std::string> ComparedMethods() {
+  std::vector<std::string> names;
+  for (const Method& method : Methods()) {
+    if (method.compared) names.emplace_back(method.name);
+  }
+  return names;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,13 @@
+// What this build of the kernels holds, for --version.
+#pragma once
+
+#include <string>
+
+namespace l2gcn {
+
+// The instruction set that the CPU's kernels use on this machine: "baseline", "avx2" or "avx512".
+std::string CpuLevel();
+// Toolkit version and architectures of the CUDA part, "13.0 sm_80 sm_90", or "no".
+std::string CudaBuilt();
+
+}  // namespace l2gcn

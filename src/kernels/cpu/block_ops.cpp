@@ -1,0 +1,183 @@
+#include "kernels/cpu/block_ops.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "core/threads.h"
+#include "kernels/cpu/kernels.h"
+
+namespace l2gcn {
+namespace {
+
+static_assert(kBlockPad == kPad, "both count the floats of one cache line");
+
+constexpr size_t kBlockRows = 64;          // rows of a product or a loss that one thread takes at a time
+constexpr size_t kBlockGatherGrain = 256;  // rows
+constexpr size_t kBlockValues = 1 << 14;   // elementwise work that is worth a thread
+constexpr uint64_t kBlockEdges = 8192;     // entries of an aggregation that are worth a thread
+
+// Calls work(begin, end) for ranges of [0, count) that begin at multiples of kPad.
+template <class Work>
+void ForValues(const Context& context, size_t count, const Work& work) {
+  ParallelFor(context, count / kPad, kBlockValues / kPad,
+              [&](size_t from, size_t to) { work(from * kPad, to * kPad); });
+}
+
+class CpuBlockOps final : public BlockOps {
+ public:
+  CpuBlockOps() : kernels_(CpuKernelTable()) {}
+
+  void Aggregate(const Context& context, const BlockView& block, const float* x, size_t width,
+                 std::span<const uint32_t> row_of, float* out) override {
+    if (block.rows == 0) return;
+    if (ones_.size() < block.rows) ones_.resize(block.rows, 1.0f), zeros_.resize(block.rows, 0.0f);
+    const uint32_t* rows = row_of.empty() ? nullptr : row_of.data();
+    // The kernel also reads the row of x that stands for the destination, times 0: it must be there.
+    if (block.cols < block.rows) {
+      safe_rows_.assign(block.rows, row_of.empty() ? 0 : row_of[0]);
+      for (uint32_t j = 0; j < block.cols; ++j) safe_rows_[j] = row_of.empty() ? j : row_of[j];
+      rows = safe_rows_.data();
+    }
+    if (block.cols == 0) {
+      std::memset(out, 0, block.rows * width * sizeof(float));
+      return;
+    }
+    const AggregateArgs args{block.rows,
+                             block.indptr.data(),
+                             block.indices.data(),
+                             block.values.data(),
+                             ones_.data(),
+                             nullptr,
+                             zeros_.data(),
+                             rows,
+                             x,
+                             width,
+                             out,
+                             0,
+                             width,
+                             width,
+                             FeatureType::kF32};
+    const uint64_t entries = block.indices.size(), work = entries + block.rows;
+    const size_t pieces = std::min<uint64_t>(context.threads * 16ull, work / kBlockEdges + 1);
+    const auto boundary = [&](size_t piece) -> size_t {
+      if (piece == pieces) return block.rows;
+      const uint64_t wanted = entries / pieces * piece;
+      return static_cast<size_t>(std::lower_bound(block.indptr.begin(), block.indptr.end() - 1, wanted) -
+                                 block.indptr.begin());
+    };
+    ParallelTasks(context, pieces, [&](size_t piece, uint32_t) {
+      kernels_.aggregate(args, piece == 0 ? 0 : boundary(piece), boundary(piece + 1));
+    });
+  }
+
+  void Multiply(const Context& context, size_t m, size_t n, size_t k, const float* a, size_t lda,
+                const float* b, float* c) const override {
+    const size_t panels = (m + kBlockRows - 1) / kBlockRows;
+    ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
+      for (size_t panel = begin; panel < end; ++panel) {
+        const size_t row = panel * kBlockRows;
+        kernels_.gemm(
+            {std::min(kBlockRows, m - row), n, k, a + row * lda, lda, b, n, c + row * n, n, Finish::kNone});
+      }
+    });
+  }
+
+  void MultiplyTransposed(const Context& context, size_t m, size_t n, size_t k, const float* a, size_t lda,
+                          const float* d, float* c) const override {
+    ParallelFor(context, k, 2, [&](size_t begin, size_t end) {
+      kernels_.gemm_transposed({end - begin, n, m, a + begin, lda, d, n, c + begin * n, n});
+    });
+  }
+
+  void MultiplySparse(const Context& context, const CsrMatrix& x, std::span<const uint32_t> rows, size_t n,
+                      const float* b, float* c) const override {
+    ParallelFor(context, rows.size(), kBlockRows, [&](size_t begin, size_t end) {
+      const SparseRows picked{x.indptr.data(), x.indices.data(), x.values.data(), rows.data() + begin};
+      kernels_.sparse_gemm(end - begin, n, picked, b, n, c + begin * n, n, false);
+    });
+  }
+
+  void SparseGradient(const Context& context, const CsrMatrix& x, std::span<const uint32_t> rows, size_t n,
+                      const float* d, float* out) const override {
+    std::memset(out, 0, x.cols * n * sizeof(float));
+    // Threads split the columns: several picked rows share a row of the gradient.
+    ParallelFor(context, n / kPad, 1, [&](size_t begin, size_t end) {
+      const SparseRows picked{x.indptr.data(), x.indices.data(), x.values.data(), rows.data()};
+      kernels_.sparse_gemm_grad(rows.size(), (end - begin) * kPad, picked, nullptr, 0, d + begin * kPad, n,
+                                out + begin * kPad, n);
+    });
+  }
+
+  void Gather(const Context& context, const float* from, size_t width, std::span<const uint32_t> rows,
+              float* to) const override {
+    ParallelFor(context, rows.size(), kBlockGatherGrain, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        std::memcpy(to + i * width, from + rows[i] * width, width * sizeof(float));
+      }
+    });
+  }
+
+  double SoftmaxLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
+                     const int32_t* target, float scale) const override {
+    return SumPanels(context, m, [&](size_t row, size_t size) {
+      return kernels_.softmax_loss(size, classes, ld, logits + row * ld, target + row, scale, true);
+    });
+  }
+
+  double SigmoidLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
+                     const uint8_t* const* target, float scale) const override {
+    return SumPanels(context, m, [&](size_t row, size_t size) {
+      return kernels_.sigmoid_loss(size, classes, ld, logits + row * ld, target + row, scale, true);
+    });
+  }
+
+  void ReluGradient(const Context& context, size_t count, const float* h, float scale,
+                    float* d) const override {
+    ForValues(context, count, [&](size_t begin, size_t end) {
+      kernels_.relu_grad(end - begin, h + begin, scale, d + begin);
+    });
+  }
+
+  void Add(const Context& context, size_t count, const float* from, float* to) const override {
+    ParallelFor(context, count, kBlockValues, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) to[i] += from[i];
+    });
+  }
+
+  void Adam(const Context& context, size_t count, const float* grad, float* w, float* m, float* v,
+            const BlockAdam& constants) const override {
+    const AdamConstants adam{constants.step_size, constants.inverse_sqrt_bc2, constants.beta1,
+                             constants.beta2,     constants.epsilon,          constants.weight_decay};
+    ForValues(context, count, [&](size_t begin, size_t end) {
+      kernels_.adam(end - begin, grad + begin, w + begin, m + begin, v + begin, adam);
+    });
+  }
+
+ private:
+  // The sum of loss(first row, rows) over panels of rows, in their order.
+  template <class Loss>
+  double SumPanels(const Context& context, size_t m, const Loss& loss) const {
+    const size_t panels = (m + kBlockRows - 1) / kBlockRows;
+    std::vector<double> losses(panels, 0.0);
+    ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
+      for (size_t panel = begin; panel < end; ++panel) {
+        const size_t row = panel * kBlockRows;
+        losses[panel] = loss(row, std::min(kBlockRows, m - row));
+      }
+    });
+    double sum = 0;
+    for (double one : losses) sum += one;
+    return sum;
+  }
+
+  const CpuKernels& kernels_;
+  std::vector<float> ones_, zeros_;  // scales that the aggregation kernel wants and blocks do not have
+  std::vector<uint32_t> safe_rows_;  // row_of, made long enough for the kernel's own-row term
+};
+
+}  // namespace
+
+std::unique_ptr<BlockOps> MakeCpuBlockOps() { return std::make_unique<CpuBlockOps>(); }
+
+}  // namespace l2gcn

@@ -1,0 +1,168 @@
+#include "pipeline/layer_pipeline.h"
+
+#include <algorithm>
+
+#include "config/methods.h"
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "data/prepare.h"
+#include "graph/build.h"
+#include "graph/normalise.h"
+#include "pipeline/backend_options.h"
+
+namespace l2gcn {
+namespace {
+
+// Where the elements lie: equal for two Features that share their memory.
+const void* MemoryOf(const Features& features) {
+  return features.is_sparse ? static_cast<const void*>(features.sparse.values.data())
+                            : features.dense.values.data();
+}
+
+Preparation FitOnTrainNodes(const Context& context, const Features& features, const TrainConfig& config,
+                            std::span<const uint32_t> train_nodes) {
+  std::vector<uint8_t> is_train(features.rows(), 0);
+  for (uint32_t node : train_nodes) is_train[node] = 1;
+  return FitPreparation(context, features, is_train, config.scale, config.pca, config.seed);
+}
+
+Propagation OperatorOf(const Context& context, const Graph& graph, const TrainConfig& config) {
+  const MethodOperator op = FindMethod(config.method).op;
+  if (op == MethodOperator::kNeighbourMean) return MakeNeighbourMean(context, graph);
+  Propagation a = MakePropagation(context, graph, ParseNorm(config.norm));
+  if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, a);
+  return a;
+}
+
+}  // namespace
+
+LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config)
+    : device_(context.device),
+      graph_(dataset.graph),
+      features_(dataset.features),
+      config_(config),
+      inductive_(config.setting == "inductive") {}
+
+LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                             std::vector<uint32_t> train_nodes)
+    : LayerPipeline(context, dataset, config) {
+  train_nodes_ = std::move(train_nodes);
+  preparation_ = FitOnTrainNodes(context, features_, config_, train_nodes_);
+  backend_ = MakeBackend(context, BackendOptionsOf(config_));
+}
+
+LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const Model& model)
+    : LayerPipeline(context, dataset, model.config) {
+  if (features_.cols() != model.features) {
+    ThrowInput("{}: has {} features, but the model was trained on {}; use the data set it was trained for",
+               dataset.name, features_.cols(), model.features);
+  }
+  preparation_ = model.preparation;
+  backend_ = MakeBackend(context, BackendOptionsOf(config_));
+}
+
+bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const {
+  return context.device == device_ && dataset.graph.indptr.data() == graph_.indptr.data() &&
+         dataset.graph.indices.data() == graph_.indices.data() && dataset.nodes() == graph_.nodes &&
+         MemoryOf(dataset.features) == MemoryOf(features_);
+}
+
+TensorPtr LayerPipeline::MakeInput(const Context& context) {
+  const Features prepared = ApplyPreparation(context, preparation_, features_);
+  TensorPtr x = backend_->Upload(context, prepared);
+  input_is_free_ = x->shares_features && MemoryOf(prepared) == MemoryOf(features_) && config_.smooth == 0;
+  if (config_.smooth == 0) return x;
+  // Smoothing is part of the features, not of the model: over the whole graph, whatever --setting says.
+  Stopwatch watch;
+  const auto whole = backend_->Upload(context, MakePropagation(context, graph_, Norm::kSym));
+  for (uint32_t i = 0; i < config_.smooth; ++i) x = backend_->Forward(context, *whole, *x, {});
+  smooth_seconds_ += watch.Seconds();
+  return x;
+}
+
+TensorPtr LayerPipeline::Input(const Context& context) {
+  if (input_ == nullptr) input_ = MakeInput(context);
+  return input_;
+}
+
+void LayerPipeline::ReleaseInput() {
+  if (!input_is_free_) input_.reset();
+}
+
+Features LayerPipeline::HostInput(const Context& context) {
+  return backend_->DownloadFeatures(context, *Input(context));
+}
+
+LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& context) {
+  TrainingGraph training;
+  training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
+  training.a = MakePropagation(context, training.graph, ParseNorm(config_.norm));
+  if (train_operator_ == nullptr) train_operator_ = backend_->Upload(context, training.a);
+  return training;
+}
+
+const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
+  if (train_operator_ == nullptr) MakeTrainingGraph(context);
+  return *train_operator_;
+}
+
+Array<uint32_t> LayerPipeline::SampleRows(uint32_t hops) const {
+  return HoldsTrainNodesAlone(hops) ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
+}
+
+std::span<const uint32_t> LayerPipeline::InputRows() const {
+  return inductive_ ? std::span<const uint32_t>(train_nodes_) : std::span<const uint32_t>();
+}
+
+TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops) {
+  for (uint32_t hop = 0; hop < hops; ++hop) {
+    // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
+    const bool from_input = layer == 0 && hop == 0;
+    x = backend_->Aggregate(context, TrainOperator(context), *x,
+                            from_input ? InputRows() : std::span<const uint32_t>());
+  }
+  return x;
+}
+
+TensorPtr LayerPipeline::Transform(const Context& context, const Tensor& xhat, const Matrix& w) {
+  return backend_->Transform(context, xhat, w);
+}
+
+Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_t hops) {
+  Matrix all = backend_->Download(context, x);
+  if (HoldsTrainNodesAlone(hops)) return all;
+  Matrix rows = Matrix::Allocate(train_nodes_.size(), all.cols);
+  float* out = rows.values.mutable_data();
+  for (uint32_t node : train_nodes_) out = std::copy_n(all.row(node), all.cols, out);
+  return rows;
+}
+
+const DeviceGraph& LayerPipeline::WholeOperator(const Context& context) {
+  if (whole_operator_ != nullptr) return *whole_operator_;
+  whole_ = OperatorOf(context, graph_, config_);
+  const bool trained_with = !inductive_ && FindMethod(config_.method).op == MethodOperator::kNormalised;
+  whole_operator_ =
+      trained_with && train_operator_ != nullptr ? train_operator_ : backend_->Upload(context, whole_);
+  return *whole_operator_;
+}
+
+DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const uint32_t> nodes,
+                                        uint32_t hops) {
+  if (hops == 0) {
+    const Propagation identity = MakePropagation(context, graph_, Norm::kNone);
+    return backend_->Upload(context, RowsOf(context, identity, nodes));
+  }
+  WholeOperator(context);
+  return backend_->Upload(context, RowsOf(context, whole_, nodes));
+}
+
+TensorPtr LayerPipeline::ForwardWhole(const Context& context, const Tensor& x, const Matrix& w) {
+  return backend_->Forward(context, WholeOperator(context), x, w);
+}
+
+Matrix LayerPipeline::LayerLogits(const Context& context, const Tensor& xhat, const Matrix& w,
+                                  const Matrix& theta) {
+  return backend_->Logits(context, *backend_->Transform(context, xhat, w), theta, {});
+}
+
+}  // namespace l2gcn

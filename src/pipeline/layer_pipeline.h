@@ -1,0 +1,109 @@
+// From a data set to what a layer computes with: the one place that prepares features, builds the operator Â,
+// puts both on the device, smooths features, aggregates activations and decides where all this lives. The
+// layer-wise trainer, the validation probe, the controller's outcome trees, the conventional trainers and
+// inference differ in what they do between these steps, not in the steps.
+//
+//   X⁰  = smooth(prepare(features))       Input(), every node
+//   X̂   = Âʰ X                            Aggregate(), the rows that training needs
+//   X   = ReLU(X̂ W)                       Transform()
+//
+// Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
+// degrees, and activations have one row for each train node; in the transductive setting both are of every
+// node. Nodes outside training are reached through the operator of the whole graph (WholeOperator,
+// WholeRows).
+//
+// What larger-than-memory runs will change is inside this class: Input() and Aggregate() by panels of
+// columns, Transform() by blocks of rows, and a scratch file as a place beside memory and device.
+//
+// A pipeline holds handles on the data set's arrays, so the Dataset object itself may go. Operators and the
+// input are made when they are first asked for. Not for use by several threads at once.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/propagation.h"
+#include "kernels/backend.h"
+#include "l2gcn/config.h"
+#include "l2gcn/dataset.h"
+#include "l2gcn/model.h"
+
+namespace l2gcn {
+
+class LayerPipeline {
+ public:
+  // For training on `train_nodes` (ascending): the preparation is fitted on them alone.
+  LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                std::vector<uint32_t> train_nodes);
+  // For a trained model: with the preparation that it brings. Throws Error(kInput) if the data set has
+  // another number of features.
+  LayerPipeline(const Context& context, const Dataset& dataset, const Model& model);
+
+  Backend& backend() { return *backend_; }
+  const Preparation& preparation() const { return preparation_; }
+  const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
+  bool inductive() const { return inductive_; }
+  // Whether this pipeline was made for this device and these arrays.
+  bool Serves(const Context& context, const Dataset& dataset) const;
+
+  // X⁰ of every node.
+  TensorPtr Input(const Context& context);
+  // Training has aggregated X⁰ and needs it no more. It stays where it costs no memory of its own.
+  void ReleaseInput();
+  // X⁰ on the host, for trainers that pick rows of it. Sparse features stay sparse.
+  Features HostInput(const Context& context);
+  double smooth_seconds() const { return smooth_seconds_; }
+
+  // The graph in training with its Â as --norm says, on the host, for samplers. The pipeline itself keeps the
+  // operator on its device alone.
+  struct TrainingGraph {
+    Graph graph;
+    Propagation a;
+  };
+  TrainingGraph MakeTrainingGraph(const Context& context);
+  const DeviceGraph& TrainOperator(const Context& context);
+  // Whether activations in training have a row for each train node alone. With `hops` = 0 nothing is
+  // aggregated, and the rows are those of the features: every node.
+  bool HoldsTrainNodesAlone(uint32_t hops = 1) const { return inductive_ && hops > 0; }
+  // Rows of X̂ that the loss counts; empty: all of them.
+  Array<uint32_t> SampleRows(uint32_t hops = 1) const;
+  // Row of X⁰ for each node of the graph in training; empty: node i is row i.
+  std::span<const uint32_t> InputRows() const;
+
+  // X̂ = Âʰ X of layer `layer` (0-based) in training. `x` comes by value so that it can go once it is used.
+  TensorPtr Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops = 1);
+  // ReLU(X̂ W).
+  TensorPtr Transform(const Context& context, const Tensor& xhat, const Matrix& w);
+  // The rows of activations in training that are train nodes: (train nodes × width).
+  Matrix TrainRows(const Context& context, const Tensor& x, uint32_t hops = 1);
+
+  // The model's operator over the whole graph, and `nodes`' rows of it. With `hops` = 0 the rows pick nodes
+  // and aggregate nothing.
+  const DeviceGraph& WholeOperator(const Context& context);
+  DeviceGraphPtr WholeRows(const Context& context, std::span<const uint32_t> nodes, uint32_t hops = 1);
+  // ReLU(Â X W) of every node.
+  TensorPtr ForwardWhole(const Context& context, const Tensor& x, const Matrix& w);
+  // Logits ReLU(X̂ W) Θ with a layer in training as the last one; a row for each row of X̂.
+  Matrix LayerLogits(const Context& context, const Tensor& xhat, const Matrix& w, const Matrix& theta);
+
+ private:
+  LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);
+  TensorPtr MakeInput(const Context& context);
+
+  DeviceKind device_;
+  Graph graph_;        // handles on the data set's arrays
+  Features features_;  // likewise, as they were stored
+  TrainConfig config_;
+  bool inductive_;
+  std::vector<uint32_t> train_nodes_;
+  Preparation preparation_;
+  std::unique_ptr<Backend> backend_;
+  TensorPtr input_;             // null: not made yet, or released
+  bool input_is_free_ = false;  // the input shares the data set's memory
+  double smooth_seconds_ = 0;   // of all smoothing so far
+  DeviceGraphPtr train_operator_, whole_operator_;
+  Propagation whole_;  // what whole_operator_ was made of; shares the graph's arrays
+};
+
+}  // namespace l2gcn

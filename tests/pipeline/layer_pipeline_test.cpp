@@ -1,0 +1,156 @@
+#include "pipeline/layer_pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "graph/build.h"
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "train/small_dataset.h"
+#include "train/training_set.h"
+
+namespace l2gcn {
+namespace {
+
+SplitNodes SmallNodes(const Dataset& dataset) { return ResolveSplit(dataset, "random:0.5,0.2,0.3", 0); }
+
+// D^-½(A+I)D^-½ x by its definition, in double.
+std::vector<std::vector<double>> SmoothedByHand(const Graph& graph, std::vector<std::vector<double>> x) {
+  const auto degree = [&](uint32_t node) {
+    return 1.0 + static_cast<double>(graph.indptr[node + 1] - graph.indptr[node]);
+  };
+  std::vector<std::vector<double>> out(x.size(), std::vector<double>(x.front().size(), 0.0));
+  for (uint32_t i = 0; i < graph.nodes; ++i) {
+    for (size_t c = 0; c < out[i].size(); ++c) {
+      out[i][c] = x[i][c] / degree(i);
+      for (uint64_t e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e) {
+        const uint32_t j = graph.indices[e];
+        out[i][c] += x[j][c] / std::sqrt(degree(i) * degree(j));
+      }
+    }
+  }
+  return out;
+}
+
+TEST(LayerPipeline, SmoothsFeaturesOverTheWholeGraphInBothSettings) {
+  const Context context = MakeContext(2);
+  for (const char* setting : {"inductive", "transductive"}) {
+    for (bool sparse : {false, true}) {
+      const Dataset dataset = SmallDataset(false, sparse);
+      TrainConfig config = SmallConfig();
+      config.setting = setting;
+      const auto features = [&](uint32_t smooth) {
+        config.smooth = smooth;
+        LayerPipeline pipeline(context, dataset, config, SmallNodes(dataset).train);
+        return pipeline.backend().Download(context, *pipeline.Input(context));
+      };
+      const Matrix plain = features(0);
+      std::vector<std::vector<double>> expected(plain.rows);
+      for (size_t i = 0; i < plain.rows; ++i) expected[i].assign(plain.row(i), plain.row(i) + plain.cols);
+      for (uint32_t smooth : {1u, 2u}) {
+        expected = SmoothedByHand(dataset.graph, expected);
+        const Matrix smoothed = features(smooth);
+        for (size_t i = 0; i < smoothed.rows; ++i) {
+          for (size_t c = 0; c < smoothed.cols; ++c) {
+            ASSERT_NEAR(smoothed.row(i)[c], expected[i][c], 1e-5) << setting << " " << sparse << " " << i;
+          }
+        }
+      }
+    }
+  }
+}
+
+// Smoothing changes what is learned, and evaluation from a stored model sees the same features as training.
+TEST(LayerPipeline, SmoothingIsPartOfTheModel) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  const Trained plain = Train(MakeContext(1), dataset, config);
+  config.smooth = 2;
+  config.val_every = config.epochs.front();
+  Trained smoothed = Train(MakeContext(1), dataset, config);
+  EXPECT_NE(plain.result.layers[0].losses, smoothed.result.layers[0].losses);
+  const Matrix again = PredictLogits(MakeContext(1), smoothed.model, dataset);
+  const Score score = ScoreLogits(dataset, again, smoothed.split, Role::kVal);
+  EvaluateTrained(MakeContext(1), dataset, smoothed);
+  EXPECT_EQ(smoothed.result.f1_val, score.micro_f1);
+  EXPECT_NEAR(smoothed.result.validation.back().f1, score.micro_f1, 1e-12);
+}
+
+TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  const SplitNodes nodes = SmallNodes(dataset);
+  TrainConfig config = SmallConfig();
+  LayerPipeline inductive(context, dataset, config, nodes.train);
+  const TensorPtr xhat = inductive.Aggregate(context, 0, inductive.Input(context));
+  EXPECT_EQ(xhat->rows, nodes.train.size());
+  EXPECT_TRUE(inductive.SampleRows().empty());
+  EXPECT_EQ(inductive.SampleRows(0).size(), nodes.train.size());  // without a hop every node is held
+  EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0)->rows, dataset.nodes());
+
+  config.setting = "transductive";
+  LayerPipeline transductive(context, dataset, config, nodes.train);
+  const TensorPtr all = transductive.Aggregate(context, 0, transductive.Input(context));
+  EXPECT_EQ(all->rows, dataset.nodes());
+  const Array<uint32_t> samples = transductive.SampleRows();
+  EXPECT_EQ(std::vector<uint32_t>(samples.begin(), samples.end()), nodes.train);
+  EXPECT_EQ(transductive.TrainRows(context, *all).rows, nodes.train.size());
+  // The train operator is that of the whole graph: it is not built twice.
+  EXPECT_EQ(&transductive.WholeOperator(context), &transductive.TrainOperator(context));
+}
+
+TEST(LayerPipeline, KeepsTheInputOnlyWhereItCostsNothing) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  const std::vector<uint32_t> train = SmallNodes(dataset).train;
+  const auto kept = [&](const TrainConfig& config) {
+    LayerPipeline pipeline(context, dataset, config, train);
+    const TensorPtr before = pipeline.Input(context);
+    pipeline.ReleaseInput();
+    return pipeline.Input(context) == before;
+  };
+  TrainConfig config = SmallConfig();
+  EXPECT_TRUE(kept(config));
+  config.smooth = 1;
+  EXPECT_FALSE(kept(config));
+  config = SmallConfig();
+  config.features_as = "f16";
+  EXPECT_FALSE(kept(config));
+}
+
+TEST(LayerPipeline, ServesTheDataItWasMadeForAndNoOther) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset(), other = SmallDataset();
+  LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
+  EXPECT_TRUE(pipeline.Serves(context, dataset));
+  EXPECT_TRUE(pipeline.Serves(MakeContext(3), dataset));
+  EXPECT_FALSE(pipeline.Serves(context, other));
+  Context elsewhere = context;
+  elsewhere.device = DeviceKind::kCuda;
+  EXPECT_FALSE(pipeline.Serves(elsewhere, dataset));
+}
+
+// Evaluation takes over the trainer's pipeline, or makes one of its own: the scores are the same.
+TEST(LayerPipeline, EvaluationReusesIt) {
+  const Dataset dataset = SmallDataset(), copy = SmallDataset();
+  for (const char* scale : {"none", "standard"}) {
+    TrainConfig config = SmallConfig();
+    config.scale = scale;
+    Trained reused = Train(MakeContext(1), dataset, config);
+    ASSERT_NE(reused.pipeline, nullptr);
+    Trained anew = reused;
+    anew.pipeline = nullptr;
+    Trained elsewhere = reused;
+    EvaluateTrained(MakeContext(1), dataset, reused);
+    EvaluateTrained(MakeContext(1), dataset, anew);
+    EvaluateTrained(MakeContext(1), copy, elsewhere);
+    EXPECT_EQ(reused.pipeline, nullptr);
+    EXPECT_EQ(reused.result.f1_test, anew.result.f1_test);
+    EXPECT_EQ(reused.result.f1_test, elsewhere.result.f1_test);
+  }
+}
+
+}  // namespace
+}  // namespace l2gcn
