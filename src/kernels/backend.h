@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "core/propagation.h"
-#include "kernels/feature_type.h"
 #include "kernels/precision.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
+#include "l2gcn/feature_type.h"
 
 namespace l2gcn {
 
@@ -122,9 +122,7 @@ class Backend {
   virtual Matrix Download(const Context& context, const Tensor& x) = 0;
   // The same, but what is sparse stays sparse where the backend keeps it so.
   virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
-    Features features;
-    features.dense = Download(context, x);
-    return features;
+    return Features::Dense(Download(context, x));
   }
 
   // Sample s is row samples[s] of xhat (empty: row s).

@@ -15,8 +15,7 @@ namespace {
 
 // Where the elements lie: equal for two Features that share their memory.
 const void* MemoryOf(const Features& features) {
-  return features.is_sparse ? static_cast<const void*>(features.sparse.values.data())
-                            : features.dense.values.data();
+  return features.stores_sparse() ? features.csr().values.data() : features.elements();
 }
 
 Preparation FitOnTrainNodes(const Context& context, const Features& features, const TrainConfig& config,
@@ -70,7 +69,7 @@ bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const
 TensorPtr LayerPipeline::MakeInput(const Context& context) {
   const Features prepared = ApplyPreparation(context, preparation_, features_);
   TensorPtr x = backend_->Upload(context, prepared);
-  input_is_free_ = x->shares_features && MemoryOf(prepared) == MemoryOf(features_) && config_.smooth == 0;
+  input_is_free_ = x->shares_features && config_.smooth == 0;
   if (config_.smooth == 0) return x;
   // Smoothing is part of the features, not of the model: over the whole graph, whatever --setting says.
   Stopwatch watch;

@@ -94,7 +94,7 @@ class ConventionalTrainer {
       input_.features = pipeline_->HostInput(context_);
       input_.row_of.assign(pipeline_->InputRows().begin(), pipeline_->InputRows().end());
     }
-    record().sparse_input = input_.features.is_sparse;
+    record().sparse_input = input_.features.is_sparse();
     seconds().aggregate += record().aggregate_seconds;
     Stopwatch setup;
     sampler_ = MakeSampler(context_, problem_, config_);

@@ -50,10 +50,12 @@ class CpuBackend final : public Backend {
   }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    const bool shares = features.is_sparse || options_.features_as == FeatureType::kF32;
-    auto tensor = std::make_shared<CpuTensor>(features.is_sparse ? StoredMatrix(features.sparse)
-                                                                 : Narrowed(context, features.dense));
-    tensor->shares_features = shares;
+    const bool sparse = features.is_sparse();
+    auto tensor = std::make_shared<CpuTensor>(sparse ? StoredMatrix(features.ToCsr(context))
+                                                     : Narrowed(context, features.ToMatrix(context)));
+    tensor->shares_features =
+        features.preparation() == nullptr &&
+        (sparse || (features.type() == FeatureType::kF32 && options_.features_as == FeatureType::kF32));
     return tensor;
   }
 
@@ -125,14 +127,8 @@ class CpuBackend final : public Backend {
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
-    Features features;
-    features.is_sparse = AsStored(x).is_sparse;
-    if (features.is_sparse) {
-      features.sparse = AsStored(x).sparse;
-    } else {
-      features.dense = Download(context, x);
-    }
-    return features;
+    const StoredMatrix& stored = AsStored(x);
+    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x));
   }
 
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
