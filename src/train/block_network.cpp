@@ -266,6 +266,13 @@ void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool
   });
 }
 
+const float* BlockNetwork::PaddedWeightsOf(const Targets& targets) {
+  if (targets.weights.empty()) return nullptr;
+  class_weights_.assign(classes_width_, 0);
+  std::copy(targets.weights.begin(), targets.weights.end(), class_weights_.begin());
+  return class_weights_.data();
+}
+
 double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const Targets& targets) {
   const std::vector<uint32_t>& nodes = batch.nodes.back();
   const size_t count = nodes.size();
@@ -281,8 +288,12 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
     else
       class_targets_[i] = targets.classes_of[nodes[i]];
   }
-  const double entries =
-      static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
+  const float* weights = PaddedWeightsOf(targets);
+  double entries = static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
+  if (weights != nullptr && !spec_.multilabel) {
+    entries = 0;
+    for (int32_t target : class_targets_) entries += double{weights[target]};
+  }
   const size_t panels = (count + kRowPanel - 1) / kRowPanel;
   panel_loss_.assign(panels, 0.0);
   ParallelFor(context, panels, 1, [&](size_t begin, size_t end) {
@@ -291,10 +302,11 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
       float* at = z + row * classes_width_;
       const auto scale = static_cast<float>(1.0 / entries);
       const CpuKernels& kernels = math_.kernels();
-      panel_loss_[panel] = spec_.multilabel ? kernels.sigmoid_loss(size, classes_, classes_width_, at,
-                                                                   label_targets_.data() + row, scale, true)
-                                            : kernels.softmax_loss(size, classes_, classes_width_, at,
-                                                                   class_targets_.data() + row, scale, true);
+      panel_loss_[panel] = spec_.multilabel
+                               ? kernels.sigmoid_loss(size, classes_, classes_width_, at,
+                                                      label_targets_.data() + row, weights, scale, true)
+                               : kernels.softmax_loss(size, classes_, classes_width_, at,
+                                                      class_targets_.data() + row, weights, scale, true);
     }
   });
   double sum = 0;

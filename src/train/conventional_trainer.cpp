@@ -11,6 +11,7 @@
 #include "kernels/cpu/aggregate.h"
 #include "model/inference.h"
 #include "train/block_network.h"
+#include "train/class_weights.h"
 #include "train/layerwise_trainer.h"
 #include "train/sampler.h"
 #include "train/training_set.h"
@@ -80,9 +81,10 @@ class ConventionalTrainer {
       for (uint32_t i = 0; i < train_nodes_.size(); ++i) problem_.loss_nodes.push_back(i);
     } else {
       const Labels& labels = dataset_.labels;
-      targets_ = {labels.multilabel, labels.classes, labels.classes_of, labels.matrix};
+      targets_ = {labels.multilabel, labels.classes, labels.classes_of, labels.matrix, {}};
       problem_.loss_nodes = train_nodes_;
     }
+    targets_.weights = ClassWeightsOf(context_, dataset_, train_nodes_, config_);
     seconds().setup += setup.Seconds();
     Stopwatch smooth;
     const Propagation whole =
@@ -244,7 +246,6 @@ class ConventionalTrainer {
     if (!context_.on_progress) return;
     Progress progress;
     progress.phase = phase;
-    progress.layer = progress.layers = 1;
     progress.epochs = budget;
     if (clock > 0) {
       const LayerRecord& record = trained_.result.layers.back();

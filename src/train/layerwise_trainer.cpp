@@ -10,6 +10,7 @@
 #include "graph/normalise.h"
 #include "kernels/backend.h"
 #include "model/backend_options.h"
+#include "train/class_weights.h"
 #include "train/layer_setup.h"
 #include "train/training_set.h"
 #include "train/validation_probe.h"
@@ -66,6 +67,7 @@ class LayerwiseTrainer {
     entries_ = train_graph.entries();
     graph_ = backend_->Upload(context_, MakePropagation(context_, train_graph, norm));
     targets_ = TargetsOf(dataset_.labels, train_nodes_);
+    targets_.weights = ClassWeightsOf(context_, dataset_, train_nodes_, config_);
     if (policy_.WantsValidation() || config_.val_every > 0) {
       probe_.emplace(context_, *backend_, dataset_, split_, norm, hops_, x_);
     }
