@@ -166,7 +166,7 @@ struct KernelBench {
     for (size_t i = 0; i < kRows; ++i) target[i] = static_cast<int32_t>(i % classes);
     const auto run = [&] {
       std::copy(logits.begin(), logits.end(), z.mutable_data());
-      kernels.softmax_loss(kRows, classes, ld, z.mutable_data(), target.data(), 1.0f, false);
+      kernels.softmax_loss(kRows, classes, ld, z.mutable_data(), target.data(), nullptr, 1.0f, false);
     };
     const double seconds = BestSeconds(options.seconds / 4, run);
     Add(fmt::format("softmax loss of {} classes", classes), seconds, 0,
@@ -187,7 +187,7 @@ struct KernelBench {
     const std::vector<const uint8_t*> target(kRows, on.data());
     const double seconds = BestSeconds(options.seconds / 4, [&] {
       std::copy(logits.begin(), logits.end(), z.mutable_data());
-      kernels.sigmoid_loss(kRows, classes, ld, z.mutable_data(), target.data(), 1.0f, false);
+      kernels.sigmoid_loss(kRows, classes, ld, z.mutable_data(), target.data(), nullptr, 1.0f, false);
     });
     Add(fmt::format("sigmoid loss of {} labels", classes), seconds, 0,
         2.0 * sizeof(float) * kRows * static_cast<double>(classes),

@@ -1,9 +1,14 @@
-// l2gcn completion: shell completion scripts, written from the same option tables as --help.
+// l2gcn completion: shell completion scripts, written from the same option tables as --help. Data sets, the
+// paper's tables and lists of methods are completed by name.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 
+#include "l2gcn/dataset.h"
+#include "l2gcn/reproduce.h"
 #include "options.h"
 #include "program.h"
 
@@ -20,28 +25,62 @@ std::vector<std::string> CommandNames(const CLI::App& app) {
   return names;
 }
 
-// The values an option takes: its type reads "a|b|c"; empty where any value goes.
+// Options that take several methods, separated by commas.
+bool TakesMethods(const CLI::Option& option) {
+  return !option.get_lnames().empty() && option.get_lnames().front() == "methods";
+}
+
+// The values an option takes: its type reads "a|b|c"; empty where any value goes. Words in capitals stand for
+// a file or a number.
 std::vector<std::string> ValuesOf(const CLI::Option& option) {
+  if (TakesMethods(option)) return BuiltMethods();
   const std::string type = option.get_type_name();
+  if (std::any_of(type.begin(), type.end(), [](unsigned char c) { return std::isupper(c) != 0; })) {
+    std::vector<std::string> words = CLI::detail::split(type, '|');
+    std::erase_if(words,
+                  [](const std::string& word) { return std::isupper(static_cast<unsigned char>(word[0])); });
+    return words;
+  }
   return type.find('|') == std::string::npos ? std::vector<std::string>{} : CLI::detail::split(type, '|');
+}
+
+// What a command's first word may be besides a path.
+std::vector<std::string> WordsOf(const CLI::App& command) {
+  const std::string& name = command.get_name();
+  std::vector<std::string> words;
+  if (name == "reproduce") {
+    words = ReproduceTargets();
+    words.push_back("all");
+  } else if (name == "completion") {
+    words = {"bash", "zsh", "fish"};
+  } else if (command.get_option_no_throw("--data-dir") != nullptr) {
+    for (const KnownDataset& known : ListDatasets({})) words.push_back(known.name);
+  }
+  return words;
 }
 
 std::string BashScript(const CLI::App& app) {
   std::string options, values;
   for (const CLI::App* command : Commands(app)) {
-    options +=
-        fmt::format("    {}) words='{}' ;;\n", command->get_name(), fmt::join(LongOptions(*command), " "));
+    options += fmt::format("    {}) words='{}' names='{}' ;;\n", command->get_name(),
+                           fmt::join(LongOptions(*command), " "), fmt::join(WordsOf(*command), " "));
     for (const CLI::Option* option : command->get_options()) {
       const std::vector<std::string> choices = ValuesOf(*option);
       if (choices.empty() || option->get_lnames().empty()) continue;
-      values += fmt::format("    '{} --{}') COMPREPLY=($(compgen -W '{}' -- \"$word\")); return ;;\n",
-                            command->get_name(), option->get_lnames().front(), fmt::join(choices, " "));
+      // Of a list, the last item is completed.
+      const char* complete = TakesMethods(*option)
+                                 ? "[[ $word == *,* ]] && head=\"${{word%,*}},\"; COMPREPLY=($(compgen -P "
+                                   "\"$head\" -W '{}' -- \"${{word##*,}}\"))"
+                                 : "COMPREPLY=($(compgen -W '{}' -- \"$word\"))";
+      values +=
+          fmt::format("    '{} --{}') {}; return ;;\n", command->get_name(), option->get_lnames().front(),
+                      fmt::format(fmt::runtime(complete), fmt::join(choices, " ")));
     }
   }
   return fmt::format(
       R"(# bash completion for l2gcn: source it, or put it in ~/.local/share/bash-completion/completions/l2gcn
 _l2gcn() {{
-  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words=''
+  local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" words='' names='' head=''
   if [ "$COMP_CWORD" -eq 1 ]; then
     COMPREPLY=($(compgen -W '{} --help --version' -- "$word")); return
   fi
@@ -51,7 +90,7 @@ _l2gcn() {{
 {}  esac
   case "$word" in
     -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+    *) COMPREPLY=($(compgen -W "$names" -- "$word") $(compgen -f -- "$word")) ;;
   esac
 }}
 complete -o filenames -F _l2gcn l2gcn)",
@@ -76,12 +115,19 @@ std::string ZshScript(const CLI::App& app) {
       const std::vector<std::string> choices = ValuesOf(*option);
       for (const std::string& name : option->get_lnames()) {
         cases += fmt::format("      '--{}[{}]", name, ZshQuoted(option->get_description()));
-        if (!choices.empty()) cases += fmt::format(":value:({})", fmt::join(choices, " "));
+        const char* from = TakesMethods(*option) ? ":value:_values -s , method {}" : ":value:({})";
+        if (!choices.empty()) cases += fmt::format(fmt::runtime(from), fmt::join(choices, " "));
         if (choices.empty() && option->get_type_size() > 0) cases += ":value:_files";
         cases += "' \\\n";
       }
     }
-    cases += "      '*:file:_files' ;;\n";
+    const std::vector<std::string> names = WordsOf(*command);
+    if (!names.empty()) {
+      cases += fmt::format("      '*: :{{_alternative \"names:name:({})\" \"files:file:_files\"}}' ;;\n",
+                           fmt::join(names, " "));
+    } else {
+      cases += "      '*:file:_files' ;;\n";
+    }
   }
   return fmt::format(R"(#compdef l2gcn
 _l2gcn() {{
@@ -107,12 +153,18 @@ std::string FishScript(const CLI::App& app) {
   for (const CLI::App* command : Commands(app)) {
     script += fmt::format("complete -c l2gcn -n __fish_use_subcommand -f -a {} -d '{}'\n",
                           command->get_name(), quoted(command->get_description()));
+    const std::vector<std::string> names = WordsOf(*command);
+    if (!names.empty()) {
+      script += fmt::format("complete -c l2gcn -n '__fish_seen_subcommand_from {}' -a '{}'\n",
+                            command->get_name(), fmt::join(names, " "));
+    }
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& name : option->get_lnames()) {
         script += fmt::format("complete -c l2gcn -n '__fish_seen_subcommand_from {}' -l {} -d '{}'",
                               command->get_name(), name, quoted(option->get_description()));
         const std::vector<std::string> choices = ValuesOf(*option);
-        if (!choices.empty()) script += fmt::format(" -x -a '{}'", fmt::join(choices, " "));
+        const char* from = TakesMethods(*option) ? " -x -a '(__fish_append , {})'" : " -x -a '{}'";
+        if (!choices.empty()) script += fmt::format(fmt::runtime(from), fmt::join(choices, " "));
         if (choices.empty() && option->get_type_size() > 0) script += " -r";
         script += '\n';
       }

@@ -19,10 +19,11 @@ struct EmbedOptions {
 
 void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
-  CheckExportPath(options.output.path);
+  const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
+  if (to_stdout) return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink());
   ExportEmbeddings(context, opened.dataset, embeddings, options.output.path);
   program.ReportWritten(options.output.path, embeddings.rows, "embeddings");
 }
@@ -35,7 +36,9 @@ void AddEmbed(Program& program) {
   program.OnRun(command, [&program, options, &command] { RunEmbed(program, *options, command); });
   options->source.AddTo(command);
   AddWhole(command, "layer", options->layer, 1, 64, "Which layer's output, from 1 [the last]");
-  options->output.AddTo(command, "FILE", ".npy (nodes × width) or .csv (node and one column a dimension)",
+  options->output.AddTo(command, "FILE",
+                        ".npy (nodes × width) or .csv (node and one column a dimension); "
+                        "-: that table on standard output",
                         "");
   program.AddComputeOptions(command);
 }

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "l2gcn/error.h"
+#include "l2gcn/export.h"
 #include "program.h"
 #include "run_data.h"
 
@@ -17,90 +20,193 @@ using Scores = std::vector<std::pair<std::string, Score>>;  // part of the split
 
 struct EvaluateOptions {
   RunDataOptions source;
-  std::string split;
+  std::string split, confusion;
 };
 
-// The user's split, else the run's where this data set can be split that way, else the data set's own.
+// The user's split, else the run's own parts; of a data set that has none of them, its own or a drawn split.
 Split SplitToScore(const RunData& opened, const std::string& asked) {
   const TrainConfig& config = opened.run.model.config;
   if (!asked.empty()) return ResolveSplit(opened.dataset, asked, config.seed);
-  const std::vector<Split>& own = opened.dataset.splits;
-  const bool brought =
-      std::any_of(own.begin(), own.end(), [&](const Split& one) { return one.name == config.split; });
-  const bool drawn = config.split.rfind("random:", 0) == 0;
-  return ResolveSplit(opened.dataset, brought || drawn ? config.split : "", config.seed);
+  const Split parts = PartsOfRun(opened);
+  if (!parts.roles.empty()) return parts;
+  const bool drawn = config.split.starts_with("random:") || config.split.starts_with("uniform:");
+  return ResolveSplit(opened.dataset, drawn ? config.split : "", config.seed);
 }
 
-Scores ScoreParts(const Dataset& dataset, const Matrix& logits, const Split& split) {
+Scores ScoreParts(const Context& context, const RunData& opened, const Matrix& logits, const Split& split) {
   constexpr std::pair<const char*, Role> kParts[] = {
       {"train", Role::kTrain}, {"val", Role::kVal}, {"test", Role::kTest}};
   Scores scores;
+  const std::vector<double>& thresholds = opened.run.model.thresholds;
   for (const auto& [name, role] : kParts) {
     const auto wanted = static_cast<uint8_t>(role);
     if (std::find(split.roles.begin(), split.roles.end(), wanted) == split.roles.end()) continue;
-    scores.emplace_back(name, ScoreLogits(dataset, logits, split, role));
+    scores.emplace_back(name, ScoreLogits(context, opened.dataset, logits, split, role, thresholds));
   }
-  scores.emplace_back("all", ScoreLogits(dataset, logits, split, Role::kNone));
+  scores.emplace_back("all", ScoreLogits(context, opened.dataset, logits, split, Role::kNone, thresholds));
   return scores;
 }
 
+// The part people ask for: test where there is one, else all.
+const std::pair<std::string, Score>& MainPart(const Scores& scores) {
+  const bool has_test = scores.size() > 1 && scores[scores.size() - 2].first == "test";
+  return has_test ? scores[scores.size() - 2] : scores.back();
+}
+
+Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+// Figures of a score by name, as JSON and as text have them.
+struct Figure {
+  const char* key;
+  const char* title;
+  double Score::*value;
+};
+constexpr Figure kFigures[] = {{"macro_f1", "macro F1", &Score::macro_f1},
+                               {"accuracy", "accuracy", &Score::accuracy},
+                               {"balanced_accuracy", "balanced", &Score::balanced_accuracy},
+                               {"roc_auc", "ROC AUC", &Score::roc_auc},
+                               {"average_precision", "av. prec.", &Score::average_precision},
+                               {"log_loss", "log loss", &Score::log_loss},
+                               {"calibration_error", "calib. err.", &Score::calibration_error}};
+
 Json ScoreToJson(const Score& score) {
-  Json classes = Json::array();
+  Json classes = Json::array(), bins = Json::array();
   for (const ClassScore& one : score.classes) {
     classes.push_back({{"class", one.name},
                        {"precision", one.precision},
                        {"recall", one.recall},
                        {"f1", one.f1},
-                       {"count", one.count}});
+                       {"roc_auc", NumberOrNull(one.roc_auc)},
+                       {"average_precision", NumberOrNull(one.average_precision)},
+                       {"count", one.count},
+                       {"predicted", one.predicted}});
   }
-  return {{"nodes", score.nodes},
-          {"micro_f1", score.micro_f1},
-          {"macro_f1", score.macro_f1},
-          {"baseline_f1", score.baseline_f1},
-          {"classes", classes}};
+  for (const CalibrationBin& bin : score.calibration) {
+    bins.push_back({{"low", bin.low},
+                    {"high", bin.high},
+                    {"count", bin.count},
+                    {"probability", bin.probability},
+                    {"frequency", bin.frequency}});
+  }
+  Json json = {{"nodes", score.nodes}, {"micro_f1", NumberOrNull(score.micro_f1)}};
+  for (const Figure& figure : kFigures) json[figure.key] = NumberOrNull(score.*figure.value);
+  json["baseline"] = score.baseline;
+  json["baseline_f1"] = NumberOrNull(score.baseline_f1);
+  json["baseline_macro_f1"] = NumberOrNull(score.baseline_macro_f1);
+  json["classes"] = classes;
+  json["calibration"] = bins;
+  return json;
+}
+
+// A row a true class; multi-label: for each label [[true negative, false positive], [false negative, true
+// positive]]. null where there are too many classes.
+Json ConfusionJson(const Score& score, bool multilabel) {
+  if (score.confusion.empty()) return nullptr;
+  Json rows = Json::array();
+  const size_t classes = score.classes.size(), columns = multilabel ? 4 : classes;
+  for (size_t row = 0; row < classes; ++row) {
+    const uint64_t* at = score.confusion.data() + row * columns;
+    if (multilabel)
+      rows.push_back({{at[0], at[1]}, {at[2], at[3]}});
+    else
+      rows.push_back(std::vector<uint64_t>(at, at + columns));
+  }
+  return rows;
 }
 
 std::string ToJson(const RunData& opened, const Split& split, const Scores& scores) {
   Json object = {{"run", opened.run.directory},
                  {"dataset", Json::parse(DescribeDatasetJson(opened.dataset))},
                  {"split", split.name},
-                 {"f1", Json::object()},
-                 {"scores", Json::object()}};
+                 {"thresholds", opened.run.model.thresholds},
+                 {"f1", Json::object()}};
+  for (const auto& [part, score] : scores) object["f1"][part] = NumberOrNull(score.micro_f1);
+  for (const Figure& figure : kFigures) {
+    for (const auto& [part, score] : scores) object[figure.key][part] = NumberOrNull(score.*figure.value);
+  }
   for (const auto& [part, score] : scores) {
-    object["f1"][part] = score.micro_f1;
+    object["confusion"][part] = ConfusionJson(score, opened.run.model.multilabel);
     object["scores"][part] = ScoreToJson(score);
   }
   return object.dump();
 }
 
+std::string FigureText(const Figure& figure, const Score& score) {
+  const double value = score.*figure.value;
+  if (figure.value != &Score::log_loss) return Percent(value);
+  return std::isfinite(value) ? fmt::format("{:.4f}", value) : "–";
+}
+
+std::string PartsTable(const Scores& scores) {
+  std::string text = fmt::format("  {:<6} {:>10} {:>9}", "part", "nodes", "micro F1");
+  for (const Figure& figure : kFigures) text += fmt::format(" {:>11}", figure.title);
+  text += "   baseline: micro, macro F1\n";
+  for (const auto& [part, score] : scores) {
+    text += fmt::format("  {:<6} {:>10} {:>9}", part, Grouped(score.nodes), Percent(score.micro_f1));
+    for (const Figure& figure : kFigures) text += fmt::format(" {:>11}", FigureText(figure, score));
+    text += fmt::format("   {}, {}\n", Percent(score.baseline_f1), Percent(score.baseline_macro_f1));
+  }
+  return text +
+         fmt::format("  baseline: {}; in per cent but for the log loss\n", scores.back().second.baseline);
+}
+
+std::string ClassesTable(const std::string& part, const Score& score) {
+  std::string text = fmt::format("\n  {} by class\n  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", part,
+                                 "class", "precision", "recall", "F1", "ROC AUC", "count", "predicted");
+  for (const ClassScore& one : score.classes) {
+    text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", one.name, Percent(one.precision),
+                        Percent(one.recall), Percent(one.f1), Percent(one.roc_auc), Grouped(one.count),
+                        Grouped(one.predicted));
+  }
+  return text;
+}
+
+// Only where it fits a screen; --confusion writes any.
+std::string ConfusionTable(const Score& score) {
+  constexpr size_t kMostShown = 12;
+  const size_t classes = score.classes.size();
+  if (classes > kMostShown || score.confusion.size() != classes * classes) return "";
+  std::string text = fmt::format("\n  confusion: true class by row, predicted by column\n  {:<28}", "");
+  for (const ClassScore& one : score.classes) text += fmt::format(" {:>8.8}", one.name);
+  for (size_t row = 0; row < classes; ++row) {
+    text += fmt::format("\n  {:<28}", score.classes[row].name);
+    for (size_t col = 0; col < classes; ++col)
+      text += fmt::format(" {:>8}", Grouped(score.confusion[row * classes + col]));
+  }
+  return text + "\n";
+}
+
 std::string ToText(const RunData& opened, const Split& split, const Scores& scores) {
-  const char* baseline = opened.run.model.multilabel ? "all labels on" : "majority class";
   std::string text =
       fmt::format("{} on {}, split {}\n", opened.run.directory, opened.dataset.name, split.name);
-  text += fmt::format("  {:<6} {:>10} {:>9} {:>9}   {}\n", "part", "nodes", "micro F1", "macro F1", baseline);
-  for (const auto& [part, score] : scores) {
-    text += fmt::format("  {:<6} {:>10} {:>9} {:>9}   {}\n", part, Grouped(score.nodes),
-                        Percent(score.micro_f1), Percent(score.macro_f1), Percent(score.baseline_f1));
-  }
-  // Class by class for the test nodes where there are any, else for all.
-  const bool has_test = scores.size() > 1 && scores[scores.size() - 2].first == "test";
-  const auto& [part, last] = has_test ? scores[scores.size() - 2] : scores.back();
-  text += fmt::format("\n  {} by class\n  {:<28} {:>9} {:>9} {:>9} {:>9}\n", part, "class", "precision",
-                      "recall", "F1", "count");
-  for (const ClassScore& one : last.classes) {
-    text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9}\n", one.name, Percent(one.precision),
-                        Percent(one.recall), Percent(one.f1), Grouped(one.count));
-  }
+  const auto& [part, score] = MainPart(scores);
+  text += PartsTable(scores) + ClassesTable(part, score);
+  if (!opened.run.model.multilabel) text += ConfusionTable(score);
   text.pop_back();
   return text;
 }
 
+// Before the work whose result goes there.
+void CheckConfusionPath(const std::string& path) {
+  if (path.empty() || path.ends_with(".csv") || path.ends_with(".svg")) return;
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("--confusion {}: the name must end in .csv or .svg, which decides the format", path));
+}
+
 void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::App& command) {
+  CheckConfusionPath(options.confusion);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset);
-  const Scores scores = ScoreParts(opened.dataset, logits, split);
+  const Scores scores = ScoreParts(context, opened, logits, split);
+  if (!options.confusion.empty()) {
+    const auto& [part, score] = MainPart(scores);
+    const std::string title =
+        fmt::format("{} on {}, {} nodes", opened.run.directory, opened.dataset.name, part);
+    ExportConfusion(score, opened.run.model.multilabel, title, options.confusion);
+  }
   program.terminal().Print(program.json() ? ToJson(opened, split, scores) : ToText(opened, split, scores));
 }
 
@@ -108,11 +214,16 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
 
 void AddEvaluate(Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App& command =
-      program.AddCommand("evaluate", "F1, per-class precision and recall, and the trivial baseline");
+  CLI::App& command = program.AddCommand(
+      "evaluate", "F1, AUC, log loss, per-class figures, confusion, and the trivial baseline");
   program.OnRun(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
   options->source.AddTo(command);
   command.add_option("--split", options->split, "Score this split's parts [the run's]")->type_name("SPLIT");
+  command
+      .add_option("--confusion", options->confusion,
+                  "Write the test nodes' confusion matrix: .csv, or a picture .svg")
+      ->type_name("FILE")
+      ->group("Output");
   program.AddComputeOptions(command);
 }
 

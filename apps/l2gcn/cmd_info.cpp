@@ -1,6 +1,7 @@
 // l2gcn info: what a data set, a run or a controller holds, and how it would be trained.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -35,6 +36,65 @@ std::string DatasetText(const Json& dataset) {
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
                       SplitsText(dataset.at("splits")));
+  return text;
+}
+
+// Counting nodes and neighbours reads a few bytes of every node: not of graphs so large that it takes
+// seconds, unless they are read anyway.
+constexpr uint64_t kMostCounted = 20'000'000;
+
+// Classes, labelled nodes and degrees: {"classes": [{"name", "count"}], "labelled", "unlabelled", "degree":
+// {"min", "median", "mean", "max", "isolated"}, "missing": {column: cells}}.
+Json CountsOf(const Dataset& dataset) {
+  const Labels& labels = dataset.labels;
+  std::vector<uint64_t> members(labels.classes, 0);
+  std::vector<uint64_t> degrees(dataset.nodes());
+  uint64_t labelled = 0, isolated = 0, sum = 0;
+  const bool known = labels.multilabel ? !labels.matrix.empty() : !labels.classes_of.empty();
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    degrees[node] = dataset.graph.indptr[node + 1] - dataset.graph.indptr[node];
+    sum += degrees[node];
+    isolated += degrees[node] == 0 ? 1 : 0;
+    if (!known || !labels.IsLabelled(node)) continue;
+    ++labelled;
+    if (!labels.multilabel) ++members[static_cast<size_t>(labels.classes_of[node])];
+    for (uint32_t c = 0; labels.multilabel && c < labels.classes; ++c)
+      members[c] += labels.matrix[size_t{node} * labels.classes + c];
+  }
+  Json classes = Json::array();
+  for (uint32_t c = 0; c < labels.classes; ++c)
+    classes.push_back({{"name", dataset.ClassName(c)}, {"count", members[c]}});
+  Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
+  if (degrees.empty()) return json;
+  const auto middle = degrees.begin() + static_cast<std::ptrdiff_t>(degrees.size() / 2);
+  std::nth_element(degrees.begin(), middle, degrees.end());
+  json["degree"] = {{"min", *std::min_element(degrees.begin(), degrees.end())},
+                    {"median", *middle},
+                    {"mean", static_cast<double>(sum) / static_cast<double>(degrees.size())},
+                    {"max", *std::max_element(degrees.begin(), degrees.end())},
+                    {"isolated", isolated}};
+  return json;
+}
+
+std::string CountsText(const Json& counts) {
+  constexpr size_t kMostListed = 40;
+  std::string text;
+  if (counts.contains("degree")) {
+    const Json& degree = counts.at("degree");
+    text += fmt::format("\n  degrees     {} to {}, median {}, mean {:.1f}; {} without neighbours",
+                        Grouped(degree.at("min").get<uint64_t>()), Grouped(degree.at("max").get<uint64_t>()),
+                        Grouped(degree.at("median").get<uint64_t>()), degree.at("mean").get<double>(),
+                        Grouped(degree.at("isolated").get<uint64_t>()));
+  }
+  text +=
+      fmt::format("\n  labelled    {}, without a label {}", Grouped(counts.at("labelled").get<uint64_t>()),
+                  Grouped(counts.at("unlabelled").get<uint64_t>()));
+  const Json& classes = counts.at("classes");
+  for (size_t i = 0; i < classes.size() && i < kMostListed; ++i) {
+    text += fmt::format("\n    {:<28}{:>12}", classes[i].at("name").get<std::string>(),
+                        Grouped(classes[i].at("count").get<uint64_t>()));
+  }
+  if (classes.size() > kMostListed) text += fmt::format("\n    … and {} more", classes.size() - kMostListed);
   return text;
 }
 
@@ -96,16 +156,22 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
     context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
   }
   const Json description = Json::parse(DescribeDatasetJson(dataset));
+  const bool counted = verify || dataset.nodes() <= kMostCounted;
+  const Json counts = counted ? CountsOf(dataset) : Json(nullptr);
   const TrainConfig config = ResolveConfig({}, dataset);
   if (program.json()) {
     const Json object = {{"kind", "dataset"},
                          {"dataset", description},
+                         {"counts", counts},
                          {"config", Json::parse(ConfigToJson(config))},
                          {"path", dataset.path}};
     program.terminal().Print(object.dump());
     return;
   }
-  program.terminal().Print(DatasetText(description) + "\n\nl2gcn train would use" + SettingsText(config));
+  const std::string more =
+      counted ? CountsText(counts) : "\n  (classes and degrees of so large a graph: with --verify)";
+  program.terminal().Print(DatasetText(description) + more + "\n\nl2gcn train would use" +
+                           SettingsText(config));
 }
 
 }  // namespace

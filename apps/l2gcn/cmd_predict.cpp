@@ -1,4 +1,4 @@
-// l2gcn predict: a class and its probability for every node, with ids and names as in the input.
+// l2gcn predict: what the model says of every node, with ids and names as in the input.
 #include <fmt/format.h>
 
 #include <memory>
@@ -18,26 +18,31 @@ struct PredictOptions {
 
 void RunPredict(Program& program, const PredictOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
-  CheckExportPath(options.output.path);
+  const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
-  Matrix probabilities = PredictLogits(context, opened.run.model, opened.dataset);
-  LogitsToProbabilities(probabilities, opened.run.model.multilabel);
-  ExportPredictions(context, opened.run.model, opened.dataset, probabilities, options.output.path);
-  program.ReportWritten(options.output.path, probabilities.rows, "predictions");
+  const Model& model = opened.run.model;
+  const Split parts = PartsOfRun(opened);
+  const Matrix logits = PredictLogits(context, model, opened.dataset);
+  if (to_stdout)
+    return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink());
+  ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path);
+  program.ReportWritten(options.output.path, logits.rows, "predictions");
 }
 
 }  // namespace
 
 void AddPredict(Program& program) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App& command = program.AddCommand("predict", "Write a class and its probability for every node");
+  CLI::App& command = program.AddCommand("predict", "Write every node's class and probabilities");
   program.OnRun(command, [&program, options, &command] { RunPredict(program, *options, command); });
   options->source.AddTo(command);
-  options->output.AddTo(command, "FILE",
-                        ".csv: node,class,probability (multi-label: node and one probability a label); .npy: "
-                        "probabilities, nodes × classes",
-                        "");
+  options->output.AddTo(
+      command, "FILE",
+      ".csv: node,split,truth,class,probability and every class's probability (multi-label: "
+      "node,split, every label's probability, labels that are on); .npy: probabilities, "
+      "nodes × classes; -: the table on standard output",
+      "");
   program.AddComputeOptions(command);
 }
 

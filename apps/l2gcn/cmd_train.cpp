@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "l2gcn/ceilings.h"
+#include "l2gcn/error.h"
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
@@ -20,6 +21,7 @@ struct TrainOptions {
   DataOptions data;
   ConfigOptions config;
   OutputOptions output;
+  std::string settings;  // file of --config
   uint32_t runs = 1;
   bool profile = false;
 };
@@ -37,13 +39,15 @@ std::string SecondsLine(const Json& seconds) {
 std::string Summary(const Json& result) {
   const Json& dataset = result.at("dataset");
   const size_t runs = result.at("runs").size();
-  std::string text =
-      fmt::format("{} · {} · {} · {}, {} threads\n", dataset.at("name").get<std::string>(),
-                  result.at("method").get<std::string>(),
-                  runs == 1 ? fmt::format("seed {}", result.at("seed").get<uint64_t>())
-                            : fmt::format("means of {} runs", runs),
-                  result.at("device").get<std::string>(), result.at("threads").get<uint32_t>());
+  std::string text = fmt::format("{} · {} · {} · {}, {}\n", dataset.at("name").get<std::string>(),
+                                 result.at("method").get<std::string>(),
+                                 runs == 1 ? fmt::format("seed {}", result.at("seed").get<uint64_t>())
+                                           : fmt::format("means of {} runs", runs),
+                                 result.at("device").get<std::string>(),
+                                 Counted(result.at("threads").get<uint32_t>(), "thread"));
   text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
+  text += fmt::format("  trivial answer {}\n", BaselineText(result));
+  text += fmt::format("  split          {}\n", SplitText(result));
   text += fmt::format("  epochs         {}\n", EpochsText(result));
   text += fmt::format("  seconds        {}\n", SecondsLine(result.at("seconds")));
   text += fmt::format("  peak memory    {}", Bytes(result.at("memory").at("peak_rss_bytes").get<uint64_t>()));
@@ -64,8 +68,8 @@ std::string Rate(double amount, double seconds, double ceiling) {
 std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
   std::string text;
   if (ceilings.gflops > 0) {
-    text = fmt::format("this machine at best, {} threads: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied\n",
-                       result.threads, ceilings.gflops, ceilings.copy_gbps);
+    text = fmt::format("this machine at best, {}: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied\n",
+                       Counted(result.threads, "thread"), ceilings.gflops, ceilings.copy_gbps);
   }
   text += fmt::format("{:>6} {:>6} {:>7} {:>8} {:>11} {:>15} {:>11} {:>15} {:>11}  {}\n", "seed", "layer",
                       "epochs", "input", "aggregate s", "GB/s gathered", "train s", "GFLOP/s", "transform s",
@@ -84,7 +88,31 @@ std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
   return text;
 }
 
-void RunTrain(Program& program, const TrainOptions& options) {
+// What --config brings where the user named nothing else: settings under the flags, and the data set.
+Overrides WithStored(TrainOptions& options) {
+  const Overrides& flags = options.config.overrides();
+  if (options.settings.empty()) return flags;
+  const StoredSettings stored = ReadSettings(options.settings);
+  if (!options.data.named() && stored.has_source) {
+    const std::string data_dir = options.data.open.data_dir;
+    options.data.spec = stored.dataset_spec;
+    options.data.open = stored.open_options;
+    if (!data_dir.empty()) options.data.open.data_dir = data_dir;
+  } else if (!options.data.named()) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--config {}: no result.json beside it says which data set; name "
+                            "one: l2gcn train DATASET --config FILE",
+                            options.settings));
+  }
+  std::string method = stored.config.method;
+  for (const auto& [name, value] : flags) method = name == "method" ? value : method;
+  Overrides all = OverridesOf(stored.config, method);
+  all.insert(all.end(), flags.begin(), flags.end());
+  return all;
+}
+
+void RunTrain(Program& program, TrainOptions options) {
+  const Overrides overrides = WithStored(options);
   const Context context = program.MakeCommandContext();
   const auto start = std::chrono::steady_clock::now();
   const Dataset dataset = OpenDataset(context, options.data.spec, options.data.open);
@@ -95,7 +123,7 @@ void RunTrain(Program& program, const TrainOptions& options) {
   run.runs = options.runs;
   run.dataset_spec = options.data.spec;
   run.open_options = options.data.open;
-  const TrainConfig config = ResolveConfig(options.config.overrides(), dataset);
+  const TrainConfig config = ResolveConfig(overrides, dataset);
   const TrainResult result = RunTraining(context, dataset, config, run);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
@@ -116,6 +144,11 @@ void AddTrain(Program& program) {
       command, "DATASET",
       "A path, a known name (l2gcn datasets) or synthetic:SHAPE; none: the embedded demo graph");
   options->config.AddTo(command);
+  command
+      .add_option("--config", options->settings,
+                  "Settings of a run's config.json, and its data set where none is named; flags override")
+      ->type_name("FILE")
+      ->group("Training");
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
   AddWhole(command, "runs", options->runs, 1, 100000, "Train this many seeds: SEED, SEED+1, … [1]")
       .group("Training");

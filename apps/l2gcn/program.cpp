@@ -9,6 +9,7 @@
 #include "help.h"
 #include "l2gcn/config.h"
 #include "l2gcn/error.h"
+#include "l2gcn/export.h"
 #include "l2gcn/version.h"
 #include "options.h"
 
@@ -108,6 +109,13 @@ Context Program::MakeCommandContext(uint64_t seed) {
         UsableCores()));
   }
   return context;
+}
+
+bool Program::ChecksOutput(const std::string& path) const {
+  if (path != "-") CheckExportPath(path);
+  if (path == "-" && json_)
+    throw Error(ErrorKind::kUsage, "-o - and --json both want standard output; name a file instead");
+  return path == "-";
 }
 
 void Program::ReportWritten(const std::string& path, uint64_t count, const std::string& what) {

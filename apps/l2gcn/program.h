@@ -37,6 +37,9 @@ class Program {
   // The context a sub-command works in: threads, device, Ctrl-C, progress, notes.
   Context MakeCommandContext(uint64_t seed = 0);
 
+  // Whether a table goes to standard output ("-"); else makes sure that the file can be written. Throws
+  // Error(kUsage) for "-" with --json, which has that stream for itself.
+  bool ChecksOutput(const std::string& path) const;
   // The last words of a command that wrote something.
   void ReportWritten(const std::string& path, uint64_t count, const std::string& what);
 

@@ -23,8 +23,36 @@ std::string F1Text(const Json& result) {
 
 std::string EpochsText(const Json& result) {
   std::vector<std::string> counts;
-  for (const Json& count : result.at("epochs")) counts.push_back(fmt::format("{:g}", count.get<double>()));
+  for (const Json& count : result.at("epochs")) {
+    counts.push_back(count.is_number_integer() ? fmt::format("{}", count.get<uint64_t>())
+                                               : fmt::format("{:.1f}", count.get<double>()));
+  }
   return fmt::format("{}", fmt::join(counts, " + "));
+}
+
+std::string BaselineText(const Json& result) {
+  if (!result.contains("baseline")) return "";  // a run written before it was kept
+  const Json& baseline = result.at("baseline");
+  std::string text;
+  for (const char* part : {"train", "val", "test"}) {
+    if (baseline.at(part).is_null()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, Percent(baseline.at(part).get<double>()));
+  }
+  return fmt::format("{}  ({})", text, baseline.at("name").get<std::string>());
+}
+
+std::string SplitText(const Json& result) {
+  if (!result.contains("split")) return "";
+  const Json& split = result.at("split");
+  std::string text = split.at("name").get<std::string>() + ":";
+  for (const char* part : {"train", "val", "test"})
+    text += fmt::format(" {} {}", Grouped(split.at(part).get<uint64_t>()), part);
+  const auto unlabelled = split.at("unlabelled").get<uint64_t>();
+  return unlabelled == 0 ? text : text + fmt::format(", {} without a label", Grouped(unlabelled));
+}
+
+std::string Counted(uint64_t count, const std::string& thing) {
+  return fmt::format("{} {}{}", Grouped(count), thing, count == 1 ? "" : "s");
 }
 
 }  // namespace l2gcn::cli

@@ -9,7 +9,16 @@ namespace l2gcn::cli {
 // "train 99.25   val 84.00   test 84.60", in per cent; with deviations where the result has several seeds.
 std::string F1Text(const nlohmann::ordered_json& result);
 
-// "80 + 80"
+// What the trivial answer scores, in the same form, with its name; "" where the result does not say.
+std::string BaselineText(const nlohmann::ordered_json& result);
+
+// "random:0.6,0.2,0.2: 600 train 200 val 200 test"; "" where the result does not say.
+std::string SplitText(const nlohmann::ordered_json& result);
+
+// "1 thread", "2 threads"
+std::string Counted(uint64_t count, const std::string& thing);
+
+// "80 + 80"; "78.3" where it is a mean
 std::string EpochsText(const nlohmann::ordered_json& result);
 
 }  // namespace l2gcn::cli

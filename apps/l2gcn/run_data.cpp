@@ -1,5 +1,6 @@
 #include "run_data.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace l2gcn::cli {
@@ -22,7 +23,25 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   OpenOptions open = opened.run.open_options;
   if (!options.data.open.data_dir.empty()) open.data_dir = options.data.open.data_dir;
   opened.dataset = OpenDataset(context, opened.run.dataset_spec, open);
+  opened.same = true;
   return opened;
+}
+
+Split PartsOfRun(const RunData& opened) {
+  const OpenedRun& run = opened.run;
+  const TrainConfig& config = run.model.config;
+  const bool stored = !run.split.roles.empty();
+  if (opened.same && stored && run.split.roles.size() == opened.dataset.nodes()) return run.split;
+  const std::string& name = stored ? run.split.name : config.split;
+  const std::vector<Split>& own = opened.dataset.splits;
+  if (std::any_of(own.begin(), own.end(), [&](const Split& one) { return one.name == name; }))
+    return ResolveSplit(opened.dataset, name, config.seed);
+  if (!opened.same || stored) return {};
+  // Before splits were stored, random ones did not look at classes.
+  std::string drawn = name.empty() ? "random:0.6,0.2,0.2" : name;
+  if (name.empty() && !own.empty()) return ResolveSplit(opened.dataset, "", config.seed);
+  if (drawn.starts_with("random:")) drawn.replace(0, 6, "uniform");
+  return ResolveSplit(opened.dataset, drawn, config.seed);
 }
 
 }  // namespace l2gcn::cli

@@ -20,7 +20,13 @@ struct RunDataOptions {
 struct RunData {
   OpenedRun run;
   Dataset dataset;
+  bool same = false;  // the data set is the one the run was trained on, not another that the user named
 };
+
+// The parts of the data set as the run knows them: the stored ones where it is the set that was trained on,
+// those of its own that go by the same name otherwise; no roles where neither is there. Runs that stored no
+// parts drew them again.
+Split PartsOfRun(const RunData& opened);
 
 // Opens both; without DATASET, the one the run was trained on, opened the same way.
 RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command);

@@ -1,6 +1,7 @@
 #include "terminal.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -19,6 +20,24 @@ std::string Duration(double seconds) {
   if (seconds < 90) return fmt::format("{:.1f} s", seconds);
   if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+[[noreturn]] void ThrowUnwritable() {
+  throw Error(ErrorKind::kRuntime, "standard output could not be written; is the disk it goes to full?");
+}
+
+// Columns of the terminal behind standard error; 0 where there is none that says so.
+size_t TerminalColumns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+// Pieces of a line two blanks apart, as many from the front as fit in `columns` (0: all). Progress is ASCII.
+std::string FitPieces(const std::string& line, size_t columns) {
+  if (columns == 0 || line.size() < columns) return line;
+  std::string fitted = line.substr(0, columns - 1);
+  const size_t gap = fitted.rfind("  ");
+  return gap == std::string::npos ? fitted : fitted.substr(0, gap);
 }
 
 std::string Describe(const Progress& progress) {
@@ -46,7 +65,7 @@ void Terminal::ShowProgress(const Progress& progress) {
   if (live_) {
     if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
     if (new_layer && shown_layer_ != 0) EndLiveLine();
-    fmt::print(stderr, "\r\x1b[2K{}", Describe(progress));
+    fmt::print(stderr, "\r\x1b[2K{}", FitPieces(Describe(progress), TerminalColumns()));
     line_open_ = true;
   } else {
     if (now - last_shown_ < kPlainInterval) return;
@@ -78,11 +97,16 @@ void Terminal::Print(const std::string& text) {
   std::fputc('\n', stdout);
 }
 
+std::function<void(std::string_view)> Terminal::Sink() {
+  EndLiveLine();
+  return [](std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) ThrowUnwritable();
+  };
+}
+
 void Terminal::Finish() {
   EndLiveLine();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw Error(ErrorKind::kRuntime, "standard output could not be written; is the disk it goes to full?");
-  }
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) ThrowUnwritable();
 }
 
 std::string Grouped(uint64_t number) {

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "l2gcn/context.h"
 
@@ -23,6 +25,8 @@ class Terminal {
   void Note(const std::string& text);      // silent under --quiet
   void Complain(const std::string& text);  // warnings and errors: always shown
   void Print(const std::string& text);     // a result, on standard output; a newline is added
+  // Takes a result bit by bit, for tables too long to hold; throws Error(kRuntime) once it cannot be written.
+  std::function<void(std::string_view)> Sink();
   // Ends a live line and flushes; throws Error(kRuntime) if standard output could not be written.
   void Finish();
 

@@ -38,6 +38,9 @@ struct TrainConfig {
   uint32_t smooth = 0;                // times features are averaged over neighbours before training
   std::string sparse = "auto";        // auto | always | never: layer 1 on sparse features
   std::string features_as = "f32";    // f32 | f16 | bf16
+  // For rare classes
+  std::string class_weights;  // "": none | balanced | file of class,weight
+  std::string threshold;      // "": one half | auto, chosen on validation | a probability
   // When a layer ends
   std::string stop;                         // fixed | early | learned; "": the method's own
   uint32_t patience = 10;                   // early: epochs without improvement
@@ -107,6 +110,9 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset);
 // All fields as one JSON object, and back.
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
+
+// What `config` says, as a user would say it: every setting that `method` has a use for, its own or another.
+Overrides OverridesOf(const TrainConfig& config, const std::string& method);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);

@@ -100,8 +100,9 @@ Dataset OpenDataset(const Context& context, const std::string& spec, const OpenO
 void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory,
                  bool force = false);
 
-// Picks or draws a split: "paper", "public", "random:a,b,c", "file[:K]", "column:NAME"; "" = the default
-// order (paper, the file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
+// Picks or draws a split: "paper", "public", "random:a,b,c" (classes in equal shares in every part),
+// "uniform:a,b,c" (whatever their class), "file[:K]", "column:NAME"; "" = the default order (paper, the
+// file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
 // Known names, and where each was found.

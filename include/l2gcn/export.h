@@ -1,8 +1,19 @@
 // Predictions and embeddings as files: .csv for people, .npy for programs. The ending of the name decides; a
 // file is written aside and put in place whole.
+//
+// Predictions as .csv, ids and class names as in the input:
+//
+//   one label a node   node,split,truth,class,probability, then one probability column a class, by its name
+//   multi-label        node,split, then one probability column a label, by its name, and labels: those that
+//                      are on
+//
+// split is train, val, test or empty; truth is empty where it is not known; several labels stand in one field
+// with ';' between them. As .npy: the probabilities, float32 (nodes × classes).
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
@@ -15,13 +26,26 @@ namespace l2gcn {
 // asked before the work whose result goes there.
 void CheckExportPath(const std::string& path);
 
-// .csv: node,class,probability of the likeliest class; multi-label: node and one probability column a label.
-// Node ids and class names as in the input. .npy: the probabilities, float32 (nodes × classes).
+// What takes text bit by bit: a stream that is not a file.
+using TextSink = std::function<void(std::string_view text)>;
+
+// `logits` (nodes × classes) are the model's; `split` may have no roles. The class is the model's decision,
+// its thresholds included; `probability` is that class's.
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
-                       const Matrix& probabilities, const std::string& path);
+                       const Matrix& logits, const Split& split, const std::string& path);
+void WritePredictions(const Context& context, const Model& model, const Dataset& dataset,
+                      const Matrix& logits, const Split& split, const TextSink& sink);
 
 // .csv: node and one column a dimension. .npy: float32 (nodes × width).
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                       const std::string& path);
+void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
+                     const TextSink& sink);
+
+// A confusion matrix (Score::confusion) as .csv or as a picture, .svg; `names` are the classes'. Multi-label
+// ones are a row a label: true negatives, false positives, false negatives, true positives.
+void ExportConfusion(const Score& score, bool multilabel, const std::string& title, const std::string& path);
+std::string ConfusionToCsv(const Score& score, bool multilabel);
+std::string ConfusionToSvg(const Score& score, bool multilabel, const std::string& title);
 
 }  // namespace l2gcn

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,31 +30,65 @@ struct Model {
   uint32_t classes = 0;
   std::vector<std::string> class_names;
   Preparation preparation;
-  std::vector<Matrix> weights;                        // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
+  std::vector<Matrix> weights;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
+  // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.
+  std::vector<double> thresholds;
   Matrix theta;                                       // Θ (D⁽ᴸ⁾ × classes)
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
-// Micro and macro F1 with what people ask next: per-class figures and the trivial baseline.
+// How well a model does on some nodes, by scikit-learn's definitions (docs/metrics.md). What cannot be said
+// of these nodes is NaN.
 struct ClassScore {
   std::string name;
   double precision = 0, recall = 0, f1 = 0;
-  uint64_t count = 0;  // true members
+  double roc_auc = 0, average_precision = 0;  // this class against the rest
+  uint64_t count = 0;                         // true members
+  uint64_t predicted = 0;                     // nodes the model puts here
+};
+// Predictions whose probability lies in (low, high], the first bin including 0, and how often they were
+// right.
+struct CalibrationBin {
+  double low = 0, high = 0;
+  uint64_t count = 0;
+  double probability = 0, frequency = 0;  // means over the bin; 0 where it is empty
 };
 struct Score {
   uint64_t nodes = 0;
-  double micro_f1 = 0, macro_f1 = 0;
-  double baseline_f1 = 0;  // majority class; multi-label: every label on
+  double micro_f1 = 0;
+  double macro_f1 = 0;           // over classes with members or predictions; multi-label: over all labels
+  double accuracy = 0;           // multi-label: nodes whose labels are all right
+  double balanced_accuracy = 0;  // mean recall of classes with members; multi-label: NaN
+  double roc_auc = 0;            // two classes: of class 1; else the mean over classes that have one
+  double average_precision = 0;  // likewise
+  double log_loss = 0;           // multi-label: mean over nodes and labels
+  double calibration_error = 0;  // expected calibration error over the bins
+  std::vector<CalibrationBin>
+      calibration;  // of the likeliest class; two classes: of class 1; else all labels
+  // (classes × classes) nodes by true class (row) and predicted class (column); empty where there are more
+  // than kMostConfusion classes. Multi-label: (classes × 4) true negative, false positive, false negative,
+  // true positive.
+  std::vector<uint64_t> confusion;
+  // What knows nothing of a node scores here: the train nodes' largest class for all, or every label on.
+  std::string baseline;                           // its name: "majority class NAME", "all labels on"
+  double baseline_f1 = 0, baseline_macro_f1 = 0;  // micro, macro
   std::vector<ClassScore> classes;
 };
+inline constexpr uint32_t kMostConfusion = 1024;
 
 // Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph.
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset);
 // Output of layer `layer` (1-based; 0 = the last) for every node.
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer = 0);
 
-// Scores the nodes with `role` (kNone: every labelled node).
-Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& split, Role role);
+// Scores the nodes with `role` (kNone: every labelled node). `thresholds` as in Model. ScoreClasses leaves
+// out what needs probabilities: AUC, average precision, log loss and calibration are NaN.
+Score ScoreClasses(const Dataset& dataset, const Matrix& logits, const Split& split, Role role,
+                   std::span<const double> thresholds = {});
+// Probabilities are those of LogitsToProbabilities, in float32, as predict writes them: every figure follows
+// from its file.
+Score ScoreLogits(const Context& context, const Dataset& dataset, const Matrix& logits, const Split& split,
+                  Role role, std::span<const double> thresholds = {});
 
 // Class probabilities in place: softmax per row, or sigmoid per entry.
 void LogitsToProbabilities(Matrix& logits, bool multilabel);

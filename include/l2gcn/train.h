@@ -43,6 +43,12 @@ struct ValidationPoint {
 struct SeedResult {
   uint64_t seed = 0;
   double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
+  // What knows nothing of a node scores (Score::baseline), likewise.
+  std::string baseline;
+  double baseline_train = 0, baseline_val = 0, baseline_test = 0;
+  std::string split;                                        // its name
+  uint64_t train_nodes = 0, val_nodes = 0, test_nodes = 0;  // of it
+  uint64_t unused_nodes = 0, unlabelled_nodes = 0;          // labelled but in no part; without a label
   std::vector<LayerRecord> layers;
   PhaseSeconds seconds;
   std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)
@@ -75,7 +81,8 @@ struct Trained {
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 
-// Fills the f1 fields of trained.result.
+// Chooses the model's thresholds where its configuration asks for them, then fills the f1, baseline and split
+// fields of trained.result.
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
 struct RunOptions {
@@ -99,11 +106,23 @@ std::string ResultToJson(const TrainResult& result);
 // A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1:
 // none).
 struct OpenedRun {
-  Model model;               // model.config.split and .seed say how the run was split
+  Model model;
+  Split split;               // as trained; no roles in runs written before splits were stored
+  std::string dataset_json;  // DescribeDatasetJson of the set it was trained on
   std::string directory;     // of the seed taken
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;
 };
 OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);
+
+// Settings to train with again: a run's config.json, or a plain object of settings. Where a run's result.json
+// stands beside the file, also what it was trained on.
+struct StoredSettings {
+  TrainConfig config;
+  bool has_source = false;
+  std::string dataset_spec;
+  OpenOptions open_options;
+};
+StoredSettings ReadSettings(const std::string& config_path);
 
 }  // namespace l2gcn

@@ -79,4 +79,17 @@ TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
   return config;
 }
 
+Overrides OverridesOf(const TrainConfig& config, const std::string& method) {
+  Overrides overrides = {{"method", method}};
+  for (const Field& field : Fields()) {
+    const bool has = field.methods.empty() ||
+                     std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
+    const std::string value = field.get(config);
+    // What ends a layer is the method's own affair: another method brings its own.
+    const bool own = field.name == "method" || (field.name == "stop" && method != config.method);
+    if (has && !own && !value.empty()) overrides.emplace_back(field.name, value);
+  }
+  return overrides;
+}
+
 }  // namespace l2gcn

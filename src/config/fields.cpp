@@ -26,14 +26,31 @@ Field SplitField() {
                 "Which nodes train, validate and test: paper, public, random:A,B,C, file[:K] or column:NAME; "
                 "by default the paper's, else the file's own, else random:0.6,0.2,0.2.");
   field.set = [](TrainConfig& config, const std::string& value) {
-    static const std::vector<std::string> heads = {"paper", "public", "random", "file", "column"};
+    static const std::vector<std::string> heads = {"paper", "public", "random", "uniform", "file", "column"};
     const std::string head = value.substr(0, value.find(':'));
     if (!value.empty() && std::find(heads.begin(), heads.end(), head) == heads.end()) {
       ThrowUsage(
-          "--split {}: did you mean '{}'? Valid: paper, public, random:0.6,0.2,0.2, file[:K], column:NAME",
+          "--split {}: did you mean '{}'? Valid: paper, public, random:0.6,0.2,0.2, "
+          "uniform:0.6,0.2,0.2, file[:K], column:NAME",
           value, NearestName(head, heads));
     }
     config.split = value;
+  };
+  return field;
+}
+
+Field ThresholdField() {
+  Field field =
+      TextField("threshold", "auto|X", &TrainConfig::threshold,
+                "Probability above which a label is on, or class 1 of two is chosen; auto: chosen on "
+                "the validation nodes; by default one half.");
+  field.set = [](TrainConfig& config, const std::string& value) {
+    if (value != "auto" && !value.empty()) {
+      const double number = ParseNumber("threshold", value, "between 0 and 1, or auto");
+      if (number <= 0 || number >= 1)
+        ThrowUsage("--threshold {}: expected auto or a probability between 0 and 1", value);
+    }
+    config.threshold = value;
   };
   return field;
 }
@@ -90,6 +107,10 @@ std::vector<Field> MakeFields() {
                   "Whether layer 1 works on sparse features."),
       ChoiceField("features-as", &C::features_as, {"f32", "f16", "bf16"},
                   "How features are stored in memory."),
+      TextField(
+          "class-weights", "balanced|FILE", &C::class_weights,
+          "What classes count in the loss: balanced, or a table of class,weight; by default all the same."),
+      ThresholdField(),
       ChoiceField("stop", &C::stop, StopPolicyNames(),
                   "What ends a layer's training; by default the method's own."),
       WholeField("patience", &C::patience, 1, kMaxEpochs,

@@ -142,6 +142,11 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
                config.epochs.size(), method.name);
   }
   CheckPerLayer("samples", config.samples, config.layers);
+  if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
+      dataset.labels.classes != 2) {
+    ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",
+               dataset.name, dataset.labels.classes);
+  }
   return config;
 }
 

@@ -1,5 +1,11 @@
-// Splits by name and at random. A random split shuffles the labelled nodes with RandomStream(seed, kSplit)
-// and cuts the order by the fractions; it depends on nothing else.
+// Splits by name and at random. Both random kinds shuffle the labelled nodes with RandomStream(seed, kSplit)
+// and depend on nothing else:
+//
+//   uniform:a,b,c   cuts the order by the fractions
+//   random:a,b,c    where a node has one label, cuts each class's part of the order by the fractions, so that
+//                   every part has the classes in the same shares (stratified): parts as large as uniform's,
+//                   a class's own count rounded down or up, and at least one train node of each class where
+//                   there is room. Label sets are cut as by uniform.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -19,10 +25,12 @@ struct Fractions {
   double train = 0, val = 0, test = 0;
 };
 
+// `spec` is KIND:a,b,c.
 Fractions ParseFractions(const std::string& spec) {
   Fractions fractions;
   double* const parts[] = {&fractions.train, &fractions.val, &fractions.test};
-  const char* at = spec.c_str() + std::string_view("random:").size();
+  const size_t colon = spec.find(':');
+  const char* at = spec.c_str() + colon + 1;
   size_t count = 0;
   for (; count < 3; ++count) {
     char* end = nullptr;
@@ -38,32 +46,106 @@ Fractions ParseFractions(const std::string& spec) {
   const double sum = fractions.train + fractions.val + fractions.test;
   if (count != 3 || *at != '\0' || sum > 1 + 1e-9 || fractions.train <= 0) {
     ThrowUsage(
-        "--split {}: expected random:TRAIN,VAL,TEST with fractions between 0 and 1, at most 1 together and "
+        "--split {}: expected {}:TRAIN,VAL,TEST with fractions between 0 and 1, at most 1 together and "
         "TRAIN above 0, e.g. {}",
-        spec, kDefaultRandom);
+        spec, spec.substr(0, colon), kDefaultRandom);
   }
   return fractions;
 }
 
-Split DrawSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
-  const Fractions fractions = ParseFractions(spec);
-  std::vector<uint32_t> labelled;
-  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-    if (dataset.labels.IsLabelled(node)) labelled.push_back(node);
-  }
-  const auto count = static_cast<uint32_t>(labelled.size());
+// How many nodes each part takes of `count`.
+struct PartSizes {
+  uint32_t sizes[3];
+};
+PartSizes SizesOf(const Fractions& fractions, uint32_t count) {
   const auto end_of = [&](double fraction) {
     return static_cast<uint32_t>(std::min<double>(count, std::llround(fraction * count)));
   };
   const uint32_t train_end = end_of(fractions.train);
   const uint32_t val_end = std::max(train_end, end_of(fractions.train + fractions.val));
   const uint32_t test_end = std::max(val_end, end_of(fractions.train + fractions.val + fractions.test));
-  Split split{spec, Array<uint8_t>::Zeros(dataset.nodes())};
-  const Permutation order(count, RandomStream(seed, RandomUse::kSplit));
-  for (uint32_t i = 0; i < test_end; ++i) {
-    const Role role = i < train_end ? Role::kTrain : i < val_end ? Role::kVal : Role::kTest;
-    split.roles.mutable_data()[labelled[order(i)]] = static_cast<uint8_t>(role);
+  return {{train_end, val_end - train_end, test_end - val_end}};
+}
+
+// Shares `seats` among classes of `members` by `fraction`, no more than `room` each: whole parts first, then
+// one more to the largest remainders, the first of equals. A class gets at least `least` where it has room.
+std::vector<uint32_t> Apportion(uint32_t seats, double fraction, const std::vector<uint32_t>& members,
+                                const std::vector<uint32_t>& room, uint32_t least) {
+  const size_t classes = members.size();
+  std::vector<uint32_t> given(classes, 0), order(classes);
+  std::vector<double> remainder(classes);
+  uint64_t total = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    order[c] = static_cast<uint32_t>(c);
+    const double quota = fraction * members[c];
+    given[c] = std::min(room[c], std::max(static_cast<uint32_t>(quota), least));
+    remainder[c] = quota - given[c];
+    total += given[c];
   }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return remainder[a] > remainder[b]; });
+  // Rounding leaves a few seats over; `least` may have given away a few too many.
+  while (total < seats) {
+    const uint64_t before = total;
+    for (uint32_t c : order) {
+      if (total < seats && given[c] < room[c]) ++given[c], ++total;
+    }
+    if (total == before) break;
+  }
+  for (const uint32_t kept : {least, 0u}) {
+    for (size_t i = classes; total > seats && i > 0; --i) {
+      uint32_t& one = given[order[i - 1]];
+      const uint32_t spare = one > kept ? one - kept : 0;
+      const auto taken = static_cast<uint32_t>(std::min<uint64_t>(total - seats, spare));
+      one -= taken;
+      total -= taken;
+    }
+  }
+  return given;
+}
+
+// Roles of the labelled nodes in `order`, by how many of each class a part takes; of[i] is the class of
+// order's i-th node.
+void AssignRoles(const std::vector<uint32_t>& order, const std::vector<uint32_t>& of,
+                 std::vector<uint32_t> (&takes)[3], Array<uint8_t>& roles) {
+  constexpr Role kRoles[] = {Role::kTrain, Role::kVal, Role::kTest};
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t part = 0; part < 3; ++part) {
+      uint32_t& left = takes[part][of[i]];
+      if (left == 0) continue;
+      --left;
+      roles.mutable_data()[order[i]] = static_cast<uint8_t>(kRoles[part]);
+      break;
+    }
+  }
+}
+
+Split DrawSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+  const Fractions fractions = ParseFractions(spec);
+  const Labels& labels = dataset.labels;
+  std::vector<uint32_t> labelled;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (labels.IsLabelled(node)) labelled.push_back(node);
+  }
+  const auto count = static_cast<uint32_t>(labelled.size());
+  const bool stratified = spec.starts_with("random:") && !labels.multilabel;
+  const uint32_t classes = stratified ? labels.classes : 1;
+  const Permutation shuffle(count, RandomStream(seed, RandomUse::kSplit));
+  std::vector<uint32_t> order(count), of(count, 0), members(classes, 0);
+  for (uint32_t i = 0; i < count; ++i) {
+    order[i] = labelled[shuffle(i)];
+    if (stratified) of[i] = static_cast<uint32_t>(labels.classes_of[order[i]]);
+    ++members[of[i]];
+  }
+  const PartSizes parts = SizesOf(fractions, count);
+  const double wanted[] = {fractions.train, fractions.val, fractions.test};
+  std::vector<uint32_t> room = members, takes[3];
+  for (size_t part = 0; part < 3; ++part) {
+    takes[part] = Apportion(parts.sizes[part], wanted[part], members, room, part == 0 ? 1 : 0);
+    for (size_t c = 0; c < classes; ++c) room[c] -= takes[part][c];
+  }
+  Split split{spec, Array<uint8_t>::Zeros(dataset.nodes())};
+  AssignRoles(order, of, takes, split.roles);
   return split;
 }
 
@@ -89,7 +171,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 }  // namespace
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
-  if (spec.starts_with("random:")) return DrawSplit(dataset, spec, seed);
+  if (spec.starts_with("random:") || spec.starts_with("uniform:")) return DrawSplit(dataset, spec, seed);
   if (spec.empty()) {
     if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);
     if (!dataset.splits.empty()) return OnlyLabelled(dataset, dataset.splits[0]);

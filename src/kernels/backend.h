@@ -9,7 +9,10 @@
 //   dropout mask    word (position in batch)·H + h of RandomStream(seed, kDropout, layer, step), step counted
 //                   over the layer; an activation is kept where Uniform ≥ p and scaled by 1/(1−p)
 // Loss of a step: mean over the batch of the softmax cross entropy, or mean over all its entries of the
-// sigmoid cross entropy. Gradients are of that mean; weight_decay·w is added to them; Adam as in its paper:
+// sigmoid cross entropy. With class weights w (Targets::weights) it is Σ w[class] · loss / Σ w[class] over
+// the batch, as PyTorch's CrossEntropyLoss(weight), or the mean over all entries of the sigmoid cross entropy
+// times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
+// weight_decay·w is added to them; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 #pragma once
 
@@ -65,6 +68,7 @@ struct Targets {
   uint32_t classes = 0;
   Array<int32_t> classes_of;  // (samples) unless multilabel
   Array<uint8_t> matrix;      // (samples × classes) 0/1 if multilabel
+  Array<float> weights;       // (classes) above 0, or empty: all 1
 };
 
 // Everything that fixes one layer's training besides its data.

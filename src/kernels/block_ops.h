@@ -62,12 +62,13 @@ class BlockOps {
                       float* to) const = 0;
 
   // Softmax cross entropy of logits (m × classes, stride ld): returns the summed loss and replaces the logits
-  // by scale · ∂loss/∂logits, 0 in padding columns. target (m) holds classes.
+  // by scale · ∂loss/∂logits, 0 in padding columns. target (m) holds classes; weights (ld) of the classes, or
+  // null: all count the same.
   virtual double SoftmaxLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
-                             const int32_t* target, float scale) const = 0;
+                             const int32_t* target, const float* weights, float scale) const = 0;
   // Sigmoid cross entropy, summed over entries; target[i] is a row of `classes` 0/1.
   virtual double SigmoidLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
-                             const uint8_t* const* target, float scale) const = 0;
+                             const uint8_t* const* target, const float* weights, float scale) const = 0;
 
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   // `count` is a multiple of kBlockPad, here and below.

@@ -15,31 +15,37 @@ Dense Transposed(const Dense& x) {
   return out;
 }
 
+double WeightOf(const Targets& targets, size_t label) {
+  return targets.weights.empty() ? 1.0 : double{targets.weights[label]};
+}
+
 // Replaces logits by the gradient of the mean loss and returns that mean.
-double SoftmaxLoss(Dense& z, std::span<const int32_t> target) {
-  double loss = 0;
+double SoftmaxLoss(Dense& z, std::span<const int32_t> target, const Targets& targets) {
+  double loss = 0, all = 0;
+  for (int32_t label : target) all += WeightOf(targets, static_cast<size_t>(label));
   for (size_t i = 0; i < z.rows; ++i) {
     double top = z.at(i, 0), sum = 0;
     for (size_t c = 0; c < z.cols; ++c) top = std::max(top, z.at(i, c));
     for (size_t c = 0; c < z.cols; ++c) sum += std::exp(z.at(i, c) - top);
-    loss += std::log(sum) - (z.at(i, static_cast<size_t>(target[i])) - top);
+    const double share = WeightOf(targets, static_cast<size_t>(target[i])) / all;
+    loss += share * (std::log(sum) - (z.at(i, static_cast<size_t>(target[i])) - top));
     for (size_t c = 0; c < z.cols; ++c) {
       const double probability = std::exp(z.at(i, c) - top) / sum;
-      z.at(i, c) =
-          (probability - (static_cast<int32_t>(c) == target[i] ? 1 : 0)) / static_cast<double>(z.rows);
+      z.at(i, c) = share * (probability - (static_cast<int32_t>(c) == target[i] ? 1 : 0));
     }
   }
-  return loss / static_cast<double>(z.rows);
+  return loss;
 }
 
-double SigmoidLoss(Dense& z, std::span<const uint8_t* const> target) {
+double SigmoidLoss(Dense& z, std::span<const uint8_t* const> target, const Targets& targets) {
   double loss = 0;
   const double entries = static_cast<double>(z.rows * z.cols);
   for (size_t i = 0; i < z.rows; ++i) {
     for (size_t c = 0; c < z.cols; ++c) {
       const double value = z.at(i, c), y = target[i][c];
-      loss += std::log1p(std::exp(-std::abs(value))) + std::max(value, 0.0) - value * y;
-      z.at(i, c) = (1 / (1 + std::exp(-value)) - y) / entries;
+      const double weight = y > 0 ? WeightOf(targets, c) : 1;
+      loss += weight * (std::log1p(std::exp(-std::abs(value))) + std::max(value, 0.0) - value * y);
+      z.at(i, c) = weight * (1 / (1 + std::exp(-value)) - y) / entries;
     }
   }
   return loss / entries;
@@ -136,7 +142,7 @@ std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> sa
           drop.Uniform(i) >= spec.dropout ? h.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;
     }
     Dense z = Multiply(h, theta);
-    losses.push_back(targets.multilabel ? SigmoidLoss(z, labels) : SoftmaxLoss(z, classes));
+    losses.push_back(targets.multilabel ? SigmoidLoss(z, labels, targets) : SoftmaxLoss(z, classes, targets));
     Dense dh = Multiply(z, Transposed(theta));
     for (size_t i = 0; i < h.values.size(); ++i) {
       dh.values[i] = h.values[i] > 0 ? dh.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;

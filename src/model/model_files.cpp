@@ -1,5 +1,6 @@
 // model.safetensors + config.json. Neither holds a time, a path or a thread count, so equal trainings give
 // equal files.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "config/methods.h"
@@ -61,6 +62,16 @@ void CheckShapes(const Model& model, const std::string& where) {
   }
 }
 
+// One for each label, or one for two classes; each a probability.
+void CheckThresholds(const Model& model, const std::string& where) {
+  const size_t expected = model.multilabel ? model.classes : 1;
+  const auto& all = model.thresholds;
+  const bool fits = all.empty() || (all.size() == expected && (model.multilabel || model.classes == 2));
+  const bool inside = std::all_of(all.begin(), all.end(), [](double t) { return t >= 0 && t <= 1; });
+  if (!fits || !inside)
+    ThrowInput("{}: damaged: {} thresholds for {} classes", where, all.size(), model.classes);
+}
+
 }  // namespace
 
 void SaveModel(const Model& model, const std::string& directory) {
@@ -71,6 +82,7 @@ void SaveModel(const Model& model, const std::string& directory) {
   json["classes"] = model.classes;
   json["multilabel"] = model.multilabel;
   json["class_names"] = model.class_names;
+  if (!model.thresholds.empty()) json["thresholds"] = model.thresholds;
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["config"] = Json::parse(ConfigToJson(model.config));
@@ -97,6 +109,7 @@ Model LoadModel(const std::string& directory) {
     model.preparation.row_normalise = json.at("row_normalise").get<bool>();
     model.config = ConfigFromJson(json.at("config").dump(), config_path.string());
     layers = json.at("layers").get<size_t>();
+    if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: {}", config_path.string(), error.what());
   }
@@ -112,6 +125,7 @@ Model LoadModel(const std::string& directory) {
     if (name.rfind("extra.", 0) == 0) model.extra.emplace_back(name.substr(6), file.TakeMatrix(name));
   }
   CheckShapes(model, file.path.string());
+  CheckThresholds(model, config_path.string());
   return model;
 }
 

@@ -85,6 +85,23 @@ TrainConfig ConfigOf(const CompareOptions& options, const std::string& method, c
   return ResolveConfig(mine, dataset);
 }
 
+// A setting must have a use for at least one of the methods.
+void RefuseUseless(const CompareOptions& options) {
+  for (const auto& [name, value] : options.overrides) {
+    const std::vector<std::string>& takers = FindField(name).methods;
+    const bool used =
+        takers.empty() || std::any_of(takers.begin(), takers.end(), [&](const std::string& one) {
+          return std::find(options.methods.begin(), options.methods.end(), one) != options.methods.end();
+        });
+    if (!used) {
+      ThrowUsage("--{} {}: none of --methods {} has a use for it; it is for {}", FindField(name).name, value,
+                 fmt::join(options.methods, ","), fmt::join(takers, ", "));
+    }
+    if (FindField(name).name == "method")
+      ThrowUsage("--method {}: compare takes several, separated by commas: --methods {}", value, value);
+  }
+}
+
 // All seeds of one method, unscored.
 CompareRow Measure(const Context& context, const Dataset& dataset, const TrainConfig& config,
                    const CompareOptions& options) {
@@ -160,6 +177,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   if (options.methods.empty())
     ThrowUsage("--methods: name at least one, e.g. {}", fmt::join(ComparedMethods(), ","));
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  RefuseUseless(options);
   std::vector<TrainConfig> configs;
   Context chosen = context;  // one device for all methods
   for (const std::string& method : options.methods) {

@@ -1,4 +1,5 @@
-// Writing predictions and embeddings, row by row: memory does not grow with the file.
+// Writing predictions and embeddings, row by row: memory does not grow with the file. confusion.cpp writes
+// confusion matrices.
 #include "l2gcn/export.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "data/npy.h"
+#include "model/decision.h"
+#include "report/csv_field.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -19,17 +22,6 @@ namespace {
 constexpr uint32_t kRowsBetweenChecks = 1 << 14;
 
 bool IsNpy(const fs::path& path) { return path.extension() == ".npy"; }
-
-// A CSV field, quoted where RFC 4180 asks for it.
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
-}
 
 std::string ClassNameOf(const Model& model, const Dataset& dataset, uint32_t label) {
   return label < model.class_names.size() ? model.class_names[label] : dataset.ClassName(label);
@@ -41,20 +33,24 @@ void AppendRow(const Matrix& matrix, size_t row, std::string& line) {
   }
 }
 
-// `append` adds what follows the node's id on its line.
-void WriteCsv(const Context& context, const Dataset& dataset, const std::string& header, const fs::path& path,
-              const std::function<void(uint32_t node, std::string& line)>& append) {
+// A line a node, with the id first; `append` adds what follows it.
+void WriteLines(const Context& context, const Dataset& dataset, const std::string& header,
+                const TextSink& sink, const std::function<void(uint32_t node, std::string& line)>& append) {
+  sink(header + "\n");
+  std::string line;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (node % kRowsBetweenChecks == 0) context.CheckCancelled();
+    line = CsvField(dataset.NodeName(node));
+    append(node, line);
+    line += '\n';
+    sink(line);
+  }
+}
+
+void WriteCsvFile(const fs::path& path, const std::function<void(const TextSink&)>& write) {
   ReplaceFile(path, [&](const fs::path& aside) {
     FileWriter writer(aside);
-    writer.Write(header + "\n");
-    std::string line;
-    for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-      if (node % kRowsBetweenChecks == 0) context.CheckCancelled();
-      line = Quoted(dataset.NodeName(node));
-      append(node, line);
-      line += '\n';
-      writer.Write(line);
-    }
+    write([&](std::string_view text) { writer.Write(text); });
     writer.Close();
   });
 }
@@ -81,34 +77,117 @@ void CheckExportPath(const std::string& path) {
     ThrowUsage("{}: directory {} is not writable", path, parent.string());
 }
 
-void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
-                       const Matrix& probabilities, const std::string& path) {
-  L2GCN_ASSERT(probabilities.rows == dataset.nodes());
-  if (IsNpy(path)) return WriteMatrix(probabilities, path);
-  std::vector<std::string> names;
-  for (uint32_t label = 0; label < model.classes; ++label) {
-    names.push_back(Quoted(ClassNameOf(model, dataset, label)));
+namespace {
+
+const char* PartName(const Split& split, uint32_t node) {
+  if (split.roles.empty()) return "";
+  switch (static_cast<Role>(split.roles[node])) {
+    case Role::kTrain:
+      return "train";
+    case Role::kVal:
+      return "val";
+    case Role::kTest:
+      return "test";
+    case Role::kNone:
+      break;
   }
-  if (model.multilabel) {
-    WriteCsv(context, dataset, fmt::format("node,{}", fmt::join(names, ",")), path,
-             [&](uint32_t node, std::string& line) { AppendRow(probabilities, node, line); });
+  return "";
+}
+
+// One node's line: what the model says of it.
+class PredictionLines {
+ public:
+  PredictionLines(const Model& model, const Dataset& dataset, const Matrix& logits, const Split& split)
+      : model_(model),
+        dataset_(dataset),
+        logits_(logits),
+        split_(split),
+        rule_(model.multilabel, model.classes, model.thresholds),
+        probabilities_(model.classes) {
+    for (uint32_t label = 0; label < model.classes; ++label)
+      names_.push_back(CsvField(ClassNameOf(model, dataset, label)));
+  }
+
+  std::string Header() const {
+    std::string header = model_.multilabel ? "node,split" : "node,split,truth,class,probability";
+    for (const std::string& name : names_) header += "," + name;
+    return header + (model_.multilabel ? ",labels" : "");
+  }
+
+  void Append(uint32_t node, std::string& line) {
+    const float* logits = logits_.row(node);  // (classes)
+    std::copy_n(logits, model_.classes, probabilities_.begin());
+    RowToProbabilities(probabilities_.data(), model_.classes, model_.multilabel);
+    line += ',';
+    line += PartName(split_, node);
+    if (!model_.multilabel) {
+      const uint32_t label = rule_.ClassOf(logits);
+      fmt::format_to(std::back_inserter(line), ",{},{},{:.9g}", Truth(node), names_[label],
+                     probabilities_[label]);
+    }
+    for (const float p : probabilities_) fmt::format_to(std::back_inserter(line), ",{:.9g}", p);
+    if (model_.multilabel) line += "," + CsvField(LabelsOn(logits));
+  }
+
+ private:
+  std::string Truth(uint32_t node) const {
+    const Labels& labels = dataset_.labels;
+    const bool known = !labels.multilabel && !labels.classes_of.empty() && labels.classes_of[node] >= 0;
+    return known ? CsvField(dataset_.ClassName(static_cast<uint32_t>(labels.classes_of[node]))) : "";
+  }
+  std::string LabelsOn(const float* logits) const {
+    std::string on;
+    for (uint32_t label = 0; label < model_.classes; ++label) {
+      if (!rule_.IsOn(label, logits[label])) continue;
+      on += (on.empty() ? "" : ";") + ClassNameOf(model_, dataset_, label);
+    }
+    return on;
+  }
+
+  const Model& model_;
+  const Dataset& dataset_;
+  const Matrix& logits_;
+  const Split& split_;
+  const DecisionRule rule_;
+  std::vector<float> probabilities_;  // (classes) of the node at hand
+  std::vector<std::string> names_;    // (classes) as CSV fields
+};
+
+}  // namespace
+
+void WritePredictions(const Context& context, const Model& model, const Dataset& dataset,
+                      const Matrix& logits, const Split& split, const TextSink& sink) {
+  L2GCN_ASSERT(logits.rows == dataset.nodes() && logits.cols == model.classes);
+  PredictionLines lines(model, dataset, logits, split);
+  WriteLines(context, dataset, lines.Header(), sink,
+             [&](uint32_t node, std::string& line) { lines.Append(node, line); });
+}
+
+void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
+                       const Matrix& logits, const Split& split, const std::string& path) {
+  if (!IsNpy(path)) {
+    WriteCsvFile(
+        path, [&](const TextSink& sink) { WritePredictions(context, model, dataset, logits, split, sink); });
     return;
   }
-  WriteCsv(context, dataset, "node,class,probability", path, [&](uint32_t node, std::string& line) {
-    const float* row = probabilities.row(node);  // (classes)
-    const size_t best = static_cast<size_t>(std::max_element(row, row + probabilities.cols) - row);
-    fmt::format_to(std::back_inserter(line), ",{},{:.9g}", names[best], row[best]);
-  });
+  Matrix probabilities{Array<float>::CopyOf(logits.values.span()), logits.rows, logits.cols};
+  LogitsToProbabilities(probabilities, model.multilabel);
+  WriteMatrix(probabilities, path);
+}
+
+void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
+                     const TextSink& sink) {
+  L2GCN_ASSERT(embeddings.rows == dataset.nodes());
+  std::string header = "node";
+  for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);
+  WriteLines(context, dataset, header, sink,
+             [&](uint32_t node, std::string& line) { AppendRow(embeddings, node, line); });
 }
 
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                       const std::string& path) {
-  L2GCN_ASSERT(embeddings.rows == dataset.nodes());
   if (IsNpy(path)) return WriteMatrix(embeddings, path);
-  std::string header = "node";
-  for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);
-  WriteCsv(context, dataset, header, path,
-           [&](uint32_t node, std::string& line) { AppendRow(embeddings, node, line); });
+  WriteCsvFile(path, [&](const TextSink& sink) { WriteEmbeddings(context, dataset, embeddings, sink); });
 }
 
 }  // namespace l2gcn

@@ -60,6 +60,27 @@ Json StopsJson(const SeedResult& result) {
   return stops;
 }
 
+// Scores of the validation nodes while it trained, in order (--val-every, or a policy that watches them).
+Json ValidationJson(const SeedResult& result) {
+  Json points = Json::array();
+  for (const ValidationPoint& point : result.validation) points.push_back(ValidationPointJson(point));
+  return points;
+}
+
+// What the trivial answer scores, of the first seed: with other splits it differs in the decimals.
+Json BaselineJson(const SeedResult& result) {
+  return {{"name", result.baseline},
+          {"train", NumberOrNull(result.baseline_train)},
+          {"val", NumberOrNull(result.baseline_val)},
+          {"test", NumberOrNull(result.baseline_test)}};
+}
+
+Json SplitJson(const SeedResult& result) {
+  return {{"name", result.split},          {"train", result.train_nodes},
+          {"val", result.val_nodes},       {"test", result.test_nodes},
+          {"unused", result.unused_nodes}, {"unlabelled", result.unlabelled_nodes}};
+}
+
 Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
   Json epochs = Json::array();
   for (size_t layer = 0; layer < seeds.front().layers.size(); ++layer) {
@@ -95,6 +116,8 @@ Json ResultJson(const TrainResult& result) {
                     {"epochs", EpochsJson(seed)},
                     {"loss", LossJson(seed)},
                     {"layers", StopsJson(seed)},
+                    {"validation", ValidationJson(seed)},
+                    {"baseline", BaselineJson(seed)},
                     {"seconds", SecondsJson(seed.seconds)},
                     {"run", seed.run}});
   }
@@ -104,6 +127,8 @@ Json ResultJson(const TrainResult& result) {
   json["source"] = Json::parse(result.source_json);
   json["f1"] = f1;
   json["f1_sd"] = f1_sd;
+  json["baseline"] = BaselineJson(seeds.front());
+  json["split"] = SplitJson(seeds.front());
   json["epochs"] = MeanEpochsJson(seeds);
   json["loss"] = LossJson(seeds.front());
   json["seconds"] = SecondsJson(MeanSeconds(seeds));
@@ -123,6 +148,13 @@ Json F1Json(const SeedResult& result) {
   return {{"train", NumberOrNull(result.f1_train)},
           {"val", NumberOrNull(result.f1_val)},
           {"test", NumberOrNull(result.f1_test)}};
+}
+
+Json ValidationPointJson(const ValidationPoint& point) {
+  return {{"layer", point.layer},
+          {"epoch", point.epoch},
+          {"f1", NumberOrNull(point.f1)},
+          {"seconds", point.seconds}};
 }
 
 Json SecondsJson(const PhaseSeconds& s) {

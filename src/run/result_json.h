@@ -9,6 +9,7 @@
 namespace l2gcn {
 
 nlohmann::ordered_json F1Json(const SeedResult& result);  // train, val, test; null where there is none
+nlohmann::ordered_json ValidationPointJson(const ValidationPoint& point);
 nlohmann::ordered_json SecondsJson(const PhaseSeconds& seconds);
 
 // How the data set was opened, with paths that hold from any folder, so that a run can be evaluated without

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "data/npy.h"
 #include "run/result_json.h"
 
 namespace l2gcn {
@@ -54,13 +55,18 @@ std::string LogOf(const SeedResult& result) {
          {"layer", layer + 1},
          {"seconds", record.aggregate_seconds},
          {"sparse", record.sparse_input}});
-    size_t decision = 0;
+    size_t decision = 0, scored = 0;
+    const auto& curve = result.validation;
+    while (scored < curve.size() && curve[scored].layer != layer + 1) ++scored;
     for (uint32_t epoch = 1; epoch <= record.epochs; ++epoch) {
       Json event = {
           {"event", "epoch"}, {"layer", layer + 1}, {"epoch", epoch}, {"loss", record.losses[epoch - 1]}};
       if (decision < record.probabilities.size() && record.probabilities[decision].first == epoch) {
         event["stop_probability"] = record.probabilities[decision++].second;
       }
+      for (; scored < curve.size() && curve[scored].layer == layer + 1 && curve[scored].epoch == epoch;
+           ++scored)
+        event["val_f1"] = curve[scored].f1;
       add(event);
     }
     add({{"event", "layer"},
@@ -73,6 +79,18 @@ std::string LogOf(const SeedResult& result) {
   }
   add({{"event", "end"}, {"f1", F1Json(result)}, {"seconds", SecondsJson(result.seconds)}});
   return text;
+}
+
+Array<uint8_t> ReadRoles(const fs::path& path) {
+  const NpyArray stored = NpyArray::Open(path);
+  stored.ExpectDimensions(1);
+  const Array<uint8_t> roles = stored.As<uint8_t>(MakeContext(1));
+  for (size_t i = 0; i < roles.size(); ++i) {
+    if (roles[i] > static_cast<uint8_t>(Role::kTest))
+      ThrowInput("{}: node {} has part {}; expected 0 (none), 1 (train), 2 (val) or 3 (test)", path.string(),
+                 i, roles[i]);
+  }
+  return roles;
 }
 
 uint64_t BestOnValidation(const Json& result) {
@@ -110,6 +128,7 @@ void RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
     WriteFileWhole(directory / "result.json", ResultToJson(single) + "\n");
   }
   SaveModel(trained.model, directory.string());
+  WriteNpy<uint8_t>(directory / "split.npy", trained.split.roles.span(), {trained.split.roles.size()});
   WriteFileWhole(directory / "log.jsonl", LogOf(trained.result));
 }
 
@@ -128,6 +147,8 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   try {
     const Json result = Json::parse(ReadTextFile(path / "result.json"));
     SourceFromJson(result.at("source"), (path / "result.json").string(), opened);
+    opened.dataset_json = result.at("dataset").dump();
+    if (result.contains("split")) opened.split.name = result.at("split").at("name").get<std::string>();
     if (!fs::exists(path / "model.safetensors") || seed >= 0) {
       const uint64_t chosen = seed >= 0 ? static_cast<uint64_t>(seed) : BestOnValidation(result);
       const bool single = fs::exists(path / "model.safetensors");
@@ -141,8 +162,32 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
     ThrowInput("{}: damaged result.json: {}", path.string(), error.what());
   }
   opened.model = LoadModel(path.string());
+  if (fs::exists(path / "split.npy")) opened.split.roles = ReadRoles(path / "split.npy");
   opened.directory = path.string();
   return opened;
+}
+
+StoredSettings ReadSettings(const std::string& config_path) {
+  const fs::path path = config_path, beside = path.parent_path() / "result.json";
+  if (!fs::is_regular_file(path))
+    ThrowUsage("--config {}: no such file; expected a run's config.json", config_path);
+  StoredSettings settings;
+  std::string where = config_path;
+  try {
+    const Json json = Json::parse(ReadTextFile(path));
+    const bool of_run = json.is_object() && json.contains("config");
+    settings.config = ConfigFromJson((of_run ? json.at("config") : json).dump(), where);
+    if (!fs::is_regular_file(beside)) return settings;
+    where = beside.string();
+    OpenedRun source;
+    SourceFromJson(Json::parse(ReadTextFile(beside)).at("source"), where, source);
+    settings.has_source = true;
+    settings.dataset_spec = source.dataset_spec;
+    settings.open_options = source.open_options;
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: damaged: {}", where, error.what());
+  }
+  return settings;
 }
 
 }  // namespace l2gcn

@@ -1,6 +1,6 @@
 // Where a run lives on disk:
 //
-//   RUN/             model.safetensors  config.json  result.json  log.jsonl
+//   RUN/             model.safetensors  config.json  split.npy  result.json  log.jsonl
 //   RUN/seed-S/      the same, one for each seed, when there are several; RUN/ then has result.json alone
 //
 // A run is written aside and appears in one rename; a directory that is not a run is never replaced.

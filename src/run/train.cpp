@@ -13,6 +13,7 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "model/inference.h"
+#include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
@@ -23,8 +24,36 @@
 namespace l2gcn {
 namespace {
 
-double F1Of(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
-  return ScoreLogits(dataset, logits, split, role).micro_f1;
+// Where the configuration asks for thresholds: those of the validation nodes, or the given one.
+std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
+                                  const Trained& trained) {
+  const std::string& asked = trained.model.config.threshold;
+  if (asked.empty()) return {};
+  if (asked == "auto") {
+    const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
+    return ChooseThresholds(context, dataset.labels, nodes, logits);
+  }
+  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1,
+                             ParseNumber("threshold", asked));
+}
+
+void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) {
+  result.split = split.name;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    switch (static_cast<Role>(split.roles[node])) {
+      case Role::kTrain:
+        ++result.train_nodes;
+        break;
+      case Role::kVal:
+        ++result.val_nodes;
+        break;
+      case Role::kTest:
+        ++result.test_nodes;
+        break;
+      case Role::kNone:
+        ++(dataset.labels.IsLabelled(node) ? result.unused_nodes : result.unlabelled_nodes);
+    }
+  }
 }
 
 // One seed, on the device that was chosen.
@@ -92,17 +121,70 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
   const Matrix logits = Inference(std::move(pipeline)).Logits(context, trained.model, {});
-  trained.result.f1_train = F1Of(dataset, logits, trained.split, Role::kTrain);
-  trained.result.f1_val = F1Of(dataset, logits, trained.split, Role::kVal);
-  trained.result.f1_test = F1Of(dataset, logits, trained.split, Role::kTest);
+  trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
+  SeedResult& result = trained.result;
+  const auto score = [&](Role role, double& f1, double& baseline) {
+    const Score part = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
+    f1 = part.micro_f1;
+    baseline = part.baseline_f1;
+    result.baseline = part.baseline;
+  };
+  score(Role::kTrain, result.f1_train, result.baseline_train);
+  score(Role::kVal, result.f1_val, result.baseline_val);
+  score(Role::kTest, result.f1_test, result.baseline_test);
+  CountParts(dataset, trained.split, result);
   trained.result.seconds.evaluate += watch.Seconds();
   trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
+
+namespace {
+
+std::string CountOfThings(uint64_t count, const std::string& thing, const std::string& things = "") {
+  return fmt::format("{} {}", count, count == 1 ? thing : things.empty() ? thing + "s" : things);
+}
+
+// What there is to learn from, before it begins. Throws Error(kInput) where there is nothing.
+void TellTask(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  const Labels& labels = dataset.labels;
+  if (labels.classes == 0 || (labels.multilabel ? labels.matrix.empty() : labels.classes_of.empty())) {
+    ThrowInput(
+        "{}: has no labels, and training needs them; name a table with a label column (--nodes FILE "
+        "--label COLUMN) or a file of labels (--labels FILE)",
+        dataset.name);
+  }
+  const Split split = ResolveSplit(dataset, config.split, config.seed);
+  SeedResult counts;
+  CountParts(dataset, split, counts);
+  std::string text =
+      fmt::format("{}: {} with a label, {} without; {}", dataset.name,
+                  CountOfThings(dataset.nodes() - counts.unlabelled_nodes, "node"), counts.unlabelled_nodes,
+                  labels.multilabel ? CountOfThings(labels.classes, "label") + ", several a node"
+                                    : CountOfThings(labels.classes, "class", "classes"));
+  text += fmt::format("; split {}: {} train, {} val, {} test", split.name, counts.train_nodes,
+                      counts.val_nodes, counts.test_nodes);
+  if (counts.unused_nodes > 0) text += fmt::format(", {} in no part", counts.unused_nodes);
+  context.Note(text);
+}
+
+// Says when a model is no better than the same answer for every node.
+void TellBaseline(const Context& context, const SeedResult& result) {
+  const bool tested = result.test_nodes > 0;
+  const double f1 = tested ? result.f1_test : result.f1_val;
+  const double baseline = tested ? result.baseline_test : result.baseline_val;
+  if (!(f1 <= baseline)) return;
+  context.Warn(fmt::format(
+      "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try --scale "
+      "standard, another --lr, more --epochs, or --class-weights balanced where classes are rare",
+      result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline));
+}
+
+}  // namespace
 
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   const Context chosen = OnDeviceOf(context, config.method);
+  TellTask(context, dataset, config);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
   TrainResult result;
@@ -120,6 +202,7 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
     EvaluateTrained(chosen, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
+    TellBaseline(context, trained.result);
     if (writer) {
       trained.result.run = writer->SeedDirectory(seeded.seed);
       writer->WriteSeed(trained, result);

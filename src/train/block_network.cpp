@@ -261,6 +261,13 @@ void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool
   });
 }
 
+const float* BlockNetwork::PaddedWeightsOf(const Targets& targets) {
+  if (targets.weights.empty()) return nullptr;
+  class_weights_.assign(classes_width_, 0);
+  std::copy(targets.weights.begin(), targets.weights.end(), class_weights_.begin());
+  return class_weights_.data();
+}
+
 double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const Targets& targets) {
   const std::vector<uint32_t>& nodes = batch.nodes.back();
   const size_t count = nodes.size();
@@ -276,13 +283,17 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
     else
       class_targets_[i] = targets.classes_of[nodes[i]];
   }
-  const double entries =
-      static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
+  const float* weights = PaddedWeightsOf(targets);
+  double entries = static_cast<double>(count) * (spec_.multilabel ? static_cast<double>(classes_) : 1.0);
+  if (weights != nullptr && !spec_.multilabel) {
+    entries = 0;
+    for (int32_t target : class_targets_) entries += double{weights[target]};
+  }
   const auto scale = static_cast<float>(1.0 / entries);
-  const double sum =
-      spec_.multilabel
-          ? ops_->SigmoidLoss(context, count, classes_, classes_width_, z, label_targets_.data(), scale)
-          : ops_->SoftmaxLoss(context, count, classes_, classes_width_, z, class_targets_.data(), scale);
+  const double sum = spec_.multilabel ? ops_->SigmoidLoss(context, count, classes_, classes_width_, z,
+                                                          label_targets_.data(), weights, scale)
+                                      : ops_->SoftmaxLoss(context, count, classes_, classes_width_, z,
+                                                          class_targets_.data(), weights, scale);
   return sum / entries;
 }
 

@@ -114,6 +114,7 @@ class BlockNetwork {
                 std::span<const uint32_t> rows);
   void Activate(const Context& context, Layer& layer, size_t l, bool keep_clean, uint64_t step) const;
   double Loss(const Context& context, const MiniBatch& batch, const Targets& targets);
+  const float* PaddedWeightsOf(const Targets& targets);  // (classes_width_), or null where all are 1
   void Backward(const Context& context, Stack& stack, const NetworkInput& input, const MiniBatch& batch);
   void BackwardSparse(const Context& context, Layer& layer, const NetworkInput& input, const MiniBatch& batch,
                       const float* dz);
@@ -132,6 +133,7 @@ class BlockNetwork {
   bool input_in_order_ = false;       // they are all rows, in order
   size_t classes_ = 0, classes_width_ = 0;
   Buffer logits_;  // (loss nodes × classes_width), then their gradient
+  std::vector<float> class_weights_;
   std::vector<int32_t> class_targets_;
   std::vector<const uint8_t*> label_targets_;
   uint64_t updates_ = 0;

@@ -9,6 +9,7 @@
 #include "model/inference.h"
 #include "pipeline/layer_pipeline.h"
 #include "train/block_network.h"
+#include "train/class_weights.h"
 #include "train/sampler.h"
 #include "train/validation_probe.h"
 
@@ -70,9 +71,10 @@ class ConventionalTrainer {
       for (uint32_t i = 0; i < nodes_.train.size(); ++i) problem_.loss_nodes.push_back(i);
     } else {
       const Labels& labels = dataset_.labels;
-      targets_ = {labels.multilabel, labels.classes, labels.classes_of, labels.matrix};
+      targets_ = {labels.multilabel, labels.classes, labels.classes_of, labels.matrix, {}};
       problem_.loss_nodes = nodes_.train;
     }
+    targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
     seconds().setup += setup.Seconds() - pipeline_->smooth_seconds();
     seconds().aggregate += pipeline_->smooth_seconds();
   }
@@ -239,7 +241,6 @@ class ConventionalTrainer {
     if (!context_.on_progress) return;
     Progress progress;
     progress.phase = phase;
-    progress.layer = progress.layers = 1;
     progress.epochs = budget;
     if (clock > 0) {
       const LayerRecord& record = progress_.trained.result.layers.back();

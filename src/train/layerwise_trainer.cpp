@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
+#include "train/class_weights.h"
 #include "train/layer_setup.h"
 #include "train/validation_probe.h"
 
@@ -78,6 +79,7 @@ class LayerwiseTrainer {
     const double smoothing = pipeline_->smooth_seconds() - smoothed_before;
     pipeline_->TrainOperator(context_);
     targets_ = TargetsOf(dataset_.labels, nodes_.train);
+    targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
     if (policy_.WantsValidation() || config_.val_every > 0) {
       probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
     }

@@ -6,6 +6,7 @@
 #include "core/memory_meter.h"
 #include "model/inference.h"
 #include "train/block_network.h"
+#include "train/class_weights.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
 #include "train/sampler.h"
@@ -90,7 +91,8 @@ Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const S
         std::max(joined.result.peak_device_bytes, part.result.peak_device_bytes);
   }
   LayerRecord& record = joined.result.layers.emplace_back();
-  const Targets targets = TargetsOf(dataset.labels, nodes.train);
+  Targets targets = TargetsOf(dataset.labels, nodes.train);
+  targets.weights = ClassWeightsOf(context, dataset, nodes.train, config);
   joined.model.theta = TrainClassifier(context, x, targets, config, record);
   joined.model.preparation = options.pipeline->preparation();
   joined.result.seconds.train += record.train_seconds;

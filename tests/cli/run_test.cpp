@@ -1,4 +1,5 @@
 // What can be done with a run: evaluate, predict, embed, info; and with a data set: convert, info.
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -48,17 +49,77 @@ TEST_F(RunTest, EvaluateTakesAnotherDataSet) {
   EXPECT_NE(refused.err.find("41"), std::string::npos) << refused.err;
 }
 
-TEST_F(RunTest, PredictionsNameNodeClassAndProbability) {
+std::vector<std::string> Fields(const std::string& line) {
+  std::vector<std::string> fields;
+  std::stringstream stream(line);
+  for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
+  return fields;
+}
+
+TEST_F(RunTest, PredictionsNameNodePartTruthClassAndEveryProbability) {
   RunWell({"predict", "run", "-o", "p.csv"});
   const std::vector<std::string> lines = Lines(Read("p.csv"));
   ASSERT_EQ(lines.size(), 301u);
-  EXPECT_EQ(lines[0], "node,class,probability");
+  EXPECT_EQ(lines[0].substr(0, 35), "node,split,truth,class,probability,");
   EXPECT_EQ(lines[300].substr(0, 4), "299,");
-  const double probability = std::stod(lines[1].substr(lines[1].rfind(',') + 1));
-  EXPECT_GT(probability, 1.0 / 7 - 1e-6);
-  EXPECT_LE(probability, 1);
+  const std::vector<std::string> names = Fields(lines[0]);
+  ASSERT_EQ(names.size(), 12u);
+  uint64_t right = 0, test = 0;
+  for (size_t i = 1; i < lines.size(); ++i) {
+    const std::vector<std::string> fields = Fields(lines[i]);
+    ASSERT_EQ(fields.size(), 12u) << lines[i];
+    double sum = 0, best = 0;
+    for (size_t c = 5; c < 12; ++c) {
+      sum += std::stod(fields[c]);
+      best = std::max(best, std::stod(fields[c]));
+      if (names[c] == fields[3]) EXPECT_EQ(fields[c], fields[4]) << "the class's own probability";
+    }
+    EXPECT_NEAR(sum, 1, 1e-5);
+    EXPECT_EQ(best, std::stod(fields[4]));
+    if (fields[1] != "test") continue;
+    ++test;
+    right += fields[2] == fields[3] ? 1 : 0;
+  }
+  EXPECT_EQ(test, trained_.at("split").at("test"));
+  EXPECT_NEAR(static_cast<double>(right) / static_cast<double>(test),
+              trained_.at("f1").at("test").get<double>(), 1e-12);
+  EXPECT_EQ(RunWell({"predict", "run", "-o", "-"}).out, Read("p.csv")) << "the same table on standard output";
+  EXPECT_EQ(Run({"predict", "run", "-o", "-", "--json"}).status, 2);
   RunWell({"predict", "run", "-o", "p.npy"});
   EXPECT_NE(Read("p.npy").find("'shape': (300, 7)"), std::string::npos);
+}
+
+TEST_F(RunTest, ConfusionIsWrittenAsTableAndPicture) {
+  const nlohmann::json scores = RunWell({"evaluate", "run", "--confusion", "c.csv", "--json"}).json();
+  const std::vector<std::string> lines = Lines(Read("c.csv"));
+  ASSERT_EQ(lines.size(), 8u);
+  uint64_t cells = 0;
+  for (size_t row = 1; row < 8; ++row) {
+    const std::vector<std::string> fields = Fields(lines[row]);
+    for (size_t col = 1; col < 8; ++col) {
+      cells += std::stoull(fields[col]);
+      EXPECT_EQ(std::stoull(fields[col]), scores.at("confusion").at("test")[row - 1][col - 1]);
+    }
+  }
+  EXPECT_EQ(cells, scores.at("scores").at("test").at("nodes"));
+  RunWell({"evaluate", "run", "--confusion", "c.svg"});
+  EXPECT_EQ(Read("c.svg").substr(0, 5), "<svg ");
+  EXPECT_EQ(Run({"evaluate", "run", "--confusion", "c.txt"}).status, 2);
+}
+
+// What a program before splits were stored wrote has no split.npy: its random split was drawn whatever the
+// class.
+TEST_F(RunTest, RunsWithoutAStoredSplitStillOpen) {
+  const std::vector<std::string> train = {"train",    "small", "--epochs", "3",
+                                          "--hidden", "8",     "--split",  "uniform:0.5,0.2,0.3",
+                                          "-o",       "old",   "--json"};
+  const nlohmann::json before = RunWell(train).json();
+  std::filesystem::remove(folder_ / "old/split.npy");
+  std::string config = Read("old/config.json");
+  config.replace(config.find("uniform:"), 8, "random:");
+  std::ofstream(folder_ / "old/config.json") << config;
+  EXPECT_EQ(RunWell({"evaluate", "old", "--json"}).json().at("f1").at("test"), before.at("f1").at("test"));
+  EXPECT_EQ(RunWell({"predict", "old", "-o", "-"}).out.substr(0, 11), "node,split,");
 }
 
 TEST_F(RunTest, EmbeddingsOfAnyLayer) {
@@ -113,7 +174,8 @@ TEST_F(RunTest, EdgeListsAndNodeTablesGoAllTheWayToNamedPredictions) {
   EXPECT_EQ(RunWell(with_source({"info", "--json"})).json().at("dataset").at("classes"), 2);
   RunWell(with_source({"train", "--epochs", "60", "--lr", "0.05", "-o", "named"}));
   RunWell({"predict", "named", "-o", "named.csv"});
-  EXPECT_EQ(Lines(Read("named.csv"))[1].substr(0, 14), "n0,\"cat, big\",");
+  EXPECT_EQ(Lines(Read("named.csv"))[0], "node,split,truth,class,probability,\"cat, big\",dog");
+  EXPECT_NE(Lines(Read("named.csv"))[1].find(",\"cat, big\",\"cat, big\",0."), std::string::npos);
   RunWell(with_source({"convert", "tables"}));
   EXPECT_EQ(RunWell({"evaluate", "named", "tables", "--json"}).json().at("f1"),
             RunWell({"evaluate", "named", "--json"}).json().at("f1"));

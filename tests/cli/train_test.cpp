@@ -15,7 +15,8 @@ class TrainTest : public ProgramTest {
   }
 };
 
-const std::vector<std::string> kRunFiles = {"config.json", "log.jsonl", "model.safetensors", "result.json"};
+const std::vector<std::string> kRunFiles = {"config.json", "log.jsonl", "model.safetensors", "result.json",
+                                            "split.npy"};
 
 TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   const Outcome outcome =

@@ -35,6 +35,60 @@ TEST(Split, RandomDrawsLabelledNodesByFractionAndSeed) {
   EXPECT_EQ(Count(ResolveSplit(dataset, "random:0.1,0,0.1", 0), Role::kNone), 1000u - 160u);
 }
 
+// Classes of 1,000, 90, 7 and 1 nodes, mixed up.
+Dataset Uneven() {
+  Dataset dataset;
+  dataset.name = "uneven";
+  dataset.graph.nodes = 1098;
+  dataset.labels.classes = 5;  // the last has no member
+  dataset.labels.classes_of = Array<int32_t>::Zeros(1098);
+  int32_t* classes = dataset.labels.classes_of.mutable_data();
+  for (uint32_t i = 0; i < 98; ++i) classes[(i * 11 + 5) % 1098] = i < 90 ? 1 : i < 97 ? 2 : 3;
+  return dataset;
+}
+
+TEST(Split, RandomGivesEveryPartTheClassesInEqualShares) {
+  const Dataset dataset = Uneven();
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const Split split = ResolveSplit(dataset, "random:0.6,0.2,0.2", seed);
+    size_t counts[4][5] = {};
+    for (uint32_t i = 0; i < dataset.nodes(); ++i)
+      ++counts[split.roles[i]][static_cast<size_t>(dataset.labels.classes_of[i])];
+    EXPECT_EQ(Count(split, Role::kTrain), 659u) << "as large as a uniform split's";
+    EXPECT_EQ(Count(split, Role::kVal), 219u);
+    EXPECT_EQ(Count(split, Role::kTest), 220u);
+    EXPECT_NEAR(static_cast<double>(counts[1][0]), 600, 1);
+    EXPECT_NEAR(static_cast<double>(counts[1][1]), 54, 1);
+    EXPECT_NEAR(static_cast<double>(counts[2][1]), 18, 1);
+    EXPECT_GE(counts[1][2], 4u);
+    EXPECT_GE(counts[2][2], 1u);
+    EXPECT_GE(counts[3][2], 1u);
+    EXPECT_EQ(counts[1][3], 1u) << "a class of one node can be learned";
+  }
+}
+
+TEST(Split, UniformAndLabelSetsAreCutWhateverTheClass) {
+  Dataset dataset = Uneven();
+  const Split uniform = ResolveSplit(dataset, "uniform:0.6,0.2,0.2", 3);
+  EXPECT_EQ(Count(uniform, Role::kTrain), 659u);
+  EXPECT_EQ(Count(uniform, Role::kTest), 220u);
+  dataset.labels.multilabel = true;
+  dataset.labels.matrix = Array<uint8_t>::Zeros(1098 * 5);
+  ExpectSameArray(uniform.roles, ResolveSplit(dataset, "random:0.6,0.2,0.2", 3).roles, "label sets");
+}
+
+TEST(Split, MoreClassesThanTrainNodesStillSplit) {
+  Dataset dataset;
+  dataset.graph.nodes = 10;
+  dataset.labels.classes = 10;
+  dataset.labels.classes_of = Array<int32_t>::Zeros(10);
+  for (int32_t i = 0; i < 10; ++i) dataset.labels.classes_of.mutable_data()[i] = i;
+  const Split split = ResolveSplit(dataset, "random:0.5,0.2,0.3", 0);
+  EXPECT_EQ(Count(split, Role::kTrain), 5u);
+  EXPECT_EQ(Count(split, Role::kVal), 2u);
+  EXPECT_EQ(Count(split, Role::kTest), 3u);
+}
+
 TEST(Split, WrongFractionsAreRefused) {
   const Dataset dataset = Unlabelled(10, 100);
   for (const char* spec :

@@ -28,6 +28,7 @@ struct Shape {
   bool sparse, multilabel, weighted;
   float dropout = 0, weight_decay = 0;
   bool drop_last = false;
+  bool class_weights = false;
 };
 
 inline std::vector<Shape> Shapes() {
@@ -41,6 +42,9 @@ inline std::vector<Shape> Shapes() {
       {128, 40, 16, 4, 50, true, false, false, 0.3f, 0.0f, true},
       {250, 30, 16, 5, 200, false, false, false},  // gradients by groups of samples, narrow
       {260, 40, 72, 6, 230, false, false, false},  // and wide
+      {200, 23, 16, 7, 64, true, false, false, 0, 0, false, true},
+      {260, 40, 72, 6, 100, false, false, false, 0, 0, false, true},
+      {150, 50, 40, 19, 64, false, true, false, 0, 0, false, true},
   };
 }
 
@@ -115,6 +119,11 @@ inline Targets RandomTargets(const Shape& shape, size_t samples, uint64_t seed) 
     for (size_t i = 0; i < samples; ++i) {
       targets.classes_of.mutable_data()[i] = static_cast<int32_t>(stream.Below(i, shape.classes));
     }
+  }
+  if (shape.class_weights) {
+    targets.weights = Array<float>::Allocate(shape.classes);
+    for (uint32_t c = 0; c < shape.classes; ++c)
+      targets.weights.mutable_data()[c] = 0.2f + 5 * stream.Uniform(1000000 + c);
   }
   return targets;
 }

@@ -47,6 +47,9 @@ std::vector<Shape> LargeShapes() {
       {6000, 40, 512, 9, 5000, false, false, false},
       {1300, 70, 300, 90, 1024, false, true, false},
       {900, 200, 512, 41, 600, false, false, false, 0.3f},
+      {1300, 602, 128, 41, 1024, false, false, false, 0, 0, false, true},
+      {1200, 512, 512, 121, 1024, false, true, false, 0, 0, false, true},
+      {900, 200, 512, 41, 600, false, false, false, 0, 0, false, true},
   };
 }
 

@@ -27,7 +27,7 @@ TEST(ScoreLogits, MultiClassCountsByHand) {
   const Dataset dataset = ThreeClasses();
   // Predicted 0, 1, 0, (unlabelled), 1.
   const Matrix logits = FromRows(3, {2, 1, 0, 0, 5, 1, 3, 2, 2, 9, 0, 0, 0, 1, 0});
-  const Score score = ScoreLogits(dataset, logits, {}, Role::kNone);
+  const Score score = ScoreClasses(dataset, logits, {}, Role::kNone);
   EXPECT_EQ(score.nodes, 4u);
   EXPECT_DOUBLE_EQ(score.micro_f1, 0.5);
   EXPECT_DOUBLE_EQ(score.baseline_f1, 0.5);  // class 1: 2 of 4
@@ -42,9 +42,9 @@ TEST(ScoreLogits, OnlyTheRoleCountsAndNoneIsNan) {
   const Dataset dataset = ThreeClasses();
   const Matrix logits = FromRows(3, {2, 1, 0, 0, 5, 1, 3, 2, 2, 9, 0, 0, 0, 1, 0});
   Split split{"s", Array<uint8_t>::CopyOf(std::vector<uint8_t>{1, 1, 2, 3, 2})};
-  EXPECT_DOUBLE_EQ(ScoreLogits(dataset, logits, split, Role::kTrain).micro_f1, 1.0);
-  EXPECT_DOUBLE_EQ(ScoreLogits(dataset, logits, split, Role::kVal).micro_f1, 0.0);
-  EXPECT_TRUE(std::isnan(ScoreLogits(dataset, logits, split, Role::kTest).micro_f1));
+  EXPECT_DOUBLE_EQ(ScoreClasses(dataset, logits, split, Role::kTrain).micro_f1, 1.0);
+  EXPECT_DOUBLE_EQ(ScoreClasses(dataset, logits, split, Role::kVal).micro_f1, 0.0);
+  EXPECT_TRUE(std::isnan(ScoreClasses(dataset, logits, split, Role::kTest).micro_f1));
 }
 
 TEST(ScoreLogits, MultiLabelCountsByHand) {
@@ -53,7 +53,7 @@ TEST(ScoreLogits, MultiLabelCountsByHand) {
   dataset.labels.multilabel = true;
   dataset.labels.classes = 3;
   dataset.labels.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{1, 0, 1, 0, 0, 1});
-  const Score score = ScoreLogits(dataset, FromRows(3, {1, 1, -1, -1, -1, 2}), {}, Role::kNone);
+  const Score score = ScoreClasses(dataset, FromRows(3, {1, 1, -1, -1, -1, 2}), {}, Role::kNone);
   // tp 2, fp 1, fn 1.
   EXPECT_DOUBLE_EQ(score.micro_f1, 4.0 / 6);
   EXPECT_DOUBLE_EQ(score.baseline_f1, 2.0 * 3 / (3 + 6));

@@ -73,6 +73,14 @@ TEST(BlockNetwork, GradientsOfSigmoidLossAndOfPrecomputedFeatures) {
   }
 }
 
+TEST(BlockNetwork, GradientsOfLossesWithClassWeights) {
+  for (bool multilabel : {false, true}) {
+    SmallProblem small("minibatch", 3, false, multilabel);
+    small.targets.weights = Array<float>::CopyOf(std::vector<float>{0.25f, 4.0f, 1.5f});
+    CheckGradients(small, 0.0f, multilabel ? "label weights" : "class weights");
+  }
+}
+
 // Wide features make B(HW) cheaper, narrow ones (BH)W: both orders must mean the same.
 TEST(BlockNetwork, BothOrdersOfAProductAgree) {
   for (uint32_t hidden : {2u, 160u}) {

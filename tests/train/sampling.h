@@ -44,7 +44,7 @@ struct SmallProblem {
       if (all_nodes || i % 4 == 0) problem.loss_nodes.push_back(i);
     }
     input.features = dataset.features;
-    targets = {multilabel, 3, dataset.labels.classes_of, dataset.labels.matrix};
+    targets = {multilabel, 3, dataset.labels.classes_of, dataset.labels.matrix, {}};
   }
 
   NetworkSpec Spec(float dropout) const {

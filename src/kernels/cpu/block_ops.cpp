@@ -119,16 +119,16 @@ class CpuBlockOps final : public BlockOps {
   }
 
   double SoftmaxLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
-                     const int32_t* target, float scale) const override {
+                     const int32_t* target, const float* weights, float scale) const override {
     return SumPanels(context, m, [&](size_t row, size_t size) {
-      return kernels_.softmax_loss(size, classes, ld, logits + row * ld, target + row, scale, true);
+      return kernels_.softmax_loss(size, classes, ld, logits + row * ld, target + row, weights, scale, true);
     });
   }
 
   double SigmoidLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
-                     const uint8_t* const* target, float scale) const override {
+                     const uint8_t* const* target, const float* weights, float scale) const override {
     return SumPanels(context, m, [&](size_t row, size_t size) {
-      return kernels_.sigmoid_loss(size, classes, ld, logits + row * ld, target + row, scale, true);
+      return kernels_.sigmoid_loss(size, classes, ld, logits + row * ld, target + row, weights, scale, true);
     });
   }
 

@@ -110,12 +110,13 @@ struct CpuKernels {
 
   // Softmax cross entropy of m rows of logits (m × classes, stride ld, padded to a multiple of kPad):
   // replaces the logits by scale · ∂loss/∂logits (0 in padding columns). Returns the summed loss if
-  // `want_loss`.
+  // `want_loss`. A row's loss counts weights[target] times; weights is (classes, padded) or null: once.
   double (*softmax_loss)(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target,
-                         float scale, bool want_loss);
-  // Sigmoid cross entropy, summed over entries; target[i] is a row of `classes` 0/1.
+                         const float* weights, float scale, bool want_loss);
+  // Sigmoid cross entropy, summed over entries; target[i] is a row of `classes` 0/1. Entries that are 1 count
+  // weights[class] times; weights as above.
   double (*sigmoid_loss)(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
-                         float scale, bool want_loss);
+                         const float* weights, float scale, bool want_loss);
 
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);

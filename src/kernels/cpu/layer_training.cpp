@@ -66,6 +66,10 @@ class CpuLayerTraining final : public LayerTraining {
     TransposeTheta({0, PadWidth(hidden_)});
     for (auto& rows : rows_) rows.resize(batch_);
     for (auto& samples_of : batch_samples_) samples_of.resize(batch_);
+    if (!targets_.weights.empty()) {
+      weights_ = Array<float>::Zeros(PadWidth(classes_));
+      std::copy(targets_.weights.begin(), targets_.weights.end(), weights_.mutable_data());
+    }
     class_targets_.resize(targets_.multilabel ? 0 : batch_);
     label_targets_.resize(targets_.multilabel ? batch_ : 0);
     if (!input_.is_sparse) x_ = Array<float>::Allocate(size_t{batch_} * XStride());
@@ -136,6 +140,7 @@ class CpuLayerTraining final : public LayerTraining {
     uint64_t done;  // steps before this one
     bool updating;  // in the second phase
     bool want_loss = false;
+    double terms = 1;  // LossTerms() of this step
   };
 
   // Small steps begin with few threads: waking one costs more than it brings. A rough count of one thread's
@@ -171,6 +176,7 @@ class CpuLayerTraining final : public LayerTraining {
   PhasePlan ForwardPlan(bool all_losses) {
     now_.updating = false;
     now_.want_loss = all_losses || now_.step + 1 == steps_;
+    now_.terms = LossTerms();
     return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
@@ -365,21 +371,33 @@ class CpuLayerTraining final : public LayerTraining {
     }
   }
 
+  // What the summed loss of the batch is divided by: its samples, its entries, or its samples' weights.
+  double LossTerms() const {
+    const size_t size = SizeOf(now_.step);
+    if (targets_.multilabel) return static_cast<double>(size) * static_cast<double>(classes_);
+    if (weights_.empty()) return static_cast<double>(size);
+    const std::vector<uint32_t>& drawn = batch_samples_[now_.done % 3];
+    double sum = 0;
+    for (size_t i = 0; i < size; ++i)
+      sum += double{weights_[static_cast<size_t>(targets_.classes_of[drawn[i]])]};
+    return sum;
+  }
+
   double LossAndGradient(float* z, size_t panel, size_t count) const {
-    const size_t batch = SizeOf(now_.step);
+    const float* weights = weights_.empty() ? nullptr : weights_.data();
+    const float scale = 1.0f / static_cast<float>(now_.terms);
     if (targets_.multilabel) {
-      const float scale = 1.0f / (static_cast<float>(batch) * static_cast<float>(classes_));
-      return kernels_.sigmoid_loss(count, classes_, theta_.stride, z, label_targets_.data() + panel, scale,
-                                   now_.want_loss);
+      return kernels_.sigmoid_loss(count, classes_, theta_.stride, z, label_targets_.data() + panel, weights,
+                                   scale, now_.want_loss);
     }
-    return kernels_.softmax_loss(count, classes_, theta_.stride, z, class_targets_.data() + panel,
-                                 1.0f / static_cast<float>(batch), now_.want_loss);
+    return kernels_.softmax_loss(count, classes_, theta_.stride, z, class_targets_.data() + panel, weights,
+                                 scale, now_.want_loss);
   }
 
   double BatchLoss(size_t size) const {
     double sum = 0;
     for (size_t panel = 0; panel < PanelsOf(size); ++panel) sum += panel_loss_[panel];
-    return sum / (static_cast<double>(size) * (targets_.multilabel ? static_cast<double>(classes_) : 1.0));
+    return sum / now_.terms;
   }
 
   // Gradients over the whole batch, then Adam: of a sparse layer's cut of W, or of a piece of the rows of W
@@ -487,6 +505,7 @@ class CpuLayerTraining final : public LayerTraining {
   const StoredMatrix input_;
   const Array<uint32_t> samples_;
   const Targets targets_;
+  Array<float> weights_;  // (PadWidth(classes)) of targets_, or empty
   const LayerSpec spec_;
   const uint32_t sample_count_, batch_, steps_;
   const size_t features_, hidden_, classes_;

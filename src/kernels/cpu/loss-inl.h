@@ -1,4 +1,5 @@
-// Losses and their gradients, a vector of classes at a time.
+// Losses and their gradients, a vector of classes at a time. Without class weights the arithmetic is that of
+// weights of 1, bit for bit.
 #pragma once
 
 #include "kernels/cpu/vec-inl.h"
@@ -6,8 +7,8 @@
 namespace l2gcn {
 namespace {
 
-double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target, float scale,
-                   bool want_loss) {
+double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int32_t* target,
+                   const float* weights, float scale, bool want_loss) {
   const Vec lowest = Splat(-INFINITY);
   const size_t width = PadWidth(classes);
   double loss = 0;
@@ -28,10 +29,11 @@ double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int
       sum_lanes += e;
     }
     const float sum = Sum(sum_lanes);
-    if (want_loss) loss += static_cast<double>(logf(sum) - at_target);
-    const Vec inverse = Splat(scale / sum);
+    const float weight = weights != nullptr ? weights[target[i]] : 1.0f, share = scale * weight;
+    if (want_loss) loss += static_cast<double>(weight) * static_cast<double>(logf(sum) - at_target);
+    const Vec inverse = Splat(share / sum);
     for (size_t c = 0; c < width; c += kLanes) Store(row + c, Load(row + c) * inverse);
-    row[target[i]] -= scale;
+    row[target[i]] -= share;
   }
   return loss;
 }
@@ -39,8 +41,11 @@ double SoftmaxLoss(size_t m, size_t classes, size_t ld, float* logits, const int
 typedef uint8_t ByteVec __attribute__((vector_size(kLanes), aligned(1), may_alias));
 
 // One vector of classes: replaces z by scale · (σ(z) − y), y read from `on`; returns log(1 + e^−|z|) +
-// max(z, 0) − z·y. Only the first `left` lanes count; the others become 0.
-inline Vec SigmoidLanes(float* z_at, const uint8_t* on, size_t left, float scale, bool want_loss) {
+// max(z, 0) − z·y; both times weights[c] where y is 1. Only the first `left` lanes count; the others become
+// 0.
+template <bool kWeighted>
+inline Vec SigmoidLanes(float* z_at, const uint8_t* on, const float* weights, size_t left, float scale,
+                        bool want_loss) {
   uint8_t padded[kLanes] = {};
   if (left < kLanes) {
     for (size_t i = 0; i < left; ++i) padded[i] = on[i];
@@ -50,8 +55,13 @@ inline Vec SigmoidLanes(float* z_at, const uint8_t* on, size_t left, float scale
       __builtin_convertvector(__builtin_convertvector(*reinterpret_cast<const ByteVec*>(on), IntVec), Vec);
   const Vec z = Load(z_at), e = Exp(-Absolute(z));
   const Vec sigmoid = (z >= 0.0f ? Splat(1) : e) / (1.0f + e);
-  const Vec gradient = scale * (sigmoid - y);
-  const Vec loss = want_loss ? Log1p(e) + PositivePart(z) - z * y : Vec{};
+  Vec gradient = scale * (sigmoid - y);
+  Vec loss = want_loss ? Log1p(e) + PositivePart(z) - z * y : Vec{};
+  if constexpr (kWeighted) {
+    const Vec weight = 1.0f + (Load(weights) - 1.0f) * y;
+    gradient *= weight;
+    loss *= weight;
+  }
   if (left >= kLanes) {
     Store(z_at, gradient);
     return loss;
@@ -60,19 +70,28 @@ inline Vec SigmoidLanes(float* z_at, const uint8_t* on, size_t left, float scale
   return FirstLanes(loss, left, Vec{});
 }
 
-double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
-                   float scale, bool want_loss) {
+template <bool kWeighted>
+double SigmoidRows(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
+                   const float* weights, float scale, bool want_loss) {
   double loss = 0;
   for (size_t i = 0; i < m; ++i) {
     float* row = logits + i * ld;
     Vec sum = Vec{};
     size_t c = 0;
-    for (; c < classes; c += kLanes)
-      sum += SigmoidLanes(row + c, target[i] + c, classes - c, scale, want_loss);
+    for (; c < classes; c += kLanes) {
+      sum += SigmoidLanes<kWeighted>(row + c, target[i] + c, kWeighted ? weights + c : nullptr, classes - c,
+                                     scale, want_loss);
+    }
     for (; c < PadWidth(classes); c += kLanes) Store(row + c, Vec{});
     if (want_loss) loss += static_cast<double>(Sum(sum));
   }
   return loss;
+}
+
+double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
+                   const float* weights, float scale, bool want_loss) {
+  return weights == nullptr ? SigmoidRows<false>(m, classes, ld, logits, target, nullptr, scale, want_loss)
+                            : SigmoidRows<true>(m, classes, ld, logits, target, weights, scale, want_loss);
 }
 
 }  // namespace

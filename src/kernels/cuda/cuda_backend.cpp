@@ -80,7 +80,9 @@ class CudaBackend final : public Backend {
            targets_->targets.classes_of.data() == targets.classes_of.data() &&
            targets_->targets.classes_of.size() == targets.classes_of.size() &&
            targets_->targets.matrix.data() == targets.matrix.data() &&
-           targets_->targets.matrix.size() == targets.matrix.size();
+           targets_->targets.matrix.size() == targets.matrix.size() &&
+           targets_->targets.weights.data() == targets.weights.data() &&
+           targets_->targets.weights.size() == targets.weights.size();
   }
 
   TensorPtr Aggregated(const Context& context, const DeviceGraph& graph, const Tensor& x,

@@ -174,6 +174,8 @@ class CudaLayerTraining final : public LayerTraining {
  private:
   const CudaTensor& x() const { return static_cast<const CudaTensor&>(*xhat_); }
 
+  // Whether the samples of a step count by the weights of their classes.
+  bool SharesByWeight() const { return !targets_->targets.multilabel && !targets_->targets.weights.empty(); }
   bool Staged() const { return x().dense.on_host() && x().view.kind == RowKind::kF32; }
   uint64_t StepsPerLaunch() const { return stager_ ? stager_->steps() : kStepsPerLaunch; }
 
@@ -219,6 +221,7 @@ class CudaLayerTraining final : public LayerTraining {
     }
     flags_ = Buffer::OnDevice(device_, 2 * sizeof(uint32_t) * blocks, what);
     losses_ = Buffer::OnDevice(device_, sizeof(float) * blocks * kStepsPerLaunch, what);
+    if (SharesByWeight()) shares_ = Buffer::OnDevice(device_, sizeof(float) * kStepsPerLaunch, what);
     device_->Synchronise(what);
   }
 
@@ -235,6 +238,8 @@ class CudaLayerTraining final : public LayerTraining {
     } else {
       a.classes_of = targets_->labels.as<int32_t>();
     }
+    if (!targets_->targets.weights.empty()) a.weights = targets_->weights.as<float>();
+    a.shares = shares_.as<float>();
     a.master = master_.as<float>();
     a.published = published_.as<float>();
     a.first = first_.as<float>();
@@ -269,6 +274,7 @@ class CudaLayerTraining final : public LayerTraining {
     arguments_.w_beta2_power = power(spec_.beta2, w_steps_);
     arguments_.theta_beta1_power = power(spec_.beta1, theta_steps_);
     arguments_.theta_beta2_power = power(spec_.beta2, theta_steps_);
+    if (SharesByWeight()) LaunchBatchShares(arguments_, device_->stream());
     LaunchTrain(plan_, precision_, arguments_, device_->stream());
     w_steps_ += end - begin;
     theta_steps_ += end - begin;
@@ -282,6 +288,8 @@ class CudaLayerTraining final : public LayerTraining {
         step_losses != nullptr ? end - begin : (end - 1) / steps_per_epoch_ - begin / steps_per_epoch_ + 1;
     std::vector<float> sums(static_cast<size_t>(slots) * blocks);
     losses_.CopyTo(sums.data(), sums.size() * sizeof(float));
+    std::vector<float> shares(SharesByWeight() ? static_cast<size_t>(end - begin) : 0);
+    if (!shares.empty()) shares_.CopyTo(shares.data(), shares.size() * sizeof(float));
     for (uint64_t slot = 0; slot < slots; ++slot) {
       const uint64_t step = step_losses != nullptr
                                 ? begin + slot
@@ -291,7 +299,9 @@ class CudaLayerTraining final : public LayerTraining {
       const uint64_t at = step % steps_per_epoch_;
       const double samples =
           static_cast<double>(std::min<uint64_t>(arguments_.batch, arguments_.count - at * arguments_.batch));
-      const double loss = sum / (arguments_.multilabel ? samples * arguments_.classes : samples);
+      const double loss = !shares.empty()
+                              ? sum * static_cast<double>(shares[step - begin])
+                              : sum / (arguments_.multilabel ? samples * arguments_.classes : samples);
       if (step_losses != nullptr) step_losses->push_back(loss);
       if (at + 1 == steps_per_epoch_) losses[step / steps_per_epoch_] = loss;
     }
@@ -312,7 +322,7 @@ class CudaLayerTraining final : public LayerTraining {
   const SlicePacking packing_;
   uint64_t w_steps_, theta_steps_;
   uint32_t steps_per_epoch_ = 1;
-  Buffer master_, published_, first_, second_, partial_, logits_, dlogits_, flags_, losses_;
+  Buffer master_, published_, first_, second_, partial_, logits_, dlogits_, flags_, losses_, shares_;
   TrainArguments arguments_;
   std::unique_ptr<RowStager> stager_;
 };
@@ -338,6 +348,10 @@ std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>
   } else {
     out->labels = Buffer::Anywhere(device, targets.classes_of.bytes(), "the labels");
     out->labels.CopyFrom(targets.classes_of.data(), targets.classes_of.bytes());
+  }
+  if (!targets.weights.empty()) {
+    out->weights = Buffer::OnDevice(device, targets.weights.bytes(), "the class weights");
+    out->weights.CopyFrom(targets.weights.data(), targets.weights.bytes());
   }
   device->Synchronise("uploading labels");
   out->samples = std::move(samples);

@@ -16,6 +16,7 @@ struct DeviceTargets {
   uint32_t count = 0;
   Buffer sample_rows;  // (count) or unused
   Buffer labels;       // (count) classes, or (count × label_bytes)
+  Buffer weights;      // (classes) or unused
   uint32_t label_bytes = 0;
 };
 

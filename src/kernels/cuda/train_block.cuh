@@ -221,6 +221,18 @@ class TrainBlock {
     __stcg(cell, make_float2(x, y));
   }
 
+  // ---- Class weights; all 1 where none are given
+  // What a loss of this class, or of this label where it is on, counts.
+  __device__ __forceinline__ float WeightOf(int label) const {
+    return a_.weights == nullptr ? 1.0f : __ldg(a_.weights + label);
+  }
+  // What a sample of weight 1 counts in the mean over the batch.
+  __device__ __forceinline__ float ShareOf(const Position& at) const {
+    if (a_.weights == nullptr) return 1.0f / static_cast<float>(SizeOf(at));
+    const uint64_t step = static_cast<uint64_t>(at.epoch - a_.first_epoch) * a_.steps_per_epoch + at.batch;
+    return __ldg(a_.shares + (step - a_.first_step));
+  }
+
   // This lane's part of the block's loss, before a barrier of the block; then the sum, by one thread.
   __device__ __forceinline__ void AddLoss(float loss) {
     __syncwarp();

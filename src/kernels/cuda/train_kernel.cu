@@ -1,3 +1,4 @@
+#include "kernels/cuda/batch_shares.cuh"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/stage_rows.cuh"
 #include "kernels/cuda/train_kernel.cuh"
@@ -86,6 +87,12 @@ void LaunchTrain(const TrainPlan& plan, Precision precision, const TrainArgument
 void LaunchStageRows(const TrainArguments& arguments, float* staging, cudaStream_t stream) {
   StageRowsKernel<<<kStageBlocks, kStageThreads, 0, stream>>>(arguments, staging);
   Check(cudaGetLastError(), "launching the staging of feature rows");
+}
+
+void LaunchBatchShares(const TrainArguments& arguments, cudaStream_t stream) {
+  const auto steps = static_cast<unsigned>(arguments.last_step - arguments.first_step);
+  BatchSharesKernel<<<steps, kShareThreads, 0, stream>>>(arguments);
+  Check(cudaGetLastError(), "launching the sums of class weights");
 }
 
 }  // namespace l2gcn::cuda

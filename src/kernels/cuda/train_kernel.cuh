@@ -268,12 +268,12 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
     float loss = 0;
     if (row < end) {  // rows past the batch's end have no gradient
       loss = a_.multilabel ? SigmoidRow(row, rank, this->SizeOf(at), row < this->ValidOf(at))
-                           : SoftmaxRow(row, rank, this->SizeOf(at), row < this->ValidOf(at));
+                           : SoftmaxRow(row, rank, this->ShareOf(at), row < this->ValidOf(at));
     }
     if (slot != kNoSlot) this->AddLoss(loss);
   }
   // Both return this lane's part of the row's loss.
-  __device__ __forceinline__ float SoftmaxRow(int row, int rank, uint32_t batch, bool valid) {
+  __device__ __forceinline__ float SoftmaxRow(int row, int rank, float share, bool valid) {
     const uint32_t team = ((1u << kLossLanes) - 1) << (lane_ - rank);
     const int classes = static_cast<int>(a_.classes), target = reinterpret_cast<const int32_t*>(labels_)[row];
     float* cells = dl_.data + row * dl_.stride;
@@ -293,13 +293,14 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
     }
 #pragma unroll
     for (int offset = kLossLanes / 2; offset > 0; offset >>= 1) sum += __shfl_xor_sync(team, sum, offset);
-    const float mean = valid ? 1.0f / static_cast<float>(batch) : 0.0f, factor = __fdividef(mean, sum);
+    const float weight = valid ? this->WeightOf(target) : 0.0f, mean = share * weight,
+                factor = __fdividef(mean, sum);
 #pragma unroll 4
     for (int c = rank; c < p_.classes_padded; c += kLossLanes) {
       const float probability = c < classes ? cells[c ^ swizzle] * factor : 0.0f;
       cells[c ^ swizzle] = ForOperand<P>(probability - (c == target ? mean : 0.0f));
     }
-    return valid ? loss + (rank == 0 ? __logf(sum) : 0.0f) : 0.0f;
+    return valid ? weight * (loss + (rank == 0 ? __logf(sum) : 0.0f)) : 0.0f;
   }
   __device__ __forceinline__ float SigmoidRow(int row, int rank, uint32_t batch, bool valid) {
     const int classes = static_cast<int>(a_.classes);
@@ -313,8 +314,9 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
       const float probability = __fdividef(z >= 0 ? 1.0f : small, 1.0f + small);
       // log1p(small): its derivative is at most 1, so an absolute error of 1e-7 is all that 1 + small can
       // cost.
-      if (c < classes) loss += fmaxf(z, 0.0f) - z * y + __logf(1.0f + small);
-      cells[c ^ swizzle] = c < classes ? ForOperand<P>((probability - y) * mean) : 0.0f;
+      const float weight = c < classes && y > 0 ? this->WeightOf(c) : 1.0f;
+      if (c < classes) loss += weight * (fmaxf(z, 0.0f) - z * y + __logf(1.0f + small));
+      cells[c ^ swizzle] = c < classes ? ForOperand<P>((probability - y) * (mean * weight)) : 0.0f;
     }
     return valid ? loss : 0.0f;
   }

@@ -19,6 +19,9 @@ struct TrainArguments {
   uint32_t count = 0;                   // samples shuffled together
   const int32_t* classes_of = nullptr;  // (count) unless multilabel
   const uint8_t* label_rows = nullptr;  // (count × plan.label_bytes) if multilabel
+  const float* weights = nullptr;       // (classes) of classes or of labels that are on, or null: all 1
+  float* shares = nullptr;  // (steps of a launch) 1 / Σ weights over a step's samples; if weights
+                            // are given and there is one label a sample
 
   // Parameters by slices, slice_floats() each; `published` is what the products read, rounded for them.
   float* master = nullptr;     // (slices × slice_floats)
@@ -57,6 +60,9 @@ void PrepareTrain(const TrainPlan& plan, Precision precision);
 // on few enough multiprocessors that a training kernel can run beside it.
 constexpr int kStageBlocks = 4, kStageThreads = 1024;
 void LaunchStageRows(const TrainArguments& arguments, float* staging, cudaStream_t stream);
+
+// Fills arguments.shares for steps first … last−1; before LaunchTrain on the same stream.
+void LaunchBatchShares(const TrainArguments& arguments, cudaStream_t stream);
 
 void LaunchTrain(const TrainPlan& plan, Precision precision, const TrainArguments& arguments,
                  cudaStream_t stream);

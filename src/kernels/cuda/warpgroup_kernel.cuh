@@ -317,8 +317,9 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
         const float small = __expf(-fabsf(z)), y = labels[c];
         // log1p(small): its derivative is at most 1, so an absolute error of 1e-7 is all that 1 + small can
         // cost.
-        if (want_loss) loss += fmaxf(z, 0.0f) - z * y + __logf(1.0f + small);
-        return (__fdividef(z >= 0 ? 1.0f : small, 1.0f + small) - y) * mean;
+        const float weight = y > 0 ? WeightOf(c) : 1.0f;
+        if (want_loss) loss += weight * (fmaxf(z, 0.0f) - z * y + __logf(1.0f + small));
+        return (__fdividef(z >= 0 ? 1.0f : small, 1.0f + small) - y) * (mean * weight);
       };
       const float2 z = SumLogits(logits + (begin + row) * p_.c_stride + 2 * pair);
       const float x = gradient_of(z.x, 2 * pair), y = gradient_of(z.y, 2 * pair + 1);
@@ -362,12 +363,13 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
     });
 #pragma unroll
     for (int offset = 16; offset > 0; offset >>= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
-    const float mean = valid ? 1.0f / static_cast<float>(SizeOf(at)) : 0.0f, factor = __fdividef(mean, sum);
+    const float weight = valid ? WeightOf(target) : 0.0f, mean = ShareOf(at) * weight,
+                factor = __fdividef(mean, sum);
     const auto gradient_of = [&](int c) {
       return c < classes ? kept[c] * factor - (c == target ? mean : 0.0f) : 0.0f;
     };
     for_pairs([&](int pair) { SendGradient(row, pair, gradient_of(2 * pair), gradient_of(2 * pair + 1)); });
-    return valid ? loss + (lane_ == 0 ? __logf(sum) : 0.0f) : 0.0f;
+    return valid ? weight * (loss + (lane_ == 0 ? __logf(sum) : 0.0f)) : 0.0f;
   }
 
   // ---- Gradients

@@ -1,0 +1,31 @@
+// How well scores rank the members of a class before the others: area under the ROC curve and average
+// precision, as scikit-learn defines them. Equal scores are one step of the curve.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace l2gcn {
+
+// Scores of one class, gathered node by node. Scores are probabilities: finite and not negative.
+class Ranking {
+ public:
+  explicit Ranking(size_t expected) { keys_.reserve(expected); }
+
+  void Add(float score, bool member);
+  // After the last Add: sorts once for both figures.
+  void Sort();
+
+  // Share of (member, other) pairs in which the member has the higher score; a tie counts one half. NaN where
+  // there are no members or no others.
+  double RocAuc() const;
+  // Σ (R_n − R_{n−1}) P_n over the distinct scores from the highest; NaN where there are no members.
+  double AveragePrecision() const;
+
+ private:
+  // The score's bits, which order like the score itself, and the lowest bit for a member.
+  std::vector<uint64_t> keys_;
+  uint64_t members_ = 0;
+};
+
+}  // namespace l2gcn
