@@ -92,11 +92,6 @@ void ApplyRival(const std::string& recipe, TrainConfig& config) {
   }
 }
 
-bool MayPrecompute(const std::string& method) {
-  return method == "gcn" || method == "minibatch" || method == "fastgcn" || method == "ladies" ||
-         method == "vrgcn";
-}
-
 // What the user asked for under `name`, or "".
 std::string Asked(const Overrides& overrides, const std::string& name) {
   std::string value;
@@ -137,13 +132,6 @@ void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
 }
 
-void CheckPerLayer(const char* name, const std::vector<uint32_t>& list, uint32_t layers) {
-  if (list.size() != 1 && list.size() != layers) {
-    ThrowUsage("--{}: {} values for {} layer{}; expected 1 or {}", name, list.size(), layers,
-               layers == 1 ? "" : "s", layers);
-  }
-}
-
 }  // namespace
 
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
@@ -161,19 +149,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     if (field.name != "method") field.set(config, value);
   }
   if (config.stop.empty()) config.stop = config.method == "l2gcn" ? "learned" : "fixed";
-  CheckPerLayer("hidden", config.hidden, config.layers);
-  CheckPerLayer("epochs", config.epochs, config.layers);
-  if (!TrainsLayerwise(config.method) && config.epochs.size() > 1) {
-    ThrowUsage("--epochs: {} values, but method {} trains all layers at once; expected 1",
-               config.epochs.size(), config.method);
-  }
-  if (config.precompute && !MayPrecompute(config.method)) {
-    ThrowUsage(
-        "--precompute: method {} does not read Â X as it is; it is for gcn, minibatch, fastgcn, ladies and "
-        "vrgcn",
-        config.method);
-  }
-  CheckPerLayer("samples", config.samples, config.layers);
+  Validate(config);
   return config;
 }
 

@@ -7,6 +7,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "data/usable.h"
 
 namespace l2gcn {
 namespace {
@@ -21,8 +22,8 @@ Json ConfigJson(const SearchConfig& config) {
   return json;
 }
 
-// Zeros in the configuration become the kind's own numbers.
-SearchConfig Settled(SearchConfig config, const std::vector<Dataset>& datasets) {
+// The configuration with the kind's own numbers where it says 0.
+SearchConfig WithDefaults(SearchConfig config, const std::vector<Dataset>& datasets) {
   const std::string recipe = datasets.front().recipe;
   const bool paper = config.kind == "paper", ppi = recipe == "ppi", reddit = recipe == "reddit";
   if (config.rounds == 0) config.rounds = paper ? (reddit ? 200 : 50) : 400;
@@ -129,12 +130,19 @@ TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, co
   return resolved;
 }
 
+void Validate(const SearchConfig& config) {
+  SearchConfig scratch;
+  for (const SearchField& field : SearchFields()) field.set(scratch, field.get(config));
+}
+
 Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
                             const SearchConfig& config, const Overrides& training, const SearchOutput& output,
                             SearchResult* result) {
   if (datasets.empty()) ThrowUsage("search: name at least one data set to learn on");
-  const SearchConfig settled = Settled(config, datasets);
-  if (settled.kind == "paper" && datasets.size() != 1) {
+  Validate(config);
+  for (const Dataset& dataset : datasets) CheckUsable(context, dataset);
+  const SearchConfig complete = WithDefaults(config, datasets);
+  if (complete.kind == "paper" && datasets.size() != 1) {
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",
                datasets.size());
   }
@@ -146,9 +154,9 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   // Many short trainings of small subgraphs: launches and transfers outweigh them on a GPU
   // (docs/performance.md).
   const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
-  Controller controller = settled.kind == "paper"
-                              ? SearchPaper(fast, datasets.front(), settled, training, output, out)
-                              : SearchGeneral(fast, datasets, settled, training, output, out);
+  Controller controller = complete.kind == "paper"
+                              ? SearchPaper(fast, datasets.front(), complete, training, output, out)
+                              : SearchGeneral(fast, datasets, complete, training, output, out);
   out.seconds = watch.Seconds();
   return controller;
 }

@@ -9,6 +9,7 @@
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
 #include "data/generator_shapes.h"
+#include "data/usable.h"
 #include "l2gcn/generate.h"
 
 namespace l2gcn {
@@ -125,6 +126,7 @@ Labels DrawLabels(const Context& context, const GeneratorPlan& plan, const Gener
 }  // namespace
 
 Dataset GenerateDataset(const Context& context, const GenerateOptions& options) {
+  CheckContext(context);
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
   RefuseWhatDoesNotFit(plan);
   const GeneratorLayout layout(plan);
@@ -143,6 +145,7 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   });
   dataset.splits.push_back(std::move(split));
   dataset.changes.entries_read = dataset.graph.entries();
+  dataset.checked = true;
   return dataset;
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/rng.h"
+#include "data/usable.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 
@@ -89,6 +90,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 }  // namespace
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+  CheckLengths(dataset);
   if (spec.starts_with("random:")) return DrawSplit(dataset, spec, seed);
   if (spec.empty()) {
     if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);

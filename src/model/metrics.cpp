@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "data/usable.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -133,8 +134,17 @@ double MeanLoss(const Context& context, const Labels& labels, std::span<const ui
 }
 
 Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
-  L2GCN_ASSERT(logits.rows == dataset.nodes() && logits.cols == dataset.labels.classes);
+  CheckLengths(dataset);
   const Labels& labels = dataset.labels;
+  if (logits.rows != dataset.nodes() || logits.cols != labels.classes ||
+      logits.values.size() != logits.rows * logits.cols) {
+    ThrowInput("{}: logits of {} × {} for {} nodes and {} classes; score the data set they were made for",
+               dataset.name, logits.rows, logits.cols, dataset.nodes(), labels.classes);
+  }
+  if (role != Role::kNone && split.roles.size() != dataset.nodes()) {
+    ThrowInput("{}: split '{}' covers {} nodes of {}", dataset.name, split.name, split.roles.size(),
+               dataset.nodes());
+  }
   std::vector<Counts> counts(labels.classes);
   Score score;
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
@@ -154,6 +164,10 @@ Score ScoreLogits(const Dataset& dataset, const Matrix& logits, const Split& spl
 }
 
 void LogitsToProbabilities(Matrix& logits, bool multilabel) {
+  if (logits.values.size() != logits.rows * logits.cols) {
+    ThrowInput("logits of {} × {} with {} values", logits.rows, logits.cols, logits.values.size());
+  }
+  if (logits.cols == 0) return;
   for (size_t i = 0; i < logits.rows; ++i) {
     float* row = logits.mutable_row(i);
     if (multilabel) {

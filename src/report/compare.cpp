@@ -99,7 +99,7 @@ CompareRow Measure(const Context& context, const Dataset& dataset, const TrainCo
     const uint64_t before = ResidentBytes();
     const auto inner = MakeStopPolicy(seeded, dataset);
     LimitedPolicy policy(*inner, options.max_seconds, 0);
-    Trained trained = TrainWith(context, dataset, seeded, policy);
+    Trained trained = Train(context, dataset, seeded, policy);
     const SeedResult& result = trained.result;
     row.peak_rss_bytes = std::max(row.peak_rss_bytes, result.peak_rss_bytes);
     row.training_bytes =
@@ -138,7 +138,7 @@ void TimeTo(const Context& context, const Dataset& dataset, double goal, const C
   // Layers of layer-wise training follow each other: only a training whose layers learn together may end
   // early.
   LimitedPolicy policy(*inner, options.max_seconds, TrainsLayerwise(config.method) ? 0 : goal);
-  const Trained trained = TrainWith(context, dataset, config, policy);
+  const Trained trained = Train(context, dataset, config, policy);
   row.target_f1 = goal;
   row.validation = trained.result.validation;
   for (const ValidationPoint& point : row.validation) {
@@ -155,22 +155,22 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   if (options.methods.empty()) ThrowUsage("--methods: name at least one, e.g. lgcn,gcn,graphsage");
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   std::vector<TrainConfig> configs;
-  Context able = context;  // one device for all methods
+  Context capable = context;  // one device, which every method can use
   for (const std::string& method : options.methods) {
     configs.push_back(ConfigOf(options, method, dataset));
-    able = OnCapableDevice(able, method);
+    capable = OnCapableDevice(capable, method);
   }
   Comparison comparison;
   comparison.dataset_name = dataset.name;
   comparison.dataset_json = DescribeDatasetJson(dataset);
   comparison.dataset_format = dataset.format;
-  comparison.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  comparison.device = capable.device == DeviceKind::kCuda ? "cuda" : "cpu";
   comparison.threads = context.threads;
   for (const TrainConfig& config : configs) {
     context.Note(fmt::format("compare: {} on {}", config.method, dataset.name));
-    comparison.rows.push_back(Measure(able, dataset, config, options));
+    comparison.rows.push_back(Measure(capable, dataset, config, options));
     const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
-    if (goal > 0) TimeTo(able, dataset, goal, options, comparison.rows.back());
+    if (goal > 0) TimeTo(capable, dataset, goal, options, comparison.rows.back());
   }
   return comparison;
 }

@@ -65,6 +65,13 @@ void WriteMatrix(const Matrix& matrix, const fs::path& path) {
   });
 }
 
+void CheckRowPerNode(const char* what, const Matrix& matrix, const Dataset& dataset) {
+  if (matrix.rows != dataset.nodes() || matrix.values.size() != matrix.rows * matrix.cols) {
+    ThrowInput("{}: {} of {} × {} for {} nodes; expected one row a node", dataset.name, what, matrix.rows,
+               matrix.cols, dataset.nodes());
+  }
+}
+
 }  // namespace
 
 void CheckExportPath(const std::string& path) {
@@ -83,7 +90,12 @@ void CheckExportPath(const std::string& path) {
 
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
                        const Matrix& probabilities, const std::string& path) {
-  L2GCN_ASSERT(probabilities.rows == dataset.nodes());
+  CheckRowPerNode("probabilities", probabilities, dataset);
+  if (probabilities.cols != model.classes || model.classes == 0) {
+    ThrowInput("{}: {} columns of probabilities for a model of {} classes", dataset.name, probabilities.cols,
+               model.classes);
+  }
+  CheckExportPath(path);
   if (IsNpy(path)) return WriteMatrix(probabilities, path);
   std::vector<std::string> names;
   for (uint32_t label = 0; label < model.classes; ++label) {
@@ -103,7 +115,8 @@ void ExportPredictions(const Context& context, const Model& model, const Dataset
 
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                       const std::string& path) {
-  L2GCN_ASSERT(embeddings.rows == dataset.nodes());
+  CheckRowPerNode("embeddings", embeddings, dataset);
+  CheckExportPath(path);
   if (IsNpy(path)) return WriteMatrix(embeddings, path);
   std::string header = "node";
   for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);

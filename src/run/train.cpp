@@ -10,6 +10,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "data/usable.h"
 #include "l2gcn/controller.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
@@ -45,6 +46,7 @@ Controller ControllerFor(const TrainConfig& config, const Dataset& dataset) {
 }  // namespace
 
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
+  Validate(config);
   const std::string own = config.method == "l2gcn" ? "learned" : "fixed";
   const std::string stop = config.stop.empty() ? own : config.stop;
   if (stop == "fixed") return std::make_unique<FixedEpochs>();
@@ -76,8 +78,10 @@ Context OnCapableDevice(const Context& context, const std::string& method) {
   return PreferCpu(context, "method " + method, "it has no CUDA part");
 }
 
-Trained TrainWith(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  StopPolicy& policy) {
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy) {
+  Validate(config);
+  CheckUsable(context, dataset);
+  if (dataset.labels.classes == 0) ThrowInput("{}: has no labels to learn from", dataset.name);
   const Context able = OnCapableDevice(context, config.method);
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   if (config.method == "ngcn-layerwise") return FitNgcnLayerwise(able, dataset, split, config, policy);
@@ -88,8 +92,20 @@ Trained TrainWith(const Context& context, const Dataset& dataset, const TrainCon
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   const Context able = OnCapableDevice(context, config.method);
   const auto policy = MakeStopPolicy(config, dataset);
-  return TrainWith(able, dataset, config, *policy);
+  return Train(able, dataset, config, *policy);
 }
+
+namespace {
+
+Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  const PolicyMaker& make_policy) {
+  if (!make_policy) return Train(context, dataset, config);
+  const std::unique_ptr<StopPolicy> policy = make_policy(config, dataset);
+  if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
+  return Train(context, dataset, config, *policy);
+}
+
+}  // namespace
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
   Stopwatch watch;
@@ -109,21 +125,17 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  Validate(config);
   const Context able = OnCapableDevice(context, config.method);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
-  TrainResult result;
-  result.config = config;
-  result.dataset_json = DescribeDatasetJson(dataset);
-  result.source_json = SourceToJson(options);
-  result.device = able.device == DeviceKind::kCuda ? "cuda" : "cpu";
-  result.threads = context.threads;
+  TrainResult result = BeginResult(able, dataset, config, options);
   if (writer) result.run = writer->directory();
   for (uint32_t i = 0; i < options.runs; ++i) {
     Stopwatch watch;
     TrainConfig seeded = config;
     seeded.seed = config.seed + i;
-    Trained trained = Train(able, dataset, seeded);
+    Trained trained = TrainSeed(able, dataset, seeded, options.make_policy);
     EvaluateTrained(able, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();

@@ -1,5 +1,7 @@
 #include "train/stop_policy.h"
 
+#include <limits>
+
 namespace l2gcn {
 
 void EarlyStopping::BeginLayer(const LayerView&) {
