@@ -131,6 +131,27 @@ void ShowRun(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
+// A model that SaveModel wrote, without the record of a run.
+bool IsModel(const std::string& path) {
+  std::error_code ignored;
+  return !path.empty() && fs::exists(fs::path(path) / "model.safetensors", ignored);
+}
+
+void ShowModel(Program& program, const std::string& path) {
+  const Model model = OpenRun(path).model;
+  if (program.json()) {
+    const Json object = {{"kind", "model"},
+                         {"features", model.features},
+                         {"classes", model.classes},
+                         {"multilabel", model.multilabel},
+                         {"config", Json::parse(ConfigToJson(model.config))}};
+    return program.terminal().Print(object.dump());
+  }
+  program.terminal().Print(fmt::format("model {}\n  features  {}\n  classes   {}\n\nsettings{}", path,
+                                       Grouped(model.features), Grouped(model.classes),
+                                       SettingsText(model.config)));
+}
+
 bool IsController(const std::string& path) {
   std::error_code ignored;
   return fs::path(path).extension() == ".safetensors" && fs::is_regular_file(path, ignored);
@@ -183,6 +204,7 @@ void AddInfo(Program& program) {
   program.OnRun(command, [&program, data, verify, &command] {
     if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
+    if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
     ShowDataset(program, *data, *verify);
   });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "l2gcn/error.h"
+
 namespace l2gcn::cli {
 
 void RunDataOptions::AddTo(CLI::App& command) {
@@ -19,6 +21,13 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   if (options.data.named()) {
     opened.dataset = OpenDataset(context, options.data.spec, options.data.open);
     return opened;
+  }
+  if (!opened.run.knows_data) {
+    throw Error(
+        ErrorKind::kUsage,
+        opened.run.directory +
+            ": does not say which data set it was trained on, as it was made by a program from its own "
+            "arrays; name a DATASET after it");
   }
   OpenOptions open = opened.run.open_options;
   if (!options.data.open.data_dir.empty()) open.data_dir = options.data.open.data_dir;

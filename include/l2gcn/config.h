@@ -107,6 +107,11 @@ using Overrides = std::vector<std::pair<std::string, std::string>>;
 // names its stop policy even if the user did not.
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset);
 
+// Throws Error(kUsage) for what ResolveConfig would have refused: a value out of range, a list that has
+// neither one value nor one per layer, settings that exclude each other. Every call that takes a TrainConfig
+// does this first, so that a struct filled by hand is as safe as a resolved one.
+void Validate(const TrainConfig& config);
+
 // All fields as one JSON object, and back.
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);

@@ -1,5 +1,10 @@
 // What travels with every call: threads, seed, device, the wish to stop, and where progress is told.
 // There is no other state: two Contexts in one process do not know of each other.
+//
+// One Context may be used by several threads at once. Its helpers then serve one of them at a time and the
+// others work alone; results stay the same to the last bit. Each calling thread calls on_progress, on_note
+// and on_warning for its own work, so these must be safe to call from several threads. Peak memory in a
+// result counts the whole process.
 #pragma once
 
 #include <atomic>

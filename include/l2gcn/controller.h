@@ -48,6 +48,8 @@ struct SearchConfig {
 
 using SearchField = FieldOf<SearchConfig>;
 const std::vector<SearchField>& SearchFields();
+// Throws Error(kUsage) for the first value out of range.
+void Validate(const SearchConfig& config);
 
 struct ControllerImpl;
 
@@ -55,9 +57,9 @@ class Controller {
  public:
   // Throws Error(kInput) for a file that is damaged, of another version or of inconsistent shapes.
   static Controller Load(const std::string& path);
-  // The one inside the binary.
+  // One of those inside the library: "general", "general-loss" (sees training losses alone), "paper".
   static Controller Shipped(const std::string& kind);
-  explicit Controller(std::shared_ptr<const ControllerImpl> impl) : impl_(std::move(impl)) {}
+  explicit Controller(std::shared_ptr<const ControllerImpl> impl);
 
   void Save(const std::string& path) const;
   std::string DescribeJson() const;

@@ -63,10 +63,14 @@ struct Dataset {
   uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
   GraphChanges changes;
 
+  // The contents were checked whole (ValidateDataset) by whoever made this data set. Calls that read a data
+  // set check it first where this is false; set it to false after changing arrays by hand.
+  bool checked = false;
+
   uint32_t nodes() const { return graph.nodes; }
   // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
   uint64_t edges = 0;
-  std::string NodeName(uint32_t node) const;    // the id as in the input
+  std::string NodeName(uint32_t node) const;    // the id as in the input, or the number
   std::string ClassName(uint32_t label) const;  // its name, or its number
 };
 

@@ -93,6 +93,9 @@ Score ScoreLogits(const Context& context, const Dataset& dataset, const Matrix& 
 // Class probabilities in place: softmax per row, or sigmoid per entry.
 void LogitsToProbabilities(Matrix& logits, bool multilabel);
 
+// Writes model.safetensors and config.json into `directory`, which is made if it is not there. LoadModel and
+// the program's evaluate, predict, embed and info open it. Throws Error(kUsage) for a model whose shapes do
+// not fit together.
 void SaveModel(const Model& model, const std::string& directory);
 Model LoadModel(const std::string& directory);
 

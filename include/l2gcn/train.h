@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/model.h"
+#include "l2gcn/stop_policy.h"
 
 namespace l2gcn {
 
@@ -80,6 +83,13 @@ struct Trained {
   std::shared_ptr<LayerPipeline> pipeline;
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
+// The same with a policy of the caller's in place of the configuration's.
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy);
+
+// The policy that the configuration asks for, as Train() makes it: to be wrapped (WatchedPolicy) or replaced.
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset);
+using PolicyMaker =
+    std::function<std::unique_ptr<StopPolicy>(const TrainConfig& config, const Dataset& dataset)>;
 
 // Chooses the model's thresholds where its configuration asks for them, then fills the f1, baseline and split
 // fields of trained.result.
@@ -91,7 +101,9 @@ struct RunOptions {
   bool force = false;       // replace an existing run
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
-  // How the data set was opened, so that evaluate, predict and embed can open it again.
+  PolicyMaker make_policy;  // called once for each seed; empty: MakeStopPolicy
+  // How the data set was opened, so that evaluate, predict and embed can open it again. A data set made from
+  // arrays (MakeDataset) cannot be opened again, and the run says so.
   std::string dataset_spec;
   OpenOptions open_options;
 };
@@ -100,16 +112,22 @@ struct RunOptions {
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options);
 
+// Writes what Train() returned, one for each seed, as the run directory that RunTraining would have written
+// (options.runs, .write and .make_policy are not looked at). Evaluate first if the run is to have scores.
+TrainResult SaveRun(const Context& context, const Dataset& dataset, std::span<const Trained> trained,
+                    const RunOptions& options);
+
 // The JSON object of the contract.
 std::string ResultToJson(const TrainResult& result);
 
-// A run directory opened again. With several seeds, the best on validation unless `seed` names one (−1:
-// none).
+// A run directory opened again, or a directory that SaveModel wrote. With several seeds, the best on
+// validation unless `seed` names one (−1: none).
 struct OpenedRun {
   Model model;
   Split split;               // as trained; no roles in runs written before splits were stored
   std::string dataset_json;  // DescribeDatasetJson of the set it was trained on
   std::string directory;     // of the seed taken
+  bool knows_data = true;    // false: a lone model, or trained on arrays; the two below say nothing
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;
 };

@@ -111,13 +111,6 @@ void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
 }
 
-void CheckPerLayer(const char* name, const std::vector<uint32_t>& list, uint32_t layers) {
-  if (list.size() != 1 && list.size() != layers) {
-    ThrowUsage("--{}: {} values for {} layer{}; expected 1 or {}", name, list.size(), layers,
-               layers == 1 ? "" : "s", layers);
-  }
-}
-
 }  // namespace
 
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
@@ -135,13 +128,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     if (field.name != "method") field.set(config, value);
   }
   if (config.stop.empty()) config.stop = method.stop;
-  CheckPerLayer("hidden", config.hidden, config.layers);
-  CheckPerLayer("epochs", config.epochs, config.layers);
-  if (method.loop == TrainingLoop::kConventional && config.epochs.size() > 1) {
-    ThrowUsage("--epochs: {} values, but method {} trains all layers at once; expected 1",
-               config.epochs.size(), method.name);
-  }
-  CheckPerLayer("samples", config.samples, config.layers);
+  Validate(config);
   if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
       dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",

@@ -131,6 +131,10 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
 
 }  // namespace
 
+Controller::Controller(std::shared_ptr<const ControllerImpl> impl) : impl_(std::move(impl)) {
+  if (impl_ == nullptr) ThrowUsage("a controller without contents; use Controller::Load or Shipped");
+}
+
 void Controller::Save(const std::string& path) const {
   WriteSafetensors(path, TensorsOf(impl_->net),
                    {{"format", kControllerFormat},
@@ -141,6 +145,10 @@ void Controller::Save(const std::string& path) const {
 Controller Controller::Load(const std::string& path) { return FromFile(ReadSafetensors(path), path); }
 
 Controller Controller::Shipped(const std::string& kind) {
+  if (kind != "general" && kind != "general-loss" && kind != "paper") {
+    ThrowUsage("no controller of kind '{}' comes with the library; expected general, general-loss or paper",
+               kind);
+  }
   const std::string where = fmt::format("the shipped {} controller", kind);
   return FromFile(ParseSafetensors(ShippedController(kind), where), where);
 }

@@ -8,6 +8,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "data/usable.h"
 
 namespace l2gcn {
 namespace {
@@ -22,7 +23,7 @@ Json ConfigJson(const SearchConfig& config) {
   return json;
 }
 
-// Zeros in the configuration become the kind's own numbers.
+// The configuration with the kind's own numbers where it says 0.
 SearchConfig WithKindDefaults(SearchConfig config, const std::vector<Dataset>& datasets) {
   const std::string recipe = datasets.front().recipe;
   const bool paper = config.kind == "paper", ppi = recipe == "ppi", reddit = recipe == "reddit";
@@ -141,10 +142,17 @@ std::vector<uint32_t> DrawOthers(uint32_t nodes, std::span<const uint32_t> picke
   return others;
 }
 
+void Validate(const SearchConfig& config) {
+  SearchConfig scratch;
+  for (const SearchField& field : SearchFields()) field.set(scratch, field.get(config));
+}
+
 Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
                             const SearchConfig& config, const Overrides& training, const SearchOutput& output,
                             SearchResult* result) {
   if (datasets.empty()) ThrowUsage("search: name at least one data set to learn on");
+  Validate(config);
+  for (const Dataset& dataset : datasets) CheckUsable(context, dataset);
   const SearchConfig complete = WithKindDefaults(config, datasets);
   if (complete.kind == "paper" && datasets.size() != 1) {
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <memory>
 
+#include "core/context_check.h"
 #include "core/cpu_quota.h"
+#include "core/error_format.h"
 #include "core/threads.h"
 #include "l2gcn/error.h"
 
@@ -47,7 +49,19 @@ void Context::CheckCancelled() const {
   }
 }
 
+void CheckContext(const Context& context) {
+  const uint32_t available = context.pool == nullptr ? 1 : context.pool->threads();
+  if (context.threads == 0 || context.threads > available) {
+    ThrowUsage("a context with {} threads whose pool has {}; make contexts with MakeContext", context.threads,
+               available);
+  }
+}
+
 Context MakeContext(uint32_t threads, uint64_t seed) {
+  constexpr uint32_t kMostThreads = 4096;
+  if (threads > kMostThreads) {
+    ThrowUsage("a context of {} threads; expected at most {}, or 0 for one a core", threads, kMostThreads);
+  }
   Context context;
   context.pool = std::make_shared<ThreadPool>(threads == 0 ? UsableCores() : threads);
   context.threads = context.pool->threads();

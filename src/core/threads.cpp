@@ -7,6 +7,7 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/error_format.h"
@@ -26,10 +27,11 @@ constexpr std::chrono::milliseconds kInTime(20);
 }  // namespace
 
 struct ThreadPool::Impl {
+  std::atomic<bool> busy{false};  // a region runs: who comes with another one now works without helpers
   std::vector<std::unique_ptr<WaitWord>> slots;  // (helpers)
   std::vector<std::thread> helpers;
   const std::function<void(uint32_t)>* body = nullptr;
-  uint32_t prompt = 1;  // threads that come when they are called, the caller among them
+  std::atomic<uint32_t> prompt{1};  // threads that come when they are called, the caller among them
   std::chrono::steady_clock::duration late{};     // of the regions in a row to which someone did not come
   std::chrono::steady_clock::duration in_time{};  // of those to which everyone came
   WaitWord finished;                              // helpers that are through with the present region
@@ -108,7 +110,7 @@ uint32_t ThreadPool::Prompt() const { return impl_->prompt; }
 
 void ThreadPool::Run(uint32_t count, const std::function<void(uint32_t)>& body) {
   L2GCN_ASSERT(count >= 1 && count <= threads());
-  if (count == 1) return body(0);
+  if (count == 1 || impl_->busy.exchange(true, std::memory_order_acquire)) return body(0);
   impl_->body = &body;
   impl_->error = nullptr;
   impl_->finished.Store(0);
@@ -117,7 +119,9 @@ void ThreadPool::Run(uint32_t count, const std::function<void(uint32_t)>& body) 
   impl_->Invoke(0);
   const auto length = std::chrono::steady_clock::now() - begin;
   impl_->Learn(count, 1 + impl_->Withdraw(count - 1), length);
-  if (impl_->error) std::rethrow_exception(impl_->error);
+  const std::exception_ptr error = std::exchange(impl_->error, nullptr);
+  impl_->busy.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
 }
 
 void ParallelFor(const Context& context, size_t count, size_t grain,
@@ -131,8 +135,8 @@ void ParallelFor(const Context& context, size_t count, size_t grain,
 }
 
 void ParallelTasks(const Context& context, size_t count, const std::function<void(size_t, uint32_t)>& body) {
-  const auto workers =
-      static_cast<uint32_t>(std::min<size_t>(count, std::min(context.threads, context.pool->Prompt())));
+  const uint32_t prompt = context.pool == nullptr ? 1 : std::min(context.threads, context.pool->Prompt());
+  const auto workers = static_cast<uint32_t>(std::min<size_t>(count, prompt));
   if (workers <= 1) {
     for (size_t task = 0; task < count; ++task) body(task, 0);
     return;

@@ -5,8 +5,9 @@
 // and what nobody else takes the caller does itself. So a region ends soon though other processes hold some
 // of the cores. ParallelFor and ParallelTasks do not call helpers that came too late again and again. Idle
 // threads look for new work briefly, then sleep. The first exception thrown in a region is rethrown to the
-// caller after all have finished. Regions do not nest: a body that needs threads of its own must bring its
-// own Context.
+// caller after all have finished. A region inside a region gets no helpers: a body that needs threads of its
+// own must bring its own Context. Several threads may use one pool: while the region of one runs, the
+// others work without helpers.
 #pragma once
 
 #include <cstddef>

@@ -22,12 +22,12 @@ NameTable NameTable::FromStrings(std::span<const std::string> names) {
 }
 
 std::string Dataset::NodeName(uint32_t node) const {
-  if (!node_names.empty()) return std::string(node_names[node]);
-  return std::to_string(node_ids.empty() ? int64_t{node} : node_ids[node]);
+  if (node < node_names.size()) return std::string(node_names[node]);
+  return std::to_string(node < node_ids.size() ? node_ids[node] : int64_t{node});
 }
 
 std::string Dataset::ClassName(uint32_t label) const {
-  return class_names.empty() ? std::to_string(label) : class_names[label];
+  return label < class_names.size() ? class_names[label] : std::to_string(label);
 }
 
 std::string DescribeDatasetJson(const Dataset& dataset) {

@@ -9,6 +9,7 @@
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
 #include "data/generator_shapes.h"
+#include "data/usable.h"
 #include "l2gcn/generate.h"
 
 namespace l2gcn {
@@ -122,6 +123,7 @@ Labels DrawLabels(const Context& context, const GeneratorPlan& plan, const Gener
 }  // namespace
 
 Dataset GenerateDataset(const Context& context, const GenerateOptions& options) {
+  CheckContext(context);
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
   RefuseWhatDoesNotFit(plan);
   const GeneratorLayout layout(plan);
@@ -140,6 +142,7 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   });
   dataset.splits.push_back(std::move(split));
   dataset.changes.entries_read = dataset.graph.entries();
+  dataset.checked = true;
   return dataset;
 }
 

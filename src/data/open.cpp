@@ -11,6 +11,7 @@
 #include "data/planetoid.h"
 #include "data/reader.h"
 #include "data/table_set.h"
+#include "data/usable.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
 
@@ -82,7 +83,9 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, 
   if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
   ValidateDataset(context, dataset);
   NoteChanges(context, dataset.name, dataset.changes);
-  return ApplyFilters(context, std::move(dataset), options);
+  dataset = ApplyFilters(context, std::move(dataset), options);
+  dataset.checked = true;
+  return dataset;
 }
 
 Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions& options) {
@@ -94,8 +97,11 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
   Dataset dataset = reader->read(context, path, options);
   if (std::string_view(reader->name) != "native") return Complete(context, std::move(dataset), path, options);
   const bool filters = options.largest_component || options.min_degree > 0;
-  if (filters || !options.map_only) ValidateDataset(context, dataset);
-  return ApplyFilters(context, std::move(dataset), options);
+  const bool check = filters || !options.map_only;
+  if (check) ValidateDataset(context, dataset);
+  dataset = ApplyFilters(context, std::move(dataset), options);
+  dataset.checked = check;
+  return dataset;
 }
 
 Dataset OpenSynthetic(const Context& context, const std::string& shape, const OpenOptions& options) {
@@ -143,6 +149,7 @@ void NoteChanges(const Context& context, const std::string& name, const GraphCha
 }
 
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {
+  CheckContext(context);
   if (!options.edges.empty()) {
     if (!spec.empty()) ThrowUsage("give either a data set ({}) or --edges, not both", spec);
     return Complete(context, ReadTableSet(context, options.edges, options), options.edges, options);

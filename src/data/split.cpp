@@ -13,6 +13,7 @@
 
 #include "core/error_format.h"
 #include "core/rng.h"
+#include "data/usable.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 
@@ -171,6 +172,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 }  // namespace
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+  CheckLengths(dataset);
   if (spec.starts_with("random:") || spec.starts_with("uniform:")) return DrawSplit(dataset, spec, seed);
   if (spec.empty()) {
     if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);

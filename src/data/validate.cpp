@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "data/usable.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -106,15 +107,22 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
   CheckFinite(context, dataset);
 }
 
-void CheckLabels(const Context& context, const Dataset& dataset) {
+void CheckLabelRows(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
   const size_t nodes = dataset.nodes();
   const size_t rows = labels.multilabel
                           ? (labels.classes == 0 ? nodes : labels.matrix.size() / labels.classes)
                           : labels.classes_of.size();
-  if (rows != nodes || (!labels.labelled.empty() && labels.labelled.size() != nodes)) {
+  const bool whole = !labels.multilabel || labels.matrix.size() == rows * labels.classes;
+  if (rows != nodes || !whole || (!labels.labelled.empty() && labels.labelled.size() != nodes)) {
     ThrowInput("{}: {} rows of labels for {} nodes; expected one a node", Where(dataset), rows, nodes);
   }
+}
+
+void CheckLabels(const Context& context, const Dataset& dataset) {
+  CheckLabelRows(dataset);
+  const Labels& labels = dataset.labels;
+  const size_t nodes = dataset.nodes();
   const size_t wrong = labels.multilabel
                            ? FirstWrong(context, labels.matrix.size(), size_t{1} << 16,
                                         [&](size_t i) { return labels.matrix[i] > 1; })
@@ -132,12 +140,16 @@ void CheckLabels(const Context& context, const Dataset& dataset) {
              int64_t{labels.classes} - 1);
 }
 
+void CheckSplitLength(const Dataset& dataset, const Split& split) {
+  if (split.roles.size() != dataset.nodes()) {
+    ThrowInput("{}: split {} covers {} nodes of {}", Where(dataset), split.name, split.roles.size(),
+               dataset.nodes());
+  }
+}
+
 void CheckSplits(const Context& context, const Dataset& dataset) {
   for (const Split& split : dataset.splits) {
-    if (split.roles.size() != dataset.nodes()) {
-      ThrowInput("{}: split {} covers {} nodes of {}", Where(dataset), split.name, split.roles.size(),
-                 dataset.nodes());
-    }
+    CheckSplitLength(dataset, split);
     const size_t wrong = FirstWrong(context, split.roles.size(), size_t{1} << 16,
                                     [&](size_t i) { return split.roles[i] > 3; });
     if (wrong != kNothing) {
@@ -165,7 +177,19 @@ void CheckNames(const Context& context, const Dataset& dataset) {
 
 }  // namespace
 
+void CheckLengths(const Dataset& dataset) {
+  CheckLabelRows(dataset);
+  for (const Split& split : dataset.splits) CheckSplitLength(dataset, split);
+}
+
+void CheckUsable(const Context& context, const Dataset& dataset) {
+  CheckContext(context);
+  if (!dataset.checked) return ValidateDataset(context, dataset);
+  CheckLengths(dataset);
+}
+
 void ValidateDataset(const Context& context, const Dataset& dataset) {
+  CheckContext(context);
   CheckNames(context, dataset);
   const Graph& graph = dataset.graph;
   CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "core/clock.h"
+#include "core/context_check.h"
 #include "core/threads.h"
 #include "kernels/cpu/kernels.h"
 #include "l2gcn/array.h"
@@ -37,6 +38,7 @@ double MeasureProduct(const Context& context) {
 }  // namespace
 
 double MeasureCopy(const Context& context, size_t bytes) {
+  CheckContext(context);
   const auto from = Array<char>::Filled(bytes, 1);
   auto to = Array<char>::Filled(bytes, 2);
   double best = 1e30;
@@ -51,6 +53,7 @@ double MeasureCopy(const Context& context, size_t bytes) {
 }
 
 Ceilings MeasureCeilings(const Context& context) {
+  CheckContext(context);
   return {MeasureProduct(context), MeasureCopy(context, kCopiedBytes)};
 }
 

@@ -32,6 +32,10 @@ void RowToProbabilities(float* row, size_t classes, bool multilabel) {
 }
 
 void LogitsToProbabilities(Matrix& logits, bool multilabel) {
+  if (logits.values.size() != logits.rows * logits.cols) {
+    ThrowInput("logits of {} × {} with {} values", logits.rows, logits.cols, logits.values.size());
+  }
+  if (logits.cols == 0) return;
   for (size_t i = 0; i < logits.rows; ++i) RowToProbabilities(logits.mutable_row(i), logits.cols, multilabel);
 }
 

@@ -5,6 +5,8 @@
 
 #include "config/methods.h"
 #include "core/error_format.h"
+#include "data/usable.h"
+#include "model/model_shapes.h"
 
 namespace l2gcn {
 namespace {
@@ -120,11 +122,25 @@ Matrix Inference::Embedding(const Context& context, const Model& model, size_t l
   ThrowUsage("embed: method {} has several networks side by side; use predict", model.config.method);
 }
 
+namespace {
+
+void CheckArguments(const Context& context, const Model& model, const Dataset& dataset) {
+  CheckUsable(context, dataset);
+  Validate(model.config);
+  CheckModelShapes(model, "the model");
+  if (model.theta.rows == 0 || model.classes == 0)
+    ThrowInput("the model has no classifier: it was not trained");
+}
+
+}  // namespace
+
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset) {
+  CheckArguments(context, model, dataset);
   return Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
 }
 
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer) {
+  CheckArguments(context, model, dataset);
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
   return Inference(std::make_shared<LayerPipeline>(context, dataset, model))

@@ -7,6 +7,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "l2gcn/model.h"
+#include "model/model_shapes.h"
 #include "model/safetensors.h"
 
 namespace l2gcn {
@@ -40,8 +41,40 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
   return tensors;
 }
 
-// Shapes must chain: features → hidden … → classes.
-void CheckShapes(const Model& model, const std::string& where) {
+// One for each label, or one for two classes; each a probability.
+void CheckThresholds(const Model& model, const std::string& where) {
+  const size_t expected = model.multilabel ? model.classes : 1;
+  const auto& all = model.thresholds;
+  const bool fits = all.empty() || (all.size() == expected && (model.multilabel || model.classes == 2));
+  const bool inside = std::all_of(all.begin(), all.end(), [](double t) { return t >= 0 && t <= 1; });
+  if (!fits || !inside)
+    ThrowInput("{}: damaged: {} thresholds for {} classes", where, all.size(), model.classes);
+}
+
+}  // namespace
+
+void CheckModelShapes(const Model& model, const std::string& where) {
+  const auto check_size = [&](const char* what, const Matrix& matrix) {
+    if (matrix.values.size() != matrix.rows * matrix.cols) {
+      ThrowInput("{}: {} has {} values for {} × {}", where, what, matrix.values.size(), matrix.rows,
+                 matrix.cols);
+    }
+  };
+  for (const Matrix& weight : model.weights) check_size("a weight", weight);
+  for (const auto& [name, matrix] : model.extra) check_size(name.c_str(), matrix);
+  check_size("the classifier", model.theta);
+  check_size("the projection", model.preparation.projection);
+  for (const Array<float>* values :
+       {&model.preparation.shift, &model.preparation.factor, &model.preparation.center}) {
+    if (!values->empty() && values->size() != model.features) {
+      ThrowInput("{}: the preparation of features has {} columns, the model {}", where, values->size(),
+                 model.features);
+    }
+  }
+  if (model.preparation.projection.rows > 0 && model.preparation.projection.rows != model.features) {
+    ThrowInput("{}: the projection takes {} columns, the model {}", where, model.preparation.projection.rows,
+               model.features);
+  }
   const Method& method = FindMethod(model.config.method);
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
   const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1;
@@ -62,19 +95,14 @@ void CheckShapes(const Model& model, const std::string& where) {
   }
 }
 
-// One for each label, or one for two classes; each a probability.
-void CheckThresholds(const Model& model, const std::string& where) {
-  const size_t expected = model.multilabel ? model.classes : 1;
-  const auto& all = model.thresholds;
-  const bool fits = all.empty() || (all.size() == expected && (model.multilabel || model.classes == 2));
-  const bool inside = std::all_of(all.begin(), all.end(), [](double t) { return t >= 0 && t <= 1; });
-  if (!fits || !inside)
-    ThrowInput("{}: damaged: {} thresholds for {} classes", where, all.size(), model.classes);
-}
-
-}  // namespace
-
 void SaveModel(const Model& model, const std::string& directory) {
+  Validate(model.config);
+  CheckModelShapes(model, "the model to save");
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error && !fs::is_directory(directory)) {
+    ThrowRuntime("{}: the directory cannot be made: {}", directory, error.message());
+  }
   Json json;
   json["format"] = kModelFormat;
   json["version"] = kModelVersion;
@@ -124,7 +152,7 @@ Model LoadModel(const std::string& directory) {
   for (const auto& [name, tensor] : file.tensors) {
     if (name.rfind("extra.", 0) == 0) model.extra.emplace_back(name.substr(6), file.TakeMatrix(name));
   }
-  CheckShapes(model, file.path.string());
+  CheckModelShapes(model, file.path.string());
   CheckThresholds(model, config_path.string());
   return model;
 }

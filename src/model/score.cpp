@@ -17,6 +17,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "data/usable.h"
 #include "model/counts.h"
 #include "model/decision.h"
 #include "model/ranking.h"
@@ -39,6 +40,19 @@ struct KnownMean {
   double mean() const { return count == 0 ? kUnknownScore : sum / static_cast<double>(count); }
 };
 
+void CheckScorable(const Dataset& dataset, const Matrix& logits, const Split& split, Role role) {
+  CheckLengths(dataset);
+  if (logits.rows != dataset.nodes() || logits.cols != dataset.labels.classes ||
+      logits.values.size() != logits.rows * logits.cols) {
+    ThrowInput("{}: logits of {} × {} for {} nodes and {} classes; score the data set they were made for",
+               dataset.name, logits.rows, logits.cols, dataset.nodes(), dataset.labels.classes);
+  }
+  if (role != Role::kNone && split.roles.size() != dataset.nodes()) {
+    ThrowInput("{}: split '{}' covers {} nodes of {}", dataset.name, split.name, split.roles.size(),
+               dataset.nodes());
+  }
+}
+
 std::vector<uint32_t> LabelledNodes(const Dataset& dataset, const Split& split, Role role) {
   std::vector<uint32_t> nodes;
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
@@ -57,9 +71,8 @@ class Scorer {
         logits_(logits),
         split_(split),
         rule_(labels_.multilabel, labels_.classes, thresholds),
-        nodes_(LabelledNodes(dataset, split, role)),
+        nodes_((CheckScorable(dataset, logits, split, role), LabelledNodes(dataset, split, role))),
         counts_(labels_.classes) {
-    L2GCN_ASSERT(logits.rows == dataset.nodes() && logits.cols == labels_.classes);
   }
 
   Score Classes() {

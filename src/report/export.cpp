@@ -61,6 +61,13 @@ void WriteMatrix(const Matrix& matrix, const fs::path& path) {
   });
 }
 
+void CheckRowPerNode(const char* what, const Matrix& matrix, const Dataset& dataset) {
+  if (matrix.rows != dataset.nodes() || matrix.values.size() != matrix.rows * matrix.cols) {
+    ThrowInput("{}: {} of {} × {} for {} nodes; expected one row a node", dataset.name, what, matrix.rows,
+               matrix.cols, dataset.nodes());
+  }
+}
+
 }  // namespace
 
 void CheckExportPath(const std::string& path) {
@@ -157,7 +164,11 @@ class PredictionLines {
 
 void WritePredictions(const Context& context, const Model& model, const Dataset& dataset,
                       const Matrix& logits, const Split& split, const TextSink& sink) {
-  L2GCN_ASSERT(logits.rows == dataset.nodes() && logits.cols == model.classes);
+  CheckRowPerNode("logits", logits, dataset);
+  if (logits.cols != model.classes || model.classes == 0) {
+    ThrowInput("{}: {} columns of logits for a model of {} classes", dataset.name, logits.cols,
+               model.classes);
+  }
   PredictionLines lines(model, dataset, logits, split);
   WriteLines(context, dataset, lines.Header(), sink,
              [&](uint32_t node, std::string& line) { lines.Append(node, line); });
@@ -165,6 +176,7 @@ void WritePredictions(const Context& context, const Model& model, const Dataset&
 
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
                        const Matrix& logits, const Split& split, const std::string& path) {
+  CheckExportPath(path);
   if (!IsNpy(path)) {
     WriteCsvFile(
         path, [&](const TextSink& sink) { WritePredictions(context, model, dataset, logits, split, sink); });
@@ -177,7 +189,7 @@ void ExportPredictions(const Context& context, const Model& model, const Dataset
 
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                      const TextSink& sink) {
-  L2GCN_ASSERT(embeddings.rows == dataset.nodes());
+  CheckRowPerNode("embeddings", embeddings, dataset);
   std::string header = "node";
   for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);
   WriteLines(context, dataset, header, sink,
@@ -186,6 +198,8 @@ void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matri
 
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                       const std::string& path) {
+  CheckExportPath(path);
+  CheckRowPerNode("embeddings", embeddings, dataset);
   if (IsNpy(path)) return WriteMatrix(embeddings, path);
   WriteCsvFile(path, [&](const TextSink& sink) { WriteEmbeddings(context, dataset, embeddings, sink); });
 }

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <filesystem>
 
+#include "core/error_format.h"
+#include "data/usable.h"
 #include "l2gcn/version.h"
 
 namespace l2gcn {
@@ -163,9 +165,33 @@ Json SecondsJson(const PhaseSeconds& s) {
           {"total", s.total}};
 }
 
-std::string ResultToJson(const TrainResult& result) { return ResultJson(result).dump(); }
+std::string ResultToJson(const TrainResult& result) {
+  if (result.seeds.empty()) ThrowUsage("a result without a trained seed has nothing to say");
+  for (const SeedResult& seed : result.seeds) {
+    if (seed.layers.size() != result.seeds.front().layers.size()) {
+      ThrowUsage("seed {} has {} layers, seed {} has {}", seed.seed, seed.layers.size(),
+                 result.seeds.front().seed, result.seeds.front().layers.size());
+    }
+  }
+  try {
+    return ResultJson(result).dump(-1, ' ', false, Json::error_handler_t::replace);
+  } catch (const Json::exception& error) {
+    ThrowUsage("the result's dataset_json or source_json is not JSON: {}", error.what());
+  }
+}
 
-std::string SourceToJson(const RunOptions& options) {
+TrainResult BeginResult(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                        const RunOptions& options) {
+  TrainResult result;
+  result.config = config;
+  result.dataset_json = DescribeDatasetJson(dataset);
+  result.source_json = SourceToJson(dataset, options);
+  result.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  result.threads = context.threads;
+  return result;
+}
+
+std::string SourceToJson(const Dataset& dataset, const RunOptions& options) {
   const auto absolute = [](const std::string& path) {
     return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
   };
@@ -177,12 +203,15 @@ std::string SourceToJson(const RunOptions& options) {
   for (std::string* path : {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels}) {
     *path = absolute(*path);
   }
-  return Json{{"spec", is_path ? absolute(spec) : spec}, {"options", Json::parse(OpenOptionsToJson(open))}}
-      .dump();
+  Json source = {{"spec", is_path ? absolute(spec) : spec},
+                 {"options", Json::parse(OpenOptionsToJson(open))}};
+  if (dataset.format == kInMemoryFormat && spec.empty()) source["in_memory"] = true;
+  return source.dump();
 }
 
 void SourceFromJson(const Json& source, const std::string& where, OpenedRun& run) {
   run.dataset_spec = source.at("spec").get<std::string>();
+  run.knows_data = !source.value("in_memory", false);
   run.open_options = OpenOptionsFromJson(source.at("options").dump(), where);
 }
 

@@ -14,7 +14,11 @@ nlohmann::ordered_json SecondsJson(const PhaseSeconds& seconds);
 
 // How the data set was opened, with paths that hold from any folder, so that a run can be evaluated without
 // naming it again; and back.
-std::string SourceToJson(const RunOptions& options);
+std::string SourceToJson(const Dataset& dataset, const RunOptions& options);
 void SourceFromJson(const nlohmann::ordered_json& source, const std::string& where, OpenedRun& run);
+
+// Everything of a result that is known before the first seed is trained.
+TrainResult BeginResult(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                        const RunOptions& options);
 
 }  // namespace l2gcn

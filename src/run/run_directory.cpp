@@ -141,9 +141,22 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   fs::path path = directory;
   if (!fs::is_directory(path))
     ThrowInput("{}: no such run; expected a directory written by l2gcn train", directory);
-  if (!HoldsRun(path))
-    ThrowInput("{}: holds no result.json; expected a directory written by l2gcn train", directory);
   OpenedRun opened;
+  if (!HoldsRun(path)) {
+    if (!fs::exists(path / "model.safetensors")) {
+      ThrowInput(
+          "{}: holds neither result.json nor model.safetensors; expected a directory written by l2gcn "
+          "train or by SaveModel",
+          directory);
+    }
+    opened.model = LoadModel(directory);
+    opened.directory = directory;
+    opened.knows_data = false;
+    if (seed >= 0 && opened.model.config.seed != static_cast<uint64_t>(seed)) {
+      ThrowUsage("--seed {}: {} holds seed {} alone", seed, directory, opened.model.config.seed);
+    }
+    return opened;
+  }
   try {
     const Json result = Json::parse(ReadTextFile(path / "result.json"));
     SourceFromJson(result.at("source"), (path / "result.json").string(), opened);

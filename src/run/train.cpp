@@ -12,6 +12,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "data/usable.h"
 #include "model/inference.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
@@ -56,10 +57,19 @@ void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) 
   }
 }
 
-// One seed, on the device that was chosen.
-Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+void CheckTrainable(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  Validate(config);
+  CheckUsable(context, dataset);
+  if (dataset.labels.classes == 0) ThrowInput("{}: has no labels to learn from", dataset.name);
+}
+
+// One seed, on the device that was chosen; `make_policy` may be empty.
+Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  const PolicyMaker& make_policy) {
   const SplitNodes nodes = NodesOf(dataset, config);
-  const auto policy = MakeStopPolicy(config, dataset, nodes);
+  const auto policy =
+      make_policy ? make_policy(config, dataset) : MakeStopPolicy(config, dataset, nodes);
+  if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
   return TrainWith(context, dataset, nodes, config, *policy);
 }
 
@@ -67,6 +77,11 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
 
 SplitNodes NodesOf(const Dataset& dataset, const TrainConfig& config) {
   return ResolveSplit(dataset, config.split, config.seed);
+}
+
+std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset) {
+  Validate(config);
+  return MakeStopPolicy(config, dataset, NodesOf(dataset, config));
 }
 
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset,
@@ -105,8 +120,14 @@ Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNod
   L2GCN_ASSERT(false);
 }
 
+Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy) {
+  CheckTrainable(context, dataset, config);
+  return TrainWith(OnDeviceOf(context, config.method), dataset, NodesOf(dataset, config), config, policy);
+}
+
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  return TrainSeed(OnDeviceOf(context, config.method), dataset, config);
+  CheckTrainable(context, dataset, config);
+  return TrainSeed(OnDeviceOf(context, config.method), dataset, config, nullptr);
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -183,22 +204,18 @@ void TellBaseline(const Context& context, const SeedResult& result) {
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  Validate(config);
   const Context chosen = OnDeviceOf(context, config.method);
   TellTask(context, dataset, config);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
-  TrainResult result;
-  result.config = config;
-  result.dataset_json = DescribeDatasetJson(dataset);
-  result.source_json = SourceToJson(options);
-  result.device = DeviceName(chosen.device);
-  result.threads = context.threads;
+  TrainResult result = BeginResult(chosen, dataset, config, options);
   if (writer) result.run = writer->directory();
   for (uint32_t i = 0; i < options.runs; ++i) {
     Stopwatch watch;
     TrainConfig seeded = config;
     seeded.seed = config.seed + i;
-    Trained trained = TrainSeed(chosen, dataset, seeded);
+    Trained trained = TrainSeed(chosen, dataset, seeded, options.make_policy);
     EvaluateTrained(chosen, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();

@@ -1,7 +1,7 @@
 // Which device, policy and trainer a configuration means. A run makes each choice once.
 #pragma once
 
-#include <memory>
+#include <string>
 
 #include "l2gcn/train.h"
 #include "train/stop_policy.h"

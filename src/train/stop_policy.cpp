@@ -1,5 +1,7 @@
 #include "train/stop_policy.h"
 
+#include <limits>
+
 #include "config/stop_policies.h"
 
 namespace l2gcn {

@@ -1,57 +1,12 @@
-// When is a layer done? L-GCN and L²-GCN are one training loop with different answers to that question.
-//
-// The trainer calls BeginLayer, then after every EpochsUntilDecision() epochs Decide(); the layer ends when a
-// decision says stop or when its budget is spent, whichever is first.
+// The stop policies that need nothing learned. The interface is public: l2gcn/stop_policy.h.
 #pragma once
 
 #include <cstdint>
-#include <limits>
-#include <memory>
-#include <span>
 #include <string>
 
+#include "l2gcn/stop_policy.h"
+
 namespace l2gcn {
-
-// The layer about to be trained.
-struct LayerView {
-  uint32_t layer = 0;  // 0-based
-  uint32_t layers = 1;
-  uint32_t budget = 1;         // epochs at most
-  uint32_t epochs_before = 0;  // trained in all earlier layers
-};
-
-// Of the validation nodes, with the layer as it stands as the last one.
-struct ValidationScore {
-  double f1 = std::numeric_limits<double>::quiet_NaN();
-  double loss = std::numeric_limits<double>::quiet_NaN();  // mean
-};
-
-struct Observation {
-  uint32_t epoch = 0;              // done in this layer
-  std::span<const double> losses;  // (epoch) last batch's loss of each
-  ValidationScore validation;      // only if WantsValidation()
-  double seconds = 0;              // on the clock of this network's training: scoring is not
-};
-
-struct Decision {
-  bool stop = false;
-  double probability = -1;   // of stopping, for policies that have one
-  bool best_so_far = false;  // weights worth returning to, for policies that KeepBest()
-};
-
-class StopPolicy {
- public:
-  virtual ~StopPolicy() = default;
-  virtual void BeginLayer(const LayerView& view) = 0;
-  // Epochs to train from `epoch` on before asking again, at least 1.
-  virtual uint32_t EpochsUntilDecision(uint32_t epoch) const = 0;
-  virtual Decision Decide(const Observation& observation) = 0;
-  virtual bool WantsValidation() const { return false; }
-  // Whether the layer goes back to the weights of its last best_so_far decision when it ends.
-  virtual bool KeepsBest() const { return false; }
-  // As in the run's record: "early stopping", "controller".
-  virtual std::string Name() const = 0;
-};
 
 // Every layer runs its budget.
 class FixedEpochs final : public StopPolicy {

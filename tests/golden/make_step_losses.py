@@ -1,10 +1,13 @@
-"""Loss of every step of layer-wise training on Cora, by an independent implementation in NumPy float32.
+"""Loss of every step of layer-wise training with Cora's settings, by an independent implementation in NumPy float32.
 
 Written from the paper, the operator D⁻¹(A+I)+I and the random-number rules stated in src/core/rng.h and
 src/kernels/backend.h; it shares no code with the library. Output: one loss a line, 2 layers × 80 epochs × 4 steps.
 
-usage: make_cora_step_losses.py DIRECTORY_WITH_ind.cora.* > cora_step_losses.txt
+usage: make_step_losses.py DIRECTORY_WITH_ind.cora.*  > cora_step_losses.txt
+       l2gcn generate cora -o DIR; make_step_losses.py DIR > generated_cora_step_losses.txt
 """
+import json
+import os
 import pickle
 import sys
 
@@ -84,9 +87,26 @@ def load_cora(folder):
     return a.tocsr(), x.tocsr().astype(F), y.argmax(1)
 
 
+def load_native(folder):
+    """A directory that the program wrote: plain .npy files."""
+    def part(name):
+        return np.load(f'{folder}/{name}.npy')
+    y = part('labels')
+    n = len(y)
+    graph = part('graph_indices')
+    a = sp.csr_matrix((np.ones(len(graph)), graph, part('graph_indptr')), (n, n))
+    with open(f'{folder}/dataset.json') as f:
+        width = json.load(f)['features']
+    x = sp.csr_matrix((part('features_values'), part('features_indices'), part('features_indptr')), (n, width))
+    return a, x, y, np.flatnonzero(part('split_0') == 1)
+
+
 def main(folder):
-    a, x, y = load_cora(folder)
-    train = np.r_[0:140, 640:1708]
+    if os.path.exists(f'{folder}/dataset.json'):
+        a, x, y, train = load_native(folder)
+    else:
+        a, x, y = load_cora(folder)
+        train = np.r_[0:140, 640:1708]
     a = a[train][:, train]
     n = len(train)
     a = sp.diags(1 / (np.asarray(a.sum(1)).ravel() + 1)) @ (a + sp.eye(n)) + sp.eye(n)

@@ -1,0 +1,93 @@
+// When is a layer done? Layer-wise training asks a StopPolicy; a caller may write one and hand it to Train().
+//
+// The trainer calls BeginLayer once for each layer, and then, after every EpochsUntilDecision() epochs,
+// Decide(). The layer ends when a decision says stop or when its budget of epochs is spent, whichever comes
+// first. A method that trains all layers together counts as one layer. All calls come from the thread that
+// called Train(). What a policy throws reaches the caller of Train().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace l2gcn {
+
+// The layer about to be trained.
+struct LayerView {
+  uint32_t layer = 0;  // 0-based
+  uint32_t layers = 1;
+  uint32_t budget = 1;         // epochs at most
+  uint32_t epochs_before = 0;  // trained in all earlier layers
+};
+
+// The score of the validation nodes, computed as if the layer at hand were the last one.
+struct ValidationScore {
+  double f1 = std::numeric_limits<double>::quiet_NaN();
+  double loss = std::numeric_limits<double>::quiet_NaN();  // mean
+};
+
+// What a policy sees when it is asked.
+struct Observation {
+  uint32_t epoch = 0;              // epochs done in this layer
+  std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
+  ValidationScore validation;      // set only if WantsValidation()
+  double seconds = 0;              // of training so far; the time that scoring takes is not counted
+};
+
+struct Decision {
+  bool stop = false;
+  double probability = -1;   // of stopping; negative for policies that have none
+  bool best_so_far = false;  // these weights are worth returning to; used if KeepsBest()
+};
+
+class StopPolicy {
+ public:
+  virtual ~StopPolicy() = default;
+  virtual void BeginLayer(const LayerView& view) = 0;
+  // How many epochs to train from `epoch` on before asking again; 0 counts as 1.
+  virtual uint32_t EpochsUntilDecision(uint32_t epoch) const = 0;
+  virtual Decision Decide(const Observation& observation) = 0;
+  // Whether the validation nodes are to be scored before each decision.
+  virtual bool WantsValidation() const { return false; }
+  // Whether the layer returns to the weights of its last best_so_far decision when it ends.
+  virtual bool KeepsBest() const { return false; }
+  // What the run's record says when this policy ends a layer: "early stopping", "controller".
+  virtual std::string Name() const = 0;
+};
+
+// Another policy with somebody watching: `on_decision` is called with every decision and may change it, for
+// instance set `stop`. Python's callbacks and progress displays hang here.
+class WatchedPolicy final : public StopPolicy {
+ public:
+  using OnDecision = std::function<void(const LayerView&, const Observation&, Decision&)>;
+  WatchedPolicy(std::unique_ptr<StopPolicy> inner, OnDecision on_decision)
+      : inner_(std::move(inner)), on_decision_(std::move(on_decision)) {}
+
+  void BeginLayer(const LayerView& view) override {
+    view_ = view;
+    inner_->BeginLayer(view);
+  }
+  uint32_t EpochsUntilDecision(uint32_t epoch) const override { return inner_->EpochsUntilDecision(epoch); }
+  Decision Decide(const Observation& observation) override {
+    Decision decision = inner_->Decide(observation);
+    const bool stop = decision.stop;
+    if (on_decision_) on_decision_(view_, observation, decision);
+    stopped_by_watcher_ = decision.stop && !stop;
+    return decision;
+  }
+  bool WantsValidation() const override { return inner_->WantsValidation(); }
+  bool KeepsBest() const override { return inner_->KeepsBest(); }
+  std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
+
+ private:
+  std::unique_ptr<StopPolicy> inner_;
+  OnDecision on_decision_;
+  LayerView view_;
+  bool stopped_by_watcher_ = false;
+};
+
+}  // namespace l2gcn

@@ -1,0 +1,51 @@
+// Validate: every field through its own range check, then what several fields must agree on.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "config/methods.h"
+#include "core/error_format.h"
+#include "l2gcn/config.h"
+
+namespace l2gcn {
+namespace {
+
+void CheckPerLayer(const char* name, const std::vector<uint32_t>& list, uint32_t layers) {
+  if (list.size() != 1 && list.size() != layers) {
+    ThrowUsage("--{}: {} values for {} layer{}; expected 1 or {}", name, list.size(), layers,
+               layers == 1 ? "" : "s", layers);
+  }
+}
+
+bool TakesSetting(const char* name, const std::string& method) {
+  const std::vector<std::string>& methods = FindField(name).methods;
+  return methods.empty() || std::find(methods.begin(), methods.end(), method) != methods.end();
+}
+
+}  // namespace
+
+void Validate(const TrainConfig& config) {
+  TrainConfig scratch;
+  for (const Field& field : Fields()) {
+    const std::string text = field.get(config);
+    if (!text.empty() || !field.get(TrainConfig{}).empty()) field.set(scratch, text);
+  }
+  CheckPerLayer("hidden", config.hidden, config.layers);
+  CheckPerLayer("epochs", config.epochs, config.layers);
+  CheckPerLayer("samples", config.samples, config.layers);
+  const bool together = FindMethod(config.method).loop == TrainingLoop::kConventional;
+  if (together && config.epochs.size() > 1) {
+    ThrowUsage("--epochs: {} values, but method {} trains all layers at once; expected 1",
+               config.epochs.size(), config.method);
+  }
+  if (config.precompute && !TakesSetting("precompute", config.method)) {
+    ThrowUsage("--precompute: method {} does not read Â X as it is; it is for {}", config.method,
+               fmt::join(FindField("precompute").methods, ", "));
+  }
+  if (config.stop == "learned" && !TakesSetting("controller", config.method)) {
+    ThrowUsage("--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",
+               config.method, fmt::join(FindField("controller").methods, ", "));
+  }
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,222 @@
+// MakeDataset: arrays of the caller's become a data set. Indices are checked and narrowed to 32 bits one
+// array at a time, then the graph is built as every reader builds it; features are shared, everything else
+// copied.
+#include <algorithm>
+#include <limits>
+
+#include "core/error_format.h"
+#include "data/usable.h"
+#include "graph/build.h"
+#include "l2gcn/make_dataset.h"
+
+namespace l2gcn {
+namespace {
+
+size_t LengthOf(const IndexSpan& indices) {
+  return std::visit([](const auto& span) { return span.size(); }, indices);
+}
+
+// indices[i] as text, for messages.
+std::string ValueAt(const IndexSpan& indices, size_t i) {
+  return std::visit([&](const auto& span) { return std::to_string(span[i]); }, indices);
+}
+
+// Calls body(i, value) for every element; a value that int64_t cannot hold arrives as its maximum.
+template <class Body>
+void EachIndex(const IndexSpan& indices, const Body& body) {
+  std::visit(
+      [&](const auto& span) {
+        for (size_t i = 0; i < span.size(); ++i) {
+          const bool fits = std::in_range<int64_t>(span[i]);
+          body(i, fits ? static_cast<int64_t>(span[i]) : std::numeric_limits<int64_t>::max());
+        }
+      },
+      indices);
+}
+
+class ArraysToDataset {
+ public:
+  ArraysToDataset(const Context& context, DatasetArrays arrays)
+      : context_(context), arrays_(std::move(arrays)) {}
+
+  Dataset Make() {
+    dataset_.name = arrays_.name;
+    dataset_.recipe = arrays_.recipe;
+    dataset_.format = kInMemoryFormat;
+    nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
+    MakeGraph();
+    dataset_.features = std::move(arrays_.features);
+    MakeLabels();
+    MakeSplit();
+    MakeNames();
+    ValidateDataset(context_, dataset_);
+    dataset_.checked = true;
+    return std::move(dataset_);
+  }
+
+ private:
+  void CheckLength(const char* what, size_t length, size_t expected) const {
+    if (length != expected)
+      ThrowInput("{}: {} has {} values; expected {}", arrays_.name, what, length, expected);
+  }
+
+  // Node numbers, each below nodes_, as the graph builder takes them.
+  std::vector<uint32_t> NodeNumbers(const char* what, const IndexSpan& indices) const {
+    std::vector<uint32_t> numbers(LengthOf(indices));
+    EachIndex(indices, [&](size_t i, int64_t value) {
+      if (value < 0 || value >= int64_t{nodes_}) {
+        ThrowInput("{}: {}[{}] is {}; expected a node from 0 to {}", arrays_.name, what, i,
+                   ValueAt(indices, i), int64_t{nodes_} - 1);
+      }
+      numbers[i] = static_cast<uint32_t>(value);
+    });
+    return numbers;
+  }
+
+  std::vector<uint64_t> RowOffsets() const {
+    CheckLength("indptr", LengthOf(arrays_.indptr), size_t{nodes_} + 1);
+    const auto entries = static_cast<int64_t>(LengthOf(arrays_.indices));
+    std::vector<uint64_t> offsets(LengthOf(arrays_.indptr));
+    int64_t before = 0;
+    EachIndex(arrays_.indptr, [&](size_t i, int64_t value) {
+      const bool ends_right = i == 0 ? value == 0 : i < nodes_ || value == entries;
+      if (value < before || value > entries || !ends_right) {
+        ThrowInput("{}: indptr[{}] is {}; expected offsets that rise from 0 to {}, the length of indices",
+                   arrays_.name, i, ValueAt(arrays_.indptr, i), entries);
+      }
+      offsets[i] = static_cast<uint64_t>(before = value);
+    });
+    return offsets;
+  }
+
+  void MakeGraph() {
+    const bool rows = LengthOf(arrays_.indptr) + LengthOf(arrays_.indices) > 0;
+    const bool edges = LengthOf(arrays_.source) + LengthOf(arrays_.target) > 0;
+    if (rows && edges) {
+      ThrowInput("{}: give either source and target, or indptr and indices, not both", arrays_.name);
+    }
+    const size_t count = LengthOf(rows ? arrays_.indices : arrays_.source);
+    if (!rows) CheckLength("target", LengthOf(arrays_.target), count);
+    if (!arrays_.weights.empty()) CheckLength("weights", arrays_.weights.size(), count);
+    const BuildOptions options{arrays_.directed, arrays_.keep_self_loops, arrays_.name};
+    BuiltGraph built =
+        rows ? BuildGraphFromCsr(context_, nodes_, RowOffsets(), NodeNumbers("indices", arrays_.indices),
+                                 arrays_.weights, options)
+             : BuildGraph(context_, nodes_, NodeNumbers("source", arrays_.source),
+                          NodeNumbers("target", arrays_.target), arrays_.weights, options);
+    dataset_.graph = std::move(built.graph);
+    dataset_.changes = built.changes;
+    dataset_.self_loops = built.self_loops;
+    dataset_.edges = built.edges;
+  }
+
+  void MakeLabels() {
+    if (!arrays_.label_matrix.empty()) return MakeLabelSets();
+    if (!arrays_.labelled.empty())
+      ThrowInput("{}: labelled belongs to label_matrix, which is empty", arrays_.name);
+    Labels& labels = dataset_.labels;
+    labels.classes_of = Array<int32_t>::Filled(nodes_, -1);
+    labels.classes = arrays_.classes;
+    if (LengthOf(arrays_.classes_of) == 0) return;
+    CheckLength("classes_of", LengthOf(arrays_.classes_of), nodes_);
+    int32_t* classes_of = labels.classes_of.mutable_data();
+    int64_t largest = -1;
+    EachIndex(arrays_.classes_of, [&](size_t i, int64_t value) {
+      const int64_t end =
+          arrays_.classes > 0 ? arrays_.classes : int64_t{std::numeric_limits<int32_t>::max()};
+      if (value < -1 || value >= end) {
+        ThrowInput("{}: classes_of[{}] is {}; expected −1 (unlabelled) or a class from 0 to {}", arrays_.name,
+                   i, ValueAt(arrays_.classes_of, i), end - 1);
+      }
+      classes_of[i] = static_cast<int32_t>(value);
+      largest = std::max(largest, value);
+    });
+    // A class count in the millions from a stray value would make the classifier enormous.
+    if (arrays_.classes == 0 && largest >= std::max<int64_t>(nodes_, 1)) {
+      ThrowInput("{}: class {} in a set of {} nodes; number classes from 0 on, or set classes", arrays_.name,
+                 largest, nodes_);
+    }
+    if (arrays_.classes == 0) labels.classes = static_cast<uint32_t>(largest + 1);
+    CheckClassNames();
+  }
+
+  void MakeLabelSets() {
+    if (LengthOf(arrays_.classes_of) > 0) {
+      ThrowInput("{}: give either classes_of or label_matrix, not both", arrays_.name);
+    }
+    Labels& labels = dataset_.labels;
+    const size_t columns = nodes_ == 0 ? 0 : arrays_.label_matrix.size() / nodes_;
+    if (columns > std::numeric_limits<uint32_t>::max()) ThrowInput("{}: too many labels", arrays_.name);
+    labels.multilabel = true;
+    labels.classes = arrays_.classes > 0 ? arrays_.classes : static_cast<uint32_t>(columns);
+    CheckLength("label_matrix", arrays_.label_matrix.size(), size_t{nodes_} * labels.classes);
+    if (!arrays_.labelled.empty()) CheckLength("labelled", arrays_.labelled.size(), nodes_);
+    labels.matrix = Array<uint8_t>::CopyOf(arrays_.label_matrix);
+    labels.labelled = Array<uint8_t>::CopyOf(arrays_.labelled);
+    CheckClassNames();
+  }
+
+  void CheckClassNames() {
+    if (!arrays_.class_names.empty()) {
+      CheckLength("class_names", arrays_.class_names.size(), dataset_.labels.classes);
+    }
+    dataset_.class_names = std::move(arrays_.class_names);
+  }
+
+  void MakeSplit() {
+    const std::pair<const char*, const IndexSpan*> parts[] = {
+        {"train", &arrays_.train}, {"val", &arrays_.val}, {"test", &arrays_.test}};
+    const bool lists = std::any_of(std::begin(parts), std::end(parts),
+                                   [](const auto& part) { return LengthOf(*part.second) > 0; });
+    if (lists && !arrays_.roles.empty()) {
+      ThrowInput("{}: give either roles, or train, val and test, not both", arrays_.name);
+    }
+    if (!lists && arrays_.roles.empty()) return;
+    Split split{"given", Array<uint8_t>::Zeros(nodes_)};
+    uint8_t* roles = split.roles.mutable_data();
+    if (!arrays_.roles.empty()) {
+      CheckLength("roles", arrays_.roles.size(), nodes_);
+      std::copy(arrays_.roles.begin(), arrays_.roles.end(), roles);
+    }
+    uint8_t role = 0;
+    for (const auto& [name, numbers] : parts) {
+      ++role;
+      for (const uint32_t node : NodeNumbers(name, *numbers)) {
+        if (roles[node] != 0 && roles[node] != role && lists) {
+          ThrowInput("{}: node {} is in {} and in {}; expected one part a node", arrays_.name, node,
+                     parts[roles[node] - 1].first, name);
+        }
+        roles[node] = role;
+      }
+    }
+    dataset_.splits.push_back(std::move(split));
+  }
+
+  void MakeNames() {
+    if (!arrays_.node_names.empty() && !arrays_.node_ids.empty()) {
+      ThrowInput("{}: give either node_names or node_ids, not both", arrays_.name);
+    }
+    if (!arrays_.node_names.empty()) {
+      CheckLength("node_names", arrays_.node_names.size(), nodes_);
+      dataset_.node_names = NameTable::FromStrings(arrays_.node_names);
+    }
+    if (!arrays_.node_ids.empty()) {
+      CheckLength("node_ids", arrays_.node_ids.size(), nodes_);
+      dataset_.node_ids = Array<int64_t>::CopyOf(arrays_.node_ids);
+    }
+  }
+
+  const Context& context_;
+  DatasetArrays arrays_;
+  uint32_t nodes_ = 0;
+  Dataset dataset_;
+};
+
+}  // namespace
+
+Dataset MakeDataset(const Context& context, DatasetArrays arrays) {
+  CheckContext(context);
+  return ArraysToDataset(context, std::move(arrays)).Make();
+}
+
+}  // namespace l2gcn
