@@ -2,6 +2,7 @@
 // precision, as scikit-learn defines them. Equal scores are one step of the curve.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
