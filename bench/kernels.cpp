@@ -103,7 +103,7 @@ struct KernelBench {
 
   // A batch of sparse rows times W, and its gradient.
   void SparseProducts(const LayerProblem& p) const {
-    const CsrMatrix x = RandomFeatures(context, p.batch, p.features, p.density).sparse;
+    const CsrMatrix x = RandomFeatures(context, p.batch, p.features, p.density).csr();
     const size_t ld = PadStride(p.hidden), n = PadWidth(p.hidden);
     const Array<float> b = RandomArray(p.features * ld, 2), d = RandomArray(p.batch * ld, 3);
     Array<float> c = Array<float>::Zeros(std::max<size_t>(p.batch, p.features) * ld);

@@ -39,11 +39,9 @@ const std::vector<LayerProblem>& LayerProblems() {
 
 Features RandomFeatures(const Context& context, size_t rows, size_t cols, double density) {
   const RandomStream stream(1, RandomUse::kGenerator, 100);
-  Features features;
-  features.is_sparse = density < 1;
-  if (!features.is_sparse) {
-    features.dense = Matrix::Allocate(rows, cols);
-    float* values = features.dense.values.mutable_data();
+  if (density >= 1) {
+    Matrix dense = Matrix::Allocate(rows, cols);
+    float* values = dense.values.mutable_data();
     ParallelFor(context, rows * cols / 4 + 1, 1 << 14, [&](size_t begin, size_t end) {
       for (size_t block = begin; block < end; ++block) {
         const Philox4 words = stream.Block(block);
@@ -52,7 +50,7 @@ Features RandomFeatures(const Context& context, size_t rows, size_t cols, double
         }
       }
     });
-    return features;
+    return Features::Dense(std::move(dense));
   }
   std::vector<uint64_t> indptr = {0};
   std::vector<uint32_t> indices;
@@ -66,9 +64,8 @@ Features RandomFeatures(const Context& context, size_t rows, size_t cols, double
     }
     indptr.push_back(indices.size());
   }
-  features.sparse = {rows, cols, Array<uint64_t>::CopyOf(indptr), Array<uint32_t>::CopyOf(indices),
-                     Array<float>::CopyOf(values)};
-  return features;
+  return Features::Sparse({rows, cols, Array<uint64_t>::CopyOf(indptr), Array<uint32_t>::CopyOf(indices),
+                           Array<float>::CopyOf(values)});
 }
 
 Targets RandomTargets(const LayerProblem& problem) {

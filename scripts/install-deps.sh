@@ -10,6 +10,7 @@ packages=(
   zlib1g-dev libdeflate-dev libzstd-dev # compressed archives
   libxxhash-dev                         # checksums
   libmetis-dev                          # graph partitions for clustergcn
+  libeigen3-dev                         # eigenvectors for --pca
   libyaml-cpp-dev                       # metadata of GraphBolt folders
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   clang-format                          # layout check

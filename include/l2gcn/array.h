@@ -1,10 +1,18 @@
-// Arrays and matrices as the library passes them: contiguous memory with one owner, who may be a heap
-// block or a mapped file; copying an Array shares the memory.
+// Arrays and matrices as the library passes them: contiguous memory in a heap block or in a mapped file.
 //
-// Guarantees: owned memory is 64-byte aligned and *not* initialised by Allocate. Mapped memory is read-only
-// and may be unaligned for T only where a reader says so (none of the native files are).
+// Copying an Array is cheap, because the copies share their memory for reading. They never share it for
+// writing: the first call of mutable_data() on a shared or mapped array makes a private copy. So a write
+// through one array is never seen through another, and a mapped file is never written.
+//
+// Guarantees: owned memory is 64-byte aligned and *not* initialised by Allocate. Mapped memory may be
+// unaligned for T only where a reader says so (none of the native files are).
+//
+// Threads: several threads may read one Array, and may write different elements of it through pointers, once
+// one of them has called mutable_data(). The call that may copy must not run beside other uses of the same
+// Array object. A pointer from mutable_data() writes to what was copied from the array later; take it again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,7 +32,7 @@ class Array {
   static Array Allocate(size_t size) {
     return Adopt(size == 0 ? nullptr : AllocateAligned(size * sizeof(T)), size);
   }
-  // Memory of at least `size` elements that `owner` holds and nobody else writes.
+  // Memory of at least `size` elements that `owner` holds and that nobody else reads or writes.
   static Array Adopt(std::shared_ptr<void> owner, size_t size) {
     Array array;
     array.owner_ = std::move(owner);
@@ -52,25 +60,37 @@ class Array {
     array.size_ = size;
     return array;
   }
+  // A copy in memory of its own, now rather than at the first write.
+  Array Clone() const { return CopyOf(span()); }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   size_t bytes() const { return size_ * sizeof(T); }
-  bool writable() const { return writable_; }
   const T* data() const { return data_; }
-  // Only for arrays this process allocated; a mapped array is never written.
-  T* mutable_data() { return writable_ ? data_ : nullptr; }
+  // The elements, to be written. Copies them first if other arrays share them or if they are mapped.
+  T* mutable_data() {
+    if (size_ != 0 && !IsPrivate()) *this = Clone();
+    return data_;
+  }
   const T& operator[](size_t i) const { return data_[i]; }
   std::span<const T> span() const { return {data_, size_}; }
-  std::span<T> mutable_span() { return {mutable_data(), writable_ ? size_ : 0}; }
+  std::span<T> mutable_span() { return {mutable_data(), size_}; }
   const T* begin() const { return data_; }
   const T* end() const { return data_ + size_; }
 
  private:
+  bool IsPrivate() const {
+    if (!writable_ || owner_.use_count() != 1) return false;
+#ifndef __SANITIZE_THREAD__
+    std::atomic_thread_fence(std::memory_order_acquire);  // what the last other owner read, it has read
+#endif
+    return true;
+  }
+
   std::shared_ptr<void> owner_;
   T* data_ = nullptr;
   size_t size_ = 0;
-  bool writable_ = false;
+  bool writable_ = false;  // false for a mapped file
 };
 
 // Row-major view; `stride` elements lie between the starts of two rows.
@@ -98,6 +118,7 @@ struct Matrix {
     return {Array<float>::Allocate(rows * cols), rows, cols};
   }
   static Matrix Zeros(size_t rows, size_t cols) { return {Array<float>::Zeros(rows * cols), rows, cols}; }
+  Matrix Clone() const { return {values.Clone(), rows, cols}; }
   MatrixView<const float> view() const { return {values.data(), rows, cols}; }
   MatrixView<float> mutable_view() { return {values.mutable_data(), rows, cols}; }
   const float* row(size_t i) const { return values.data() + i * cols; }

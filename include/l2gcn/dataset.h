@@ -10,20 +10,10 @@
 
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
+#include "l2gcn/features.h"
 #include "l2gcn/graph.h"
 
 namespace l2gcn {
-
-// Node features, dense or sparse, never both. Sparse ones stay sparse through layer 1.
-struct Features {
-  Matrix dense;      // (nodes × features) unless sparse
-  CsrMatrix sparse;  // (nodes × features) if sparse
-  bool is_sparse = false;
-
-  size_t rows() const { return is_sparse ? sparse.rows : dense.rows; }
-  size_t cols() const { return is_sparse ? sparse.cols : dense.cols; }
-  size_t bytes() const { return is_sparse ? sparse.bytes() : dense.bytes(); }
-};
 
 // Labels: one class a node, or a set of labels a node.
 struct Labels {

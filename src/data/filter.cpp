@@ -20,25 +20,6 @@ Array<T> PickRows(const Array<T>& rows, size_t width, std::span<const uint32_t> 
   return picked;
 }
 
-CsrMatrix PickRows(const CsrMatrix& matrix, std::span<const uint32_t> keep) {
-  CsrMatrix picked;
-  picked.rows = keep.size();
-  picked.cols = matrix.cols;
-  picked.indptr = Array<uint64_t>::Zeros(keep.size() + 1);
-  uint64_t* indptr = picked.indptr.mutable_data();
-  for (size_t k = 0; k < keep.size(); ++k) {
-    indptr[k + 1] = indptr[k] + matrix.indptr[keep[k] + 1] - matrix.indptr[keep[k]];
-  }
-  picked.indices = Array<uint32_t>::Allocate(indptr[keep.size()]);
-  picked.values = Array<float>::Allocate(indptr[keep.size()]);
-  for (size_t k = 0; k < keep.size(); ++k) {
-    const uint64_t from = matrix.indptr[keep[k]], count = indptr[k + 1] - indptr[k];
-    std::copy_n(matrix.indices.data() + from, count, picked.indices.mutable_data() + indptr[k]);
-    std::copy_n(matrix.values.data() + from, count, picked.values.mutable_data() + indptr[k]);
-  }
-  return picked;
-}
-
 // Union by path halving: the root of a component is its smallest node.
 std::vector<uint32_t> LargestComponent(const Graph& graph) {
   std::vector<uint32_t> parent(graph.nodes);
@@ -75,13 +56,7 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.edges = CountUndirectedEdges(context, kept.graph);
   kept.changes = dataset.changes;
   kept.self_loops = dataset.self_loops;
-  kept.features.is_sparse = dataset.features.is_sparse;
-  if (dataset.features.is_sparse) {
-    kept.features.sparse = PickRows(dataset.features.sparse, keep);
-  } else {
-    const size_t cols = dataset.features.dense.cols;
-    kept.features.dense = {PickRows(dataset.features.dense.values, cols, keep), keep.size(), cols};
-  }
+  kept.features = dataset.features.PickRows(keep);
   kept.labels.multilabel = dataset.labels.multilabel;
   kept.labels.classes = dataset.labels.classes;
   kept.labels.classes_of = PickRows(dataset.labels.classes_of, 1, keep);

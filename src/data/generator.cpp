@@ -74,16 +74,13 @@ void EachNode(const Context& context, const GeneratorPlan& plan, const Fill& fil
 }
 
 Features DrawFeatures(const Context& context, const GeneratorPlan& plan, const GeneratorNodes& nodes) {
-  Features features;
-  features.is_sparse = plan.sparse();
-  if (!features.is_sparse) {
-    features.dense = Matrix::Allocate(plan.nodes, plan.features);
-    EachNode(context, plan, [&](uint32_t begin, uint32_t count) {
-      nodes.FillDense(begin, count, features.dense.mutable_row(begin));
-    });
-    return features;
+  if (!plan.sparse()) {
+    Matrix rows = Matrix::Allocate(plan.nodes, plan.features);
+    EachNode(context, plan,
+             [&](uint32_t begin, uint32_t count) { nodes.FillDense(begin, count, rows.mutable_row(begin)); });
+    return Features::Dense(std::move(rows));
   }
-  CsrMatrix& words = features.sparse;
+  CsrMatrix words;
   words.rows = plan.nodes;
   words.cols = plan.features;
   words.indptr = Array<uint64_t>::Allocate(static_cast<size_t>(plan.nodes) + 1);
@@ -99,7 +96,7 @@ Features DrawFeatures(const Context& context, const GeneratorPlan& plan, const G
     nodes.FillWords(begin, count, words.indices.mutable_data() + indptr[begin],
                     words.values.mutable_data() + indptr[begin]);
   });
-  return features;
+  return Features::Sparse(std::move(words));
 }
 
 Labels DrawLabels(const Context& context, const GeneratorPlan& plan, const GeneratorNodes& nodes) {

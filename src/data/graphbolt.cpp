@@ -73,7 +73,7 @@ class GraphBoltReader {
         continue;
       const NpyArray array = NpyArray::Open(FileOf(entry));
       if (array.shape().size() != 2) continue;
-      dataset.features.dense = array.AsMatrix(context_);
+      dataset.features = array.AsFeatures(context_);
       return;
     }
     ThrowInput("{}: no node features in .npy", where_);
@@ -189,19 +189,16 @@ void WriteEdges(const Graph& graph, const fs::path& path) {
 }
 
 void WriteFeatureRows(const Context& context, const Features& features, const fs::path& path) {
-  if (!features.is_sparse) {
-    WriteNpy<float>(path, features.dense.values.span(), {features.dense.rows, features.dense.cols});
-    return;
+  if (features.stores_sparse()) {
+    context.Note("graphbolt: sparse features are written dense, since the format has no sparse ones");
   }
-  context.Note("graphbolt: sparse features are written dense, since the format has no sparse ones");
   NpyWriter writer(path, NpyDescr<float>(), {features.cols()});
-  std::vector<float> row(features.cols());
-  for (size_t i = 0; i < features.rows(); ++i) {
-    std::fill(row.begin(), row.end(), 0.0f);
-    for (uint64_t e = features.sparse.indptr[i]; e < features.sparse.indptr[i + 1]; ++e) {
-      row[features.sparse.indices[e]] = features.sparse.values[e];
-    }
-    writer.Write(row.data(), row.size() * sizeof(float));
+  constexpr size_t kRowsWritten = 256;
+  std::vector<float> block(kRowsWritten * features.cols());
+  for (size_t first = 0; first < features.rows(); first += kRowsWritten) {
+    const size_t count = std::min(kRowsWritten, features.rows() - first);
+    features.ReadRows(first, count, block.data());
+    writer.Write(block.data(), count * features.cols() * sizeof(float));
   }
   writer.Close(features.rows());
 }

@@ -133,28 +133,25 @@ Graph OpenGraph(const Context& context, const fs::path& directory, const Manifes
 
 Features OpenFeatures(const Context& context, const fs::path& directory, const Manifest& manifest,
                       uint32_t nodes) {
-  Features features;
   const uint64_t cols = manifest.Count("features");
   if (manifest.HasFile(kFeaturesFile)) {
-    features.dense = NpyArray::Open(directory / kFeaturesFile).AsMatrix(context);
-    if (features.dense.rows != nodes || features.dense.cols != cols) {
+    Features features = NpyArray::Open(directory / kFeaturesFile).AsFeatures(context);
+    if (features.rows() != nodes || features.cols() != cols) {
       ThrowInput("{}: expected {} × {} features, found {} × {}", (directory / kFeaturesFile).string(), nodes,
-                 cols, features.dense.rows, features.dense.cols);
+                 cols, features.rows(), features.cols());
     }
     return features;
   }
-  features.dense.rows = nodes;
-  if (!manifest.HasFile(kFeatureIndptrFile)) return features;
-  features = {};
-  features.is_sparse = true;
-  features.sparse.rows = nodes;
-  features.sparse.cols = cols;
+  if (!manifest.HasFile(kFeatureIndptrFile)) return Features::None(nodes);
+  CsrMatrix sparse;
+  sparse.rows = nodes;
+  sparse.cols = cols;
   const NpyArray indices = NpyArray::Open(directory / kFeatureIndicesFile);
   indices.ExpectDimensions(1);
-  features.sparse.indices = indices.As<uint32_t>(context);
-  features.sparse.indptr = OpenOffsets(context, directory / kFeatureIndptrFile, nodes, features.sparse.nnz());
-  features.sparse.values = OpenColumn<float>(context, directory / kFeatureValuesFile, features.sparse.nnz());
-  return features;
+  sparse.indices = indices.As<uint32_t>(context);
+  sparse.indptr = OpenOffsets(context, directory / kFeatureIndptrFile, nodes, sparse.nnz());
+  sparse.values = OpenColumn<float>(context, directory / kFeatureValuesFile, sparse.nnz());
+  return Features::Sparse(std::move(sparse));
 }
 
 Labels OpenLabels(const Context& context, const fs::path& directory, const Manifest& manifest,
@@ -203,16 +200,30 @@ void OpenNames(const Context& context, const fs::path& directory, const Manifest
   }
 }
 
+// Sparse and f32 features are written as they are stored, f16 ones as f2; bf16, which NumPy does not have,
+// block by block as f4.
 void WriteFeatures(const Features& features, const fs::path& directory) {
   if (features.cols() == 0) return;
-  if (!features.is_sparse) {
-    WriteNpy<float>(directory / kFeaturesFile, features.dense.values.span(),
-                    {features.dense.rows, features.dense.cols});
+  if (features.stores_sparse()) {
+    WriteNpy<uint64_t>(directory / kFeatureIndptrFile, features.csr().indptr.span());
+    WriteNpy<uint32_t>(directory / kFeatureIndicesFile, features.csr().indices.span());
+    WriteNpy<float>(directory / kFeatureValuesFile, features.csr().values.span());
     return;
   }
-  WriteNpy<uint64_t>(directory / kFeatureIndptrFile, features.sparse.indptr.span());
-  WriteNpy<uint32_t>(directory / kFeatureIndicesFile, features.sparse.indices.span());
-  WriteNpy<float>(directory / kFeatureValuesFile, features.sparse.values.span());
+  const bool f16 = features.type() == FeatureType::kF16;
+  NpyWriter writer(directory / kFeaturesFile, f16 ? "<f2" : NpyDescr<float>(), {features.cols()});
+  if (features.type() == FeatureType::kBf16) {
+    constexpr size_t kRowsWritten = 256;
+    std::vector<float> block(kRowsWritten * features.cols());
+    for (size_t first = 0; first < features.rows(); first += kRowsWritten) {
+      const size_t count = std::min(kRowsWritten, features.rows() - first);
+      features.ReadRows(first, count, block.data());
+      writer.Write(block.data(), count * features.cols() * sizeof(float));
+    }
+  } else {
+    writer.Write(features.elements(), features.bytes());
+  }
+  writer.Close(features.rows());
 }
 
 void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {

@@ -131,22 +131,10 @@ size_t ElementCount(const std::vector<uint64_t>& shape, const std::string& where
   return count;
 }
 
-float HalfToFloat(uint16_t half) {
-  const uint32_t sign = static_cast<uint32_t>(half & 0x8000u) << 16;
-  const uint32_t exponent = (half >> 10) & 0x1Fu;
-  const uint32_t mantissa = half & 0x3FFu;
-  if (exponent == 0) {  // zero or subnormal: mantissa · 2⁻²⁴
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const uint32_t wide = exponent == 31 ? 0xFFu : exponent + 112;
-  return std::bit_cast<float>(sign | (wide << 23) | (mantissa << 13));
-}
-
 struct Half {
   uint16_t bits;
 };
-double Widen(Half value) { return HalfToFloat(value.bits); }
+double Widen(Half value) { return WidenHalf(value.bits, FeatureType::kF16); }
 template <class S>
 S Widen(S value) {
   return value;
@@ -427,6 +415,18 @@ Matrix NpyArray::AsMatrix(const Context& context) const {
   matrix.cols = shape_.size() == 1 ? 1 : shape_[1];
   matrix.values = As<float>(context);
   return matrix;
+}
+
+Features NpyArray::AsFeatures(const Context& context) const {
+  if (shape_.size() != 1) ExpectDimensions(2);
+  const size_t rows = shape_[0], cols = shape_.size() == 1 ? 1 : shape_[1];
+  const bool c_order = !fortran_ || shape_.size() <= 1;
+  const bool aligned = reinterpret_cast<uintptr_t>(payload_.data()) % alignof(uint16_t) == 0;
+  if (type_.kind != 'f' || type_.bytes != 2 || type_.big_endian || !c_order || !aligned) {
+    return Features::Dense(AsMatrix(context));
+  }
+  const auto* elements = reinterpret_cast<const uint16_t*>(payload_.data());
+  return Features::Stored(FeatureType::kF16, Array<uint16_t>::Borrow(owner_, elements, size_), rows, cols);
 }
 
 std::vector<std::string> NpyArray::AsStrings() const {

@@ -62,6 +62,8 @@ class NpyArray {
   template <class T>
   Array<T> As(const Context& context, const T* nan_value = nullptr) const;
   Matrix AsMatrix(const Context& context) const;  // (rows × cols); one dimension is one column
+  // The same as features, whose f2 elements stay as they are: never widened whole.
+  Features AsFeatures(const Context& context) const;
   std::vector<std::string> AsStrings() const;     // S, U, or numbers as text
   int64_t AsScalar() const;                       // exactly one element, an integer
 

@@ -12,23 +12,6 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-Features DenseFeatures(Matrix matrix) {
-  Features features;
-  features.dense = std::move(matrix);
-  return features;
-}
-Features SparseFeatures(CsrMatrix matrix) {
-  Features features;
-  features.is_sparse = true;
-  features.sparse = std::move(matrix);
-  return features;
-}
-Features NoFeatures(uint32_t nodes) {
-  Features features;
-  features.dense.rows = nodes;
-  return features;
-}
-
 void TakeNames(const NpzFile& npz, Dataset& dataset) {
   if (npz.Has("node_names") && !npz.Get("node_names").is_object()) {
     const std::vector<std::string> names = npz.Get("node_names").AsStrings();
@@ -48,11 +31,11 @@ Dataset ReadBenchmark(const Context& context, const NpzFile& npz, const OpenOpti
   dataset.format = "npz-benchmark";
   AttachGraph(dataset, GraphFromSparse(context, SparseFromNpz(context, npz, adjacency), options));
   if (npz.Has(attributes + "indptr")) {
-    dataset.features = SparseFeatures(ToCsr(context, SparseFromNpz(context, npz, attributes)));
+    dataset.features = Features::Sparse(ToCsr(context, SparseFromNpz(context, npz, attributes)));
   } else if (npz.Has("attr_matrix") && !npz.Get("attr_matrix").is_object()) {
-    dataset.features = DenseFeatures(npz.Get("attr_matrix").AsMatrix(context));
+    dataset.features = npz.Get("attr_matrix").AsFeatures(context);
   } else {
-    dataset.features = NoFeatures(dataset.nodes());
+    dataset.features = Features::None(dataset.nodes());
   }
   if (npz.Has("labels_indptr")) {
     dataset.labels =
@@ -96,15 +79,15 @@ Dataset ReadObjects(const Context& context, const NpzFile& npz, const OpenOption
               GraphFromSparse(context, SparseFromPickle(context, adjacency, OnlyObject(adjacency)), options));
   const char* attributes = npz.Has("node_attr") ? "node_attr" : "attr_matrix";
   if (!npz.Has(attributes)) {
-    dataset.features = NoFeatures(dataset.nodes());
+    dataset.features = Features::None(dataset.nodes());
   } else if (npz.Get(attributes).is_object()) {
     const Pickle pickle = npz.GetPickle(attributes);
     const uint32_t object = OnlyObject(pickle);
     dataset.features = pickle[object].kind == PickleKind::kSparse
-                           ? SparseFeatures(ToCsr(context, SparseFromPickle(context, pickle, object)))
-                           : DenseFeatures(pickle.ToArray(object).AsMatrix(context));
+                           ? Features::Sparse(ToCsr(context, SparseFromPickle(context, pickle, object)))
+                           : pickle.ToArray(object).AsFeatures(context);
   } else {
-    dataset.features = DenseFeatures(npz.Get(attributes).AsMatrix(context));
+    dataset.features = npz.Get(attributes).AsFeatures(context);
   }
   const char* labels = npz.Has("node_label") ? "node_label" : "labels";
   dataset.labels = npz.Has(labels) ? LabelsFromArray(context, npz.Get(labels), dataset.class_names)
@@ -170,8 +153,7 @@ Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOp
   const uint32_t nodes = CheckedNodeCount(rows, npz.where());
   AttachGraph(dataset, GraphFromPairs(context, npz.Get(pick({"edges", "edge_index"})), nodes,
                                       BuildFor(options, npz.where())));
-  dataset.features =
-      features.empty() ? NoFeatures(nodes) : DenseFeatures(npz.Get(features).AsMatrix(context));
+  dataset.features = features.empty() ? Features::None(nodes) : npz.Get(features).AsFeatures(context);
   dataset.labels =
       labels.empty() ? NoLabels(nodes) : LabelsFromArray(context, npz.Get(labels), dataset.class_names);
   dataset.splits = MaskSplits(context, npz, nodes);
@@ -204,9 +186,9 @@ Dataset ReadScipy(const Context& context, const NpzFile& npz, OpenOptions option
   AttachGraph(dataset, GraphFromSparse(context, SparseFromNpz(context, npz, ""), options));
   const uint32_t nodes = dataset.nodes();
   dataset.features = npz.Has("attr_indptr")
-                         ? SparseFeatures(ToCsr(context, SparseFromNpz(context, npz, "attr_")))
-                     : npz.Has("attr_matrix") ? DenseFeatures(npz.Get("attr_matrix").AsMatrix(context))
-                                              : NoFeatures(nodes);
+                         ? Features::Sparse(ToCsr(context, SparseFromNpz(context, npz, "attr_")))
+                     : npz.Has("attr_matrix") ? npz.Get("attr_matrix").AsFeatures(context)
+                                              : Features::None(nodes);
   dataset.labels =
       npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names) : NoLabels(nodes);
   if (notes.is_object()) {
@@ -258,7 +240,7 @@ Pair FindPair(const fs::path& path) {
 }
 
 Dataset ReadDglReddit(const Context& context, const NpzFile& data, const OpenOptions&, Dataset dataset) {
-  dataset.features = DenseFeatures(data.Get("feature").AsMatrix(context));
+  dataset.features = data.Get("feature").AsFeatures(context);
   dataset.labels = LabelsFromArray(context, data.Get("label"), dataset.class_names);
   const Array<uint8_t> types =
       data.Get("node_types").As<uint8_t>(context);  // 1 train, 2 val, 3 test, as Role
@@ -274,7 +256,7 @@ Dataset ReadDglReddit(const Context& context, const NpzFile& data, const OpenOpt
 
 // feats; y_train … and train_index …: labels are given split by split.
 Dataset ReadFastGcnReddit(const Context& context, const NpzFile& data, const OpenOptions&, Dataset dataset) {
-  dataset.features = DenseFeatures(data.Get("feats").AsMatrix(context));
+  dataset.features = data.Get("feats").AsFeatures(context);
   const uint32_t nodes = dataset.nodes();
   std::vector<int64_t> numbers(nodes, -1);
   Split split{"file:0", Array<uint8_t>::Zeros(nodes)};

@@ -151,13 +151,14 @@ void AddSparse(NpzWriter& npz, const std::string& prefix, uint64_t rows, uint64_
   npz.Add<float>(prefix + "data", values);
 }
 
-void AddRest(NpzWriter& npz, const Dataset& dataset) {
+void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
   const uint32_t nodes = dataset.nodes();
-  if (dataset.features.is_sparse) {
-    const CsrMatrix& x = dataset.features.sparse;
+  if (dataset.features.stores_sparse()) {
+    const CsrMatrix& x = dataset.features.csr();
     AddSparse(npz, "attr_", x.rows, x.cols, x.indptr, x.indices, x.values.span());
   } else if (dataset.features.cols() > 0) {
-    npz.Add<float>("attr_matrix", dataset.features.dense.values.span(), {nodes, dataset.features.cols()});
+    const Matrix x = dataset.features.ToMatrix(context);
+    npz.Add<float>("attr_matrix", x.values.span(), {nodes, x.cols});
   }
   const Labels& labels = dataset.labels;
   if (labels.multilabel) {
@@ -199,7 +200,7 @@ void WriteNpz(const Context& context, const Dataset& dataset, const fs::path& pa
     AddSparse(npz, "", graph.nodes, graph.nodes, graph.indptr, graph.indices,
               graph.weighted() ? graph.weights.span() : ones);
     context.CheckCancelled();
-    AddRest(npz, dataset);
+    AddRest(context, npz, dataset);
     npz.Close();
   });
 }

@@ -94,9 +94,9 @@ void ReadTables(const Context& context, const fs::path& raw, const OpenOptions& 
   const Matrix labels = NumbersOf(context, label_path);
   const uint32_t nodes = CheckedNodeCount(labels.rows, label_path.string());
   dataset.labels = LabelsOf(labels, label_path.string(), dataset);
-  dataset.features.dense.rows = nodes;
   const fs::path feature_path = Either(raw / "node-feat.csv");
-  if (!feature_path.empty()) dataset.features.dense = NumbersOf(context, feature_path);
+  dataset.features =
+      feature_path.empty() ? Features::None(nodes) : Features::Dense(NumbersOf(context, feature_path));
   IdTable ids(IdKind::kSmall, 0);
   LoadedEdges edges;
   try {
@@ -114,8 +114,8 @@ void ReadBinary(const Context& context, const fs::path& raw, const OpenOptions& 
   const NpyArray label_array = labels.Get("node_label");
   const uint32_t nodes =
       CheckedNodeCount(label_array.shape().empty() ? 0 : label_array.shape()[0], labels.where());
-  dataset.features.dense.rows = nodes;
-  if (data.Has("node_feat")) dataset.features.dense = data.Get("node_feat").AsMatrix(context);
+  dataset.features =
+      data.Has("node_feat") ? data.Get("node_feat").AsFeatures(context) : Features::None(nodes);
   AttachGraph(dataset,
               GraphFromPairs(context, data.Get("edge_index"), nodes, BuildFor(options, data.where())));
 }

@@ -1,5 +1,6 @@
 #include "data/pca.h"
 
+#include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -18,37 +19,46 @@ constexpr size_t kBlockRows = 1024;
 constexpr size_t kPcaRows = 32;
 constexpr size_t kPcaColumns = 16;
 
-// out (width) ← row · q (cols × width)
-void RowTimes(const Features& x, size_t row, const Matrix& q, float* out) {
-  std::fill(out, out + q.cols, 0.0f);
-  const auto add = [&](float value, size_t column) {
-    const float* from = q.row(column);
-    for (size_t k = 0; k < q.cols; ++k) out[k] += value * from[k];
-  };
-  if (x.is_sparse) {
-    for (uint64_t e = x.sparse.indptr[row]; e < x.sparse.indptr[row + 1]; ++e)
-      add(x.sparse.values[e], x.sparse.indices[e]);
-  } else {
-    for (size_t c = 0; c < x.dense.cols; ++c) {
-      if (x.dense.row(row)[c] != 0) add(x.dense.row(row)[c], c);
+// Factor and shift of each column, with the mean that centring takes away.
+struct ColumnScales {
+  std::vector<float> factor, total_shift;  // (cols)
+
+  ColumnScales(const Preparation& preparation, size_t cols) : factor(cols, 1.0f), total_shift(cols, 0.0f) {
+    for (size_t c = 0; c < cols; ++c) {
+      if (!preparation.factor.empty()) factor[c] = preparation.factor[c];
+      const float shift = preparation.shift.empty() ? 0.0f : preparation.shift[c];
+      const float center = preparation.center.empty() ? 0.0f : preparation.center[c];
+      total_shift[c] = shift * factor[c] + center;
     }
   }
-}
+
+  // diag(factor)·q
+  Matrix ScaledRows(const Matrix& q) const {
+    Matrix scaled = Matrix::Allocate(q.rows, q.cols);
+    for (size_t c = 0; c < q.rows; ++c) {
+      float* row = scaled.mutable_row(c);
+      for (size_t k = 0; k < q.cols; ++k) row[k] = q.row(c)[k] * factor[c];
+    }
+    return scaled;
+  }
+  // total_shiftᵀ·q
+  std::vector<float> OffsetOf(const Matrix& q) const {
+    std::vector<double> sums(q.cols, 0);
+    for (size_t c = 0; c < q.rows; ++c) {
+      for (size_t k = 0; k < q.cols; ++k) sums[k] += double{total_shift[c]} * q.row(c)[k];
+    }
+    return {sums.begin(), sums.end()};
+  }
+};
 
 // The matrix A of the head comment, over the fitted rows.
 class ImplicitMatrix {
  public:
   ImplicitMatrix(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
                  const Preparation& preparation)
-      : context_(context), x_(x), factor_(x.cols(), 1.0f), total_shift_(x.cols(), 0.0f) {
+      : context_(context), x_(x), scales_(preparation, x.cols()) {
     for (size_t row = 0; row < x.rows(); ++row) {
       if (fit_rows.empty() || fit_rows[row] != 0) rows_.push_back(static_cast<uint32_t>(row));
-    }
-    for (size_t c = 0; c < x.cols(); ++c) {
-      if (!preparation.factor.empty()) factor_[c] = preparation.factor[c];
-      const float shift = preparation.shift.empty() ? 0.0f : preparation.shift[c];
-      const float center = preparation.center.empty() ? 0.0f : preparation.center[c];
-      total_shift_[c] = shift * factor_[c] + center;
     }
   }
 
@@ -59,18 +69,17 @@ class ImplicitMatrix {
   Matrix GramTimes(const Matrix& q) const {
     Matrix result = Matrix::Zeros(q.rows, q.cols);
     std::vector<double> column_sums(q.cols, 0);  // of A·q
-    const Matrix scaled = ScaledRows(q);
-    const std::vector<float> offset = OffsetOf(q);
+    RowPreparation product;                      // what makes a row of A·q of a row of X
+    if (x_.preparation() != nullptr) product.row_factor = x_.preparation()->row_factor;
+    product.projection = scales_.ScaledRows(q);
+    product.offset = Array<float>::CopyOf(scales_.OffsetOf(q));
+    const Features projected = x_.WithPreparation(std::move(product));
     Matrix block = Matrix::Allocate(std::min(kBlockRows, rows()), q.cols);
     for (size_t first = 0; first < rows(); first += kBlockRows) {
       context_.CheckCancelled();
       const size_t count = std::min(kBlockRows, rows() - first);
       ParallelFor(context_, count, kPcaRows, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) {
-          float* out = block.mutable_row(i);
-          RowTimes(x_, rows_[first + i], scaled, out);
-          for (size_t k = 0; k < q.cols; ++k) out[k] -= offset[k];
-        }
+        projected.GatherRows(std::span(rows_).subspan(first + begin, end - begin), block.mutable_row(begin));
       });
       for (size_t i = 0; i < count; ++i) {
         for (size_t k = 0; k < q.cols; ++k) column_sums[k] += block.row(i)[k];
@@ -83,7 +92,7 @@ class ImplicitMatrix {
       for (size_t c = begin; c < end; ++c) {
         float* out = result.mutable_row(c);
         for (size_t k = 0; k < q.cols; ++k) {
-          out[k] = out[k] * factor_[c] - total_shift_[c] * static_cast<float>(column_sums[k]);
+          out[k] = out[k] * scales_.factor[c] - scales_.total_shift[c] * static_cast<float>(column_sums[k]);
         }
       }
     });
@@ -95,7 +104,7 @@ class ImplicitMatrix {
     std::vector<double> means(cols(), 0);
     ForEachValue([&](size_t c, float value) { means[c] += value; });
     for (size_t c = 0; c < cols(); ++c) {
-      means[c] = means[c] / static_cast<double>(rows()) * factor_[c] - total_shift_[c];
+      means[c] = means[c] / static_cast<double>(rows()) * scales_.factor[c] - scales_.total_shift[c];
     }
     return means;
   }
@@ -103,45 +112,29 @@ class ImplicitMatrix {
     std::vector<uint64_t> stored(cols(), 0);
     std::vector<double> squares(cols(), 0);
     ForEachValue([&](size_t c, float value) {
-      const double scaled = double{value} * factor_[c] - total_shift_[c];
+      const double scaled = double{value} * scales_.factor[c] - scales_.total_shift[c];
       squares[c] += scaled * scaled;
       ++stored[c];
     });
     double norm = 0;
     for (size_t c = 0; c < cols(); ++c) {
-      const double zero = total_shift_[c];
+      const double zero = scales_.total_shift[c];
       norm += squares[c] + static_cast<double>(rows() - stored[c]) * zero * zero;
     }
     return norm;
   }
 
-  // diag(factor)·q
-  Matrix ScaledRows(const Matrix& q) const {
-    Matrix scaled = Matrix::Allocate(q.rows, q.cols);
-    for (size_t c = 0; c < q.rows; ++c) {
-      for (size_t k = 0; k < q.cols; ++k) scaled.mutable_row(c)[k] = q.row(c)[k] * factor_[c];
-    }
-    return scaled;
-  }
-  // total_shiftᵀ·q
-  std::vector<float> OffsetOf(const Matrix& q) const {
-    std::vector<double> sums(q.cols, 0);
-    for (size_t c = 0; c < q.rows; ++c) {
-      for (size_t k = 0; k < q.cols; ++k) sums[k] += double{total_shift_[c]} * q.row(c)[k];
-    }
-    return {sums.begin(), sums.end()};
-  }
-
  private:
   template <class Visit>
   void ForEachValue(const Visit& visit) const {
+    std::vector<float> scratch(x_.stores_sparse() ? 0 : cols());
     for (const uint32_t row : rows_) {
-      if (x_.is_sparse) {
-        for (uint64_t e = x_.sparse.indptr[row]; e < x_.sparse.indptr[row + 1]; ++e) {
-          visit(x_.sparse.indices[e], x_.sparse.values[e]);
-        }
+      if (x_.stores_sparse()) {
+        const CsrMatrix& x = x_.csr();
+        for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) visit(x.indices[e], x.values[e]);
       } else {
-        for (size_t c = 0; c < cols(); ++c) visit(c, x_.dense.row(row)[c]);
+        const float* values = x_.ReadColumns(row, 0, cols(), scratch.data());
+        for (size_t c = 0; c < cols(); ++c) visit(c, values[c]);
       }
     }
   }
@@ -155,17 +148,19 @@ class ImplicitMatrix {
       const float* from = block.row(i);
       for (size_t k = 0; k < block.cols; ++k) out[k] += value * from[k];
     };
+    std::vector<float> scratch(x_.stores_sparse() ? 0 : end - begin);
     for (size_t i = 0; i < count; ++i) {
       const uint32_t row = rows_[first + i];
-      if (x_.is_sparse) {
-        const uint32_t* columns = x_.sparse.indices.data();
-        const uint32_t* row_end = columns + x_.sparse.indptr[row + 1];
-        const uint32_t* at = std::lower_bound(columns + x_.sparse.indptr[row], row_end, begin);
-        for (; at != row_end && *at < end; ++at)
-          add(*at, x_.sparse.values[static_cast<size_t>(at - columns)], i);
+      if (x_.stores_sparse()) {
+        const CsrMatrix& x = x_.csr();
+        const uint32_t* columns = x.indices.data();
+        const uint32_t* row_end = columns + x.indptr[row + 1];
+        const uint32_t* at = std::lower_bound(columns + x.indptr[row], row_end, begin);
+        for (; at != row_end && *at < end; ++at) add(*at, x.values[static_cast<size_t>(at - columns)], i);
       } else {
+        const float* values = x_.ReadColumns(row, begin, end, scratch.data());
         for (size_t c = begin; c < end; ++c) {
-          if (x_.dense.row(row)[c] != 0) add(c, x_.dense.row(row)[c], i);
+          if (values[c - begin] != 0) add(c, values[c - begin], i);
         }
       }
     }
@@ -173,8 +168,8 @@ class ImplicitMatrix {
 
   const Context& context_;
   const Features& x_;
+  const ColumnScales scales_;
   std::vector<uint32_t> rows_;
-  std::vector<float> factor_, total_shift_;  // (cols)
 };
 
 // Orthonormal columns by modified Gram–Schmidt, twice; a column that vanishes becomes zero.
@@ -203,77 +198,28 @@ void Orthonormalise(Matrix& q) {
   }
 }
 
-// Eigenvalues (descending) and eigenvectors (columns) of a symmetric n × n matrix by cyclic Jacobi rotations.
-struct Eigen {
-  std::vector<double> values;   // (n)
-  std::vector<double> vectors;  // (n × n) row-major, vector k in column k
-};
-Eigen SymmetricEigen(std::vector<double> a, size_t n) {
-  std::vector<double> v(n * n, 0);
-  for (size_t i = 0; i < n; ++i) v[i * n + i] = 1;
-  for (int sweep = 0; sweep < 60; ++sweep) {
-    double off = 0, diagonal = 0;
-    for (size_t i = 0; i < n; ++i) {
-      diagonal += a[i * n + i] * a[i * n + i];
-      for (size_t j = i + 1; j < n; ++j) off += a[i * n + j] * a[i * n + j];
-    }
-    if (off <= 1e-24 * diagonal) break;
-    for (size_t p = 0; p < n; ++p) {
-      for (size_t q = p + 1; q < n; ++q) {
-        if (a[p * n + q] == 0) continue;
-        const double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
-        const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
-        const double c = 1 / std::sqrt(t * t + 1), s = t * c;
-        for (size_t i = 0; i < n; ++i) {
-          const double ip = a[i * n + p], iq = a[i * n + q];
-          a[i * n + p] = c * ip - s * iq;
-          a[i * n + q] = s * ip + c * iq;
-        }
-        for (size_t i = 0; i < n; ++i) {
-          const double pi = a[p * n + i], qi = a[q * n + i];
-          a[p * n + i] = c * pi - s * qi;
-          a[q * n + i] = s * pi + c * qi;
-          const double vp = v[i * n + p], vq = v[i * n + q];
-          v[i * n + p] = c * vp - s * vq;
-          v[i * n + q] = s * vp + c * vq;
-        }
-      }
-    }
-  }
-  std::vector<size_t> order(n);
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t i, size_t j) { return a[i * n + i] > a[j * n + j]; });
-  Eigen eigen{std::vector<double>(n), std::vector<double>(n * n)};
-  for (size_t k = 0; k < n; ++k) {
-    eigen.values[k] = a[order[k] * n + order[k]];
-    for (size_t i = 0; i < n; ++i) eigen.vectors[i * n + k] = v[i * n + order[k]];
-  }
-  return eigen;
-}
-
-// The leading eigenvectors within the span of q, and their eigenvalues: Rayleigh–Ritz.
+// The leading eigenvectors within the span of q, and their eigenvalues, largest first: Rayleigh–Ritz.
 Matrix RotateToAxes(const Matrix& q, const Matrix& gram_q, uint32_t components, std::vector<double>& values) {
-  const size_t width = q.cols;
-  std::vector<double> small(width * width, 0);
+  const auto width = static_cast<Eigen::Index>(q.cols);
+  Eigen::MatrixXd small = Eigen::MatrixXd::Zero(width, width);  // qᵀ·(AᵀA·q)
   for (size_t c = 0; c < q.rows; ++c) {
-    for (size_t i = 0; i < width; ++i) {
-      for (size_t j = 0; j < width; ++j) small[i * width + j] += double{q.row(c)[i]} * gram_q.row(c)[j];
+    for (Eigen::Index i = 0; i < width; ++i) {
+      for (Eigen::Index j = 0; j < width; ++j) small(i, j) += double{q.row(c)[i]} * gram_q.row(c)[j];
     }
   }
-  for (size_t i = 0; i < width; ++i) {
-    for (size_t j = 0; j < i; ++j) {
-      small[i * width + j] = small[j * width + i] = (small[i * width + j] + small[j * width + i]) / 2;
-    }
-  }
-  const Eigen eigen = SymmetricEigen(std::move(small), width);
-  values.assign(eigen.values.begin(), eigen.values.begin() + components);
+  const Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd> solver((small + small.transpose()) / 2);
+  if (solver.info() != Eigen::Success) ThrowRuntime("pca: the eigenvalue iteration did not converge");
+  const Eigen::VectorXd& ascending = solver.eigenvalues();
+  values.clear();
   Matrix axes = Matrix::Zeros(q.rows, components);
-  for (size_t c = 0; c < q.rows; ++c) {
-    for (uint32_t k = 0; k < components; ++k) {
+  float* out = axes.values.mutable_data();
+  for (uint32_t k = 0; k < components; ++k) {
+    const Eigen::Index at = width - 1 - static_cast<Eigen::Index>(k);
+    values.push_back(ascending[at]);
+    for (size_t c = 0; c < q.rows; ++c) {
       double sum = 0;
-      for (size_t i = 0; i < width; ++i) sum += double{q.row(c)[i]} * eigen.vectors[i * width + k];
-      axes.mutable_row(c)[k] = static_cast<float>(sum);
+      for (Eigen::Index i = 0; i < width; ++i) sum += double{q.row(c)[i]} * solver.eigenvectors()(i, at);
+      out[c * components + k] = static_cast<float>(sum);
     }
   }
   return axes;
@@ -317,20 +263,10 @@ void FitPca(const Context& context, const Features& features, std::span<const ui
                            total > 0 ? 100 * held / total : 100.0));
 }
 
-Features Project(const Context& context, const Preparation& preparation, const Features& features) {
-  const ImplicitMatrix a(context, features, {}, preparation);
-  const Matrix scaled = a.ScaledRows(preparation.projection);
-  const std::vector<float> offset = a.OffsetOf(preparation.projection);
-  Features out;
-  out.dense = Matrix::Allocate(features.rows(), preparation.projection.cols);
-  ParallelFor(context, features.rows(), kPcaRows, [&](size_t begin, size_t end) {
-    for (size_t row = begin; row < end; ++row) {
-      float* to = out.dense.mutable_row(row);
-      RowTimes(features, row, scaled, to);
-      for (size_t k = 0; k < out.dense.cols; ++k) to[k] -= offset[k];
-    }
-  });
-  return out;
+void ScaledProjection(const Preparation& preparation, RowPreparation& rows) {
+  const ColumnScales scales(preparation, preparation.projection.rows);
+  rows.projection = scales.ScaledRows(preparation.projection);
+  rows.offset = Array<float>::CopyOf(scales.OffsetOf(preparation.projection));
 }
 
 }  // namespace l2gcn

@@ -14,13 +14,13 @@
 
 namespace l2gcn {
 
-// Fills projection (features × components) and center (features) for features already scaled by
-// `preparation`'s shift and factor; notes the share of the variance that the components hold. `fit_rows` as
-// in FitPreparation.
+// Fills projection (features × components) and center (features) of `preparation`, which already holds the
+// shift and factor that scale the features; notes the share of the variance that the components hold.
+// `features` are stored sparse, or dense with at most a factor for each row. `fit_rows` as in FitPreparation.
 void FitPca(const Context& context, const Features& features, std::span<const uint8_t> fit_rows,
             uint32_t components, uint64_t seed, Preparation& preparation);
 
-// Scaled, centred and projected: (rows × components), dense.
-Features Project(const Context& context, const Preparation& preparation, const Features& features);
+// The projection and offset that take a stored row to its scaled, centred and projected one.
+void ScaledProjection(const Preparation& preparation, RowPreparation& rows);
 
 }  // namespace l2gcn

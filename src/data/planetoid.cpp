@@ -240,8 +240,7 @@ Dataset ReadPlanetoid(const Context& context, const fs::path& directory, const s
   dataset.recipe = known ? name : "";
   dataset.format = "planetoid";
   dataset.path = where;
-  dataset.features.is_sparse = true;
-  dataset.features.sparse = StackFeatures(layout, all, test, where);
+  dataset.features = Features::Sparse(StackFeatures(layout, all, test, where));
   dataset.labels = StackLabels(layout, ReadOneHot(context, PartPath(directory, name, "ally")),
                                ReadOneHot(context, PartPath(directory, name, "ty")), where);
   BuiltGraph built = ReadGraph(context, PartPath(directory, name, "graph"), layout.nodes, options);

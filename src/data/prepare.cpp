@@ -30,23 +30,26 @@ struct ColumnFigures {
 };
 
 // Each thread owns columns, so sums run over the rows in one order.
-void MeasureDense(const Context& context, const Matrix& x, std::span<const uint8_t> fit_rows,
+void MeasureDense(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
                   ColumnFigures& figures) {
-  ParallelFor(context, x.cols, kScaledColumns, [&](size_t begin, size_t end) {
-    for (size_t row = 0; row < x.rows; ++row) {
+  ParallelFor(context, x.cols(), kScaledColumns, [&](size_t begin, size_t end) {
+    std::vector<float> scratch(end - begin);
+    for (size_t row = 0; row < x.rows(); ++row) {
       if (!Fitted(fit_rows, row)) continue;
+      const float* values = x.ReadColumns(row, begin, end, scratch.data());
       for (size_t c = begin; c < end; ++c) {
-        const double value = x.row(row)[c];
+        const double value = values[c - begin];
         figures.mean[c] += value;
         figures.smallest[c] = std::min(figures.smallest[c], value);
         figures.largest[c] = std::max(figures.largest[c], value);
       }
     }
     for (size_t c = begin; c < end; ++c) figures.mean[c] /= static_cast<double>(figures.rows);
-    for (size_t row = 0; row < x.rows; ++row) {
+    for (size_t row = 0; row < x.rows(); ++row) {
       if (!Fitted(fit_rows, row)) continue;
+      const float* values = x.ReadColumns(row, begin, end, scratch.data());
       for (size_t c = begin; c < end; ++c) {
-        const double off = x.row(row)[c] - figures.mean[c];
+        const double off = values[c - begin] - figures.mean[c];
         figures.variance[c] += off * off;
       }
     }
@@ -86,10 +89,10 @@ ColumnFigures Measure(const Context& context, const Features& features, std::spa
   ColumnFigures figures(features.cols());
   for (size_t row = 0; row < features.rows(); ++row) figures.rows += Fitted(fit_rows, row) ? 1 : 0;
   if (figures.rows == 0) ThrowInput("--scale: the split has no training rows to fit on");
-  if (features.is_sparse) {
-    MeasureSparse(features.sparse, fit_rows, figures);
+  if (features.stores_sparse()) {
+    MeasureSparse(features.csr(), fit_rows, figures);
   } else {
-    MeasureDense(context, features.dense, fit_rows, figures);
+    MeasureDense(context, features, fit_rows, figures);
   }
   return figures;
 }
@@ -109,76 +112,34 @@ void FitColumns(const Context& context, const Features& features, std::span<cons
   }
 }
 
-Features RowNormalised(const Context& context, const Features& features) {
-  Features out = features;
-  const auto normalise = [](const float* in, float* values, size_t count) {
-    double sum = 0;
-    for (size_t i = 0; i < count; ++i) sum += std::abs(in[i]);
-    const auto factor = sum > 0 ? static_cast<float>(1 / sum) : 1.0f;
-    for (size_t i = 0; i < count; ++i) values[i] = in[i] * factor;
-  };
-  Array<float>& values = features.is_sparse ? out.sparse.values : out.dense.values;
-  values = Array<float>::Allocate(values.size());
+// 1 / the sum of absolute values of each row; 1 for a row of zeros.
+Array<float> RowFactors(const Context& context, const Features& features) {
+  Array<float> factors = Array<float>::Allocate(features.rows());
+  float* out = factors.mutable_data();
   ParallelFor(context, features.rows(), kScaledRows, [&](size_t begin, size_t end) {
+    std::vector<float> scratch(features.stores_sparse() ? 0 : features.cols());
     for (size_t row = begin; row < end; ++row) {
-      if (features.is_sparse) {
-        const uint64_t first = features.sparse.indptr[row];
-        normalise(features.sparse.values.data() + first, values.mutable_data() + first,
-                  features.sparse.indptr[row + 1] - first);
+      const float* values = nullptr;
+      size_t count = features.cols();
+      if (features.stores_sparse()) {
+        const CsrMatrix& x = features.csr();
+        values = x.values.data() + x.indptr[row];
+        count = x.indptr[row + 1] - x.indptr[row];
       } else {
-        normalise(features.dense.row(row), values.mutable_data() + row * features.dense.cols,
-                  features.dense.cols);
+        values = features.ReadColumns(row, 0, count, scratch.data());
       }
+      double sum = 0;
+      for (size_t i = 0; i < count; ++i) sum += std::abs(values[i]);
+      out[row] = sum > 0 ? static_cast<float>(1 / sum) : 1.0f;
     }
   });
-  return out;
+  return factors;
 }
 
-bool ShiftsNothing(const Preparation& preparation) {
-  return std::all_of(preparation.shift.begin(), preparation.shift.end(),
-                     [](float shift) { return shift == 0; });
-}
-
-Features ScaleSparse(const Context& context, const Preparation& preparation, const CsrMatrix& x) {
-  Features out;
-  out.is_sparse = true;
-  out.sparse = x;
-  out.sparse.values = Array<float>::Allocate(x.nnz());
-  ParallelFor(context, x.nnz(), size_t{1} << 16, [&](size_t begin, size_t end) {
-    for (size_t e = begin; e < end; ++e) {
-      out.sparse.values.mutable_data()[e] = x.values[e] * preparation.factor[x.indices[e]];
-    }
-  });
-  return out;
-}
-
-Features ScaleToDense(const Context& context, const Preparation& preparation, const Features& features) {
-  const size_t cols = features.cols();
-  if (features.is_sparse) {
-    context.Note(fmt::format("features: {} × {} become dense ({:.2f} GiB), since scaling moves their zeros",
-                             features.rows(), cols,
-                             static_cast<double>(features.rows() * cols * sizeof(float)) / (1u << 30)));
-  }
-  Features out;
-  out.dense = Matrix::Allocate(features.rows(), cols);
-  const float* shift = preparation.shift.data();
-  const float* factor = preparation.factor.data();
-  ParallelFor(context, features.rows(), kScaledRows, [&](size_t begin, size_t end) {
-    std::vector<float> expanded(features.is_sparse ? cols : 0, 0.0f);
-    for (size_t row = begin; row < end; ++row) {
-      const float* in = features.is_sparse ? expanded.data() : features.dense.row(row);
-      const auto scatter = [&](bool clear) {
-        for (uint64_t e = features.sparse.indptr[row]; e < features.sparse.indptr[row + 1]; ++e) {
-          expanded[features.sparse.indices[e]] = clear ? 0.0f : features.sparse.values[e];
-        }
-      };
-      if (features.is_sparse) scatter(false);
-      float* to = out.dense.mutable_row(row);
-      for (size_t c = 0; c < cols; ++c) to[c] = (in[c] - shift[c]) * factor[c];
-      if (features.is_sparse) scatter(true);
-    }
-  });
-  return out;
+Features RowNormalised(const Context& context, const Features& features) {
+  RowPreparation rows;
+  rows.row_factor = RowFactors(context, features);
+  return features.WithPreparation(std::move(rows));
 }
 
 void CheckColumns(const Preparation& preparation, const Features& features) {
@@ -208,19 +169,32 @@ Preparation FitPreparation(const Context& context, const Features& features,
   if (pca > features.cols()) {
     ThrowUsage("--pca {}: the features have only {} columns; choose at most that many", pca, features.cols());
   }
-  const Features scaled = preparation.row_normalise ? RowNormalised(context, features) : features;
+  Features scaled = preparation.row_normalise ? RowNormalised(context, features) : features;
+  if (scaled.is_sparse()) scaled = Features::Sparse(scaled.ToCsr(context));
   FitPca(context, scaled, fit_rows, pca, seed, preparation);
   return preparation;
 }
 
 Features ApplyPreparation(const Context& context, const Preparation& preparation, const Features& features) {
   CheckColumns(preparation, features);
-  Features current = preparation.row_normalise ? RowNormalised(context, features) : features;
-  if (preparation.projection.rows != 0) return Project(context, preparation, current);
-  if (preparation.factor.empty()) return current;
-  if (current.is_sparse && ShiftsNothing(preparation))
-    return ScaleSparse(context, preparation, current.sparse);
-  return ScaleToDense(context, preparation, current);
+  const bool projects = preparation.projection.rows != 0;
+  if (!preparation.row_normalise && !projects && preparation.factor.empty()) return features;
+  RowPreparation rows;
+  if (preparation.row_normalise) rows.row_factor = RowFactors(context, features);
+  if (projects) {
+    ScaledProjection(preparation, rows);
+  } else {
+    rows.shift = preparation.shift;
+    rows.factor = preparation.factor;
+  }
+  Features prepared = features.WithPreparation(std::move(rows));
+  if (features.is_sparse() && !prepared.is_sparse() && !projects) {
+    context.Note(
+        fmt::format("features: {} × {} become dense ({:.2f} GiB), since scaling moves their zeros",
+                    features.rows(), features.cols(),
+                    static_cast<double>(features.rows() * features.cols() * sizeof(float)) / (1u << 30)));
+  }
+  return prepared;
 }
 
 }  // namespace l2gcn

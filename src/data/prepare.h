@@ -8,7 +8,8 @@
 //           iteration (Halko et al. 2011, algorithm 4.4); the mean is removed implicitly, so sparse features
 //           are never densified on the way
 //
-// Shifting sparse features without pca makes them dense; a note says so. Guarantees: same bits for any thread
+// Applying a preparation copies nothing: rows are prepared as they are read (l2gcn/features.h). Shifting
+// sparse features without pca makes their rows dense; a note says so. Guarantees: same bits for any thread
 // count.
 #pragma once
 
@@ -26,6 +27,7 @@ Preparation FitPreparation(const Context& context, const Features& features,
                            std::span<const uint8_t> fit_rows, const std::string& scale, uint32_t pca,
                            uint64_t seed);
 
+// `features` as rows that are prepared when they are read.
 Features ApplyPreparation(const Context& context, const Preparation& preparation, const Features& features);
 
 }  // namespace l2gcn

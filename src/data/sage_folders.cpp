@@ -19,14 +19,10 @@ bool HasFile(const fs::path& path) {
 }
 
 Features DenseOf(const Context& context, const fs::path& path, uint32_t nodes) {
-  Features features;
-  if (!HasFile(path)) {
-    features.dense.rows = nodes;
-    return features;
-  }
-  features.dense = NpyArray::Open(path).AsMatrix(context);
-  if (features.dense.rows != nodes) {
-    ThrowInput("{}: {} rows of features for {} nodes", path.string(), features.dense.rows, nodes);
+  if (!HasFile(path)) return Features::None(nodes);
+  Features features = NpyArray::Open(path).AsFeatures(context);
+  if (features.rows() != nodes) {
+    ThrowInput("{}: {} rows of features for {} nodes", path.string(), features.rows(), nodes);
   }
   return features;
 }
@@ -63,9 +59,7 @@ BuiltGraph GraphOfLinks(const Context& context, const NodeLinkGraph& graph, cons
 Features ReorderRows(const Context& context, const fs::path& prefix, const NodeLinkGraph& graph,
                      const std::unordered_map<std::string_view, uint64_t>& node_of) {
   const fs::path path = With(prefix, "-feats.npy");
-  Features features;
-  features.dense.rows = graph.ids.size();
-  if (!HasFile(path)) return features;
+  if (!HasFile(path)) return Features::None(graph.ids.size());
   const Matrix stored = NpyArray::Open(path).AsMatrix(context);
   std::vector<uint64_t> row_of(graph.ids.size(), UINT64_MAX);
   for (const auto& [id, row] : ReadIdMap(With(prefix, "-id_map.json"))) {
@@ -75,12 +69,12 @@ Features ReorderRows(const Context& context, const fs::path& prefix, const NodeL
       ThrowInput("{}: node {} has row {} of {}", With(prefix, "-id_map.json").string(), id, row, stored.rows);
     row_of[node->second] = row;
   }
-  features.dense = Matrix::Zeros(graph.ids.size(), stored.cols);
+  Matrix ordered = Matrix::Zeros(graph.ids.size(), stored.cols);
   for (size_t node = 0; node < row_of.size(); ++node) {
     if (row_of[node] != UINT64_MAX)
-      std::copy_n(stored.row(row_of[node]), stored.cols, features.dense.mutable_row(node));
+      std::copy_n(stored.row(row_of[node]), stored.cols, ordered.mutable_row(node));
   }
-  return features;
+  return Features::Dense(std::move(ordered));
 }
 
 // Ids that are numbers but not 0 … n−1 are kept as numbers, others as names.
@@ -223,7 +217,7 @@ Dataset ReadDglPpi(const Context& context, const fs::path& path, const OpenOptio
   dataset.path = path.string();
   const auto nodes = static_cast<uint32_t>(roles.size());
   AttachGraph(dataset, BuildGraph(context, nodes, source, target, {}, BuildFor(options, path.string())));
-  dataset.features.dense = {Array<float>::CopyOf(features), nodes, feature_cols};
+  dataset.features = Features::Dense({Array<float>::CopyOf(features), nodes, feature_cols});
   dataset.labels.multilabel = true;
   dataset.labels.classes = static_cast<uint32_t>(classes);
   dataset.labels.matrix = Array<uint8_t>::CopyOf(labels);

@@ -1,38 +1,11 @@
 #include "data/subset.h"
 
-#include <cstring>
+#include <algorithm>
 
 #include "graph/build.h"
 
 namespace l2gcn {
 namespace {
-
-Features RowsOf(const Features& from, std::span<const uint32_t> rows) {
-  Features to;
-  to.is_sparse = from.is_sparse;
-  if (!from.is_sparse) {
-    to.dense = Matrix::Allocate(rows.size(), from.dense.cols);
-    for (size_t i = 0; i < rows.size(); ++i) {
-      std::memcpy(to.dense.mutable_row(i), from.dense.row(rows[i]), from.dense.cols * sizeof(float));
-    }
-    return to;
-  }
-  const CsrMatrix& csr = from.sparse;
-  to.sparse.rows = rows.size();
-  to.sparse.cols = csr.cols;
-  to.sparse.indptr = Array<uint64_t>::Zeros(rows.size() + 1);
-  uint64_t* indptr = to.sparse.indptr.mutable_data();
-  for (size_t i = 0; i < rows.size(); ++i)
-    indptr[i + 1] = indptr[i] + csr.indptr[rows[i] + 1] - csr.indptr[rows[i]];
-  to.sparse.indices = Array<uint32_t>::Allocate(indptr[rows.size()]);
-  to.sparse.values = Array<float>::Allocate(indptr[rows.size()]);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const uint64_t begin = csr.indptr[rows[i]], count = indptr[i + 1] - indptr[i];
-    std::copy_n(csr.indices.data() + begin, count, to.sparse.indices.mutable_data() + indptr[i]);
-    std::copy_n(csr.values.data() + begin, count, to.sparse.values.mutable_data() + indptr[i]);
-  }
-  return to;
-}
 
 Labels LabelsOf(const Labels& from, std::span<const uint32_t> nodes) {
   Labels to;
@@ -61,7 +34,7 @@ Dataset SubsetDataset(const Context& context, const Dataset& dataset, std::span<
   subset.recipe = dataset.recipe;
   subset.format = dataset.format;
   subset.graph = InducedSubgraph(context, dataset.graph, nodes);
-  subset.features = RowsOf(dataset.features, nodes);
+  subset.features = dataset.features.PickRows(nodes);
   subset.labels = LabelsOf(dataset.labels, nodes);
   subset.class_names = dataset.class_names;
   return subset;

@@ -155,8 +155,7 @@ class TableSetReader {
     TakeLabels(dataset, ids, label_keys, svm_labels);
     if (json || svm) {
       const auto node_of = [&](uint32_t key) { return ids.NodeOf(key); };
-      dataset.features.is_sparse = true;
-      dataset.features.sparse = ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string());
+      dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
       TakeFeatures(dataset, ids, label_keys, feature_keys);
     }
@@ -292,16 +291,16 @@ class TableSetReader {
                     const std::vector<uint32_t>& feature_keys) {
     const uint32_t nodes = ids.nodes();
     if (HasExtension(files_.features, {".npy"})) {
-      dataset.features.dense = NpyArray::Open(files_.features).AsMatrix(context_);
+      dataset.features = NpyArray::Open(files_.features).AsFeatures(context_);
     } else if (HasExtension(files_.features, {".npz"})) {
-      dataset.features.is_sparse = true;
-      dataset.features.sparse = ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(files_.features), ""));
+      dataset.features =
+          Features::Sparse(ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(files_.features), "")));
     } else if (features_) {
       TakeColumns(dataset, *features_, feature_keys, ids, 0);
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
       TakeColumns(dataset, *labels_, label_keys, ids, label_column_);
     } else if (files_.features.empty()) {
-      dataset.features.dense.rows = nodes;
+      dataset.features = Features::None(nodes);
     } else {
       ThrowInput(
           "{}: features are read from .csv, .tsv, .txt (also .gz, .zst), .npy, .npz, .json and svmlight",
@@ -350,13 +349,14 @@ class TableSetReader {
     }
     filled += categorical.size() * table.rows;
     if (static_cast<double>(filled) >= kSparseBelow * static_cast<double>(table.rows) * rows.width) {
-      dataset.features.dense = Matrix::Zeros(ids.nodes(), rows.width);
+      Matrix filled_rows = Matrix::Zeros(ids.nodes(), rows.width);
       for (size_t row = 0; row < table.rows; ++row) {
-        float* to = dataset.features.dense.mutable_row(ids.NodeOf(keys[row]));
+        float* to = filled_rows.mutable_row(ids.NodeOf(keys[row]));
         for (const auto& [c, feature] : numeric) to[feature] = table.columns[c].numbers[row];
         for (const auto& [c, words] : categorical)
           SetWord(table, c, row, words, [&](uint32_t f) { to[f] = 1; });
       }
+      dataset.features = Features::Dense(std::move(filled_rows));
       return;
     }
     const auto put = [&](uint32_t feature, float value) {
@@ -371,9 +371,8 @@ class TableSetReader {
         SetWord(table, c, row, words, [&](uint32_t f) { put(f, 1); });
       rows.starts.push_back(rows.columns.size());
     }
-    dataset.features.is_sparse = true;
-    dataset.features.sparse = ArrangeRows(
-        rows, ids.nodes(), [&](uint32_t key) { return ids.NodeOf(key); }, table.path.string());
+    const auto node_of = [&](uint32_t key) { return ids.NodeOf(key); };
+    dataset.features = Features::Sparse(ArrangeRows(rows, ids.nodes(), node_of, table.path.string()));
   }
 
   template <class Set>

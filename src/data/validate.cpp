@@ -63,23 +63,34 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
              what, node);
 }
 
+// Whether element i of the stored features, in the order they lie in, is neither infinite nor NaN.
+bool IsFinite(const Features& features, size_t i) {
+  if (features.stores_sparse()) return std::isfinite(features.csr().values[i]);
+  if (features.type() == FeatureType::kF32) return std::isfinite(features.matrix().values[i]);
+  const uint16_t exponent = features.type() == FeatureType::kF16 ? 0x7C00 : 0x7F80;
+  return (features.halves()[i] & exponent) != exponent;
+}
+
 void CheckFinite(const Context& context, const Dataset& dataset) {
   const Features& features = dataset.features;
-  const Array<float>& values = features.is_sparse ? features.sparse.values : features.dense.values;
-  const size_t wrong = FirstWrong(context, values.size(), size_t{1} << 16,
-                                  [&](size_t i) { return !std::isfinite(values[i]); });
+  const size_t count = features.stores_sparse() ? features.csr().nnz() : features.rows() * features.cols();
+  const size_t wrong =
+      FirstWrong(context, count, size_t{1} << 16, [&](size_t i) { return !IsFinite(features, i); });
   if (wrong == kNothing) return;
   size_t node = 0, column = 0;
-  if (features.is_sparse) {
-    const Array<uint64_t>& indptr = features.sparse.indptr;
+  float value = 0;
+  if (features.stores_sparse()) {
+    const Array<uint64_t>& indptr = features.csr().indptr;
     node = static_cast<size_t>(std::upper_bound(indptr.begin(), indptr.end(), wrong) - indptr.begin()) - 1;
-    column = features.sparse.indices[wrong];
+    column = features.csr().indices[wrong];
+    value = features.csr().values[wrong];
   } else {
-    node = wrong / features.dense.cols;
-    column = wrong % features.dense.cols;
+    node = wrong / features.cols();
+    column = wrong % features.cols();
+    value = *features.ReadColumns(node, column, column + 1, &value);
   }
   ThrowInput("{}: feature {} of node {} is {}; replace it by a finite number", Where(dataset), column,
-             dataset.NodeName(static_cast<uint32_t>(node)), values[wrong]);
+             dataset.NodeName(static_cast<uint32_t>(node)), value);
 }
 
 void CheckFeatures(const Context& context, const Dataset& dataset) {
@@ -88,16 +99,9 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
     ThrowInput("{}: {} rows of features for {} nodes; expected one a node", Where(dataset), features.rows(),
                dataset.nodes());
   }
-  if (features.is_sparse) {
-    CheckRows(context, dataset, "feature matrix", features.sparse.indptr, features.sparse.indices,
-              features.sparse.rows, features.sparse.cols, "a value in column");
-    if (features.sparse.values.size() != features.sparse.nnz()) {
-      ThrowInput("{}: {} feature values for {} columns", Where(dataset), features.sparse.values.size(),
-                 features.sparse.nnz());
-    }
-  } else if (features.dense.values.size() != features.dense.rows * features.dense.cols) {
-    ThrowInput("{}: {} feature values for {} × {}", Where(dataset), features.dense.values.size(),
-               features.dense.rows, features.dense.cols);
+  if (features.stores_sparse()) {
+    CheckRows(context, dataset, "feature matrix", features.csr().indptr, features.csr().indices,
+              features.rows(), features.cols(), "a value in column");
   }
   CheckFinite(context, dataset);
 }

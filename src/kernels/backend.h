@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "core/propagation.h"
-#include "kernels/feature_type.h"
 #include "kernels/precision.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
+#include "l2gcn/feature_type.h"
 
 namespace l2gcn {
 

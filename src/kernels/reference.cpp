@@ -60,8 +60,8 @@ void Adam(const Dense& gradient, Dense& w, Dense& m, Dense& v, uint64_t step, co
 }  // namespace
 
 Dense FromFeatures(const Features& features) {
-  if (!features.is_sparse) return Dense(features.dense);
-  const CsrMatrix& csr = features.sparse;
+  if (!features.is_sparse()) return Dense(features.ToMatrix(MakeContext(1)));
+  const CsrMatrix csr = features.ToCsr(MakeContext(1));
   Dense out(csr.rows, csr.cols);
   for (size_t i = 0; i < csr.rows; ++i)
     for (uint64_t e = csr.indptr[i]; e < csr.indptr[i + 1]; ++e) out.at(i, csr.indices[e]) += csr.values[e];

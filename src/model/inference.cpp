@@ -53,9 +53,7 @@ void AddTo(const Matrix& from, Matrix& to) {
 }
 
 TensorPtr UploadMatrix(const Context& context, Backend& backend, Matrix matrix) {
-  Features features;
-  features.dense = std::move(matrix);
-  return backend.Upload(context, features);
+  return backend.Upload(context, Features::Dense(std::move(matrix)));
 }
 
 }  // namespace

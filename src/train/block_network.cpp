@@ -130,7 +130,7 @@ void BlockNetwork::Forward(const Context& context, Stack& stack, const NetworkIn
                            const MiniBatch& batch, uint64_t step) {
   for (size_t l = 0; l < stack.size(); ++l) {
     stack[l].rows = batch.nodes[l + 1].size();
-    if (l == 0 && input.features.is_sparse) {
+    if (l == 0 && input.features.is_sparse()) {
       ForwardSparse(context, stack[0], input, batch);
     } else {
       ForwardDense(context, stack, l, input, batch);
@@ -143,7 +143,7 @@ void BlockNetwork::Forward(const Context& context, Stack& stack, const NetworkIn
 
 void BlockNetwork::ForwardSparse(const Context& context, Layer& layer, const NetworkInput& input,
                                  const MiniBatch& batch) {
-  const CsrMatrix& x = input.features.sparse;
+  const CsrMatrix& x = input.features.csr();
   const Block* block = layer.shape.power == 0 ? nullptr : batch.blocks[0].get();
   const float* w = layer.w.data() + (layer.shape.concat ? layer.shape.in * layer.width : 0);
   float* out = layer.h.Get(layer.rows * layer.width);
@@ -181,7 +181,7 @@ void BlockNetwork::ForwardDense(const Context& context, Stack& stack, size_t l, 
   const Block* block = shape.power == 0 ? nullptr : batch.blocks[l].get();
   // The sources: rows of the features, or the layer below.
   const bool first = l == 0;
-  const float* x = first ? input.features.dense.values.data() : stack[l - 1].h.data();
+  const float* x = first ? input.features.matrix().values.data() : stack[l - 1].h.data();
   const size_t stride = first ? shape.in : stack[l - 1].width;
   const std::span<const uint32_t> rows =
       first && !input_in_order_ ? std::span<const uint32_t>(input_rows_) : std::span<const uint32_t>();
@@ -308,7 +308,7 @@ void BlockNetwork::Backward(const Context& context, Stack& stack, const NetworkI
                             const MiniBatch& batch) {
   const float* dz = logits_.data();  // (rows × width) of the layer at hand
   for (size_t l = stack.size(); l-- > 0;) {
-    if (l == 0 && input.features.is_sparse) {
+    if (l == 0 && input.features.is_sparse()) {
       BackwardSparse(context, stack[0], input, batch, dz);
     } else {
       BackwardDense(context, stack, l, batch, dz);
@@ -329,7 +329,7 @@ const Block& BlockNetwork::FlippedOf(Layer& layer, const Block& block) const {
 
 void BlockNetwork::BackwardSparse(const Context& context, Layer& layer, const NetworkInput& input,
                                   const MiniBatch& batch, const float* dz) {
-  const CsrMatrix& x = input.features.sparse;
+  const CsrMatrix& x = input.features.csr();
   const Block* block = layer.shape.power == 0 ? nullptr : batch.blocks[0].get();
   const float* d = dz;  // gradient of X W (sources × width)
   if (block != nullptr) {

@@ -35,7 +35,7 @@ struct LayerShape {
 
 // Features that enter layer 1. Row of node v of the graph in training: row_of[v], or v where row_of is empty.
 struct NetworkInput {
-  Features features;
+  Features features;  // dense f32 or sparse, without preparation: steps read them again and again
   std::vector<uint32_t> row_of;
 };
 

@@ -22,21 +22,23 @@ namespace {
 // Â X. Sparse features stay sparse where that is worth it.
 Features AggregateFeatures(const Context& context, const Propagation& a, const Features& x,
                            const std::vector<uint32_t>& row_of_node) {
-  Features out;
-  if (!x.is_sparse) {
+  if (!x.is_sparse()) {
     BlockPool once;
-    out.dense = AggregateDense(context, CpuKernelTable(), once, a, StoredMatrix(x.dense), row_of_node).dense;
-    return out;
+    return Features::Dense(
+        AggregateDense(context, CpuKernelTable(), once, a, StoredMatrix(x.matrix()), row_of_node).dense);
   }
-  Array<uint64_t> offsets = AggregatedOffsets(context, a, x.sparse, row_of_node);
+  Array<uint64_t> offsets = AggregatedOffsets(context, a, x.csr(), row_of_node);
   const double entries = static_cast<double>(offsets[a.nodes]);
-  out.is_sparse = entries <= kSparseDensity * static_cast<double>(a.nodes) * static_cast<double>(x.cols());
-  if (out.is_sparse) {
-    out.sparse = AggregateSparse(context, a, x.sparse, row_of_node, std::move(offsets));
-  } else {
-    out.dense = AggregateSparseToDense(context, a, x.sparse, row_of_node);
+  if (entries <= kSparseDensity * static_cast<double>(a.nodes) * static_cast<double>(x.cols())) {
+    return Features::Sparse(AggregateSparse(context, a, x.csr(), row_of_node, std::move(offsets)));
   }
-  return out;
+  return Features::Dense(AggregateSparseToDense(context, a, x.csr(), row_of_node));
+}
+
+// Every step reads rows again, so they are prepared once.
+Features ReadWhole(const Context& context, const Features& features) {
+  return features.is_sparse() ? Features::Sparse(features.ToCsr(context))
+                              : Features::Dense(features.ToMatrix(context));
 }
 
 class ConventionalTrainer {
@@ -67,7 +69,8 @@ class ConventionalTrainer {
 
   void Prepare() {
     Stopwatch setup;
-    input_.features = PrepareFeatures(context_, dataset_, train_nodes_, config_, trained_.model.preparation);
+    input_.features = ReadWhole(
+        context_, PrepareFeatures(context_, dataset_, train_nodes_, config_, trained_.model.preparation));
     const bool inductive = config_.setting == "inductive";
     problem_.graph = inductive ? InducedSubgraph(context_, dataset_.graph, train_nodes_) : dataset_.graph;
     problem_.a = MakePropagation(context_, problem_.graph, ParseNorm(config_.norm));
@@ -103,7 +106,7 @@ class ConventionalTrainer {
       input_.row_of.clear();
     }
     LayerRecord& record = trained_.result.layers.emplace_back();
-    record.sparse_input = input_.features.is_sparse;
+    record.sparse_input = input_.features.is_sparse();
     if (hops > 0) record.aggregate_seconds = watch.Seconds();
     seconds().aggregate += record.aggregate_seconds;
     Stopwatch setup;

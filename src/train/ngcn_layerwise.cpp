@@ -47,7 +47,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   spec.seed = config.seed;
   BlockNetwork network(spec);
   NetworkInput input;
-  input.features.dense = x;
+  input.features = Features::Dense(x);
   uint64_t done = 0;
   Stopwatch watch;
   for (; record.epochs < config.EpochsOf(config.layers - 1); ++record.epochs) {

@@ -13,7 +13,7 @@ Dataset SetOf(const std::string& recipe, size_t features = 10, bool multilabel =
   Dataset dataset;
   dataset.recipe = recipe;
   dataset.format = "native";
-  dataset.features.dense.cols = features;
+  dataset.features = Features::Dense(Matrix::Zeros(1, features));
   dataset.labels.multilabel = multilabel;
   return dataset;
 }

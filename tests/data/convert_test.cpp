@@ -113,7 +113,7 @@ TEST(Convert, GraphBoltRoundTripKeepsGraphFeaturesLabelsAndRoles) {
   EXPECT_EQ(back.format, "graphbolt");
   ExpectSameArray(sample.graph.indptr, back.graph.indptr, "indptr");
   ExpectSameArray(sample.graph.indices, back.graph.indices, "indices");
-  ExpectSameArray(sample.features.dense.values, back.features.dense.values, "features");
+  ExpectSameArray(sample.features.matrix().values, back.features.matrix().values, "features");
   ExpectSameArray(sample.labels.classes_of, back.labels.classes_of, "classes");
   ASSERT_EQ(back.splits.size(), 2u);
   ExpectSameArray(sample.splits[0].roles, back.splits[0].roles, "roles");

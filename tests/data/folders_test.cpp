@@ -56,7 +56,7 @@ TEST(GraphSage, PositionsIdsAndMaps) {
   EXPECT_EQ(dataset.edges, 2u);
   EXPECT_EQ(dataset.self_loops, 1u);
   EXPECT_EQ(dataset.NodeName(2), "r");
-  EXPECT_EQ(dataset.features.dense.row(0)[0], 10.0f);
+  EXPECT_EQ(dataset.features.matrix().row(0)[0], 10.0f);
   EXPECT_TRUE(dataset.labels.multilabel);
   EXPECT_EQ(dataset.splits[0].roles[0], static_cast<uint8_t>(Role::kTrain));
   EXPECT_EQ(dataset.splits[0].roles[1], static_cast<uint8_t>(Role::kVal));
@@ -102,7 +102,7 @@ TEST(Ogb, TablesAndSplits) {
   EXPECT_EQ(dataset.format, "ogb");
   EXPECT_EQ(dataset.nodes(), 3u);
   EXPECT_EQ(dataset.labels.classes, 3u);
-  EXPECT_EQ(dataset.features.dense.row(0)[0], 0.5f);
+  EXPECT_EQ(dataset.features.matrix().row(0)[0], 0.5f);
   EXPECT_EQ(dataset.splits[0].roles[1], static_cast<uint8_t>(Role::kTest));
   folder.Write("split/time/test.csv", "7\n");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "'7' is no node of 0 to 2");

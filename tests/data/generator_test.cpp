@@ -52,10 +52,14 @@ void ExpectSameBytes(const Array<T>& a, const Array<T>& b) {
 void ExpectSameDataset(const Dataset& a, const Dataset& b) {
   ExpectSameBytes(a.graph.indptr, b.graph.indptr);
   ExpectSameBytes(a.graph.indices, b.graph.indices);
-  ExpectSameBytes(a.features.dense.values, b.features.dense.values);
-  ExpectSameBytes(a.features.sparse.indptr, b.features.sparse.indptr);
-  ExpectSameBytes(a.features.sparse.indices, b.features.sparse.indices);
-  ExpectSameBytes(a.features.sparse.values, b.features.sparse.values);
+  ASSERT_EQ(a.features.stores_sparse(), b.features.stores_sparse());
+  if (a.features.stores_sparse()) {
+    ExpectSameBytes(a.features.csr().indptr, b.features.csr().indptr);
+    ExpectSameBytes(a.features.csr().indices, b.features.csr().indices);
+    ExpectSameBytes(a.features.csr().values, b.features.csr().values);
+  } else {
+    ExpectSameBytes(a.features.matrix().values, b.features.matrix().values);
+  }
   ExpectSameBytes(a.labels.classes_of, b.labels.classes_of);
   ExpectSameBytes(a.labels.matrix, b.labels.matrix);
   ExpectSameBytes(a.splits[0].roles, b.splits[0].roles);
@@ -175,7 +179,7 @@ TEST(Generator, SeedsDiffer) {
   EXPECT_FALSE(std::equal(zero.graph.indices.begin(), zero.graph.indices.end(), one.graph.indices.begin()));
   EXPECT_FALSE(std::equal(zero.labels.classes_of.begin(), zero.labels.classes_of.end(),
                           one.labels.classes_of.begin()));
-  EXPECT_NE(zero.features.sparse.nnz(), one.features.sparse.nnz());
+  EXPECT_NE(zero.features.csr().nnz(), one.features.csr().nnz());
 }
 
 TEST(Generator, StreamedDirectoryEqualsWhatIsSavedFromMemory) {
@@ -229,12 +233,12 @@ TEST(Generator, RowsOfALargeGraphAgreeAcrossBlocksMadeAlone) {
 TEST(Generator, WordFeaturesHaveTheDensityAndValuesOfTheRealSets) {
   const Context context = MakeContext(2);
   const Dataset cora = GenerateDataset(context, Shape("cora"));
-  ASSERT_TRUE(cora.features.is_sparse);
-  EXPECT_NEAR(static_cast<double>(cora.features.sparse.nnz()) / cora.nodes(), 18.2, 0.5);
-  EXPECT_TRUE(std::all_of(cora.features.sparse.values.begin(), cora.features.sparse.values.end(),
+  ASSERT_TRUE(cora.features.is_sparse());
+  EXPECT_NEAR(static_cast<double>(cora.features.csr().nnz()) / cora.nodes(), 18.2, 0.5);
+  EXPECT_TRUE(std::all_of(cora.features.csr().values.begin(), cora.features.csr().values.end(),
                           [](float value) { return value == 1.0f; }));
   const Dataset pubmed = GenerateDataset(context, Shape("pubmed"));
-  const CsrMatrix& words = pubmed.features.sparse;
+  const CsrMatrix& words = pubmed.features.csr();
   EXPECT_NEAR(static_cast<double>(words.nnz()) / pubmed.nodes(), 50.1, 1.0);
   double sum = 0;
   for (float value : words.values) {
@@ -326,10 +330,10 @@ std::vector<float> Aggregated(const Graph& graph, const std::vector<float>& x, s
 
 std::vector<float> DenseFeatures(const Dataset& dataset) {
   const size_t columns = dataset.features.cols();
-  if (!dataset.features.is_sparse) {
-    return {dataset.features.dense.values.begin(), dataset.features.dense.values.end()};
+  if (!dataset.features.is_sparse()) {
+    return {dataset.features.matrix().values.begin(), dataset.features.matrix().values.end()};
   }
-  const CsrMatrix& words = dataset.features.sparse;
+  const CsrMatrix& words = dataset.features.csr();
   std::vector<float> x(dataset.nodes() * columns, 0.0f);
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     for (uint64_t k = words.indptr[node]; k < words.indptr[node + 1]; ++k) {

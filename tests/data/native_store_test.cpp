@@ -36,9 +36,9 @@ TEST(NativeStore, AnExistingSetIsReplacedOnlyWhenForcedAndNothingElseEver) {
   EXPECT_MENTIONS(
       ErrorOf(ErrorKind::kUsage, [&] { SaveDataset(context, SampleDataset(true, false), target); }),
       "exists");
-  EXPECT_FALSE(OpenNative(context, target).features.is_sparse);
+  EXPECT_FALSE(OpenNative(context, target).features.is_sparse());
   SaveDataset(context, SampleDataset(true, false), target, true);
-  EXPECT_TRUE(OpenNative(context, target).features.is_sparse);
+  EXPECT_TRUE(OpenNative(context, target).features.is_sparse());
   folder.Write("notes/thesis.txt", "years of work");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage,
                           [&] {

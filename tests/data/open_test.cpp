@@ -59,9 +59,9 @@ TEST(Open, RealDetails) {
   const Dataset cora = OpenDataset(context, (RealData() / "npz/gnn-benchmark-cora.npz").string());
   EXPECT_EQ(cora.node_names.size(), 2708u);
   EXPECT_EQ(cora.class_names.size(), 7u);
-  EXPECT_EQ(cora.features.sparse.nnz(), 49216u);
+  EXPECT_EQ(cora.features.csr().nnz(), 49216u);
   const Dataset facebook = OpenDataset(context, (RealData() / "musae-facebook").string());
-  EXPECT_EQ(facebook.features.sparse.nnz(), 314583u);
+  EXPECT_EQ(facebook.features.csr().nnz(), 314583u);
   EXPECT_EQ(facebook.class_names,
             (std::vector<std::string>{"company", "government", "politician", "tvshow"}));
   EXPECT_TRUE(facebook.node_ids.empty());

@@ -26,8 +26,8 @@ TEST(Planetoid, Cora) {
   EXPECT_EQ(cora.changes.duplicates_dropped, 302u);
   EXPECT_EQ(cora.changes.reverses_added, 0u);
   EXPECT_EQ(cora.features.cols(), 1433u);
-  EXPECT_TRUE(cora.features.is_sparse);
-  EXPECT_EQ(cora.features.sparse.nnz(), 49216u);
+  EXPECT_TRUE(cora.features.is_sparse());
+  EXPECT_EQ(cora.features.csr().nnz(), 49216u);
   EXPECT_EQ(cora.labels.classes, 7u);
   EXPECT_EQ(cora.recipe, "cora");
   ASSERT_EQ(cora.splits.size(), 2u);
@@ -48,7 +48,7 @@ TEST(Planetoid, CiteseersHolesAreUnlabelledAndEmpty) {
   EXPECT_EQ(citeseer.labels.classes, 6u);
   for (const uint32_t hole : {2407u, 2489u, 3309u}) {
     EXPECT_EQ(citeseer.labels.classes_of[hole], -1);
-    EXPECT_EQ(citeseer.features.sparse.indptr[hole], citeseer.features.sparse.indptr[hole + 1]);
+    EXPECT_EQ(citeseer.features.csr().indptr[hole], citeseer.features.csr().indptr[hole + 1]);
   }
   EXPECT_EQ(std::count(citeseer.labels.classes_of.begin(), citeseer.labels.classes_of.end(), -1), 15);
   EXPECT_EQ(CountRole(citeseer.splits[0], Role::kTrain), 1812u);
@@ -65,7 +65,7 @@ TEST(Planetoid, Pubmed) {
   EXPECT_EQ(pubmed.nodes(), 19717u);
   EXPECT_EQ(pubmed.edges, 44324u);
   EXPECT_EQ(pubmed.features.cols(), 500u);
-  EXPECT_EQ(pubmed.features.sparse.nnz(), 988031u);
+  EXPECT_EQ(pubmed.features.csr().nnz(), 988031u);
   EXPECT_EQ(pubmed.labels.classes, 3u);
   EXPECT_EQ(CountRole(pubmed.splits[0], Role::kTrain), 17717u);
   EXPECT_EQ(pubmed.splits[0].roles[18216], static_cast<uint8_t>(Role::kTrain));
@@ -77,9 +77,9 @@ TEST(Planetoid, TestRowsFollowTheIndexFile) {
   L2GCN_NEEDS_REAL_DATA();
   const Dataset cora = ReadReal("cora");
   // First test node of the file is 2692; its words and class were read with scipy.
-  const uint64_t begin = cora.features.sparse.indptr[2692], end = cora.features.sparse.indptr[2693];
-  const std::vector<uint32_t> words(cora.features.sparse.indices.begin() + begin,
-                                    cora.features.sparse.indices.begin() + end);
+  const uint64_t begin = cora.features.csr().indptr[2692], end = cora.features.csr().indptr[2693];
+  const std::vector<uint32_t> words(cora.features.csr().indices.begin() + begin,
+                                    cora.features.csr().indices.begin() + end);
   EXPECT_EQ(words, (std::vector<uint32_t>{311, 314, 353, 505, 510, 621, 1075, 1132, 1171, 1226, 1230, 1301,
                                           1379, 1389, 1392}));
   EXPECT_EQ(cora.labels.classes_of[2692], 3);

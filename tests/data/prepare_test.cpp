@@ -15,18 +15,16 @@ constexpr size_t kRows = 300, kCols = 12;
 
 // Columns with different means and spreads, about two thirds zeros, the last column constant.
 Features DenseSample() {
-  Features features;
-  features.dense = Matrix::Zeros(kRows, kCols);
+  Matrix rows = Matrix::Zeros(kRows, kCols);
   const RandomStream stream(4, RandomUse::kGenerator);
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t c = 0; c + 1 < kCols; ++c) {
       if (stream.Uniform(2 * (i * kCols + c)) < 0.67f) continue;
-      features.dense.mutable_row(i)[c] =
-          stream.Normal(100000 + i * kCols + c) * static_cast<float>(c + 1) + 0.5f;
+      rows.mutable_row(i)[c] = stream.Normal(100000 + i * kCols + c) * static_cast<float>(c + 1) + 0.5f;
     }
-    features.dense.mutable_row(i)[kCols - 1] = 3;
+    rows.mutable_row(i)[kCols - 1] = 3;
   }
-  return features;
+  return Features::Dense(std::move(rows));
 }
 
 Features SparseOf(const Features& dense) {
@@ -35,24 +33,19 @@ Features SparseOf(const Features& dense) {
   std::vector<float> values;
   for (size_t i = 0; i < kRows; ++i) {
     for (size_t c = 0; c < kCols; ++c) {
-      if (dense.dense.row(i)[c] == 0) continue;
+      if (dense.matrix().row(i)[c] == 0) continue;
       indices.push_back(static_cast<uint32_t>(c));
-      values.push_back(dense.dense.row(i)[c]);
+      values.push_back(dense.matrix().row(i)[c]);
     }
     indptr.push_back(indices.size());
   }
-  Features features;
-  features.is_sparse = true;
-  features.sparse = {kRows, kCols, ArrayOf(indptr), ArrayOf(indices), ArrayOf(values)};
-  return features;
+  return Features::Sparse({kRows, kCols, ArrayOf(indptr), ArrayOf(indices), ArrayOf(values)});
 }
 
 float At(const Features& features, size_t row, size_t column) {
-  if (!features.is_sparse) return features.dense.row(row)[column];
-  for (uint64_t e = features.sparse.indptr[row]; e < features.sparse.indptr[row + 1]; ++e) {
-    if (features.sparse.indices[e] == column) return features.sparse.values[e];
-  }
-  return 0;
+  std::vector<float> values(features.cols());
+  features.ReadRows(row, 1, values.data());
+  return values[column];
 }
 
 std::vector<uint8_t> EveryThird() {
@@ -66,25 +59,28 @@ TEST(Prepare, StandardHasZeroMeanAndUnitVarianceOverTheFittedRows) {
   const std::vector<uint8_t> fit = EveryThird();
   for (const Features& features : {DenseSample(), SparseOf(DenseSample())}) {
     const Preparation preparation = FitPreparation(context, features, fit, "standard", 0, 0);
-    const Features scaled = ApplyPreparation(context, preparation, features);
-    EXPECT_FALSE(scaled.is_sparse);
+    const Features prepared = ApplyPreparation(context, preparation, features);
+    EXPECT_FALSE(prepared.is_sparse());
+    const Matrix scaled = prepared.ToMatrix(context);
     for (size_t c = 0; c + 1 < kCols; ++c) {
       double sum = 0, squares = 0;
       for (size_t i = 0; i < kRows; i += 3) {
-        sum += scaled.dense.row(i)[c];
-        squares += scaled.dense.row(i)[c] * scaled.dense.row(i)[c];
+        sum += scaled.row(i)[c];
+        squares += scaled.row(i)[c] * scaled.row(i)[c];
       }
       EXPECT_NEAR(sum / 100, 0, 1e-5);
       EXPECT_NEAR(squares / 100, 1, 1e-4);
     }
-    EXPECT_EQ(scaled.dense.row(7)[kCols - 1], 0);  // constant: shifted, not divided by zero
+    EXPECT_EQ(scaled.row(7)[kCols - 1], 0);  // constant: shifted, not divided by zero
   }
 }
 
 TEST(Prepare, MinmaxReachesZeroAndOneAndKeepsNonNegativeFeaturesSparse) {
   const Context context = MakeContext(1);
   Features features = SparseOf(DenseSample());
-  for (float& value : features.sparse.values.mutable_span()) value = std::abs(value);
+  CsrMatrix positive = features.csr();
+  for (float& value : positive.values.mutable_span()) value = std::abs(value);
+  features = Features::Sparse(positive);
   const Features scaled =
       ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features);
   for (size_t c = 0; c + 1 < kCols; ++c) {
@@ -96,12 +92,12 @@ TEST(Prepare, MinmaxReachesZeroAndOneAndKeepsNonNegativeFeaturesSparse) {
     EXPECT_NEAR(smallest, 0, 1e-6);
     EXPECT_NEAR(largest, 1, 1e-6);
   }
-  for (size_t e = 0; e < features.sparse.nnz(); ++e) {
-    if (features.sparse.indices[e] == kCols - 1)
-      features.sparse.values.mutable_data()[e] = static_cast<float>(e % 7);
+  for (size_t e = 0; e < positive.nnz(); ++e) {
+    if (positive.indices[e] == kCols - 1) positive.values.mutable_data()[e] = static_cast<float>(e % 7);
   }
+  features = Features::Sparse(positive);
   EXPECT_TRUE(
-      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features).is_sparse);
+      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features).is_sparse());
 }
 
 TEST(Prepare, RowsSumToOne) {
@@ -109,11 +105,11 @@ TEST(Prepare, RowsSumToOne) {
   const Features features = SparseOf(DenseSample());
   const Features scaled =
       ApplyPreparation(context, FitPreparation(context, features, {}, "row", 0, 0), features);
-  ASSERT_TRUE(scaled.is_sparse);
+  ASSERT_TRUE(scaled.is_sparse());
+  const CsrMatrix rows = scaled.ToCsr(context);
   for (size_t i = 0; i < kRows; ++i) {
     double sum = 0;
-    for (uint64_t e = scaled.sparse.indptr[i]; e < scaled.sparse.indptr[i + 1]; ++e)
-      sum += std::abs(scaled.sparse.values[e]);
+    for (uint64_t e = rows.indptr[i]; e < rows.indptr[i + 1]; ++e) sum += std::abs(rows.values[e]);
     EXPECT_NEAR(sum, 1, 1e-5);
   }
 }
@@ -123,7 +119,7 @@ TEST(Prepare, NoneChangesNothing) {
   const Features features = DenseSample();
   const Features same =
       ApplyPreparation(context, FitPreparation(context, features, {}, "none", 0, 0), features);
-  EXPECT_EQ(same.dense.values.data(), features.dense.values.data());
+  EXPECT_EQ(same.matrix().values.data(), features.matrix().values.data());
   EXPECT_THROW(FitPreparation(context, features, {}, "cubic", 0, 0), Error);
 }
 
@@ -133,17 +129,17 @@ TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
   const Context context = MakeContext(2);
   const Features dense = DenseSample();
   for (const char* scale : {"none", "standard"}) {
-    const Features scaled = ApplyPreparation(context, FitPreparation(context, dense, {}, scale, 0, 0), dense);
+    const Matrix scaled =
+        ApplyPreparation(context, FitPreparation(context, dense, {}, scale, 0, 0), dense).ToMatrix(context);
     std::vector<double> mean(kCols, 0);
     std::vector<double> covariance(kCols * kCols, 0);
     for (size_t i = 0; i < kRows; ++i) {
-      for (size_t c = 0; c < kCols; ++c) mean[c] += scaled.dense.row(i)[c] / double{kRows};
+      for (size_t c = 0; c < kCols; ++c) mean[c] += scaled.row(i)[c] / double{kRows};
     }
     for (size_t i = 0; i < kRows; ++i) {
       for (size_t a = 0; a < kCols; ++a) {
         for (size_t b = 0; b < kCols; ++b) {
-          covariance[a * kCols + b] +=
-              (scaled.dense.row(i)[a] - mean[a]) * (scaled.dense.row(i)[b] - mean[b]);
+          covariance[a * kCols + b] += (scaled.row(i)[a] - mean[a]) * (scaled.row(i)[b] - mean[b]);
         }
       }
     }
@@ -161,11 +157,11 @@ TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
     }
     for (const Features& features : {dense, SparseOf(dense)}) {
       const Preparation preparation = FitPreparation(context, features, {}, scale, 3, 0);
-      const Features projected = ApplyPreparation(context, preparation, features);
-      ASSERT_EQ(projected.cols(), 3u);
+      const Matrix projected = ApplyPreparation(context, preparation, features).ToMatrix(context);
+      ASSERT_EQ(projected.cols, 3u);
       double squares = 0, cross = 0, sum = 0;
       for (size_t i = 0; i < kRows; ++i) {
-        const float* row = projected.dense.row(i);
+        const float* row = projected.row(i);
         squares += double{row[0]} * row[0];
         cross += double{row[0]} * row[1];
         sum += row[0];

@@ -25,11 +25,10 @@ inline Dataset SampleDataset(bool sparse, bool multilabel) {
   dataset.edges = 3;
   dataset.self_loops = 1;
   if (sparse) {
-    dataset.features.is_sparse = true;
-    dataset.features.sparse = {4, 5, ArrayOf<uint64_t>({0, 1, 2, 2, 3}), ArrayOf<uint32_t>({4, 0, 1}),
-                               ArrayOf<float>({1, 2, 3})};
+    dataset.features = Features::Sparse(
+        {4, 5, ArrayOf<uint64_t>({0, 1, 2, 2, 3}), ArrayOf<uint32_t>({4, 0, 1}), ArrayOf<float>({1, 2, 3})});
   } else {
-    dataset.features.dense = {ArrayOf<float>({1, 2, 3, 4, 5, 6, 7, 8}), 4, 2};
+    dataset.features = Features::Dense({ArrayOf<float>({1, 2, 3, 4, 5, 6, 7, 8}), 4, 2});
   }
   dataset.labels.classes = 2;
   if (multilabel) {
@@ -51,6 +50,22 @@ void ExpectSameArray(const Array<T>& a, const Array<T>& b, const char* what) {
   EXPECT_EQ(std::vector<T>(a.begin(), a.end()), std::vector<T>(b.begin(), b.end())) << what;
 }
 
+inline void ExpectSameFeatures(const Features& a, const Features& b) {
+  ASSERT_EQ(a.stores_sparse(), b.stores_sparse());
+  EXPECT_EQ(a.rows(), b.rows());
+  EXPECT_EQ(a.cols(), b.cols());
+  EXPECT_EQ(a.type(), b.type());
+  if (a.stores_sparse()) {
+    ExpectSameArray(a.csr().indptr, b.csr().indptr, "feature offsets");
+    ExpectSameArray(a.csr().indices, b.csr().indices, "feature columns");
+    ExpectSameArray(a.csr().values, b.csr().values, "feature values");
+  } else if (a.type() == FeatureType::kF32) {
+    ExpectSameArray(a.matrix().values, b.matrix().values, "dense features");
+  } else {
+    ExpectSameArray(a.halves(), b.halves(), "16-bit features");
+  }
+}
+
 inline void ExpectSameData(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.recipe, b.recipe);
@@ -60,13 +75,7 @@ inline void ExpectSameData(const Dataset& a, const Dataset& b) {
   ExpectSameArray(a.graph.indptr, b.graph.indptr, "indptr");
   ExpectSameArray(a.graph.indices, b.graph.indices, "indices");
   ExpectSameArray(a.graph.weights, b.graph.weights, "weights");
-  ASSERT_EQ(a.features.is_sparse, b.features.is_sparse);
-  EXPECT_EQ(a.features.rows(), b.features.rows());
-  EXPECT_EQ(a.features.cols(), b.features.cols());
-  ExpectSameArray(a.features.dense.values, b.features.dense.values, "dense features");
-  ExpectSameArray(a.features.sparse.indptr, b.features.sparse.indptr, "feature offsets");
-  ExpectSameArray(a.features.sparse.indices, b.features.sparse.indices, "feature columns");
-  ExpectSameArray(a.features.sparse.values, b.features.sparse.values, "feature values");
+  ExpectSameFeatures(a.features, b.features);
   EXPECT_EQ(a.labels.multilabel, b.labels.multilabel);
   EXPECT_EQ(a.labels.classes, b.labels.classes);
   ExpectSameArray(a.labels.classes_of, b.labels.classes_of, "classes");

@@ -112,7 +112,7 @@ TEST(TableSet, NodeTableWithCategoriesSplitAndEmptyLabels) {
   const Dataset dataset = Open("", options);
   EXPECT_EQ(dataset.nodes(), 4u);
   EXPECT_EQ(dataset.features.cols(), 4u);  // age, blue, green, red
-  EXPECT_EQ(std::vector<float>(dataset.features.dense.row(2), dataset.features.dense.row(3)),
+  EXPECT_EQ(std::vector<float>(dataset.features.matrix().row(2), dataset.features.matrix().row(3)),
             (std::vector<float>{3, 0, 0, 1}));
   EXPECT_EQ(dataset.class_names, (std::vector<std::string>{"x", "y, z"}));
   EXPECT_EQ(dataset.labels.classes_of[1], -1);
@@ -133,15 +133,15 @@ TEST(TableSet, FeaturesInEveryFileKind) {
   };
   const Dataset json = with(folder.Write("f.json", R"({"2": [3, 1], "0": []})"));
   EXPECT_EQ(json.features.cols(), 4u);
-  EXPECT_EQ(json.features.sparse.nnz(), 2u);
+  EXPECT_EQ(json.features.csr().nnz(), 2u);
   EXPECT_EQ(json.class_names, (std::vector<std::string>{"5", "9"}));
   const Dataset svm = with(folder.Write("f.svm", "0 1:0.5 3:2\n0 2:1\n0 # nothing\n"));
   EXPECT_EQ(svm.features.cols(), 3u);
-  EXPECT_EQ(svm.features.sparse.values[1], 2.0f);
+  EXPECT_EQ(svm.features.csr().values[1], 2.0f);
   WriteNpy<float>(folder.path() / "f.npy", std::vector<float>{1, 2, 3, 4, 5, 6}, {3, 2});
-  EXPECT_EQ(with(folder.path() / "f.npy").features.dense.row(2)[1], 6.0f);
+  EXPECT_EQ(with(folder.path() / "f.npy").features.matrix().row(2)[1], 6.0f);
   const Dataset csv = with(folder.Write("f.csv", ",p,q\n2,7,8\n0,1,2\n1,3,4\n"));
-  EXPECT_EQ(csv.features.dense.row(2)[0], 7.0f);
+  EXPECT_EQ(csv.features.matrix().row(2)[0], 7.0f);
   WriteNpy<float>(folder.path() / "short.npy", std::vector<float>{1, 2}, {1, 2});
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.path() / "short.npy"); }),
                   "features or labels have 1 rows");

@@ -52,12 +52,7 @@ inline Matrix RandomMatrix(size_t rows, size_t cols, uint64_t seed, float scale 
 }
 
 inline Features RandomFeatures(const Shape& shape, uint64_t seed) {
-  Features features;
-  features.is_sparse = shape.sparse;
-  if (!shape.sparse) {
-    features.dense = RandomMatrix(shape.nodes, shape.features, seed);
-    return features;
-  }
+  if (!shape.sparse) return Features::Dense(RandomMatrix(shape.nodes, shape.features, seed));
   const RandomStream stream(seed, RandomUse::kGenerator, 78);
   std::vector<uint64_t> indptr = {0};
   std::vector<uint32_t> indices;
@@ -72,9 +67,8 @@ inline Features RandomFeatures(const Shape& shape, uint64_t seed) {
     }
     indptr.push_back(indices.size());
   }
-  features.sparse = {shape.nodes, shape.features, Array<uint64_t>::CopyOf(indptr),
-                     Array<uint32_t>::CopyOf(indices), Array<float>::CopyOf(values)};
-  return features;
+  return Features::Sparse({shape.nodes, shape.features, Array<uint64_t>::CopyOf(indptr),
+                           Array<uint32_t>::CopyOf(indices), Array<float>::CopyOf(values)});
 }
 
 // A symmetric random graph with isolated nodes, as the operator of a random normalisation.

@@ -155,9 +155,9 @@ TEST(CpuBackend, AValueTooLargeForF16IsAnInputError) {
   const Context context = MakeContext(1);
   BackendOptions options;
   options.features_as = FeatureType::kF16;
-  Features features;
-  features.dense = Matrix::Zeros(3, 4);
-  features.dense.values.mutable_data()[9] = 7e4f;
+  Matrix large = Matrix::Zeros(3, 4);
+  large.values.mutable_data()[9] = 7e4f;
+  const Features features = Features::Dense(large);
   try {
     MakeBackend(context, options)->Upload(context, features);
     FAIL() << "no error";

@@ -100,6 +100,14 @@ TEST(MeanLossAndMicroF1, AreTheSameBitsForAnyNumberOfThreads) {
   EXPECT_DOUBLE_EQ(MicroF1(MakeContext(3), labels, nodes, logits), static_cast<double>(right) / kNodes);
 }
 
+TEST(LogitsToProbabilities, LeavesCopiesOfTheLogitsAlone) {
+  const Matrix logits = {Array<float>::CopyOf(std::vector<float>{1, 2, 3}), 1, 3};
+  Matrix probabilities = logits;
+  LogitsToProbabilities(probabilities, false);
+  EXPECT_EQ(logits.row(0)[2], 3.0f);
+  EXPECT_LT(probabilities.row(0)[2], 1.0f);
+}
+
 TEST(LogitsToProbabilities, RowsSumToOneEvenWhenHuge) {
   Matrix logits = FromRows(2, {1000, 999, -1000, -1000});
   LogitsToProbabilities(logits, false);

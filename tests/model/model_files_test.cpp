@@ -58,7 +58,7 @@ TEST_F(ModelFilesTest, WrongDataSetAndDamageAreNamed) {
   Dataset dataset = SmallDataset();
   const Model model = Train(context, dataset, SmallConfig()).model;
   SaveModel(model, root_.string());
-  dataset.features.dense = Matrix::Zeros(dataset.nodes(), 5);
+  dataset.features = Features::Dense(Matrix::Zeros(dataset.nodes(), 5));
   EXPECT_THROW(PredictLogits(context, model, dataset), Error);
   EXPECT_THROW(Embed(context, model, SmallDataset(), 3), Error);
   std::string config = ReadTextFile(root_ / "config.json");

@@ -88,7 +88,7 @@ TEST(BlockNetwork, BothOrdersOfAProductAgree) {
     const Propagation& a = small.problem.a;
     std::vector<std::vector<double>> h(a.nodes);
     for (uint32_t i = 0; i < a.nodes; ++i)
-      h[i].assign(small.dataset.features.dense.row(i), small.dataset.features.dense.row(i) + 12);
+      h[i].assign(small.dataset.features.matrix().row(i), small.dataset.features.matrix().row(i) + 12);
     for (size_t l = 0; l < 3; ++l) {
       const Matrix w = network.Weight(0, l);
       std::vector<std::vector<double>> next(a.nodes, std::vector<double>(w.cols, 0));

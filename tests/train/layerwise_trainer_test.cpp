@@ -70,6 +70,7 @@ TEST(LayerwiseTrainer, InductiveTrainingSeesOnlyTheTrainSubgraph) {
     return before.split.roles[i] == static_cast<uint8_t>(Role::kTrain);
   };
   std::vector<uint32_t> source, target;
+  Matrix disturbed = dataset.features.matrix();
   for (uint32_t i = 0; i < dataset.nodes(); ++i) {
     for (uint64_t e = dataset.graph.indptr[i]; e < dataset.graph.indptr[i + 1]; ++e) {
       if (is_train(i) && is_train(dataset.graph.indices[e])) {
@@ -78,9 +79,10 @@ TEST(LayerwiseTrainer, InductiveTrainingSeesOnlyTheTrainSubgraph) {
       }
     }
     if (!is_train(i)) {
-      for (size_t j = 0; j < dataset.features.cols(); ++j) dataset.features.dense.mutable_row(i)[j] = 1e6f;
+      for (size_t j = 0; j < disturbed.cols; ++j) disturbed.mutable_row(i)[j] = 1e6f;
     }
   }
+  dataset.features = Features::Dense(std::move(disturbed));
   dataset.graph = BuildGraph(MakeContext(1), dataset.nodes(), source, target, {}, {}).graph;
   EXPECT_TRUE(SameModel(before.model, Train(MakeContext(1), dataset, config).model));
 }
@@ -110,7 +112,7 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
       for (size_t i = 0; i < train.size(); ++i) {
         targets.classes_of.mutable_data()[i] = dataset.labels.classes_of[train[i]];
       }
-      reference::Dense x(dataset.features.dense);
+      reference::Dense x(dataset.features.matrix());
       LayerState state;
       for (uint32_t layer = 0; layer < 2; ++layer) {
         const bool map = inductive && layer == 0;

@@ -20,7 +20,7 @@ constexpr double kStandardErrors = 3;
 constexpr size_t kColumn = 3;  // the feature whose aggregate is estimated
 
 double Feature(const SmallProblem& small, uint32_t node) {
-  return static_cast<double>(small.dataset.features.dense.row(node)[kColumn]);
+  return static_cast<double>(small.dataset.features.matrix().row(node)[kColumn]);
 }
 
 double Exact(const Propagation& a, const SmallProblem& small, uint32_t node) {

@@ -41,7 +41,6 @@ inline Dataset SmallDataset(bool multilabel = false, bool sparse = false, uint32
           sparse && noise < 0.7f ? 0.0f : noise + (j % kClasses == i % kClasses ? 0.5f : 0.0f);
     }
   }
-  dataset.features.is_sparse = sparse;
   if (sparse) {
     std::vector<uint64_t> indptr = {0};
     std::vector<uint32_t> indices;
@@ -55,10 +54,10 @@ inline Dataset SmallDataset(bool multilabel = false, bool sparse = false, uint32
       }
       indptr.push_back(indices.size());
     }
-    dataset.features.sparse = {nodes, kFeatures, Array<uint64_t>::CopyOf(indptr),
-                               Array<uint32_t>::CopyOf(indices), Array<float>::CopyOf(values)};
+    dataset.features = Features::Sparse({nodes, kFeatures, Array<uint64_t>::CopyOf(indptr),
+                                         Array<uint32_t>::CopyOf(indices), Array<float>::CopyOf(values)});
   } else {
-    dataset.features.dense = x;
+    dataset.features = Features::Dense(x);
   }
   dataset.labels.multilabel = multilabel;
   dataset.labels.classes = kClasses;

@@ -50,8 +50,8 @@ class CpuBackend final : public Backend {
   }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    if (features.is_sparse) return MakeTensor(StoredMatrix(features.sparse));
-    return MakeTensor(Narrowed(context, features.dense));
+    if (features.is_sparse()) return MakeTensor(StoredMatrix(features.ToCsr(context)));
+    return MakeTensor(Narrowed(context, features.ToMatrix(context)));
   }
 
   DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {

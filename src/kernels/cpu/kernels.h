@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/feature_type.h"
+#include "l2gcn/feature_type.h"
 
 namespace l2gcn {
 

@@ -27,8 +27,8 @@ class CudaBackend final : public Backend {
     explanation_ = device_->name();
   }
 
-  TensorPtr Upload(const Context&, const Features& features) override {
-    TensorPtr tensor = UploadFeatures(device_, features, kind_);
+  TensorPtr Upload(const Context& context, const Features& features) override {
+    TensorPtr tensor = UploadFeatures(context, device_, features, kind_);
     device_->Synchronise("uploading features");
     return tensor;
   }

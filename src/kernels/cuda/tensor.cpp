@@ -66,16 +66,16 @@ std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, siz
   return tensor;
 }
 
-std::shared_ptr<CudaTensor> UploadFeatures(const std::shared_ptr<Device>& device, const Features& features,
-                                           RowKind kind) {
-  if (features.is_sparse) {
-    const CsrMatrix& from = features.sparse;
+std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::shared_ptr<Device>& device,
+                                           const Features& features, RowKind kind) {
+  if (features.is_sparse()) {
+    const CsrMatrix from = features.ToCsr(context);
     auto tensor = NewSparse(device, from.rows, from.cols, from.indptr.span());
     tensor->columns.CopyFrom(from.indices.data(), from.indices.bytes());
     tensor->values.CopyFrom(from.values.data(), from.values.bytes());
     return tensor;
   }
-  const Matrix& from = features.dense;
+  const Matrix from = features.ToMatrix(context);
   auto tensor = NewDense(device, from.rows, from.cols, kind);
   if (from.rows == 0) return tensor;
   const size_t stride = tensor->view.stride;

@@ -30,8 +30,8 @@ std::shared_ptr<CudaTensor> NewDense(const std::shared_ptr<Device>& device, size
 std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, size_t rows, size_t columns,
                                       std::span<const uint64_t> indptr);
 
-std::shared_ptr<CudaTensor> UploadFeatures(const std::shared_ptr<Device>& device, const Features& features,
-                                           RowKind kind);
+std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::shared_ptr<Device>& device,
+                                           const Features& features, RowKind kind);
 std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device, const Propagation& propagation);
 Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor);
 
