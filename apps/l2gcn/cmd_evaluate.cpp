@@ -21,9 +21,9 @@ struct EvaluateOptions {
 };
 
 // The user's split, else the run's where this data set can be split that way, else the data set's own.
-Split SplitToScore(const RunData& opened, const std::string& asked) {
+Split SplitToScore(const RunData& opened, const std::string& wanted) {
   const TrainConfig& config = opened.run.model.config;
-  if (!asked.empty()) return ResolveSplit(opened.dataset, asked, config.seed);
+  if (!wanted.empty()) return ResolveSplit(opened.dataset, wanted, config.seed);
   const std::vector<Split>& own = opened.dataset.splits;
   const bool brought =
       std::any_of(own.begin(), own.end(), [&](const Split& one) { return one.name == config.split; });

@@ -112,7 +112,7 @@ std::string ResultToJson(const TrainResult& result);
 // validation unless `seed` names one (−1: none).
 struct OpenedRun {
   Model model;               // model.config.split and .seed say how the run was split
-  std::string directory;     // of the seed taken
+  std::string directory;     // where the seed that was taken lies
   bool knows_data = true;    // false: a lone model, or trained on arrays; the two below say nothing
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/error_format.h"
+#include "core/usable.h"
 #include "data/prepare.h"
-#include "data/usable.h"
 #include "graph/normalise.h"
 #include "model/backend_options.h"
 #include "model/model_shapes.h"

@@ -7,7 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {

@@ -10,7 +10,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "l2gcn/controller.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
