@@ -18,7 +18,7 @@ namespace l2gcn::bench {
 struct LayerProblem {
   std::string name;  // "reddit/1": shape and layer
   uint32_t samples, features, hidden, classes, batch;
-  double density = 1;  // of X̂; below 1 it is kept sparse
+  double density = 1;  // share of non-zeros of X̂; below 1 it is kept sparse
   bool multilabel = false;
 
   double FlopsPerSample() const {  // useful arithmetic, forward and backward, none to the input

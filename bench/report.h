@@ -16,7 +16,7 @@ struct Figure {
   double gflops = 0;  // 0: not arithmetic
   double gbps = 0;    // 0: not traffic
   std::string note;
-  double ceiling = 0;  // of gflops or gbps, measured beside this figure; 0: the run's
+  double ceiling = 0;  // the most gflops or gbps, measured beside this figure; 0: the run's own ceiling holds
 };
 
 class Report {

@@ -43,7 +43,7 @@ struct Options {
 
 struct Outcome {
   double f1 = 0;               // test, in points
-  double share = 0;            // of the budget's epochs
+  double share = 0;            // epochs used, as a share of the budget's
   std::vector<double> epochs;  // per layer
 };
 

@@ -24,9 +24,9 @@ struct EvaluateOptions {
 };
 
 // The user's split, else the run's own parts; of a data set that has none of them, its own or a drawn split.
-Split SplitToScore(const RunData& opened, const std::string& asked) {
+Split SplitToScore(const RunData& opened, const std::string& wanted) {
   const TrainConfig& config = opened.run.model.config;
-  if (!asked.empty()) return ResolveSplit(opened.dataset, asked, config.seed);
+  if (!wanted.empty()) return ResolveSplit(opened.dataset, wanted, config.seed);
   const Split parts = PartsOfRun(opened);
   if (!parts.roles.empty()) return parts;
   const bool drawn = config.split.starts_with("random:") || config.split.starts_with("uniform:");

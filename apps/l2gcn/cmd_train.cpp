@@ -129,7 +129,7 @@ void RunTrain(Program& program, TrainOptions options) {
   Terminal& terminal = program.terminal();
   if (options.profile) {
     const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
-    terminal.Complain(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
+    terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
   terminal.Print(program.json() ? json : Summary(Json::parse(json)));
 }

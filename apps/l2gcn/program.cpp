@@ -96,7 +96,7 @@ Context Program::MakeCommandContext(uint64_t seed) {
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
-  context.on_warning = [this](const std::string& text) { terminal_.Complain("warning: " + text); };
+  context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
   context.device = ChooseDevice(device_);
   context.device_is_automatic = device_ == "auto";
   context.device_memory = device_memory_;
@@ -162,15 +162,15 @@ int Program::Main(int argc, const char* const* argv) {
     return kExitDone;
   } catch (const CLI::ParseError& outcome) {
     if (outcome.get_exit_code() == 0) return app_.exit(outcome);  // --help, --version
-    terminal_.Complain(fmt::format("l2gcn: {}", outcome.what()));
+    terminal_.ShowAlways(fmt::format("l2gcn: {}", outcome.what()));
     return kExitUnusable;
   } catch (const Error& error) {
-    terminal_.Complain(fmt::format("l2gcn: {}", error.what()));
+    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
     return ExitStatus(error.kind());
   } catch (const std::bad_alloc&) {
-    terminal_.Complain("l2gcn: out of memory; use a smaller graph or a machine with more memory");
+    terminal_.ShowAlways("l2gcn: out of memory; use a smaller graph or a machine with more memory");
   } catch (const std::exception& error) {
-    terminal_.Complain(fmt::format("l2gcn: {}", error.what()));
+    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
   }
   return kExitFailed;
 }

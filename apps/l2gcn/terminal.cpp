@@ -83,10 +83,10 @@ void Terminal::EndLiveLine() {
 
 void Terminal::Note(const std::string& text) {
   if (quiet_) return;
-  Complain(text);
+  ShowAlways(text);
 }
 
-void Terminal::Complain(const std::string& text) {
+void Terminal::ShowAlways(const std::string& text) {
   EndLiveLine();
   fmt::print(stderr, "{}\n", text);
 }

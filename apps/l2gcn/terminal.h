@@ -22,9 +22,9 @@ class Terminal {
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
   void ShowProgress(const Progress& progress);
-  void Note(const std::string& text);      // silent under --quiet
-  void Complain(const std::string& text);  // warnings and errors: always shown
-  void Print(const std::string& text);     // a result, on standard output; a newline is added
+  void Note(const std::string& text);        // silent under --quiet
+  void ShowAlways(const std::string& text);  // warnings and errors: always shown
+  void Print(const std::string& text);       // a result, on standard output; a newline is added
   // Takes a result bit by bit, for tables too long to hold; throws Error(kRuntime) once it cannot be written.
   std::function<void(std::string_view)> Sink();
   // Ends a live line and flushes; throws Error(kRuntime) if standard output could not be written.

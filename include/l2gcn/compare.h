@@ -28,16 +28,17 @@ struct CompareRow {
   double f1_val = 0;                   // mean
   double seconds = 0, seconds_sd = 0;  // aggregation + training + transformation
   double setup_seconds = 0;            // partitions, distributions, uploads: not in seconds
-  double epochs = 0;                   // of all layers together
-  double seconds_to_f1 = -1;  // first validation score at or above target_f1; −1: not reached, or not asked
+  double epochs = 0;                   // summed over all layers
+  double seconds_to_f1 =
+      -1;  // when a validation score first reached target_f1; −1: never, or there is no target
   double target_f1 = 0;
-  uint64_t peak_rss_bytes = 0;  // of the process while training, scoring left out
+  uint64_t peak_rss_bytes = 0;  // of the whole process while it trained; scoring is left out
   uint64_t training_bytes = 0;  // the same less what was resident before it began: the data set
   uint64_t peak_device_bytes = 0;
-  uint64_t sampler_bytes = 0;     // kept from step to step: histories, whole-graph blocks
+  uint64_t sampler_bytes = 0;     // what a method keeps from step to step: histories, whole-graph blocks
   bool stopped_by_clock = false;  // max_seconds ended at least one training
   std::vector<ValidationPoint> validation;
-  std::vector<std::vector<double>> losses;  // of the first seed, per layer
+  std::vector<std::vector<double>> losses;  // of each layer and epoch, for the first seed
 };
 
 struct Comparison {

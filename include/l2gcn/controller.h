@@ -20,13 +20,13 @@ struct SearchConfig {
   uint32_t rounds = 0;         // 0: 50 for paper (Reddit 200), 400 for general
   uint32_t warmup = 50;        // paper: rounds that follow pre-drawn stops
   uint32_t nodes = 1024;       // train nodes of a sampled subgraph; 0: all
-  std::string batch = "full";  // of the sampled trainings: full, preset, or a number
+  std::string batch = "full";  // batch size of the sampled trainings: full, preset, or a number
   uint32_t problems = 4;       // general: subgraphs drawn from each data set
   double lr_spread = 1;    // general: each problem's learning rate is multiplied by up to this, or divided
   uint32_t interval = 0;   // paper: epochs between decisions (10, PPI 50); general: 1/16 of the budget
   uint32_t decisions = 0;  // paper: at most this many over all layers (20, Reddit 40)
   uint32_t hidden = 8;     // width of the LSTM
-  double lr = 0.05;        // of Adam; general: 0.02
+  double lr = 0.05;        // Adam's learning rate; general: 0.02
   std::string sees = "validation";  // general: validation | loss, what the controller looks at
   std::string reward = "loss";      // loss | f1
   std::string judge = "val";        // general, reward f1: the nodes scored: half of the validation nodes (the

@@ -88,7 +88,7 @@ struct OpenOptions {
   std::string nodes;         // node table: id, features, label
   std::string features;      // feature file beside the edge list
   std::string labels;        // label file beside the edge list
-  std::string label_column;  // of the node or label table; empty: the last
+  std::string label_column;  // column of the node or label table that holds labels; empty: the last
 };
 
 // The options that a run must keep to open its data set again, as one JSON object, and back.

@@ -29,7 +29,7 @@ std::vector<std::string> ReproduceTargets();
 // Data sets of the paper's tables.
 std::vector<std::string> ReproduceSets();
 
-// Of a generated shape's size, that --quick takes.
+// The share of its full size at which --quick generates a shape: 1 for the small ones, else less.
 double QuickScale(const std::string& shape);
 
 // Every row says whether its data set is the real one or a generated shape, and at which scale.

@@ -35,12 +35,12 @@ struct Observation {
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
   ValidationScore validation;      // set only if WantsValidation()
-  double seconds = 0;              // of training so far; the time that scoring takes is not counted
+  double seconds = 0;              // trained so far; scoring is not counted
 };
 
 struct Decision {
   bool stop = false;
-  double probability = -1;   // of stopping; negative for policies that have none
+  double probability = -1;   // that the layer stops here; negative for policies that have none
   bool best_so_far = false;  // these weights are worth returning to; used if KeepsBest()
 };
 

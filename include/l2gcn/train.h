@@ -126,7 +126,7 @@ struct OpenedRun {
   Model model;
   Split split;               // as trained; no roles in runs written before splits were stored
   std::string dataset_json;  // DescribeDatasetJson of the set it was trained on
-  std::string directory;     // of the seed taken
+  std::string directory;     // where the seed that was taken lies
   bool knows_data = true;    // false: a lone model, or trained on arrays; the two below say nothing
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;

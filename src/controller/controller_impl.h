@@ -37,7 +37,7 @@ std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, 
 // layers.
 struct GeneralView {
   uint32_t layer = 0, layers = 1, budget = 1, interval = 1;
-  double chance_loss = 1;  // of a classifier that knows nothing
+  double chance_loss = 1;  // the loss of a classifier that knows nothing
 };
 // `scores`: the validation nodes at every decision of the layer so far, the present one last; empty for a net
 // that sees losses alone.

@@ -11,7 +11,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLearnt = 0.95;  // of the chance loss
+constexpr double kLearnt = 0.95;  // a share of the chance loss; above it nothing was learned
 
 // Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes
 // goes back to the best weights.

@@ -8,7 +8,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/files.h"
-#include "data/usable.h"
+#include "core/usable.h"
 
 namespace l2gcn {
 namespace {

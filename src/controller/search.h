@@ -19,7 +19,7 @@ struct SearchState {
   PolicyNet net;
   FlatAdam adam;
   double baseline = 0;
-  double probability_sum = 0, probability_count = 0;  // of stopping, over all decisions seen (paper)
+  double probability_sum = 0, probability_count = 0;  // paper: over all decisions seen
   std::vector<double> best_weights;                   // by greedy cost (general)
   double best_cost = 0;
   std::vector<SearchRound> curve;

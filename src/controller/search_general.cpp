@@ -44,9 +44,9 @@ struct Problem {
   std::unique_ptr<TraceTree> tree;
   double full_f1 = 0;  // with every layer at its budget
   double full_seconds = 1;
-  double least_cost = 0;  // of the best stops in hindsight
+  double least_cost = 0;  // what the best stops in hindsight cost
   std::vector<double> gradient, entropy_gradient;
-  double spread = 0;  // of the costs of the round's episodes
+  double spread = 0;  // standard deviation of the costs of the round's episodes
   double mean_cost = 0, mean_epochs = 0, greedy_cost = 0;
 };
 
@@ -329,7 +329,7 @@ class GeneralSearch {
   const SearchConfig& config_;
   std::vector<Problem> problems_;
   Stopwatch watch_;
-  std::mutex mutex_;  // of drawn_ and of the progress callback
+  std::mutex mutex_;  // guards drawn_ and the progress callback
   uint32_t drawn_ = 0;
 };
 

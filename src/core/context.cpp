@@ -7,7 +7,6 @@
 #include <cmath>
 #include <memory>
 
-#include "core/context_check.h"
 #include "core/cpu_quota.h"
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -46,14 +45,6 @@ uint32_t UsableCores() {
 void Context::CheckCancelled() const {
   if (cancel != nullptr && cancel->load(std::memory_order_relaxed)) {
     throw Error(ErrorKind::kCancelled, "stopped on request; nothing was written");
-  }
-}
-
-void CheckContext(const Context& context) {
-  const uint32_t available = context.pool == nullptr ? 1 : context.pool->threads();
-  if (context.threads == 0 || context.threads > available) {
-    ThrowUsage("a context with {} threads whose pool has {}; make contexts with MakeContext", context.threads,
-               available);
   }
 }
 

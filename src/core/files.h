@@ -44,7 +44,8 @@ class FileWriter {
   // Overwrites bytes already written (a header whose counts are known last).
   void WriteAt(uint64_t offset, const void* data, size_t bytes);
   uint64_t written() const { return written_; }
-  // Flushes, fsyncs, closes; scratch files, which no crash must outlive, need no sync.
+  // Flushes, fsyncs and closes. Without `sync` there is no fsync: for scratch files, which nobody reads after a
+  // crash.
   void Close(bool sync = true);
 
  private:

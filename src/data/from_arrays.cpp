@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "core/error_format.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "graph/build.h"
 #include "l2gcn/make_dataset.h"
 

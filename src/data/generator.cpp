@@ -6,10 +6,10 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/threads.h"
+#include "core/usable.h"
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
 #include "data/generator_shapes.h"
-#include "data/usable.h"
 #include "l2gcn/generate.h"
 
 namespace l2gcn {

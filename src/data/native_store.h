@@ -1,12 +1,19 @@
 // The native data set: a directory of plain .npy files and dataset.json, opened by mapping.
 //
-//   dataset.json          format version, counts, names, splits, and length and checksum (XXH3, 64 bits) of
-//   each file graph_indptr.npy      (nodes + 1) u8     graph_indices.npy (entries) u4     graph_weights.npy
-//   (entries) f4, if any features.npy          (nodes × features) f4 or f2, or, where sparse:
-//   features_indptr.npy   (nodes + 1) u8     features_indices.npy (nnz) u4      features_values.npy (nnz) f4
-//   labels.npy            (nodes) i4, −1 = unlabelled; multi-label (nodes × classes) u1, with labelled.npy
-//   (nodes) u1 split_K.npy           (nodes) u1: 0 none, 1 train, 2 validation, 3 test node_ids.npy (nodes)
-//   i8, or node_names_offsets.npy (nodes + 1) u8 and node_names_text.npy (bytes) u1
+//   dataset.json            format version, counts, names, splits; length and XXH3 checksum of each file
+//   graph_indptr.npy        (nodes + 1) u8
+//   graph_indices.npy       (entries) u4
+//   graph_weights.npy       (entries) f4, only if edges have weights
+//   features.npy            (nodes × features) f4 or f2; where features are sparse, these three instead:
+//     features_indptr.npy   (nodes + 1) u8
+//     features_indices.npy  (non-zeros) u4
+//     features_values.npy   (non-zeros) f4
+//   labels.npy              (nodes) i4, −1 = unlabelled; or, with several labels a node, (nodes × classes) u1
+//   labelled.npy            (nodes) u1, only with several labels a node: whether the node has labels
+//   split_K.npy             (nodes) u1: 0 none, 1 train, 2 validation, 3 test
+//   node_ids.npy            (nodes) i8; or, where ids are text, these two instead:
+//     node_names_offsets.npy  (nodes + 1) u8
+//     node_names_text.npy     (bytes) u1
 //
 // Guarantees: opening takes milliseconds for any size, since it reads dataset.json and the headers alone;
 // lengths are checked there, values by ValidateDataset, bytes by VerifyNative. Names in dataset.json never

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/error_format.h"
+#include "core/usable.h"
 #include "data/catalog.h"
 #include "data/filter.h"
 #include "data/folders.h"
@@ -11,7 +12,6 @@
 #include "data/planetoid.h"
 #include "data/reader.h"
 #include "data/table_set.h"
-#include "data/usable.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
 

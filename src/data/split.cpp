@@ -13,7 +13,7 @@
 
 #include "core/error_format.h"
 #include "core/rng.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -31,20 +31,18 @@ size_t FirstWrong(const Context& context, size_t count, size_t grain, const Wron
   return first.load();
 }
 
-std::string Where(const Dataset& dataset) { return dataset.path.empty() ? dataset.name : dataset.path; }
-
 // Offsets ascend from 0 to `entries`, and each row's indices ascend below `bound`.
 void CheckRows(const Context& context, const Dataset& dataset, const char* what,
                const Array<uint64_t>& indptr, const Array<uint32_t>& indices, uint64_t rows, uint64_t bound,
                const char* column) {
   if (indptr.size() != rows + 1 || indptr[0] != 0 || indptr[rows] != indices.size()) {
-    ThrowInput("{}: the {} has {} offsets for {} nodes", Where(dataset), what, indptr.size(), rows);
+    ThrowInput("{}: the {} has {} offsets for {} nodes", PlaceOf(dataset), what, indptr.size(), rows);
   }
   const size_t offset = FirstWrong(context, rows, 4096, [&](size_t i) {
     return indptr[i] > indptr[i + 1] || indptr[i + 1] > indices.size();
   });
   if (offset != kNothing) {
-    ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", Where(dataset), what,
+    ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", PlaceOf(dataset), what,
                dataset.NodeName(static_cast<uint32_t>(offset)));
   }
   const size_t row = FirstWrong(context, rows, 1024, [&](size_t i) {
@@ -57,10 +55,11 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
   const std::string node = dataset.NodeName(static_cast<uint32_t>(row));
   for (uint64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
     if (indices[e] >= bound) {
-      ThrowInput("{}: node {} has {} {}, but there are {}", Where(dataset), node, column, indices[e], bound);
+      ThrowInput("{}: node {} has {} {}, but there are {}", PlaceOf(dataset), node, column, indices[e],
+                 bound);
     }
   }
-  ThrowInput("{}: the {} of node {} does not ascend or repeats; convert the source again", Where(dataset),
+  ThrowInput("{}: the {} of node {} does not ascend or repeats; convert the source again", PlaceOf(dataset),
              what, node);
 }
 
@@ -90,14 +89,14 @@ void CheckFinite(const Context& context, const Dataset& dataset) {
     column = wrong % features.cols();
     value = *features.ReadColumns(node, column, column + 1, &value);
   }
-  ThrowInput("{}: feature {} of node {} is {}; replace it by a finite number", Where(dataset), column,
+  ThrowInput("{}: feature {} of node {} is {}; replace it by a finite number", PlaceOf(dataset), column,
              dataset.NodeName(static_cast<uint32_t>(node)), value);
 }
 
 void CheckFeatures(const Context& context, const Dataset& dataset) {
   const Features& features = dataset.features;
   if (features.rows() != dataset.nodes()) {
-    ThrowInput("{}: {} rows of features for {} nodes; expected one a node", Where(dataset), features.rows(),
+    ThrowInput("{}: {} rows of features for {} nodes; expected one a node", PlaceOf(dataset), features.rows(),
                dataset.nodes());
   }
   if (features.stores_sparse()) {
@@ -105,18 +104,6 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
               features.rows(), features.cols(), "a value in column");
   }
   CheckFinite(context, dataset);
-}
-
-void CheckLabelRows(const Dataset& dataset) {
-  const Labels& labels = dataset.labels;
-  const size_t nodes = dataset.nodes();
-  const size_t rows = labels.multilabel
-                          ? (labels.classes == 0 ? nodes : labels.matrix.size() / labels.classes)
-                          : labels.classes_of.size();
-  const bool whole = !labels.multilabel || labels.matrix.size() == rows * labels.classes;
-  if (rows != nodes || !whole || (!labels.labelled.empty() && labels.labelled.size() != nodes)) {
-    ThrowInput("{}: {} rows of labels for {} nodes; expected one a node", Where(dataset), rows, nodes);
-  }
 }
 
 void CheckLabels(const Context& context, const Dataset& dataset) {
@@ -132,19 +119,12 @@ void CheckLabels(const Context& context, const Dataset& dataset) {
                              });
   if (wrong == kNothing) return;
   if (labels.multilabel) {
-    ThrowInput("{}: label {} of node {} is {}; expected 0 or 1", Where(dataset), wrong % labels.classes,
+    ThrowInput("{}: label {} of node {} is {}; expected 0 or 1", PlaceOf(dataset), wrong % labels.classes,
                dataset.NodeName(static_cast<uint32_t>(wrong / labels.classes)), labels.matrix[wrong]);
   }
-  ThrowInput("{}: node {} has class {}, but the classes are 0 to {} (−1: unlabelled)", Where(dataset),
+  ThrowInput("{}: node {} has class {}, but the classes are 0 to {} (−1: unlabelled)", PlaceOf(dataset),
              dataset.NodeName(static_cast<uint32_t>(wrong)), labels.classes_of[wrong],
              int64_t{labels.classes} - 1);
-}
-
-void CheckSplitLength(const Dataset& dataset, const Split& split) {
-  if (split.roles.size() != dataset.nodes()) {
-    ThrowInput("{}: split {} covers {} nodes of {}", Where(dataset), split.name, split.roles.size(),
-               dataset.nodes());
-  }
 }
 
 void CheckSplits(const Context& context, const Dataset& dataset) {
@@ -153,7 +133,7 @@ void CheckSplits(const Context& context, const Dataset& dataset) {
     const size_t wrong = FirstWrong(context, split.roles.size(), size_t{1} << 16,
                                     [&](size_t i) { return split.roles[i] > 3; });
     if (wrong != kNothing) {
-      ThrowInput("{}: split {} gives node {} the role {}; expected 0 to 3", Where(dataset), split.name,
+      ThrowInput("{}: split {} gives node {} the role {}; expected 0 to 3", PlaceOf(dataset), split.name,
                  dataset.NodeName(static_cast<uint32_t>(wrong)), split.roles[wrong]);
     }
   }
@@ -164,29 +144,18 @@ void CheckNames(const Context& context, const Dataset& dataset) {
   const size_t nodes = dataset.nodes();
   const NameTable& names = dataset.node_names;
   if (!dataset.node_ids.empty() && dataset.node_ids.size() != nodes) {
-    ThrowInput("{}: {} node ids for {} nodes", Where(dataset), dataset.node_ids.size(), nodes);
+    ThrowInput("{}: {} node ids for {} nodes", PlaceOf(dataset), dataset.node_ids.size(), nodes);
   }
   if (names.empty()) return;
   const bool fits =
       names.size() == nodes && names.offsets[0] == 0 && names.offsets[nodes] == names.text.size();
   if (!fits || FirstWrong(context, nodes, 4096,
                           [&](size_t i) { return names.offsets[i] > names.offsets[i + 1]; }) != kNothing) {
-    ThrowInput("{}: the node names are damaged", Where(dataset));
+    ThrowInput("{}: the node names are damaged", PlaceOf(dataset));
   }
 }
 
 }  // namespace
-
-void CheckLengths(const Dataset& dataset) {
-  CheckLabelRows(dataset);
-  for (const Split& split : dataset.splits) CheckSplitLength(dataset, split);
-}
-
-void CheckUsable(const Context& context, const Dataset& dataset) {
-  CheckContext(context);
-  if (!dataset.checked) return ValidateDataset(context, dataset);
-  CheckLengths(dataset);
-}
 
 void ValidateDataset(const Context& context, const Dataset& dataset) {
   CheckContext(context);
@@ -196,12 +165,12 @@ void ValidateDataset(const Context& context, const Dataset& dataset) {
             "an edge to node");
   if (graph.weighted()) {
     if (graph.weights.size() != graph.entries()) {
-      ThrowInput("{}: {} weights for {} edges", Where(dataset), graph.weights.size(), graph.entries());
+      ThrowInput("{}: {} weights for {} edges", PlaceOf(dataset), graph.weights.size(), graph.entries());
     }
     const size_t wrong = FirstWrong(context, graph.weights.size(), size_t{1} << 16,
                                     [&](size_t i) { return !std::isfinite(graph.weights[i]); });
     if (wrong != kNothing)
-      ThrowInput("{}: the weight of edge {} is {}", Where(dataset), wrong, graph.weights[wrong]);
+      ThrowInput("{}: the weight of edge {} is {}", PlaceOf(dataset), wrong, graph.weights[wrong]);
   }
   CheckFeatures(context, dataset);
   CheckLabels(context, dataset);

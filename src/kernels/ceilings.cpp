@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/clock.h"
-#include "core/context_check.h"
 #include "core/threads.h"
+#include "core/usable.h"
 #include "kernels/cpu/kernels.h"
 #include "l2gcn/array.h"
 

@@ -5,7 +5,7 @@
 
 #include "config/methods.h"
 #include "core/error_format.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "model/model_shapes.h"
 
 namespace l2gcn {

@@ -17,7 +17,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "model/counts.h"
 #include "model/decision.h"
 #include "model/ranking.h"

@@ -51,7 +51,7 @@ struct EpochsRow {
   const char* set;
   const char* method;
   uint32_t layers;
-  const char* epochs;  // of each layer
+  const char* epochs;  // how many each layer gets
   double f1;
 };
 inline constexpr EpochsRow kEpochs[] = {

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/error_format.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "l2gcn/version.h"
 
 namespace l2gcn {

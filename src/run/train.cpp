@@ -12,7 +12,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
-#include "data/usable.h"
+#include "core/usable.h"
 #include "model/inference.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
