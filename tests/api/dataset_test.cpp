@@ -57,8 +57,8 @@ TEST_F(MakeDatasetTest, EdgesAndRowsGiveTheSameGraph) {
 
 TEST_F(MakeDatasetTest, FeaturesAreSharedNotCopied) {
   DatasetArrays arrays = ring_.Arrays();
-  const float* memory = arrays.features.dense.values.data();
-  EXPECT_EQ(MakeDataset(context_, std::move(arrays)).features.dense.values.data(), memory);
+  const float* memory = arrays.features.matrix().values.data();
+  EXPECT_EQ(MakeDataset(context_, std::move(arrays)).features.matrix().values.data(), memory);
 }
 
 TEST_F(MakeDatasetTest, TheSplitIsTheGivenOne) {
@@ -132,7 +132,9 @@ TEST_F(MakeDatasetTest, WrongArraysAreRefusedByName) {
   ExpectRefused(arrays, "the role 4");
 
   arrays = ring_.Arrays();
-  arrays.features.dense.values.mutable_data()[20] = std::numeric_limits<float>::quiet_NaN();
+  Matrix broken = arrays.features.matrix();
+  broken.values.mutable_data()[20] = std::numeric_limits<float>::quiet_NaN();
+  arrays.features = Features::Dense(std::move(broken));
   ExpectRefused(arrays, "feature 2 of node 3 is nan");
   arrays = ring_.Arrays();
   arrays.nodes = 91;

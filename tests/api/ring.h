@@ -30,7 +30,7 @@ struct Ring {
   DatasetArrays Arrays() const {
     DatasetArrays arrays;
     arrays.name = "ring";
-    arrays.features.dense = {Array<float>::CopyOf(values), kNodes, kColumns};
+    arrays.features = Features::Dense({Array<float>::CopyOf(values), kNodes, kColumns});
     arrays.source = source;
     arrays.target = target;
     arrays.classes_of = classes_of;

@@ -72,7 +72,7 @@ TEST(LayerPipeline, SmoothingIsPartOfTheModel) {
   Trained smoothed = Train(MakeContext(1), dataset, config);
   EXPECT_NE(plain.result.layers[0].losses, smoothed.result.layers[0].losses);
   const Matrix again = PredictLogits(MakeContext(1), smoothed.model, dataset);
-  const Score score = ScoreLogits(dataset, again, smoothed.split, Role::kVal);
+  const Score score = ScoreLogits(MakeContext(1), dataset, again, smoothed.split, Role::kVal);
   EvaluateTrained(MakeContext(1), dataset, smoothed);
   EXPECT_EQ(smoothed.result.f1_val, score.micro_f1);
   EXPECT_NEAR(smoothed.result.validation.back().f1, score.micro_f1, 1e-12);
