@@ -193,7 +193,7 @@ void TellBaseline(const Context& context, const SeedResult& result) {
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
-  context.Warn(fmt::format(
+  context.Note(fmt::format(
       "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try --scale "
       "standard, another --lr, more --epochs, or --class-weights balanced where classes are rare",
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline));

@@ -175,7 +175,7 @@ TEST_F(RunTest, EdgeListsAndNodeTablesGoAllTheWayToNamedPredictions) {
   RunWell(with_source({"train", "--epochs", "60", "--lr", "0.05", "-o", "named"}));
   RunWell({"predict", "named", "-o", "named.csv"});
   EXPECT_EQ(Lines(Read("named.csv"))[0], "node,split,truth,class,probability,\"cat, big\",dog");
-  EXPECT_NE(Lines(Read("named.csv"))[1].find(",\"cat, big\",\"cat, big\",0."), std::string::npos);
+  EXPECT_NE(Lines(Read("named.csv"))[1].find(",\"cat, big\",\"cat, big\","), std::string::npos);
   RunWell(with_source({"convert", "tables"}));
   EXPECT_EQ(RunWell({"evaluate", "named", "tables", "--json"}).json().at("f1"),
             RunWell({"evaluate", "named", "--json"}).json().at("f1"));

@@ -42,6 +42,7 @@ inline std::vector<Shape> Shapes() {
       {128, 40, 16, 4, 50, true, false, false, 0.3f, 0.0f, true},
       {250, 30, 16, 5, 200, false, false, false},  // gradients by groups of samples, narrow
       {260, 40, 72, 6, 230, false, false, false},  // and wide
+      {600, 6, 256, 2, 512, false, false, false},  // few inputs: long shares of Θ
       {200, 23, 16, 7, 64, true, false, false, 0, 0, false, true},
       {260, 40, 72, 6, 100, false, false, false, 0, 0, false, true},
       {150, 50, 40, 19, 64, false, true, false, 0, 0, false, true},

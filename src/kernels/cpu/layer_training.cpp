@@ -453,6 +453,7 @@ class CpuLayerTraining final : public LayerTraining {
   PrefetchQueue FirstLines(Range rows, uint32_t worker) {
     const bool of_w = rows.begin < DenseRows();
     if (of_w) rows.end = std::min(rows.end, DenseRows());
+    rows.end = std::min(rows.end, rows.begin + kMostRows);  // a share of cheap rows may have longer pieces
     const float* a = of_w ? x_.data() + rows.begin : h_.data() + (rows.begin - DenseRows());
     const size_t stride = of_w ? XStride() : w_.stride;
     const void** lines = workers_[worker].lines.data();
