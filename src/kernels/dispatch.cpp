@@ -38,11 +38,11 @@ std::unique_ptr<Backend> MakeCuda(const Context&, const BackendOptions&) { retur
 constexpr const char* kCudaBuilt = "no";
 #endif
 
-// In the order in which `auto` prefers them.
+// In rising order of preference: `auto` takes the last one that can be used.
 constexpr Device kDevices[] = {
-    {DeviceKind::kCuda, "cuda", WhyNoCuda, MakeCuda, nullptr},
     {DeviceKind::kCpu, "cpu", [] { return std::string(); },
      [](const Context&, const BackendOptions& options) { return MakeCpuBackend(options); }, MakeCpuBlockOps},
+    {DeviceKind::kCuda, "cuda", WhyNoCuda, MakeCuda, nullptr},
 };
 
 const Device& RowOf(DeviceKind kind) {
@@ -80,12 +80,15 @@ std::vector<std::string> DeviceNames() {
 }
 
 DeviceKind ChooseDevice(const std::string& name) {
+  const bool automatic = name == "auto";
+  DeviceKind preferred = DeviceKind::kCpu;
   for (const Device& device : kDevices) {
-    if (name == "auto" && device.why_not().empty()) return device.kind;
+    if (automatic && device.why_not().empty()) preferred = device.kind;
     if (name != device.name) continue;
     CheckUsable(device);
     return device.kind;
   }
+  if (automatic) return preferred;
   ThrowUsage("unknown device '{}'; expected auto, {}", name, fmt::join(DeviceNames(), " or "));
 }
 
