@@ -3,6 +3,7 @@
 #   release   all tests, as users run them
 #   asan      all tests under address and undefined-behaviour sanitisers
 #   tsan      the tests that use several threads, under the thread sanitiser
+# clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
 # Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
