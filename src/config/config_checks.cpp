@@ -43,8 +43,9 @@ void Validate(const TrainConfig& config) {
                fmt::join(FindField("precompute").methods, ", "));
   }
   if (config.stop == "learned" && !TakesSetting("controller", config.method)) {
-    ThrowUsage("--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",
-               config.method, fmt::join(FindField("controller").methods, ", "));
+    ThrowUsage(
+        "--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",
+        config.method, fmt::join(FindField("controller").methods, ", "));
   }
 }
 

@@ -64,8 +64,8 @@ class NpyArray {
   Matrix AsMatrix(const Context& context) const;  // (rows × cols); one dimension is one column
   // The same as features, whose f2 elements stay as they are: never widened whole.
   Features AsFeatures(const Context& context) const;
-  std::vector<std::string> AsStrings() const;     // S, U, or numbers as text
-  int64_t AsScalar() const;                       // exactly one element, an integer
+  std::vector<std::string> AsStrings() const;  // S, U, or numbers as text
+  int64_t AsScalar() const;                    // exactly one element, an integer
 
  private:
   std::shared_ptr<const void> owner_;

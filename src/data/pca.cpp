@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t kOversampling = 10;
 constexpr int kIterations = 6;
-constexpr size_t kBlockRows = 1024;
+constexpr size_t kPcaBlockRows = 1024;
 constexpr size_t kPcaRows = 32;
 constexpr size_t kPcaColumns = 16;
 
@@ -74,10 +74,10 @@ class ImplicitMatrix {
     product.projection = scales_.ScaledRows(q);
     product.offset = Array<float>::CopyOf(scales_.OffsetOf(q));
     const Features projected = x_.WithPreparation(std::move(product));
-    Matrix block = Matrix::Allocate(std::min(kBlockRows, rows()), q.cols);
-    for (size_t first = 0; first < rows(); first += kBlockRows) {
+    Matrix block = Matrix::Allocate(std::min(kPcaBlockRows, rows()), q.cols);
+    for (size_t first = 0; first < rows(); first += kPcaBlockRows) {
       context_.CheckCancelled();
-      const size_t count = std::min(kBlockRows, rows() - first);
+      const size_t count = std::min(kPcaBlockRows, rows() - first);
       ParallelFor(context_, count, kPcaRows, [&](size_t begin, size_t end) {
         projected.GatherRows(std::span(rows_).subspan(first + begin, end - begin), block.mutable_row(begin));
       });

@@ -72,8 +72,7 @@ class Scorer {
         split_(split),
         rule_(labels_.multilabel, labels_.classes, thresholds),
         nodes_((CheckScorable(dataset, logits, split, role), LabelledNodes(dataset, split, role))),
-        counts_(labels_.classes) {
-  }
+        counts_(labels_.classes) {}
 
   Score Classes() {
     score_.nodes = nodes_.size();

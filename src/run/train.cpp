@@ -67,8 +67,7 @@ void CheckTrainable(const Context& context, const Dataset& dataset, const TrainC
 Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
                   const PolicyMaker& make_policy) {
   const SplitNodes nodes = NodesOf(dataset, config);
-  const auto policy =
-      make_policy ? make_policy(config, dataset) : MakeStopPolicy(config, dataset, nodes);
+  const auto policy = make_policy ? make_policy(config, dataset) : MakeStopPolicy(config, dataset, nodes);
   if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
   return TrainWith(context, dataset, nodes, config, *policy);
 }

@@ -177,13 +177,17 @@ TEST_F(MistakesTest, Models) {
   ExpectError("no run there", [&] { OpenRun((folder_ / "absent").string()); });
 
   const Split split = ResolveSplit(dataset_, "", 0);
-  ExpectError("few logits", [&] { ScoreLogits(context_, dataset_, Matrix::Zeros(2, 3), split, Role::kTest); });
-  ExpectError("no split", [&] { ScoreLogits(context_, dataset_, Matrix::Zeros(90, 3), Split(), Role::kTest); });
+  ExpectError("few logits",
+              [&] { ScoreLogits(context_, dataset_, Matrix::Zeros(2, 3), split, Role::kTest); });
+  ExpectError("no split",
+              [&] { ScoreLogits(context_, dataset_, Matrix::Zeros(90, 3), Split(), Role::kTest); });
   const std::string csv = (folder_ / "out.csv").string();
-  ExpectError("few rows",
-              [&] { ExportPredictions(context_, trained_.model, dataset_, Matrix::Zeros(2, 3), split, csv); });
-  ExpectError("few columns",
-              [&] { ExportPredictions(context_, trained_.model, dataset_, Matrix::Zeros(90, 2), split, csv); });
+  ExpectError("few rows", [&] {
+    ExportPredictions(context_, trained_.model, dataset_, Matrix::Zeros(2, 3), split, csv);
+  });
+  ExpectError("few columns", [&] {
+    ExportPredictions(context_, trained_.model, dataset_, Matrix::Zeros(90, 2), split, csv);
+  });
   ExpectError("few rows", [&] { ExportEmbeddings(context_, dataset_, Matrix::Zeros(2, 3), csv); });
   ExpectError("no such ending",
               [&] { ExportEmbeddings(context_, dataset_, Matrix::Zeros(90, 3), "out.doc"); });

@@ -118,7 +118,7 @@ TEST_F(TrainTest, SplitsThatCannotTrainAreRefusedOrWarnedOf) {
 }
 
 TEST_F(TrainTest, QuietSaysNothingButTheResult) {
-  const Outcome outcome = RunWell({"train", "small", "--epochs", "1", "--quiet"});
+  const Outcome outcome = RunWell({"train", "small", "--epochs", "60", "--lr", "0.01", "--quiet"});
   EXPECT_EQ(outcome.err, "");
   EXPECT_NE(outcome.out.find("F1"), std::string::npos);
 }

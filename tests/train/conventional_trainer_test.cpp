@@ -22,7 +22,7 @@ const std::vector<std::string>& Rivals() {
 
 TrainConfig RivalConfig(const std::string& method, const Dataset& dataset) {
   return ResolveConfig({{"method", method},
-                        {"split", "random:0.5,0.2,0.3"},
+                        {"split", "uniform:0.5,0.2,0.3"},
                         {"hidden", "16"},
                         {"epochs", "25"},
                         {"batch", "20"}},

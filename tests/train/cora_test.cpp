@@ -24,11 +24,12 @@ std::string DataDirectory() {
 class CoraTest : public ::testing::TestWithParam<std::string> {
  protected:
   // Trains lgcn on the data set `spec` and compares with the losses in tests/golden/NAME.
-  void ExpectGoldenLosses(const std::string& spec, const OpenOptions& options, const std::string& name) {
+  void ExpectGoldenLosses(const std::string& spec, const OpenOptions& options, const std::string& name,
+                          const std::string& split) {
     setenv("L2GCN_SIMD", GetParam().c_str(), 1);
     const Context context = MakeContext(2);
     const Dataset dataset = OpenDataset(context, spec, options);
-    const TrainConfig config = ResolveConfig({{"method", "lgcn"}}, dataset);
+    const TrainConfig config = ResolveConfig({{"method", "lgcn"}, {"split", split}}, dataset);
     ASSERT_EQ(config.lr, 0.005);
     ASSERT_TRUE(config.drop_last);
     std::vector<double> steps;
@@ -50,7 +51,7 @@ class CoraTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementationOnAGeneratedGraph) {
-  ExpectGoldenLosses("synthetic:cora", {}, "generated_cora_step_losses.txt");
+  ExpectGoldenLosses("synthetic:cora", {}, "generated_cora_step_losses.txt", "uniform:0.6,0.2,0.2");
 }
 
 TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
@@ -59,7 +60,7 @@ TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
   if (!std::filesystem::exists(options.data_dir + "/planetoid/ind.cora.graph")) {
     GTEST_SKIP() << "no planetoid/ind.cora.* in " << options.data_dir << "; set L2GCN_DATA";
   }
-  ExpectGoldenLosses("cora", options, "cora_step_losses.txt");
+  ExpectGoldenLosses("cora", options, "cora_step_losses.txt", "paper");
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, CoraTest, ::testing::ValuesIn(CpuKernelLevels()),
