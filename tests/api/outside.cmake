@@ -17,10 +17,11 @@ file(MAKE_DIRECTORY ${WORK}/run)
 # The first C++ block of README.md is the example.
 file(READ ${SOURCE}/README.md readme)
 string(REGEX MATCH "```cpp\n([^`]*)```" block "${readme}")
-if(NOT CMAKE_MATCH_1 MATCHES "int main")
+set(example "${CMAKE_MATCH_1}")
+if(NOT example MATCHES "int main")
   message(FATAL_ERROR "README.md has no C++ example")
 endif()
-file(WRITE ${WORK}/example.cpp "${CMAKE_MATCH_1}")
+file(WRITE ${WORK}/example.cpp "${example}")
 file(WRITE ${WORK}/standard.cpp "static_assert(__cplusplus >= 202002L, \"the target asks for C++20\");\n")
 
 set(standard "")

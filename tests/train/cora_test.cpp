@@ -51,7 +51,7 @@ class CoraTest : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementationOnAGeneratedGraph) {
-  ExpectGoldenLosses("synthetic:cora", {}, "generated_cora_step_losses.txt", "uniform:0.6,0.2,0.2");
+  ExpectGoldenLosses("synthetic:cora", {}, "generated_cora_step_losses.txt", "paper");
 }
 
 TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
