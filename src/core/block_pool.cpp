@@ -38,6 +38,12 @@ void BlockPool::GiveBack(Shelf& shelf, Block block) {
   if (smallest.bytes < block.bytes) smallest = std::move(block);
 }
 
+void BlockPool::Clear() {
+  Block gone[kKept];  // freed outside the lock
+  const std::lock_guard<std::mutex> lock(shelf_->mutex);
+  for (size_t i = 0; i < kKept; ++i) gone[i] = std::exchange(shelf_->kept[i], Block{});
+}
+
 size_t BlockPool::kept_bytes() const {
   const std::lock_guard<std::mutex> lock(shelf_->mutex);
   size_t sum = 0;

@@ -24,6 +24,9 @@ class BlockPool {
     return Array<T>::Adopt(Take(size * sizeof(T)), size);
   }
   size_t kept_bytes() const;
+  // Gives the kept blocks back to the system: for a pause between two kinds of work, whose blocks differ in
+  // size.
+  void Clear();
 
  private:
   static constexpr size_t kKept = 2;

@@ -134,6 +134,10 @@ class Backend {
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start) = 0;
 
+  // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
+  // whose matrices have other sizes.
+  virtual void ReleaseSpareMemory() {}
+
   virtual uint64_t PeakDeviceBytes() const { return 0; }
   // One sentence on how the last Aggregate / BeginLayer chose to run (sparse or dense, which kernels), or "".
   virtual std::string Explain() const { return ""; }

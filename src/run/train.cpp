@@ -140,6 +140,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
+  pipeline->backend().ReleaseSpareMemory();
   const Matrix logits = Inference(std::move(pipeline)).Logits(context, trained.model, {});
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;

@@ -68,5 +68,18 @@ TEST(BlockPool, ArraysOutliveTheirPool) {
   EXPECT_EQ(array[kLarge - 1], 7);
 }
 
+TEST(BlockPool, ClearLetsKeptBlocksGoAndLeavesThoseInUse) {
+  BlockPool pool;
+  Array<char> in_use = pool.Allocate<char>(kLarge);
+  in_use.mutable_data()[0] = 7;
+  pool.Allocate<char>(2 * kLarge);
+  EXPECT_EQ(pool.kept_bytes(), 2 * kLarge);
+  pool.Clear();
+  EXPECT_EQ(pool.kept_bytes(), 0u);
+  EXPECT_EQ(in_use[0], 7);
+  in_use = {};
+  EXPECT_EQ(pool.kept_bytes(), kLarge);  // the pool goes on working
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -138,6 +138,8 @@ class CpuBackend final : public Backend {
                                 options_.profile);
   }
 
+  void ReleaseSpareMemory() override { pool_.Clear(); }
+
   std::string Explain() const override { return explanation_; }
 
  private:
