@@ -1,5 +1,6 @@
 // The native data set: a directory of plain .npy files and dataset.json, opened by mapping.
 //
+// clang-format off: the lines of this table must not be joined
 //   dataset.json            format version, counts, names, splits; length and XXH3 checksum of each file
 //   graph_indptr.npy        (nodes + 1) u8
 //   graph_indices.npy       (entries) u4
@@ -14,6 +15,7 @@
 //   node_ids.npy            (nodes) i8; or, where ids are text, these two instead:
 //     node_names_offsets.npy  (nodes + 1) u8
 //     node_names_text.npy     (bytes) u1
+// clang-format on
 //
 // Guarantees: opening takes milliseconds for any size, since it reads dataset.json and the headers alone;
 // lengths are checked there, values by ValidateDataset, bytes by VerifyNative. Names in dataset.json never

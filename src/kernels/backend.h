@@ -2,8 +2,12 @@
 // trainer and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that
 // names them.
 //
+// Where a matrix lives is the backend's business: in memory, on a card, or, some day, in a file. Callers name
+// rows or blocks of rows and never see a pointer to the whole. Each backend allocates its matrices in one
+// place (cpu/matrix_memory.h, cuda/tensor.h).
+//
 // Random numbers are counter-based (core/rng.h), so every backend draws the same ones:
-//   epoch shuffle   Permutation(samples, RandomStream(seed, kShuffle, layer, epoch)); batch b of size B is
+//   order           LayerSpec::order says how an epoch orders its samples (OrderOf); batch b of size B is
 //                   positions b·B … min(n, (b+1)·B)−1; with drop_last a last short batch is left out; a set
 //                   smaller than one batch is one batch
 //   dropout mask    word (position in batch)·H + h of RandomStream(seed, kDropout, layer, step), step counted
@@ -22,6 +26,7 @@
 #include <vector>
 
 #include "core/propagation.h"
+#include "core/rng.h"
 #include "kernels/precision.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
@@ -71,6 +76,23 @@ struct Targets {
   Array<float> weights;       // (classes) above 0, or empty: all 1
 };
 
+// The order in which an epoch takes its samples. Another order is another value here and another case in
+// OrderOf, and in the device code that draws it.
+enum class SampleOrder : uint8_t {
+  kShuffled,  // Permutation(samples, RandomStream(seed, kShuffle, layer, epoch))
+};
+
+// The seam between a step's gradients and its update. Where several processes train one layer together, each
+// on its share of every batch, this is where their gradients meet.
+class GradientSum {
+ public:
+  virtual ~GradientSum() = default;
+  // Replaces the gradients of a step by the sum over all who take part. Called by one thread of the training,
+  // while the others wait; step counts from 0 over the layer. w is (D × w_stride), theta (H' × theta_stride)
+  // with H' ≥ H; what lies beyond the matrices' own columns and rows is zero and stays zero.
+  virtual void Sum(uint64_t step, std::span<float> w, std::span<float> theta) = 0;
+};
+
 // Everything that fixes one layer's training besides its data.
 struct LayerSpec {
   uint32_t layer = 0;  // 0-based; names the random streams
@@ -81,7 +103,18 @@ struct LayerSpec {
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
+  SampleOrder order = SampleOrder::kShuffled;
+  GradientSum* gradient_sum = nullptr;  // null: the gradients of a step are those of its own samples
 };
+
+// The order of epoch `epoch` over `samples` samples.
+inline Permutation OrderOf(const LayerSpec& spec, uint32_t samples, uint32_t epoch) {
+  switch (spec.order) {
+    case SampleOrder::kShuffled:
+      break;
+  }
+  return Permutation(samples, RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));
+}
 
 // Weights and optimiser of one layer; t counts the steps Adam has made with each matrix.
 struct LayerState {
@@ -123,8 +156,12 @@ class Backend {
   // X Θ on the host; `rows` picks rows of x, empty: all.
   virtual Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                         std::span<const uint32_t> rows) = 0;
-  virtual Matrix Download(const Context& context, const Tensor& x) = 0;
-  // The same, but what is sparse stays sparse where the backend keeps it so.
+  // Rows of x on the host as f32: those named, or all where `rows` is empty.
+  virtual Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
+  Matrix Download(const Context& context, const Tensor& x) { return Download(context, x, {}); }
+  // A block of rows, first … first + count − 1, to out (count × x.cols).
+  virtual void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) = 0;
+  // The same as Download of all rows, but what is sparse stays sparse where the backend keeps it so.
   virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
     return Features::Dense(Download(context, x));
   }

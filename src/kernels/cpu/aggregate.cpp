@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "core/error_format.h"
 #include "core/threads.h"
 
 namespace l2gcn {
@@ -78,59 +79,101 @@ struct TouchedColumns {
   }
 };
 
+// The preparation of x in the form the kernel takes: every part there, ones and zeros where it does nothing.
+// Bits do not change, since x · 1 and x − 0 are x.
+struct KernelPreparation {
+  std::vector<float> zeros, ones, row_ones;
+  const float* shift = nullptr;       // (cols), null if x is not prepared
+  const float* factor = nullptr;      // (cols)
+  const float* row_factor = nullptr;  // (rows)
+
+  explicit KernelPreparation(const StoredMatrix& x) {
+    if (!x.prepared()) return;
+    const RowPreparation& p = *x.source.preparation();
+    if (p.factor.empty()) {
+      zeros.assign(x.cols, 0.0f);
+      ones.assign(x.cols, 1.0f);
+    }
+    if (p.row_factor.empty()) row_ones.assign(x.rows, 1.0f);
+    shift = p.factor.empty() ? zeros.data() : p.shift.data();
+    factor = p.factor.empty() ? ones.data() : p.factor.data();
+    row_factor = p.row_factor.empty() ? row_ones.data() : p.row_factor.data();
+  }
+};
+
 // Columns [column, column + width) of all of Â X; where to write is left to the caller.
 AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node, const StoredMatrix& x,
-                     size_t column, size_t width) {
-  return {a.nodes,
-          a.indptr.data(),
-          a.indices.data(),
-          a.weights.data(),
-          a.row_scale.data(),
-          a.col_scale.data(),
-          a.self_scale.data(),
-          row_of_node.empty() ? nullptr : row_of_node.data(),
-          static_cast<const char*>(x.data()) + column * BytesOf(x.type),
-          x.cols,
-          nullptr,
-          0,
-          x.cols,
-          width,
-          x.type};
+                     const KernelPreparation& preparation, FeatureType out_type, size_t column,
+                     size_t width) {
+  AggregateArgs args{a.nodes,
+                     a.indptr.data(),
+                     a.indices.data(),
+                     a.weights.data(),
+                     a.row_scale.data(),
+                     a.col_scale.data(),
+                     a.self_scale.data(),
+                     row_of_node.empty() ? nullptr : row_of_node.data(),
+                     static_cast<const char*>(x.data()) + column * BytesOf(x.type),
+                     x.cols,
+                     nullptr,
+                     0,
+                     x.cols,
+                     width,
+                     x.type};
+  args.out_type = out_type;
+  if (x.prepared()) {
+    args.shift = preparation.shift + column;
+    args.factor = preparation.factor + column;
+    args.row_factor = preparation.row_factor;
+  }
+  return args;
 }
 
 // Copies the tile's columns of the `sources` rows that can be gathered into `tile`, at multiples of a cache
-// line, and lets `args` read them there.
-void PackTile(const Context& context, AggregateArgs& args, size_t sources, size_t bytes, Array<char>& tile) {
-  const size_t stride = PadWidth(args.cols);
+// line, and lets `args` read them there. Rows that must be prepared are prepared on the way.
+void PackTile(const Context& context, const StoredMatrix& x, AggregateArgs& args, size_t column,
+              size_t sources, char* tile) {
+  const size_t stride = PadWidth(args.cols), bytes = BytesOf(x.prepared() ? FeatureType::kF32 : x.type);
   ParallelFor(context, sources, 256, [&](size_t begin, size_t end) {
     for (size_t node = begin; node < end; ++node) {
       const size_t row = args.row_of_node == nullptr ? node : args.row_of_node[node];
-      std::memcpy(tile.mutable_data() + node * stride * bytes,
-                  static_cast<const char*>(args.x) + row * args.x_stride * bytes, args.cols * bytes);
+      char* to = tile + node * stride * bytes;
+      const void* from = x.prepared() ? static_cast<const void*>(x.source.ReadColumns(
+                                            row, column, column + args.cols, reinterpret_cast<float*>(to)))
+                                      : static_cast<const char*>(args.x) + row * args.x_stride * bytes;
+      if (from != to) std::memcpy(to, from, args.cols * bytes);
     }
   });
-  args.x = tile.data();
+  args.x = tile;
   args.x_stride = stride;
   args.row_of_node = nullptr;
+  if (!x.prepared()) return;
+  args.type = FeatureType::kF32;
+  args.shift = args.factor = args.row_factor = nullptr;
 }
 
 }  // namespace
 
-StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, BlockPool& pool,
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, MatrixMemory& memory,
                             const Propagation& a, const StoredMatrix& x,
-                            std::span<const uint32_t> row_of_node) {
-  StoredMatrix out(pool, a.nodes, x.cols, x.type);
-  const size_t bytes = BytesOf(x.type);
+                            std::span<const uint32_t> row_of_node, FeatureType out_type) {
+  L2GCN_ASSERT(out_type == FeatureType::kF32 || (out_type == x.type && !x.prepared()));
+  StoredMatrix out = memory.NewStored(a.nodes, x.cols, out_type);
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
   const bool packs = x.cols >= kTileColumns + kPad && a.entries() >= kPackingDegree * sources;
   // (sources × the widest tile) if packed
-  Array<char> tile = pool.Allocate<char>(packs ? sources * PadWidth(kTileColumns + kPad) * bytes : 0);
+  const size_t packed_bytes = BytesOf(x.prepared() ? FeatureType::kF32 : x.type);
+  Array<char> tile =
+      memory.NewArray<char>(packs ? sources * PadWidth(kTileColumns + kPad) * packed_bytes : 0);
+  char* tile_data = tile.mutable_data();
+  char* out_data = static_cast<char*>(out.mutable_data());
+  const KernelPreparation preparation(x);
   for (size_t column = 0; column < x.cols;) {
     const size_t left = x.cols - column;
     const size_t width = left < kTileColumns + kPad ? left : kTileColumns;
-    AggregateArgs args = ArgsOf(a, row_of_node, x, column, width);
-    args.out = static_cast<char*>(out.mutable_data()) + column * bytes;
-    if (packs) PackTile(context, args, sources, bytes, tile);
+    AggregateArgs args = ArgsOf(a, row_of_node, x, preparation, out_type, column, width);
+    args.out = out_data + column * BytesOf(out_type);
+    if (packs) PackTile(context, x, args, column, sources, tile_data);
     ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
       context.CheckCancelled();
       kernels.aggregate(args, begin, end);
@@ -141,13 +184,14 @@ StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, B
 }
 
 void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                     const StoredMatrix& x, size_t block_rows,
+                     const StoredMatrix& x, size_t block_rows, FeatureType out_type,
                      const std::function<void(const StoredMatrix& rows, size_t first)>& visit) {
+  const KernelPreparation preparation(x);
   ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
     context.CheckCancelled();
-    BlockPool own;
-    StoredMatrix block(own, block_rows, x.cols, x.type);
-    AggregateArgs args = ArgsOf(a, {}, x, 0, x.cols);
+    MatrixMemory own;
+    StoredMatrix block = own.NewStored(block_rows, x.cols, out_type);
+    AggregateArgs args = ArgsOf(a, {}, x, preparation, out_type, 0, x.cols);
     args.out = block.mutable_data();
     for (size_t first = begin; first < end; first += block_rows) {
       args.out_first = first;
@@ -178,13 +222,14 @@ Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, 
   return offsets;
 }
 
-CsrMatrix AggregateSparse(const Context& context, const Propagation& a, const CsrMatrix& x,
-                          std::span<const uint32_t> row_of_node, Array<uint64_t> offsets) {
+CsrMatrix AggregateSparse(const Context& context, MatrixMemory& memory, const Propagation& a,
+                          const CsrMatrix& x, std::span<const uint32_t> row_of_node,
+                          Array<uint64_t> offsets) {
   CsrMatrix out;
   out.rows = a.nodes;
   out.cols = x.cols;
-  out.indices = Array<uint32_t>::Allocate(offsets[a.nodes]);
-  out.values = Array<float>::Allocate(offsets[a.nodes]);
+  out.indices = memory.NewArray<uint32_t>(offsets[a.nodes]);
+  out.values = memory.NewArray<float>(offsets[a.nodes]);
   uint32_t* indices = out.indices.mutable_data();
   float* values = out.values.mutable_data();
   struct Scratch {
@@ -216,9 +261,9 @@ CsrMatrix AggregateSparse(const Context& context, const Propagation& a, const Cs
   return out;
 }
 
-Matrix AggregateSparseToDense(const Context& context, const Propagation& a, const CsrMatrix& x,
-                              std::span<const uint32_t> row_of_node) {
-  Matrix out = Matrix::Allocate(a.nodes, x.cols);
+Matrix AggregateSparseToDense(const Context& context, MatrixMemory& memory, const Propagation& a,
+                              const CsrMatrix& x, std::span<const uint32_t> row_of_node) {
+  Matrix out = memory.NewMatrix(a.nodes, x.cols);
   ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
     context.CheckCancelled();
     for (size_t i = begin; i < end; ++i) {

@@ -6,9 +6,9 @@
 #include <functional>
 #include <span>
 
-#include "core/block_pool.h"
 #include "core/propagation.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/stored_matrix.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
@@ -19,25 +19,26 @@ namespace l2gcn {
 // sparse ones' indirection (docs/performance.md has the measurement).
 inline constexpr double kSparseDensity = 0.25;
 
-// The result has x's storage type and lies in memory of the pool.
-StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, BlockPool& pool,
+// Rows of x are prepared and widened as they are read. The result is stored in `out_type`: f32, or the type
+// of x where x is not prepared.
+StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, MatrixMemory& memory,
                             const Propagation& a, const StoredMatrix& x,
-                            std::span<const uint32_t> row_of_node);
+                            std::span<const uint32_t> row_of_node, FeatureType out_type = FeatureType::kF32);
 
 // Â X without ever being whole: visit(rows, first) for blocks of rows, in any order and by several threads at
 // once. The block's row i is row first + i of Â X.
 void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Propagation& a,
-                     const StoredMatrix& x, size_t block_rows,
+                     const StoredMatrix& x, size_t block_rows, FeatureType out_type,
                      const std::function<void(const StoredMatrix& rows, size_t first)>& visit);
 
 // Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,
                                   std::span<const uint32_t> row_of_node);
 // Â X kept sparse; `offsets` from AggregatedOffsets.
-CsrMatrix AggregateSparse(const Context& context, const Propagation& a, const CsrMatrix& x,
-                          std::span<const uint32_t> row_of_node, Array<uint64_t> offsets);
+CsrMatrix AggregateSparse(const Context& context, MatrixMemory& memory, const Propagation& a,
+                          const CsrMatrix& x, std::span<const uint32_t> row_of_node, Array<uint64_t> offsets);
 // Â X made dense.
-Matrix AggregateSparseToDense(const Context& context, const Propagation& a, const CsrMatrix& x,
-                              std::span<const uint32_t> row_of_node);
+Matrix AggregateSparseToDense(const Context& context, MatrixMemory& memory, const Propagation& a,
+                              const CsrMatrix& x, std::span<const uint32_t> row_of_node);
 
 }  // namespace l2gcn

@@ -8,9 +8,11 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layer_training.h"
+#include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/stored_matrix.h"
 
@@ -35,7 +37,8 @@ struct CpuGraph final : DeviceGraph {
   Propagation propagation;
 };
 
-const StoredMatrix& AsStored(const Tensor& tensor) { return static_cast<const CpuTensor&>(tensor).stored; }
+const StoredMatrix& AsStored(const Tensor& tensor) { return CheckedCast<CpuTensor>(tensor).stored; }
+const Propagation& AsOperator(const DeviceGraph& graph) { return CheckedCast<CpuGraph>(graph).propagation; }
 TensorPtr MakeTensor(StoredMatrix matrix) { return std::make_shared<CpuTensor>(std::move(matrix)); }
 
 const char* NameOf(FeatureType type) {
@@ -49,13 +52,25 @@ class CpuBackend final : public Backend {
         fmt::format("cpu kernels: {}, features in {}", kernels_.name, NameOf(options_.features_as));
   }
 
+  // Dense features stay where they lie, in the type they have, and are prepared as they are read. They are
+  // read here only where another type was asked for, or where reading a row again would cost too much.
   TensorPtr Upload(const Context& context, const Features& features) override {
-    const bool sparse = features.is_sparse();
-    auto tensor = std::make_shared<CpuTensor>(sparse ? StoredMatrix(features.ToCsr(context))
-                                                     : Narrowed(context, features.ToMatrix(context)));
-    tensor->shares_features =
-        features.preparation() == nullptr &&
-        (sparse || (features.type() == FeatureType::kF32 && options_.features_as == FeatureType::kF32));
+    if (features.is_sparse()) {
+      auto tensor = std::make_shared<CpuTensor>(StoredMatrix(features.ToCsr(context)));
+      tensor->shares_features = features.preparation() == nullptr;
+      return tensor;
+    }
+    const RowPreparation* preparation = features.preparation();
+    // A projection, or an expanded sparse row, would be computed for every neighbour again; rows narrower
+    // than a vector are not worth a kernel that prepares them.
+    const bool cheap =
+        preparation == nullptr || (preparation->projection.rows == 0 && features.cols() >= kPad);
+    const bool lies_dense = !features.stores_sparse();
+    const FeatureType wanted = options_.features_as;
+    const bool fits = wanted == FeatureType::kF32 || (preparation == nullptr && features.type() == wanted);
+    const bool shares = cheap && lies_dense && fits;
+    auto tensor = std::make_shared<CpuTensor>(shares ? StoredMatrix(features) : ReadWhole(context, features));
+    tensor->shares_features = shares;
     return tensor;
   }
 
@@ -69,9 +84,12 @@ class CpuBackend final : public Backend {
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                       std::span<const uint32_t> row_of_node) override {
-    const Propagation& a = static_cast<const CpuGraph&>(graph).propagation;
+    const Propagation& a = AsOperator(graph);
     const StoredMatrix& input = AsStored(x);
-    if (!input.is_sparse) return MakeTensor(AggregateDense(context, kernels_, pool_, a, input, row_of_node));
+    if (!input.is_sparse) {
+      return MakeTensor(
+          AggregateDense(context, kernels_, memory_, a, input, row_of_node, options_.features_as));
+    }
     Array<uint64_t> offsets;
     double density = 1;
     if (options_.sparse != SparseChoice::kNever) {
@@ -85,9 +103,10 @@ class CpuBackend final : public Backend {
                                kernels_.name, keep ? "sparse" : "dense", 100 * density);
     if (keep) {
       return MakeTensor(
-          StoredMatrix(AggregateSparse(context, a, input.sparse, row_of_node, std::move(offsets))));
+          StoredMatrix(AggregateSparse(context, memory_, a, input.sparse, row_of_node, std::move(offsets))));
     }
-    return MakeTensor(Narrowed(context, AggregateSparseToDense(context, a, input.sparse, row_of_node)));
+    return MakeTensor(
+        Narrowed(context, AggregateSparseToDense(context, memory_, a, input.sparse, row_of_node)));
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) override {
@@ -97,13 +116,13 @@ class CpuBackend final : public Backend {
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
-    const Propagation& a = static_cast<const CpuGraph&>(graph).propagation;
+    const Propagation& a = AsOperator(graph);
     if (x.cols <= w.cols) {
       if (x.sparse) return Transform(context, *Aggregate(context, graph, x, {}), w);
       return MakeTensor(Narrowed(context, AggregateAndTransform(context, a, AsStored(x), w)));
     }
     const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
-    Matrix out = AggregateDense(context, kernels_, pool_, a, narrow, {}).dense;
+    Matrix out = AggregateDense(context, kernels_, memory_, a, narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
@@ -116,26 +135,40 @@ class CpuBackend final : public Backend {
     return Multiply(context, AsStored(x), theta, rows, false);
   }
 
-  Matrix Download(const Context& context, const Tensor& x) override {
+  Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     const StoredMatrix& input = AsStored(x);
-    if (!input.is_sparse && input.type == FeatureType::kF32) return input.dense;
-    Matrix out = Matrix::Zeros(x.rows, x.cols);
-    ParallelFor(context, x.rows, kProductRows, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) CopyRow(input, static_cast<uint32_t>(i), out.mutable_row(i));
+    const bool as_it_is = !input.is_sparse && input.type == FeatureType::kF32 && !input.prepared();
+    if (rows.empty() && as_it_is) return input.dense;
+    const size_t count = rows.empty() ? x.rows : rows.size();
+    Matrix out = memory_.NewMatrix(count, x.cols);
+    float* values = out.values.mutable_data();
+    ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i)
+        CopyRow(input, rows.empty() ? static_cast<uint32_t>(i) : rows[i], values + i * x.cols);
     });
     return out;
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x));
+    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x, {}));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
+  void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
+    const StoredMatrix& input = AsStored(x);
+    L2GCN_ASSERT(first + count <= input.rows);
+    ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) CopyRow(input, static_cast<uint32_t>(first + i), out + i * x.cols);
+    });
+  }
+
+  // Training reads rows again and again, so those that nothing was done to yet are prepared now.
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    return MakeCpuLayerTraining(kernels_, AsStored(*xhat), std::move(samples), targets, spec, start,
-                                options_.profile);
+    const StoredMatrix& stored = AsStored(*xhat);
+    return MakeCpuLayerTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
+                                std::move(samples), targets, spec, start, options_.profile);
   }
 
   void ReleaseSpareMemory() override { pool_.Clear(); }
@@ -146,14 +179,37 @@ class CpuBackend final : public Backend {
   // The matrix in the type the user asked for.
   StoredMatrix Narrowed(const Context& context, Matrix matrix) {
     if (options_.features_as == FeatureType::kF32) return StoredMatrix(std::move(matrix));
-    StoredMatrix out(pool_, matrix.rows, matrix.cols, options_.features_as);
+    StoredMatrix out = memory_.NewStored(matrix.rows, matrix.cols, options_.features_as);
+    uint16_t* halves = out.halves.mutable_data();
     ParallelFor(context, matrix.rows, kProductRows, [&](size_t begin, size_t end) {
-      const float* from = matrix.row(begin);
-      const size_t count = (end - begin) * matrix.cols;
-      if (options_.features_as == FeatureType::kF16) CheckFitsF16(from, count, begin, matrix.cols);
-      kernels_.narrow(count, from, options_.features_as, out.halves.mutable_data() + begin * matrix.cols);
+      NarrowRows(matrix.row(begin), begin, end - begin, matrix.cols, halves);
     });
     return out;
+  }
+
+  // All rows, prepared, in the type the user asked for; block by block, so that no other matrix is made.
+  StoredMatrix ReadWhole(const Context& context, const Features& features) {
+    const size_t cols = features.cols();
+    StoredMatrix out = memory_.NewStored(features.rows(), cols, options_.features_as);
+    const bool wide = options_.features_as == FeatureType::kF32;
+    float* values = out.dense.values.mutable_data();
+    uint16_t* halves = out.halves.mutable_data();
+    ParallelFor(context, features.rows(), kProductRows, [&](size_t begin, size_t end) {
+      if (wide) return features.ReadRows(begin, end - begin, values + begin * cols);
+      Array<float> block = Array<float>::Allocate(kProductRows * cols);  // (kProductRows × cols)
+      for (size_t first = begin; first < end; first += kProductRows) {
+        const size_t count = std::min(kProductRows, end - first);
+        features.ReadRows(first, count, block.mutable_data());
+        NarrowRows(block.data(), first, count, cols, halves);
+      }
+    });
+    return out;
+  }
+
+  // Rows first … first + count − 1 of `halves` (… × cols) ← from (count × cols).
+  void NarrowRows(const float* from, size_t first, size_t count, size_t cols, uint16_t* halves) const {
+    if (options_.features_as == FeatureType::kF16) CheckFitsF16(from, count * cols, first, cols);
+    kernels_.narrow(count * cols, from, options_.features_as, halves + first * cols);
   }
 
   static void CheckFitsF16(const float* values, size_t count, size_t first_row, size_t cols) {
@@ -167,17 +223,30 @@ class CpuBackend final : public Backend {
     }
   }
 
-  // Row `row` of x as floats; `out` (cols) is zero before.
+  // Row `row` of x as floats, to out (cols).
   void CopyRow(const StoredMatrix& x, uint32_t row, float* out) const {
     if (x.is_sparse) {
+      std::fill(out, out + x.cols, 0.0f);
       for (uint64_t e = x.sparse.indptr[row]; e < x.sparse.indptr[row + 1]; ++e) {
         out[x.sparse.indices[e]] = x.sparse.values[e];
       }
       return;
     }
     Array<float> padded = Array<float>::Allocate(PadWidth(x.cols));
-    kernels_.gather(1, x.cols, x.data(), x.type, &row, padded.mutable_data(), PadWidth(x.cols));
+    GatherRows(x, &row, 1, padded.mutable_data());
     std::memcpy(out, padded.data(), x.cols * sizeof(float));
+  }
+
+  // gathered (count × PadStride(cols), zeros in the padding that products read) ← the picked rows.
+  void GatherRows(const StoredMatrix& x, const uint32_t* picked, size_t count, float* gathered) const {
+    const size_t stride = PadStride(x.cols), width = PadWidth(x.cols);
+    if (!x.prepared()) return kernels_.gather(count, x.cols, x.data(), x.type, picked, gathered, stride);
+    for (size_t i = 0; i < count; ++i) {
+      float* to = gathered + i * stride;
+      const float* from = x.source.ReadColumns(picked[i], 0, x.cols, to);
+      if (from != to) std::memcpy(to, from, x.cols * sizeof(float));
+      std::fill(to + x.cols, to + width, 0.0f);
+    }
   }
 
   // Rows of X·W (all, or those named), block by block of kProductRows rows.
@@ -186,7 +255,8 @@ class CpuBackend final : public Backend {
     L2GCN_ASSERT(x.cols == w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size();
     const PaddedWeights padded(w, {}, {}, w.rows);
-    Matrix out{pool_.Allocate<float>(count * w.cols), count, w.cols};
+    Matrix out = memory_.NewMatrix(count, w.cols);
+    float* out_values = out.values.mutable_data();
     ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
       Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kProductRows * PadStride(x.cols));
       Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);  // (kProductRows × stride)
@@ -196,7 +266,7 @@ class CpuBackend final : public Backend {
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
         MultiplyBlock(x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
-        CopyRows(block.data(), padded.stride, size, from, out);
+        CopyRows(block.data(), padded.stride, size, w.cols, out_values + from * w.cols);
       }
     });
     return out;
@@ -206,22 +276,23 @@ class CpuBackend final : public Backend {
   Matrix AggregateAndTransform(const Context& context, const Propagation& a, const StoredMatrix& x,
                                const Matrix& w) {
     const PaddedWeights padded(w, {}, {}, w.rows);
-    Matrix out{pool_.Allocate<float>(size_t{a.nodes} * w.cols), a.nodes, w.cols};
+    Matrix out = memory_.NewMatrix(a.nodes, w.cols);
+    float* out_values = out.values.mutable_data();
     uint32_t in_order[kProductRows];
     std::iota(in_order, in_order + kProductRows, 0u);
-    AggregateBlocks(context, kernels_, a, x, kProductRows, [&](const StoredMatrix& rows, size_t first) {
+    const auto multiply = [&](const StoredMatrix& rows, size_t first) {
       Array<float> gathered = Array<float>::Allocate(kProductRows * PadStride(x.cols));
       Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);
       MultiplyBlock(rows, padded, in_order, rows.rows, true, gathered.mutable_data(), block.mutable_data());
-      CopyRows(block.data(), padded.stride, rows.rows, first, out);
-    });
+      CopyRows(block.data(), padded.stride, rows.rows, w.cols, out_values + first * w.cols);
+    };
+    AggregateBlocks(context, kernels_, a, x, kProductRows, options_.features_as, multiply);
     return out;
   }
 
-  // Rows of a padded block to rows `first` … of out.
-  static void CopyRows(const float* block, size_t stride, size_t count, size_t first, Matrix& out) {
-    for (size_t i = 0; i < count; ++i)
-      std::memcpy(out.mutable_row(first + i), block + i * stride, out.cols * sizeof(float));
+  // Rows of a padded block to out (count × cols).
+  static void CopyRows(const float* block, size_t stride, size_t count, size_t cols, float* out) {
+    for (size_t i = 0; i < count; ++i) std::memcpy(out + i * cols, block + i * stride, cols * sizeof(float));
   }
 
   // block (size × w.stride) = rows `picked` of X · W; gathered (size × PadStride(k)) is scratch.
@@ -234,14 +305,14 @@ class CpuBackend final : public Backend {
           w.stride, block, w.stride, relu);
       return;
     }
-    kernels_.gather(size, x.cols, x.data(), x.type, picked, gathered, PadStride(x.cols));
+    GatherRows(x, picked, size, gathered);
     kernels_.gemm({size, PadWidth(w.cols), x.cols, gathered, PadStride(x.cols), w.w.data(), w.stride, block,
                    w.stride, relu ? Finish::kRelu : Finish::kNone});
   }
 
   BackendOptions options_;
   const CpuKernels& kernels_;
-  BlockPool pool_;  // the layers' matrices, one after another
+  MatrixMemory memory_;  // of the layers' matrices, one after another
   std::string explanation_;
 };
 

@@ -1,4 +1,5 @@
-// The CPU as a Backend. Uploading shares memory, so features are never copied.
+// The CPU as a Backend. Uploading shares memory: features are prepared and widened where rows are read, and
+// copied only where another storage type was asked for or where a projection makes them narrower.
 #pragma once
 
 #include <memory>

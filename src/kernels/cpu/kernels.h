@@ -71,7 +71,9 @@ struct SparseRows {
 };
 
 // Rows row_begin … row_end−1 of out = Â x over one tile of columns. See core/propagation.h; pointers may be
-// null where empty there.
+// null where empty there. An element x of a row may be prepared as it is read (l2gcn/features.h):
+// (x · row_factor[row of x] − shift[column]) · factor[column]. Parts that do nothing hold ones and zeros,
+// which leave the bits alone. Prepared rows are at least kPad columns wide.
 struct AggregateArgs {
   size_t nodes;
   const uint64_t* indptr;
@@ -87,7 +89,11 @@ struct AggregateArgs {
   size_t out_first;
   size_t out_stride;
   size_t cols;  // of the tile
-  FeatureType type;
+  FeatureType type;                          // of x
+  FeatureType out_type = FeatureType::kF32;  // of out: f32, or the type of x if that is not prepared
+  const float* shift = nullptr;              // (cols) of the tile, or null: x is not prepared
+  const float* factor = nullptr;             // (cols) of the tile
+  const float* row_factor = nullptr;         // (rows of x)
 };
 
 struct CpuKernels {

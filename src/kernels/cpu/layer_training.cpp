@@ -96,6 +96,7 @@ class CpuLayerTraining final : public LayerTraining {
         context, team_.most(), ForwardPlan(step_losses != nullptr),
         [&](const PhaseTask& task) { now_.updating ? UpdateWeights(task) : ForwardAndLoss(task); },
         [&]() -> PhasePlan {
+          if (now_.updating && now_.part == StepPart::kGradients) return SummedPlan();
           if (now_.updating) return NextStepPlan(context, step_losses != nullptr);
           const double loss = now_.want_loss ? BatchLoss(SizeOf(now_.step)) : 0;
           if (step_losses != nullptr) step_losses->push_back(loss);
@@ -134,6 +135,8 @@ class CpuLayerTraining final : public LayerTraining {
     std::optional<Draw> draw;
     std::vector<const void*> lines;  // of the panel or rows to prefetch, if dense
   };
+  // What the second phase does: all of it, or, where gradients are summed elsewhere in between, one half.
+  enum class StepPart { kBoth, kGradients, kUpdate };
   // Where the training is. Written between phases only.
   struct Now {
     uint32_t epoch, step;
@@ -141,6 +144,10 @@ class CpuLayerTraining final : public LayerTraining {
     bool updating;  // in the second phase
     bool want_loss = false;
     double terms = 1;  // LossTerms() of this step
+    StepPart part = StepPart::kBoth;
+
+    bool sums() const { return part != StepPart::kUpdate; }
+    bool updates() const { return part != StepPart::kGradients; }
   };
 
   // Small steps begin with few threads: waking one costs more than it brings. A rough count of one thread's
@@ -182,12 +189,19 @@ class CpuLayerTraining final : public LayerTraining {
   // A sparse layer's cuts of W, then pieces of rows.
   PhasePlan UpdatePlan() {
     now_.updating = true;
+    now_.part = spec_.gradient_sum == nullptr ? StepPart::kBoth : StepPart::kGradients;
     if (cut_for_ != team_.size()) {
       row_ends_ = CutRows({DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}, team_.size());
       cut_for_ = team_.size();
     }
     w_adam_ = ConstantsAt(spec_, w_steps_ + now_.done + 1);
     theta_adam_ = ConstantsAt(spec_, theta_steps_ + now_.done + 1);
+    return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
+  }
+  // The gradients of this step are whole; their sum with others' is what the update takes.
+  PhasePlan SummedPlan() {
+    spec_.gradient_sum->Sum(now_.done, grad_w_.mutable_span(), grad_theta_.mutable_span());
+    now_.part = StepPart::kUpdate;
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
   }
   PhasePlan NextStepPlan(const Context& context, bool all_losses) {
@@ -226,8 +240,7 @@ class CpuLayerTraining final : public LayerTraining {
     if (begin >= end) return;
     std::optional<Worker::Draw>& draw = workers_[worker].draw;
     if (!draw || draw->epoch != epoch) {
-      draw = {epoch,
-              Permutation(sample_count_, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, epoch))};
+      draw = {epoch, OrderOf(spec_, sample_count_, epoch)};
     }
     uint32_t* drawn = SamplesOf(now_.done + ahead).data();
     uint32_t* rows = RowsOf(now_.done + ahead).data();
@@ -418,30 +431,32 @@ class CpuLayerTraining final : public LayerTraining {
   }
   void UpdateCut(size_t cut, LapTimer& timer) {
     const Range rows{cuts_.features[cut], cuts_.features[cut + 1]};
-    SparseGradient(rows, cut);
+    if (now_.sums()) SparseGradient(rows, cut);
     timer.Lap(StepPhase::kWeightGradient);
-    Update(rows, grad_w_, w_, w_adam_);
+    if (now_.updates()) Update(rows, grad_w_, w_, w_adam_);
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateW(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (grouped_) {
+    if (now_.sums() && grouped_) {
       AddGroups(0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
-    } else {
+    } else if (now_.sums()) {
       DenseGradient(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
     }
     timer.Lap(StepPhase::kWeightGradient);
-    Update(rows, grad_w_, w_, w_adam_);
+    if (now_.updates()) Update(rows, grad_w_, w_, w_adam_);
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (grouped_) {
+    if (now_.sums() && grouped_) {
       AddGroups(grad_w_.size(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
-    } else {
+    } else if (now_.sums()) {
       DenseGradient(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue);
     }
     timer.Lap(StepPhase::kThetaGradient);
-    Update(rows, grad_theta_, theta_, theta_adam_);
-    TransposeTheta(rows);
+    if (now_.updates()) {
+      Update(rows, grad_theta_, theta_, theta_adam_);
+      TransposeTheta(rows);
+    }
     timer.Lap(StepPhase::kUpdate);
   }
 

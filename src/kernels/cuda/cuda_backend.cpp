@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "kernels/checked_cast.h"
 #include "kernels/cuda/layer_training.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/tensor.h"
@@ -16,7 +17,7 @@ namespace {
 // than unpacking sparse ones.
 constexpr double kSparseDensity = 0.03;
 
-const CudaTensor& AsCuda(const Tensor& tensor) { return static_cast<const CudaTensor&>(tensor); }
+const CudaTensor& AsCuda(const Tensor& tensor) { return CheckedCast<CudaTensor>(tensor); }
 
 class CudaBackend final : public Backend {
  public:
@@ -56,8 +57,17 @@ class CudaBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     return DownloadTensor(device_, pool_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
   }
-  Matrix Download(const Context&, const Tensor& x) override {
-    return DownloadTensor(device_, pool_, AsCuda(x));
+  Matrix Download(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
+    const Matrix all = DownloadTensor(device_, pool_, AsCuda(x));
+    if (rows.empty()) return all;
+    Matrix picked{pool_.Allocate<float>(rows.size() * x.cols), rows.size(), x.cols};
+    float* to = picked.values.mutable_data();
+    for (const uint32_t row : rows) to = std::copy_n(all.row(row), x.cols, to);
+    return picked;
+  }
+  void ReadRows(const Context&, const Tensor& x, size_t first, size_t count, float* out) override {
+    L2GCN_ASSERT(first + count <= x.rows);
+    DownloadRows(device_, AsCuda(x), first, count, out);
   }
 
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
@@ -88,7 +98,7 @@ class CudaBackend final : public Backend {
   TensorPtr Aggregated(const Context& context, const DeviceGraph& graph, const Tensor& x,
                        std::span<const uint32_t> row_of_node, bool relu) {
     context.CheckCancelled();
-    AggregateArguments a = static_cast<const CudaGraph&>(graph).view;
+    AggregateArguments a = CheckedCast<CudaGraph>(graph).view;
     const CudaTensor& input = AsCuda(x);
     Buffer map;
     if (!row_of_node.empty()) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "kernels/checked_cast.h"
 #include "kernels/cuda/train_kernel.h"
 
 namespace l2gcn::cuda {
@@ -172,7 +173,7 @@ class CudaLayerTraining final : public LayerTraining {
   const TrainPlan& plan() const { return plan_; }
 
  private:
-  const CudaTensor& x() const { return static_cast<const CudaTensor&>(*xhat_); }
+  const CudaTensor& x() const { return CheckedCast<CudaTensor>(*xhat_); }
 
   // Whether the samples of a step count by the weights of their classes.
   bool SharesByWeight() const { return !targets_->targets.multilabel && !targets_->targets.weights.empty(); }
@@ -253,7 +254,7 @@ class CudaLayerTraining final : public LayerTraining {
     a.classes = static_cast<uint32_t>(start.theta.cols);
     a.batch = batch;
     a.steps_per_epoch = steps_per_epoch_;
-    a.order = Permutation(a.count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
+    a.order = OrderOf(spec_, a.count, 0);
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
@@ -364,6 +365,9 @@ std::unique_ptr<LayerTraining> MakeLayerTraining(const std::shared_ptr<Device>& 
                                                  const LayerSpec& spec, const LayerState& start,
                                                  Precision precision, std::string* explanation) {
   L2GCN_ASSERT(xhat->cols == start.w.rows);
+  if (spec.gradient_sum != nullptr) {
+    ThrowUsage("--device cuda cannot sum gradients with other processes; use --device cpu");
+  }
   auto training = std::make_unique<CudaLayerTraining>(device, std::move(xhat), std::move(targets), spec,
                                                       start, precision);
   *explanation = DescribePlan(training->plan());

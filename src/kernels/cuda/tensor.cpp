@@ -4,11 +4,19 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/threads.h"
 
 namespace l2gcn::cuda {
 namespace {
 
 constexpr size_t kStagingBytes = size_t{64} << 20;
+constexpr size_t kRowsPrepared = 256;
+
+// Rows of `stride` floats that go through a staging array at once.
+size_t BlockRows(const Device& device, size_t rows, size_t stride) {
+  const size_t fitting = std::min<size_t>(kStagingBytes, device.FreeBytes() / 4) / (stride * sizeof(float));
+  return std::max<size_t>(1, std::min(rows, fitting));
+}
 
 template <class T>
 Buffer UploadArray(const std::shared_ptr<Device>& device, const Array<T>& values, const char* what) {
@@ -75,27 +83,35 @@ std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::sh
     tensor->values.CopyFrom(from.values.data(), from.values.bytes());
     return tensor;
   }
-  const Matrix from = features.ToMatrix(context);
-  auto tensor = NewDense(device, from.rows, from.cols, kind);
-  if (from.rows == 0) return tensor;
+  const size_t count = features.rows(), cols = features.cols();
+  auto tensor = NewDense(device, count, cols, kind);
+  if (count == 0) return tensor;
   const size_t stride = tensor->view.stride;
   // Rows are padded on their way through a staging array, and narrowed there if asked.
-  const size_t block =
-      std::max<size_t>(1, std::min(from.rows, std::min<size_t>(kStagingBytes, device->FreeBytes() / 4) /
-                                                  (stride * sizeof(float))));
+  const size_t block = BlockRows(*device, count, stride);
   Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "uploading features");
   staging.Clear();
-  for (size_t first = 0; first < from.rows; first += block) {
-    const size_t rows = std::min(block, from.rows - first);
-    Check(cudaMemcpy2DAsync(staging.as<void>(), stride * sizeof(float), from.row(first),
-                            from.cols * sizeof(float), from.cols * sizeof(float), rows,
-                            cudaMemcpyHostToDevice, device->stream()),
+  const bool as_they_lie =
+      features.preparation() == nullptr && !features.stores_sparse() && features.type() == FeatureType::kF32;
+  std::vector<float> prepared(as_they_lie ? 0 : block * cols);  // (block × cols)
+  for (size_t first = 0; first < count; first += block) {
+    const size_t rows = std::min(block, count - first);
+    const float* from = as_they_lie ? features.matrix().row(first) : prepared.data();
+    if (!as_they_lie) {
+      device->Synchronise("uploading features");  // the block before has left `prepared`
+      ParallelFor(context, rows, kRowsPrepared, [&](size_t begin, size_t end) {
+        features.ReadRows(first + begin, end - begin, prepared.data() + begin * cols);
+      });
+    }
+    Check(cudaMemcpy2DAsync(staging.as<void>(), stride * sizeof(float), from, cols * sizeof(float),
+                            cols * sizeof(float), rows, cudaMemcpyHostToDevice, device->stream()),
           "uploading features");
     DeviceRows source{RowKind::kF32, staging.as<void>(), stride};
     DeviceRows target = tensor->view;
     target.dense = tensor->dense.as<char>() + first * stride * ElementBytes(kind);
     LaunchCopyColumns(source, 0, target, rows, static_cast<uint32_t>(stride), device->stream());
   }
+  if (!as_they_lie) device->Synchronise("uploading features");
   return tensor;
 }
 
@@ -129,38 +145,44 @@ std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device,
   return graph;
 }
 
-Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor) {
-  Matrix out{pool.Allocate<float>(tensor.rows * tensor.cols), tensor.rows, tensor.cols};
-  if (tensor.rows == 0) return out;
+void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tensor, size_t first, size_t count,
+                  float* out) {
+  if (count == 0) return;
   if (tensor.sparse) {
-    std::fill_n(out.values.mutable_data(), out.values.size(), 0.0f);
-    std::vector<uint64_t> indptr(tensor.rows + 1);
-    tensor.indptr.CopyTo(indptr.data(), indptr.size() * 8);
-    std::vector<uint32_t> columns(indptr.back());
-    std::vector<float> values(indptr.back());
-    tensor.columns.CopyTo(columns.data(), columns.size() * 4);
-    tensor.values.CopyTo(values.data(), values.size() * 4);
-    for (size_t i = 0; i < tensor.rows; ++i) {
-      for (uint64_t e = indptr[i]; e < indptr[i + 1]; ++e) out.mutable_row(i)[columns[e]] = values[e];
+    std::fill_n(out, count * tensor.cols, 0.0f);
+    std::vector<uint64_t> indptr(count + 1);
+    tensor.indptr.CopyTo(indptr.data(), indptr.size() * 8, first * 8);
+    const uint64_t begin = indptr.front(), entries = indptr.back() - begin;
+    std::vector<uint32_t> columns(entries);
+    std::vector<float> values(entries);
+    tensor.columns.CopyTo(columns.data(), entries * 4, begin * 4);
+    tensor.values.CopyTo(values.data(), entries * 4, begin * 4);
+    for (size_t i = 0; i < count; ++i) {
+      for (uint64_t e = indptr[i] - begin; e < indptr[i + 1] - begin; ++e) {
+        out[i * tensor.cols + columns[e]] = values[e];
+      }
     }
-    return out;
+    return;
   }
   const size_t stride = tensor.view.stride, width = tensor.cols * sizeof(float);
-  const size_t block =
-      std::max<size_t>(1, std::min(tensor.rows, std::min<size_t>(kStagingBytes, device->FreeBytes() / 4) /
-                                                    (stride * sizeof(float))));
+  const size_t block = BlockRows(*device, count, stride);
   Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "downloading a matrix");
-  for (size_t first = 0; first < tensor.rows; first += block) {
-    const size_t rows = std::min(block, tensor.rows - first);
+  for (size_t done = 0; done < count; done += block) {
+    const size_t rows = std::min(block, count - done);
     DeviceRows source = tensor.view;
-    source.dense = tensor.dense.as<char>() + first * stride * ElementBytes(source.kind);
+    source.dense = tensor.dense.as<char>() + (first + done) * stride * ElementBytes(source.kind);
     LaunchCopyColumns(source, 0, {RowKind::kF32, staging.as<void>(), stride}, rows,
                       static_cast<uint32_t>(stride), device->stream());
-    Check(cudaMemcpy2DAsync(out.mutable_row(first), width, staging.as<void>(), stride * sizeof(float), width,
-                            rows, cudaMemcpyDeviceToHost, device->stream()),
+    Check(cudaMemcpy2DAsync(out + done * tensor.cols, width, staging.as<void>(), stride * sizeof(float),
+                            width, rows, cudaMemcpyDeviceToHost, device->stream()),
           "downloading a matrix");
   }
   device->Synchronise("downloading a matrix");
+}
+
+Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor) {
+  Matrix out{pool.Allocate<float>(tensor.rows * tensor.cols), tensor.rows, tensor.cols};
+  DownloadRows(device, tensor, 0, tensor.rows, out.values.mutable_data());
   return out;
 }
 

@@ -30,9 +30,13 @@ std::shared_ptr<CudaTensor> NewDense(const std::shared_ptr<Device>& device, size
 std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, size_t rows, size_t columns,
                                       std::span<const uint64_t> indptr);
 
+// Dense rows are prepared block by block on the host on their way to the device.
 std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::shared_ptr<Device>& device,
                                            const Features& features, RowKind kind);
 std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device, const Propagation& propagation);
+// Rows first … first + count − 1 as f32, to out (count × columns).
+void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tensor, size_t first, size_t count,
+                  float* out);
 Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor);
 
 inline RowKind KindOf(FeatureType type) {

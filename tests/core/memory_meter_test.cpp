@@ -1,0 +1,51 @@
+#include "core/memory_meter.h"
+
+#include <gtest/gtest.h>
+
+#include "l2gcn/array.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint64_t kTestBlock = uint64_t{48} << 20;
+constexpr uint64_t kTestSlack = uint64_t{8} << 20;  // what the process may do beside the test
+
+// Touches every page of a block and lets it go; returns what was resident meanwhile.
+uint64_t TouchBlock() {
+  const Array<uint8_t> block = Array<uint8_t>::Filled(kTestBlock, 1);
+  EXPECT_EQ(block[kTestBlock - 1], 1);
+  return ResidentBytes();
+}
+
+TEST(MemoryMeter, ResidentMemoryGrowsAndShrinksWithWhatIsTouched) {
+  const uint64_t before = ResidentBytes();
+  ASSERT_GT(before, 0u);
+  EXPECT_GT(TouchBlock(), before + kTestBlock - kTestSlack);
+  EXPECT_LT(ResidentBytes(), before + kTestSlack);
+  EXPECT_GT(AvailableBytes(), 0u);
+}
+
+TEST(MemoryMeter, ThePeakStaysUntilItIsReset) {
+  const uint64_t before = ResidentBytes();
+  TouchBlock();
+  EXPECT_GT(PeakResidentBytes(), before + kTestBlock - kTestSlack);
+  if (!ResetPeakResidentBytes()) GTEST_SKIP() << "this kernel does not reset the peak";
+  EXPECT_LT(PeakResidentBytes(), before + kTestSlack);
+}
+
+TEST(PeakMeter, WhatHappensInAPauseDoesNotCount) {
+  if (!ResetPeakResidentBytes()) GTEST_SKIP() << "this kernel does not reset the peak";
+  PeakMeter meter;
+  const uint64_t before = meter.Peak();
+  meter.Pause();
+  TouchBlock();
+  meter.Resume();
+  EXPECT_LT(meter.Peak(), before + kTestSlack);
+  TouchBlock();
+  EXPECT_GT(meter.Peak(), before + kTestBlock - kTestSlack);
+  meter.Pause();
+  EXPECT_GT(meter.Peak(), before + kTestBlock - kTestSlack);  // a pause forgets nothing from before it
+}
+
+}  // namespace
+}  // namespace l2gcn
