@@ -13,6 +13,7 @@ packages=(
   libeigen3-dev                         # eigenvectors for --pca
   libyaml-cpp-dev                       # metadata of GraphBolt folders
   libgtest-dev libbenchmark-dev         # tests and benchmarks
+  python3                               # writes the tables that tests read
   clang-format                          # layout check
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)

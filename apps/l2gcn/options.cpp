@@ -56,11 +56,25 @@ void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::s
   const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
     command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
   };
-  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, a third column the weight");
+  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
   add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
   add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
+  add_file("--source", open.source_column, "COLUMN",
+           "Column of the edge list an edge starts from [by its header, else the first]");
+  add_file("--target", open.target_column, "COLUMN",
+           "Column of the edge list an edge ends at [by its header, else the second]");
+  add_file("--weight", open.weight_column, "COLUMN",
+           "Column of the edge list with weights, or none [weight, else the third]");
+  add_file("--id", open.id_column, "COLUMN",
+           "Id column of the node, feature and label tables [id, else the first]");
+  command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
+      ->group("Tables in place of a data set");
+  command
+      .add_flag("--allow-unmatched", open.allow_unmatched,
+                "Go on although more than a tenth of the edges' ids have no row")
+      ->group("Tables in place of a data set");
 }
 
 void AddOpenOptions(CLI::App& command, OpenOptions& open) {

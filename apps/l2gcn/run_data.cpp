@@ -18,21 +18,29 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   Require(options.run, "RUN", command);
   RunData opened;
   opened.run = OpenRun(options.run, options.seed);
+  OpenOptions open = options.data.open;
+  std::string spec = options.data.spec;
   if (options.data.named()) {
-    opened.dataset = OpenDataset(context, options.data.spec, options.data.open);
-    return opened;
+    // A new table need not have the column the model was trained to predict.
+    const TableSchema& schema = opened.run.model.schema;
+    if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
+      open.label_column = schema.label;
+      open.label_optional = true;
+    }
+  } else {
+    if (!opened.run.knows_data) {
+      throw Error(
+          ErrorKind::kUsage,
+          opened.run.directory +
+              ": does not say which data set it was trained on, as it was made by a program from its own "
+              "arrays; name a DATASET after it");
+    }
+    open = opened.run.open_options;
+    if (!options.data.open.data_dir.empty()) open.data_dir = options.data.open.data_dir;
+    spec = opened.run.dataset_spec;
+    opened.same = true;
   }
-  if (!opened.run.knows_data) {
-    throw Error(
-        ErrorKind::kUsage,
-        opened.run.directory +
-            ": does not say which data set it was trained on, as it was made by a program from its own "
-            "arrays; name a DATASET after it");
-  }
-  OpenOptions open = opened.run.open_options;
-  if (!options.data.open.data_dir.empty()) open.data_dir = options.data.open.data_dir;
-  opened.dataset = OpenDataset(context, opened.run.dataset_spec, open);
-  opened.same = true;
+  opened.dataset = AlignLabels(context, opened.run.model, OpenDataset(context, spec, open));
   return opened;
 }
 

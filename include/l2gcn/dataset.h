@@ -48,6 +48,35 @@ struct NameTable {
   static NameTable FromStrings(std::span<const std::string> names);
 };
 
+// A column of a person's table that became features: a number is one feature, a category one a level; behind
+// them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
+// prepared).
+struct TableColumn {
+  std::string name;                 // from the header, or its position: "0", "1", …
+  bool category = false;            // words
+  std::vector<std::string> levels;  // of a category, ascending
+  bool marks_missing = false;       // has the feature that marks missing cells
+  uint64_t missing = 0;             // cells missing
+  float fill =
+      0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
+
+  uint32_t width() const {
+    return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
+  }
+};
+
+// What is remembered of a table, by the data set and by a model trained on it: new tables are matched by
+// name.
+struct TableSchema {
+  std::vector<TableColumn> columns;  // in the order of the features
+  std::vector<std::string>
+      ignored;        // columns that became no features: split columns, too many words, nothing at all
+  std::string label;  // name of the label column, or empty
+
+  bool empty() const { return columns.empty(); }
+  uint32_t width() const;
+};
+
 struct Dataset {
   std::string name;    // as shown to people: "cora", "synthetic:reddit", a file's stem
   std::string recipe;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
@@ -55,6 +84,8 @@ struct Dataset {
   std::string path;    // where it was found; empty if generated
   Graph graph;
   Features features;
+  TableSchema schema;      // where the features come from a table; empty otherwise
+  bool structure = false;  // the features were made from the graph (WithStructure)
   Labels labels;
   std::vector<Split> splits;             // those the files bring; the first is the default
   std::vector<std::string> class_names;  // (classes) or empty
@@ -89,6 +120,12 @@ struct OpenOptions {
   std::string features;      // feature file beside the edge list
   std::string labels;        // label file beside the edge list
   std::string label_column;  // column of the node or label table that holds labels; empty: the last
+  bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
+  std::string id_column;        // of the node, label and feature tables; empty: found
+  std::string source_column, target_column,
+      weight_column;             // of the edge list; empty: found. Weight "none": none
+  bool no_ids = false;           // row k of features and labels is node k
+  bool allow_unmatched = false;  // go on although many ids of the edges have no row
 };
 
 // The options that a run must keep to open its data set again, as one JSON object, and back.

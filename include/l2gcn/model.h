@@ -29,6 +29,9 @@ struct Model {
   bool multilabel = false;
   uint32_t classes = 0;
   std::vector<std::string> class_names;
+  TableSchema
+      schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
+  bool structure = false;  // trained on features made from the graph itself (a data set without features)
   Preparation preparation;
   std::vector<Matrix> weights;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
   // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.
@@ -75,6 +78,11 @@ struct Score {
   std::vector<ClassScore> classes;
 };
 inline constexpr uint32_t kMostConfusion = 1024;
+
+// The data set as the model needs it for scoring: classes matched by name. Nodes of classes the model does
+// not know lose their label; classes missing on either side are told in a note. Throws Error(kInput) where no
+// class is shared.
+Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
 
 // Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph.
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset);

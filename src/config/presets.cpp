@@ -53,6 +53,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   config.lr = row.lr;
   config.epochs = {row.epochs};
   config.scale = row.scale;
+  // Columns of a person's own table come in any unit.
+  if (dataset.recipe.empty() && !dataset.schema.empty()) config.scale = "standard";
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
   if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {

@@ -47,12 +47,11 @@ void RefuseExisting(const fs::path& path, bool force) {
 
 void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
   RefuseExisting(path, force);
-  // A name with the separator, a quote or a line break in it would not read back as one field.
   const auto quoted = [](const std::string& name) {
-    if (name.find_first_of(",\"\n\r") == std::string::npos) return name;
-    if (name.find_first_of("\"\n\r") != std::string::npos)
-      ThrowInput("the node name '{}' cannot stand in a .csv file", name);
-    return "\"" + name + "\"";
+    if (name.find_first_of(",;|\"\r\n\t# ") == std::string::npos) return name;
+    std::string text = "\"";
+    for (const char c : name) text.append(c == '"' ? 2 : 1, c);
+    return text + "\"";
   };
   ReplaceFile(path, [&](const fs::path& aside) {
     FileWriter writer(aside);

@@ -21,6 +21,12 @@ NameTable NameTable::FromStrings(std::span<const std::string> names) {
   return table;
 }
 
+uint32_t TableSchema::width() const {
+  uint32_t width = 0;
+  for (const TableColumn& column : columns) width += column.width();
+  return width;
+}
+
 std::string Dataset::NodeName(uint32_t node) const {
   if (node < node_names.size()) return std::string(node_names[node]);
   return std::to_string(node < node_ids.size() ? node_ids[node] : int64_t{node});
@@ -59,6 +65,12 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["features"] = options.features;
   json["labels"] = options.labels;
   json["label_column"] = options.label_column;
+  json["id_column"] = options.id_column;
+  json["source_column"] = options.source_column;
+  json["target_column"] = options.target_column;
+  json["weight_column"] = options.weight_column;
+  json["no_ids"] = options.no_ids;
+  json["allow_unmatched"] = options.allow_unmatched;
   return json.dump();
 }
 
@@ -78,6 +90,12 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.features = json.value("features", options.features);
     options.labels = json.value("labels", options.labels);
     options.label_column = json.value("label_column", options.label_column);
+    options.id_column = json.value("id_column", options.id_column);
+    options.source_column = json.value("source_column", options.source_column);
+    options.target_column = json.value("target_column", options.target_column);
+    options.weight_column = json.value("weight_column", options.weight_column);
+    options.no_ids = json.value("no_ids", options.no_ids);
+    options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
   } catch (const Json::exception& error) {
     ThrowInput("{}: the options under which the data set was opened cannot be read: {}", where, error.what());
   }

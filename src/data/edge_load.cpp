@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error_format.h"
 #include "core/threads.h"
 
 namespace l2gcn {
@@ -63,16 +64,27 @@ void AppendNamed(const Context& context, const fs::path& path, const EdgeTextFor
 LoadedEdges LoadEdges(const Context& context, const fs::path& path, EdgeTextFormat format, IdTable& ids) {
   format.ids = ids.kind();
   LoadedEdges edges;
-  TextSource source(path);
+  TextSource source = EdgeBlocks(path, format);
   if (ids.kind() == IdKind::kSmall) {
     AppendSmall(context, path, format, source, ids, edges);
   } else {
     AppendNamed(context, path, format, source, ids, edges);
   }
+  edges.negative = static_cast<uint64_t>(
+      std::count_if(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight < 0; }));
   const bool all_one =
       std::all_of(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight == 1; });
   if (all_one) edges.weights.clear();
   return edges;
+}
+
+LoadedEdges LoadNumberedEdges(const Context& context, const fs::path& path, uint32_t nodes) {
+  return ReadInStages(SniffEdgeText(path), [&](const EdgeTextFormat& format) {
+    if (format.ids != IdKind::kSmall)
+      ThrowInput("{}: expected node numbers 0 to {}", path.string(), int64_t{nodes} - 1);
+    IdTable ids(IdKind::kSmall, 0);
+    return LoadEdges(context, path, format, ids);
+  });
 }
 
 BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTable& ids,

@@ -14,11 +14,16 @@ namespace l2gcn {
 struct LoadedEdges {
   std::vector<uint32_t> source, target;  // (edges) keys of the table
   std::vector<float> weights;            // (edges), or empty: none, or all are 1
+  uint64_t negative = 0;                 // weights below 0
 };
 
-// Throws NeedsWiderIds if an id does not fit ids.kind().
+// Throws NeedsWiderIds if an id does not fit ids.kind(), NeedsQuotes as ParseSmallEdges does: see
+// ReadInStages.
 LoadedEdges LoadEdges(const Context& context, const std::filesystem::path& path, EdgeTextFormat format,
                       IdTable& ids);
+
+// A list whose ids are node numbers below `nodes`.
+LoadedEdges LoadNumberedEdges(const Context& context, const std::filesystem::path& path, uint32_t nodes);
 
 // Keys to nodes, then BuildGraph; `edges` is used up. The table must be finished.
 BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTable& ids,

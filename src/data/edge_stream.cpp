@@ -49,7 +49,7 @@ void WriteIds(const IdTable& ids, const fs::path& directory) {
 // k of the round as their blocks stand in the file; until the file ends.
 template <class Parse, class Between>
 void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
-  TextSource source(job.path);
+  TextSource source = EdgeBlocks(job.path, job.format);
   std::vector<TextBlock> blocks(job.context.threads);
   for (bool more = true; more;) {
     job.context.CheckCancelled();
@@ -77,7 +77,7 @@ SortedEdges SortSmall(const Job& job, IdTable& ids) {
   std::vector<uint32_t> largest(job.context.threads, 0);
   ForEachRound(
       job,
-      [&](size_t k, const TextBlock& block) {
+      [&](size_t k, TextBlock& block) {
         ParseSmallEdges(block, job.format, job.path, parsed[k]);
         for (const uint32_t id : parsed[k].source) largest[k] = std::max(largest[k], id);
         for (const uint32_t id : parsed[k].target) largest[k] = std::max(largest[k], id);
@@ -116,7 +116,7 @@ SpilledKeys SpillKeys(const Job& job, IdTable& ids) {
   std::vector<uint32_t> keys;
   uint64_t edges = 0;
   ForEachRound(
-      job, [&](size_t k, const TextBlock& block) { ParseTextEdges(block, job.format, job.path, parsed[k]); },
+      job, [&](size_t k, TextBlock& block) { ParseTextEdges(block, job.format, job.path, parsed[k]); },
       [&](const std::vector<size_t>& order) {
         tokens.clear();
         for (const size_t k : order) {
@@ -179,32 +179,30 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
                          const fs::path& destination, uint64_t memory, bool force) {
   if (memory < kSmallestMemory) ThrowUsage("--memory: at least {} MiB are needed", kSmallestMemory >> 20);
   RefuseToReplaceOthers(destination);
-  StagedDirectory staged(destination, force);
-  Job job{context, path, SniffEdgeText(path), {}, memory / 2};
-  job.sort = {options.directed, options.keep_self_loops, job.format.weighted, memory / 2, staged.path()};
-  for (;;) {
-    IdTable ids(job.format.ids, job.id_memory);
-    try {
-      const bool small = job.format.ids == IdKind::kSmall;
-      const SortedEdges sorted = small ? SortSmall(job, ids) : SortNamed(job, ids);
-      WriteUnlabelled(staged.path(), ids.nodes());
-      NativeInfo info;
-      info.name = WithoutCompression(path).stem().string();
-      info.recipe = RecipeOf(info.name);
-      info.nodes = ids.nodes();
-      info.edges = sorted.edges;
-      info.self_loops = sorted.self_loops;
-      info.directed = options.directed;
-      info.changes = sorted.changes;
-      WriteManifest(staged.path(), info);
-      NoteChanges(context, info.name, info.changes);
-      NoteIds(context, info.name, ids);
-      staged.Commit();
-      return info.nodes;
-    } catch (const NeedsWiderIds& wider) {
-      job.format.ids = wider.kind;  // an id further down was no such number: start again
-    }
-  }
+  const EdgeTextFormat sniffed =
+      SniffEdgeText(path, {options.source_column, options.target_column, options.weight_column, {}});
+  NoteEdgeColumns(context, path, sniffed);
+  return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
+    StagedDirectory staged(destination, force);
+    Job job{context, path, format, {}, memory / 2};
+    job.sort = {options.directed, options.keep_self_loops, format.weighted, memory / 2, staged.path()};
+    IdTable ids(format.ids, job.id_memory);
+    const SortedEdges sorted = format.ids == IdKind::kSmall ? SortSmall(job, ids) : SortNamed(job, ids);
+    WriteUnlabelled(staged.path(), ids.nodes());
+    NativeInfo info;
+    info.name = WithoutCompression(path).stem().string();
+    info.recipe = RecipeOf(info.name);
+    info.nodes = ids.nodes();
+    info.edges = sorted.edges;
+    info.self_loops = sorted.self_loops;
+    info.directed = options.directed;
+    info.changes = sorted.changes;
+    WriteManifest(staged.path(), info);
+    NoteChanges(context, info.name, info.changes);
+    NoteIds(context, info.name, ids);
+    staged.Commit();
+    return info.nodes;
+  });
 }
 
 }  // namespace l2gcn

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 
 #include "core/error_format.h"
@@ -13,71 +14,17 @@ namespace {
 
 constexpr int64_t kSmallLimit = int64_t{1} << 31;
 
-bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view Trim(std::string_view token) {
-  while (!token.empty() && (IsBlank(token.front()) || token.front() == '\r')) token.remove_prefix(1);
-  while (!token.empty() && (IsBlank(token.back()) || token.back() == '\r')) token.remove_suffix(1);
-  if (token.size() >= 2 && token.front() == '"' && token.back() == '"')
-    token = token.substr(1, token.size() - 2);
-  return token;
-}
-
-bool IsComment(std::string_view line) { return line.empty() || line[0] == '#' || line[0] == '%'; }
-
-// visit(line, offset in text) for each line with something on it.
-template <class Visit>
-void ForEachEntry(std::string_view text, const Visit& visit) {
-  ForEachLine(text, [&](std::string_view line, size_t at) {
-    if (!IsComment(line) && !Trim(line).empty()) visit(line, at);
-  });
-}
-
-// The first `count` fields of a line; returns how many there are of them.
-size_t Fields(std::string_view line, char separator, std::string_view* fields, size_t count) {
-  size_t found = 0, at = 0;
-  if (separator == ' ') {
-    while (found < count) {
-      while (at < line.size() && IsBlank(line[at])) ++at;
-      if (at == line.size()) break;
-      const size_t begin = at;
-      while (at < line.size() && !IsBlank(line[at])) ++at;
-      fields[found++] = Trim(line.substr(begin, at - begin));
-    }
-    return found;
-  }
-  while (found < count && at <= line.size()) {
-    const size_t end = std::min(line.find(separator, at), line.size());
-    fields[found++] = Trim(line.substr(at, end - at));
-    at = end + 1;
-  }
-  return found;
-}
-
-// Column names that a header of an edge list carries.
-bool IsEndpointName(std::string_view name) {
-  std::string lower(name);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const char* known : {"source", "src",  "from", "target", "dst",   "dest",  "destination", "to",
-                            "id_1",   "id_2", "id1",  "id2",    "node1", "node2", "node_1",      "node_2",
-                            "u",      "v",    "head", "tail",   "start", "end"}) {
-    if (lower == known) return true;
-  }
-  return false;
-}
-
 [[noreturn]] void ThrowAtLine(const fs::path& path, uint64_t offset, const std::string& what) {
   ThrowInput("{}:{}: {}", path.string(), LineOfOffset(path, offset), what);
 }
 
-float WeightOf(std::string_view token, const fs::path& path, uint64_t offset) {
+float WeightOf(std::string_view token, const EdgeTextFormat& format, const fs::path& path, uint64_t offset) {
   float weight = 1;
-  if (!ParseNumber(token, weight)) {
-    ThrowAtLine(
-        path, offset,
-        fmt::format("the weight '{}' is no number; the third column of an edge list is the weight", token));
-  }
-  return weight;
+  const bool number = ParseNumber(token, weight) || ParseGroupedNumber(token, format.separator, weight);
+  if (number && std::isfinite(weight)) return weight;
+  ThrowAtLine(path, offset,
+              fmt::format("column {}: the weight '{}' is {}", format.names[format.weight], token,
+                          number ? "not finite" : "no number; name another column with --weight, or none"));
 }
 
 // The digits of a small id at `at`; moves `at` past them. False if it is something else.
@@ -108,25 +55,44 @@ class PlainTokens {
   std::array<bool, 256> ends_{};
 };
 
+CsvReading ReadingOf(const EdgeTextFormat& format) {
+  return format.quoted ? CsvReading::kStrict : CsvReading::kUnquoted;
+}
+
+// The ids and the weight of a record; everything about it is checked.
+TextEdge EdgeOf(const CsvRecords& records, const EdgeTextFormat& format, const fs::path& path) {
+  const std::vector<std::string_view>& cells = records.fields();
+  if (cells.size() < 2) ThrowAtLine(path, records.offset(), "expected two node ids on the line");
+  if (cells.size() != format.columns) {
+    ThrowAtLine(path, records.offset(),
+                fmt::format("{} cells on the line, expected {} ({}); quote cells that hold a separator",
+                            cells.size(), format.columns, fmt::join(format.names, ", ")));
+  }
+  for (const size_t column : {format.source, format.target}) {
+    if (cells[column].empty()) {
+      ThrowAtLine(path, records.offset(),
+                  fmt::format("column {}: expected two node ids on the line, this one is empty",
+                              format.names[column]));
+    }
+  }
+  const float weight =
+      format.weighted ? WeightOf(cells[format.weight], format, path, records.offset()) : 1.0f;
+  return {cells[format.source], cells[format.target], weight};
+}
+
 }  // namespace
 
 bool ParseId(std::string_view token, int64_t& id) {
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), id);
-  if (error != std::errc() || end != token.data() + token.size()) return false;
+  const char* const last = token.data() + token.size();
+  const auto [end, error] = std::from_chars(token.data(), last, id);
+  if (error != std::errc()) return false;
+  if (end != last) {
+    const std::string_view rest(end, static_cast<size_t>(last - end));
+    if (rest.size() < 2 || rest[0] != '.' || rest.find_first_not_of('0', 1) != rest.npos) return false;
+    token.remove_suffix(rest.size());
+  }
   const std::string_view digits = token[0] == '-' ? token.substr(1) : token;
   return digits.size() == 1 ? token[0] != '-' || digits[0] != '0' : digits[0] != '0';
-}
-
-bool ParseNumber(std::string_view token, float& number) {
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
-  if (error == std::errc::result_out_of_range && end == token.data() + token.size()) {
-    number = 0;  // from_chars leaves it untouched: too small, or too large to be of use
-    double wide = 0;
-    const auto [wide_end, wide_error] = std::from_chars(token.data(), token.data() + token.size(), wide);
-    if (wide_error == std::errc()) number = static_cast<float>(wide);
-    return true;
-  }
-  return error == std::errc() && end == token.data() + token.size();
 }
 
 IdKind KindOfId(std::string_view token) {
@@ -135,54 +101,12 @@ IdKind KindOfId(std::string_view token) {
   return id >= 0 && id < kSmallLimit ? IdKind::kSmall : IdKind::kInteger;
 }
 
-char SeparatorOf(std::string_view line) {
-  for (const char separator : {'\t', ',', ';'}) {
-    if (line.find(separator) != std::string_view::npos) return separator;
-  }
-  const std::string_view trimmed = Trim(line);
-  return trimmed.find(' ') != std::string_view::npos ? ' ' : '\0';
+TextSource EdgeBlocks(const fs::path& path, const EdgeTextFormat& format) {
+  if (format.quoted) return TextSource::OfRecords(path, format.separator, /*comments=*/true);
+  return TextSource(path);
 }
 
-EdgeTextFormat SniffEdgeText(const fs::path& path) {
-  TextSource source(path, TextSource::kSniffBytes);
-  TextBlock block;
-  EdgeTextFormat format;
-  size_t lines = 0;
-  bool first_is_text = false, first_is_named = false;
-  bool weight_fits[2] = {false, false};  // of the first line and the second
-  if (source.Next(block)) {
-    ForEachEntry(block.text, [&](std::string_view line, size_t offset) {
-      if (lines == 0) {
-        format.separator = SeparatorOf(line);
-        // Blanks around other separators are trimmed; a tab alone may stand for blanks.
-        if (format.separator == '\t') format.separator = ' ';
-      }
-      std::string_view fields[3];
-      const size_t count = Fields(line, format.separator, fields, 3);
-      if (count < 2 || format.separator == '\0')
-        ThrowAtLine(path, offset, "expected two node ids on the line");
-      const IdKind kind = std::max(KindOfId(fields[0]), KindOfId(fields[1]));
-      float weight = 0;
-      if (lines < 2) weight_fits[lines] = count > 2 && ParseNumber(fields[2], weight);
-      if (lines++ == 0) {
-        first_is_text = kind == IdKind::kText;
-        first_is_named = IsEndpointName(fields[0]) && IsEndpointName(fields[1]);
-      } else {
-        format.ids = std::max(format.ids, kind);
-      }
-    });
-  }
-  if (lines == 0) ThrowInput("{}: the edge list is empty", path.string());
-  // A first line of words above lines of numbers is a header; above lines of words only known column names
-  // are.
-  format.header = first_is_named || (first_is_text && lines > 1 && format.ids != IdKind::kText);
-  if (!format.header && first_is_text) format.ids = IdKind::kText;
-  format.weighted = weight_fits[format.header ? 1 : 0];
-  return format;
-}
-
-void ParseSmallEdges(const TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
-                     SmallEdges& out) {
+void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::path& path, SmallEdges& out) {
   out.source.clear();
   out.target.clear();
   out.weights.clear();
@@ -191,75 +115,55 @@ void ParseSmallEdges(const TextBlock& block, const EdgeTextFormat& format, const
   const char separator = format.separator;
   const char* at = begin;
   bool skip_header = format.header && block.number == 0;
+  const bool plain = format.plain();
+  CsvRecords records(path, block, separator, /*comments=*/true, ReadingOf(format));
   while (at < end) {
     const char* const line = at;
     uint64_t source = 0, target = 0;
-    // The usual line: digits, one separator, digits, end of line or separator.
+    // The usual line: digits, one separator, digits, end of line.
     if (ParseDigits(at, end, source) && at != end &&
         (*at == separator || (separator == ' ' && *at == '\t')) && (++at, ParseDigits(at, end, target)) &&
-        !skip_header) {
+        !skip_header && plain) {
       if ((source | target) >= static_cast<uint64_t>(kSmallLimit)) throw NeedsWiderIds{IdKind::kInteger};
       if (at != end && *at == '\r') ++at;
       if (at == end || *at == '\n') {
         out.source.push_back(static_cast<uint32_t>(source));
         out.target.push_back(static_cast<uint32_t>(target));
-        if (format.weighted)
-          ThrowAtLine(path, block.offset + static_cast<uint64_t>(line - begin), "its weight is missing");
         ++at;
         continue;
       }
     }
-    const auto* newline = static_cast<const char*>(std::memchr(at, '\n', static_cast<size_t>(end - at)));
-    const char* line_end = newline == nullptr ? end : newline;
-    at = line_end + 1;
-    ForEachEntry({line, static_cast<size_t>(line_end - line)}, [&](std::string_view text, size_t) {
-      if (skip_header) {
-        skip_header = false;
-        return;
-      }
-      std::string_view fields[3];
-      const size_t count = Fields(text, separator, fields, 3);
-      const uint64_t offset = block.offset + static_cast<uint64_t>(line - begin);
-      if (count < 2 || fields[0].empty() || fields[1].empty())
-        ThrowAtLine(path, offset, "expected two node ids on the line");
-      const IdKind kind = std::max(KindOfId(fields[0]), KindOfId(fields[1]));
-      if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
-      int64_t from = 0, to = 0;
-      ParseId(fields[0], from);
-      ParseId(fields[1], to);
-      out.source.push_back(static_cast<uint32_t>(from));
-      out.target.push_back(static_cast<uint32_t>(to));
-      if (format.weighted)
-        out.weights.push_back(WeightOf(count > 2 ? fields[2] : std::string_view(), path, offset));
-    });
+    records.MoveTo(static_cast<size_t>(line - begin));
+    if (!records.Next()) return;
+    at = begin + records.position();
+    if (skip_header) {
+      skip_header = false;
+      continue;
+    }
+    const TextEdge edge = EdgeOf(records, format, path);
+    const IdKind kind = std::max(KindOfId(edge.source), KindOfId(edge.target));
+    if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
+    int64_t from = 0, to = 0;
+    ParseId(edge.source, from);
+    ParseId(edge.target, to);
+    out.source.push_back(static_cast<uint32_t>(from));
+    out.target.push_back(static_cast<uint32_t>(to));
+    if (format.weighted) out.weights.push_back(edge.weight);
   }
 }
 
-void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
+void ParseTextEdges(TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
                     std::vector<TextEdge>& out) {
   out.clear();
   bool skip_header = format.header && block.number == 0;
-  const auto parse_line = [&](std::string_view line, size_t at) {
-    if (skip_header) {
-      skip_header = false;
-      return;
-    }
-    std::string_view fields[3];
-    const size_t count = Fields(line, format.separator, fields, format.weighted ? 3 : 2);
-    if (count < 2 || fields[0].empty() || fields[1].empty()) {
-      ThrowAtLine(path, block.offset + at, "expected two node ids on the line");
-    }
-    const float weight = format.weighted
-                             ? WeightOf(count > 2 ? fields[2] : std::string_view(), path, block.offset + at)
-                             : 1.0f;
-    out.push_back({fields[0], fields[1], weight});
-  };
+  const bool plain = format.plain();
   const PlainTokens tokens(format.separator);
   const std::string_view text = block.text;
+  CsvRecords records(path, block, format.separator, /*comments=*/true, ReadingOf(format));
   for (size_t at = 0; at < text.size();) {
     // The usual line: a token, one separator, a token, and its end.
     const size_t source_end = tokens.End(text, at), target_end = tokens.End(text, source_end + 1);
-    if (!skip_header && !format.weighted && !IsComment(text.substr(at, 1)) && source_end > at &&
+    if (!skip_header && plain && text[at] != '#' && text[at] != '%' && source_end > at &&
         target_end > source_end + 1 && target_end < text.size() && tokens.Separates(text[source_end]) &&
         text[target_end] == '\n') {
       out.push_back(
@@ -267,9 +171,14 @@ void ParseTextEdges(const TextBlock& block, const EdgeTextFormat& format, const 
       at = target_end + 1;
       continue;
     }
-    const size_t end = std::min(text.find('\n', at), text.size());
-    ForEachEntry(text.substr(at, end - at), [&](std::string_view line, size_t) { parse_line(line, at); });
-    at = end + 1;
+    records.MoveTo(at);
+    if (!records.Next()) return;
+    at = records.position();
+    if (skip_header) {
+      skip_header = false;
+      continue;
+    }
+    out.push_back(EdgeOf(records, format, path));
   }
 }
 

@@ -119,6 +119,7 @@ KeyedRows ReadSvmlight(const fs::path& path, std::vector<std::string>& labels) {
       if (!NextToken(line, token)) continue;
       labels.emplace_back(token);
       rows.keys.push_back(static_cast<uint32_t>(rows.keys.size()));
+      int64_t largest = -1;  // column of the line
       while (NextToken(line, token)) {
         const size_t colon = token.find(':');
         int64_t column = 0;
@@ -126,9 +127,15 @@ KeyedRows ReadSvmlight(const fs::path& path, std::vector<std::string>& labels) {
         if (token.starts_with("qid:")) continue;
         if (colon == std::string_view::npos || !ParseId(token.substr(0, colon), column) || column < 0 ||
             static_cast<uint64_t>(column) >= kMostFileColumns ||
-            !ParseNumber(token.substr(colon + 1), value)) {
+            !ParseNumber(token.substr(colon + 1), value) || !std::isfinite(value)) {
           ThrowInput("{}:{}: '{}' is no column:value", path.string(), line_number, token);
         }
+        const auto row = rows.columns.begin() + static_cast<ptrdiff_t>(rows.starts.back());
+        if (column <= largest &&
+            std::find(row, rows.columns.end(), static_cast<uint32_t>(column)) != rows.columns.end()) {
+          ThrowInput("{}:{}: column {} has two values", path.string(), line_number, column);
+        }
+        largest = std::max(largest, column);
         rows.columns.push_back(static_cast<uint32_t>(column));
         rows.values.push_back(value);
         smallest = std::min(smallest, static_cast<uint32_t>(column));

@@ -57,6 +57,7 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.changes = dataset.changes;
   kept.self_loops = dataset.self_loops;
   kept.features = dataset.features.PickRows(keep);
+  kept.schema = dataset.schema;
   kept.labels.multilabel = dataset.labels.multilabel;
   kept.labels.classes = dataset.labels.classes;
   kept.labels.classes_of = PickRows(dataset.labels.classes_of, 1, keep);

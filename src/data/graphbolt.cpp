@@ -86,16 +86,7 @@ class GraphBoltReader {
       AttachGraph(dataset, GraphFromPairs(context_, NpyArray::Open(path), nodes, build));
       return;
     }
-    IdTable ids(IdKind::kSmall, 0);
-    EdgeTextFormat format = SniffEdgeText(path);
-    if (format.ids != IdKind::kSmall)
-      ThrowInput("{}: expected node numbers 0 to {}", path.string(), nodes - 1);
-    LoadedEdges edges;
-    try {
-      edges = LoadEdges(context_, path, format, ids);
-    } catch (const NeedsWiderIds&) {
-      ThrowInput("{}: expected node numbers 0 to {}", path.string(), nodes - 1);
-    }
+    const LoadedEdges edges = LoadNumberedEdges(context_, path, nodes);
     AttachGraph(dataset, BuildGraph(context_, nodes, edges.source, edges.target, edges.weights, build));
   }
 
@@ -133,7 +124,7 @@ class GraphBoltReader {
     const Array<uint64_t> rows = seeds.As<uint64_t>(context_);
     for (const uint64_t node : rows) {
       if (node >= nodes) ThrowInput("{}: node {} in a set of {} nodes", seeds.where(), node, nodes);
-      split.roles.mutable_data()[node] = static_cast<uint8_t>(role);
+      GiveRole(split, node, role, seeds.where());
     }
     if (!have_labels) return;
     if (labels.shape().empty() || labels.shape()[0] != rows.size()) {

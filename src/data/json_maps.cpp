@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/error_format.h"
 #include "core/files.h"
@@ -87,6 +88,7 @@ class FlatMapEvents : public Events {
   }
   bool key(std::string& name) override {
     key_ = name;
+    if (!seen_.insert(name).second) ThrowInput("{}: '{}' stands twice", where_, name);
     on_key(name);
     return true;
   }
@@ -102,6 +104,7 @@ class FlatMapEvents : public Events {
 
  private:
   int depth_ = 0;
+  std::unordered_set<std::string> seen_;
 };
 
 // {"nodes": [{"id": …, "val": …, "test": …}, …], "links": [{"source": …, "target": …}, …], …}; all else is
@@ -115,9 +118,9 @@ class NodeLinkEvents : public Events {
   void Number(int64_t value) override { Take(std::to_string(value), false); }
   void Text(const std::string& value) override { Take(value, true); }
   void Flag(bool value) override {
-    if (depth_ != 3 || section_ != 1 || !value) return;
-    if (key_ == "val") role_ = static_cast<uint8_t>(Role::kVal);
-    if (key_ == "test") role_ = static_cast<uint8_t>(Role::kTest);
+    if (depth_ != 3 || section_ != 1 || !value || (key_ != "val" && key_ != "test")) return;
+    if (role_ != static_cast<uint8_t>(Role::kTrain)) Refuse("a node that is for validation and for test");
+    role_ = static_cast<uint8_t>(key_ == "val" ? Role::kVal : Role::kTest);
   }
   bool start_object(size_t) override {
     ++depth_;
@@ -197,6 +200,12 @@ ClassMap ReadClassMap(const fs::path& path) {
   events.Parse();
   if (map.values.size() != map.ids.size() * map.width)
     ThrowInput("{}: expected {{\"node\": class, …}}", path.string());
+  for (size_t i = 0; i < map.values.size(); ++i) {
+    if (map.values[i] < 0) {
+      ThrowInput("{}: node {} has the class {}; classes count from 0, and a node without one is left out",
+                 path.string(), map.ids[i / map.width], map.values[i]);
+    }
+  }
   return map;
 }
 
@@ -230,6 +239,8 @@ NodeLinkGraph ReadNodeLink(const fs::path& path) {
   NodeLinkGraph graph;
   NodeLinkEvents events(path, graph);
   events.Parse();
+  if (graph.ids.empty())
+    ThrowInput("{}: names no nodes; expected {{\"nodes\": [{{\"id\": …}}, …]}}", path.string());
   std::unordered_map<std::string_view, uint64_t> position_of;
   for (size_t i = 0; i < graph.ids.size(); ++i) {
     if (!position_of.emplace(graph.ids[i], i).second)

@@ -4,6 +4,8 @@
 #include <set>
 
 #include "core/error_format.h"
+#include "data/csv.h"
+#include "data/edge_text.h"
 
 namespace l2gcn {
 namespace {
@@ -58,6 +60,18 @@ Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std:
   return Index(names, distinct, is_class);
 }
 
+Labels LabelsFromTexts(std::span<const std::string_view> texts, std::vector<std::string>& class_names) {
+  std::vector<std::string_view> names(texts.begin(), texts.end());
+  std::vector<int64_t> numbers(texts.size(), -1);
+  bool whole = true;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (IsMissing(names[i])) names[i] = {};
+    if (names[i].empty()) continue;
+    whole = whole && ParseId(names[i], numbers[i]) && numbers[i] >= 0;
+  }
+  return whole ? LabelsFromNumbers(numbers, class_names) : LabelsFromNames(names, class_names);
+}
+
 Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names) {
   const std::vector<uint64_t>& shape = array.shape();
   if (shape.size() == 1 || (shape.size() == 2 && shape[1] == 1)) {
@@ -67,8 +81,14 @@ Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vecto
       return LabelsFromNames(names, class_names);
     }
     const int64_t unlabelled = -1;
-    return LabelsFromNumbers(array.As<int64_t>(context, array.is_float() ? &unlabelled : nullptr).span(),
-                             class_names);
+    const Array<int64_t> numbers = array.As<int64_t>(context, array.is_float() ? &unlabelled : nullptr);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (numbers[i] < -1) {
+        ThrowInput("{}: the class of node {} is {}; classes count from 0, and -1 is no class", array.where(),
+                   i, numbers[i]);
+      }
+    }
+    return LabelsFromNumbers(numbers.span(), class_names);
   }
   array.ExpectDimensions(2);
   if (shape[1] > kMaxLabels) ThrowInput("{}: {} labels a node are absurd", array.where(), shape[1]);

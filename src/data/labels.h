@@ -21,7 +21,11 @@ Labels LabelsFromNumbers(std::span<const int64_t> numbers, std::vector<std::stri
 // One name a node; empty: unlabelled. Classes are the distinct names in order.
 Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std::string>& class_names);
 
-// (nodes) or (nodes × 1): classes, NaN and negative numbers unlabelled; (nodes × C) of 0/1: multi-label.
+// As a table spells them: whole numbers from 0 on are classes by number, anything else (also -1) by name;
+// missing values (IsMissing) are unlabelled.
+Labels LabelsFromTexts(std::span<const std::string_view> texts, std::vector<std::string>& class_names);
+
+// (nodes) or (nodes × 1): classes, NaN and −1 unlabelled; (nodes × C) of 0/1: multi-label.
 Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names);
 
 Labels MultilabelFromSparse(const CsrMatrix& matrix, const std::string& where);

@@ -15,6 +15,7 @@
 #include "core/files.h"
 #include "core/threads.h"
 #include "data/npy.h"
+#include "data/table_schema.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -260,6 +261,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   info.class_names = dataset.class_names;
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);
   info.changes = dataset.changes;
+  info.schema = dataset.schema;
   return info;
 }
 
@@ -287,6 +289,12 @@ Dataset OpenNative(const Context& context, const fs::path& directory) {
   dataset.features = OpenFeatures(context, directory, manifest, dataset.graph.nodes);
   dataset.labels = OpenLabels(context, directory, manifest, dataset.graph.nodes);
   OpenNames(context, directory, manifest, dataset);
+  if (const auto table = manifest.json().find("table"); table != manifest.json().end()) {
+    dataset.schema = SchemaFromJson(table->dump(), manifest.path());
+    if (dataset.schema.width() != dataset.features.cols())
+      ThrowInput("{}: its table describes {} features of {}", manifest.path(), dataset.schema.width(),
+                 dataset.features.cols());
+  }
   dataset.edges = manifest.Count("edges");
   dataset.self_loops = manifest.Count("self_loops");
   return dataset;
@@ -312,6 +320,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
                      {"duplicates_dropped", info.changes.duplicates_dropped},
                      {"self_loops_found", info.changes.self_loops_found},
                      {"self_loops_dropped", info.changes.self_loops_dropped}};
+  if (!info.schema.empty()) json["table"] = Json::parse(SchemaToJson(info.schema));
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());

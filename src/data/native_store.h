@@ -57,6 +57,7 @@ struct NativeInfo {
   std::vector<std::string> class_names;  // (classes) or empty
   std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
   GraphChanges changes;
+  TableSchema schema;  // where the features come from a table
 };
 NativeInfo InfoOf(const Dataset& dataset);
 

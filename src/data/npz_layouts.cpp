@@ -124,8 +124,7 @@ std::vector<Split> MaskSplits(const Context& context, const NpzFile& npz, uint32
     }
     for (size_t k = 0; k < count; ++k) {
       for (uint32_t node = 0; node < nodes; ++node) {
-        if (mask[k * nodes + node] != 0)
-          splits[k].roles.mutable_data()[node] = static_cast<uint8_t>(part.role);
+        if (mask[k * nodes + node] != 0) GiveRole(splits[k], node, part.role, array.where());
       }
     }
   }
@@ -271,7 +270,7 @@ Dataset ReadFastGcnReddit(const Context& context, const NpzFile& data, const Ope
     for (size_t i = 0; i < index.size(); ++i) {
       if (index[i] >= nodes) ThrowInput("{}: node {} in a set of {} nodes", array.where(), index[i], nodes);
       numbers[index[i]] = classes[i];
-      split.roles.mutable_data()[index[i]] = static_cast<uint8_t>(role);
+      GiveRole(split, index[i], role, array.where());
     }
   }
   dataset.labels = LabelsFromNumbers(numbers, dataset.class_names);

@@ -82,7 +82,7 @@ void TakeSplits(const Context& context, const fs::path& folder, Dataset& dataset
           ThrowInput("{}:{}: '{}' is no node of 0 to {}", path.string(), row + 1, table.columns[0].text[row],
                      int64_t{dataset.nodes()} - 1);
         }
-        split.roles.mutable_data()[node] = static_cast<uint8_t>(role);
+        GiveRole(split, static_cast<uint64_t>(node), role, path.string());
       }
     }
     dataset.splits.push_back(std::move(split));
@@ -97,13 +97,7 @@ void ReadTables(const Context& context, const fs::path& raw, const OpenOptions& 
   const fs::path feature_path = Either(raw / "node-feat.csv");
   dataset.features =
       feature_path.empty() ? Features::None(nodes) : Features::Dense(NumbersOf(context, feature_path));
-  IdTable ids(IdKind::kSmall, 0);
-  LoadedEdges edges;
-  try {
-    edges = LoadEdges(context, edge_path, SniffEdgeText(edge_path), ids);
-  } catch (const NeedsWiderIds&) {
-    ThrowInput("{}: expected node numbers 0 to {}", edge_path.string(), int64_t{nodes} - 1);
-  }
+  const LoadedEdges edges = LoadNumberedEdges(context, edge_path, nodes);
   AttachGraph(dataset, BuildGraph(context, nodes, edges.source, edges.target, edges.weights,
                                   BuildFor(options, edge_path.string())));
 }

@@ -136,6 +136,16 @@ const FormatReader* FindReader(const fs::path& path, const std::string& format) 
   return nullptr;
 }
 
+void GiveRole(Split& split, uint64_t node, Role role, const std::string& where) {
+  constexpr const char* kNames[] = {"none", "train", "validation", "test"};
+  uint8_t& own = split.roles.mutable_data()[node];
+  if (own != 0 && own != static_cast<uint8_t>(role)) {
+    ThrowInput("{}: node {} is for {} and for {}; a node belongs to one part of a split", where, node,
+               kNames[own], kNames[static_cast<uint8_t>(role)]);
+  }
+  own = static_cast<uint8_t>(role);
+}
+
 void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
   std::vector<std::string> told;
   const auto tell = [&](uint64_t count, const char* what) {

@@ -53,6 +53,9 @@ inline Labels NoLabels(uint32_t nodes) {
   return labels;
 }
 
+// Gives a node its role; throws Error(kInput) where it has another one already.
+void GiveRole(Split& split, uint64_t node, Role role, const std::string& where);
+
 // Tells what cleaning did to the graph, with counts; nothing if nothing was done.
 void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes);
 

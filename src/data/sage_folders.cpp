@@ -135,7 +135,7 @@ Dataset ReadGraphSaint(const Context& context, const fs::path& path, const OpenO
     for (const uint64_t node : list) {
       if (node >= nodes)
         ThrowInput("{}: node {} in a set of {} nodes", (path / "role.json").string(), node, nodes);
-      split.roles.mutable_data()[node] = static_cast<uint8_t>(role);
+      if (role != Role::kNone) GiveRole(split, node, role, (path / "role.json").string());
     }
   }
   dataset.splits.push_back(std::move(split));

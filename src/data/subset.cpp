@@ -35,6 +35,7 @@ Dataset SubsetDataset(const Context& context, const Dataset& dataset, std::span<
   subset.format = dataset.format;
   subset.graph = InducedSubgraph(context, dataset.graph, nodes);
   subset.features = dataset.features.PickRows(nodes);
+  subset.schema = dataset.schema;
   subset.labels = LabelsOf(dataset.labels, nodes);
   subset.class_names = dataset.class_names;
   return subset;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <deque>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -11,7 +9,7 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "data/edge_text.h"
+#include "data/csv.h"
 #include "data/text_source.h"
 #include "l2gcn/config.h"
 
@@ -20,99 +18,56 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kMostTableColumns = size_t{1} << 22;
+constexpr size_t kSniffedTableRows = 200;
+constexpr size_t kSniffedCells = size_t{1} << 18;
 
-// Splits a line at separators outside quotes. Fields are views into the line, or into `unquoted` where quotes
-// were doubled inside.
-class FieldSplitter {
- public:
-  explicit FieldSplitter(char separator) : separator_(separator) {}
+using TableRow = std::vector<std::string>;
 
-  const std::vector<std::string_view>& Split(std::string_view line) {
-    fields_.clear();
-    unquoted_.clear();
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (separator_ == ' ') {
-      SplitBlanks(line);
-      return fields_;
-    }
-    for (size_t at = 0; at <= line.size();) at = TakeField(line, at) + 1;
-    return fields_;
-  }
-
- private:
-  static bool IsBlank(char c) { return c == ' ' || c == '\t'; }
-
-  void SplitBlanks(std::string_view line) {
-    for (size_t at = 0; at < line.size();) {
-      while (at < line.size() && IsBlank(line[at])) ++at;
-      const size_t begin = at;
-      while (at < line.size() && !IsBlank(line[at])) ++at;
-      if (at > begin) fields_.push_back(line.substr(begin, at - begin));
-    }
-  }
-  // Returns where the field's separator stands, or the end of the line.
-  size_t TakeField(std::string_view line, size_t at) {
-    while (at < line.size() && line[at] == ' ') ++at;
-    if (at < line.size() && line[at] == '"') return TakeQuoted(line, at + 1);
-    const void* found =
-        separator_ == '\0' ? nullptr : std::memchr(line.data() + at, separator_, line.size() - at);
-    const size_t end =
-        found == nullptr ? line.size() : static_cast<size_t>(static_cast<const char*>(found) - line.data());
-    size_t last = end;
-    while (last > at && IsBlank(line[last - 1])) --last;
-    fields_.push_back(line.substr(at, last - at));
-    return end;
-  }
-  size_t TakeQuoted(std::string_view line, size_t at) {
-    const size_t close = line.find('"', at);
-    const bool simple =
-        close != std::string_view::npos && (close + 1 == line.size() || line[close + 1] != '"');
-    if (simple) {
-      fields_.push_back(line.substr(at, close - at));
-      return std::min(line.find(separator_, close + 1), line.size());
-    }
-    std::string text;
-    size_t end = at;
-    while (end < line.size()) {
-      if (line[end] == '"') {
-        if (end + 1 >= line.size() || line[end + 1] != '"') break;
-        ++end;
-      }
-      text += line[end++];
-    }
-    unquoted_.push_back(std::move(text));
-    fields_.push_back(unquoted_.back());
-    return end >= line.size() ? line.size() : std::min(line.find(separator_, end + 1), line.size());
-  }
-
-  char separator_;
-  std::vector<std::string_view> fields_;
-  std::deque<std::string> unquoted_;
-};
-
-bool IsNumber(std::string_view field) {
+bool IsNumberCell(std::string_view cell, char separator) {
   float number = 0;
-  return ParseNumber(field, number);
+  return ParseNumber(cell, number) || ParseGroupedNumber(cell, separator, number);
 }
 
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
-
-// Whether the first line names columns, seen beside the second.
-bool LooksLikeHeader(const std::vector<std::string>& first, const std::vector<std::string>& second,
-                     bool id_first) {
-  if (id_first && first[0].empty()) return true;
+bool IsUsualName(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   static const std::set<std::string> kKnown = {"id",    "node",  "node_id", "nodeid", "index", "name",
                                                "label", "class", "target",  "y",      "type",  "split"};
-  bool known = kKnown.contains(Lower(first[0])) || kKnown.contains(Lower(first.back()));
-  for (size_t c = 0; c < first.size() && c < second.size(); ++c) {
-    if (!IsNumber(first[c]) && !first[c].empty() && IsNumber(second[c])) return true;
-    if (IsNumber(first[c])) known = false;
+  return kKnown.contains(name);
+}
+
+// A word above values that repeat and never equal it.
+bool StandsAboveCategories(const std::vector<TableRow>& rows) {
+  for (size_t c = 0; c < rows[0].size(); ++c) {
+    std::set<std::string> values;
+    for (size_t r = 1; r < rows.size(); ++r) {
+      if (c < rows[r].size()) values.insert(rows[r][c]);
+    }
+    if (rows.size() > 4 && values.size() * 2 < rows.size() && !values.contains(rows[0][c])) return true;
   }
-  return known && !second.empty();
+  return false;
+}
+
+// Whether the first row names columns, seen beside the others.
+bool LooksLikeHeader(const std::vector<TableRow>& rows, char separator, bool id_first,
+                     const std::vector<std::string>& named) {
+  const TableRow& first = rows[0];
+  for (const std::string& name : named) {
+    if (!name.empty() && !LooksNumeric(name) && std::find(first.begin(), first.end(), name) != first.end())
+      return true;
+  }
+  if (id_first && first[0].empty()) return true;
+  bool word_above_number = false, holds_number = false;
+  for (size_t c = 0; c < first.size(); ++c) {
+    const bool number = IsNumberCell(first[c], separator) || LooksNumeric(first[c]);
+    holds_number = holds_number || number;
+    if (number || IsMissing(first[c]) || rows.size() < 2 || c >= rows[1].size()) continue;
+    word_above_number = word_above_number || IsNumberCell(rows[1][c], separator);
+  }
+  if (word_above_number) return true;
+  if (holds_number) return false;
+  // One row of words alone is a header without rows.
+  return rows.size() == 1 || IsUsualName(first[0]) || IsUsualName(first.back()) ||
+         StandsAboveCategories(rows);
 }
 
 // A column turned out to hold text after all.
@@ -124,6 +79,7 @@ struct BlockColumn {
   std::vector<float> numbers;
   std::vector<uint64_t> ends;  // of text
   std::string text;
+  uint64_t missing = 0, grouped = 0;
 };
 struct ParsedBlock {
   size_t rows = 0;
@@ -137,7 +93,7 @@ class TableParser {
       : context_(context), path_(path), format_(format), is_text_(std::move(is_text)) {}
 
   Table Parse() {
-    TextSource source(path_);
+    TextSource source = TextSource::OfRecords(path_, format_.separator, /*comments=*/false);
     std::map<uint64_t, ParsedBlock> parsed;  // by block number
     std::mutex mutex;
     context_.pool->Run(context_.threads, [&](uint32_t) {
@@ -153,35 +109,58 @@ class TableParser {
   }
 
  private:
-  ParsedBlock ParseBlock(const TextBlock& block) const {
+  ParsedBlock ParseBlock(TextBlock& block) const {
+    if (const size_t wrong = FirstNotUtf8(block.text); wrong != std::string_view::npos) {
+      ThrowInput(
+          "{}:{}: byte {:#04x} is not UTF-8; save the file as UTF-8 (if it is Latin-1: iconv -f LATIN1 -t "
+          "UTF-8)",
+          path_.string(), LineOfOffset(path_, block.offset + wrong),
+          static_cast<unsigned char>(block.text[wrong]));
+    }
     ParsedBlock parsed;
     parsed.columns.resize(format_.columns());
-    FieldSplitter splitter(format_.separator);
-    bool skip_header = format_.header && block.number == 0;
-    ForEachLine(block.text, [&](std::string_view line, size_t at) {
-      if (skip_header) {
-        skip_header = false;
-        return;
-      }
-      const std::vector<std::string_view>& fields = splitter.Split(line);
-      if (fields.size() != format_.columns()) {
-        ThrowInput("{}:{}: {} fields on the line, expected {}", path_.string(),
-                   LineOfOffset(path_, block.offset + at), fields.size(), format_.columns());
-      }
-      for (size_t c = 0; c < fields.size(); ++c) TakeField(fields[c], c, parsed.columns[c]);
+    CsvRecords records(path_, block, format_.separator, /*comments=*/false);
+    if (format_.header && block.number == 0) records.Next();
+    while (records.Next()) {
+      const std::vector<std::string_view>& cells = records.fields();
+      if (cells.size() != format_.columns()) RefuseRagged(records);
+      for (size_t c = 0; c < cells.size(); ++c) TakeCell(records, c, parsed.columns[c]);
       ++parsed.rows;
-    });
+    }
     return parsed;
   }
 
-  void TakeField(std::string_view field, size_t c, BlockColumn& column) const {
+  [[noreturn]] void RefuseRagged(const CsvRecords& records) const {
+    const size_t cells = records.fields().size();
+    const std::string at = cells < format_.columns()
+                               ? fmt::format("column {} is missing", format_.names[cells])
+                               : "quote cells that hold the separator";
+    ThrowInput("{}:{}: {} cell{} on the line, expected {}; {}", path_.string(), records.Line(), cells,
+               cells == 1 ? "" : "s", format_.columns(), at);
+  }
+
+  void TakeCell(const CsvRecords& records, size_t c, BlockColumn& column) const {
+    const std::string_view cell = records.fields()[c];
     if (is_text_[c] != 0) {
-      column.text.append(field);
+      column.text.append(cell);
       column.ends.push_back(column.text.size());
       return;
     }
     float number = std::numeric_limits<float>::quiet_NaN();
-    if (!field.empty() && !ParseNumber(field, number)) throw ColumnIsText{c};
+    if (!ParseNumber(cell, number)) {
+      if (IsMissing(cell)) {
+        number = std::numeric_limits<float>::quiet_NaN();
+      } else if (ParseGroupedNumber(cell, format_.separator, number)) {
+        ++column.grouped;
+      } else {
+        throw ColumnIsText{c};
+      }
+    }
+    if (std::isinf(number)) {
+      ThrowInput("{}:{}: column {}: {} is past what a number can hold; expected a finite one", path_.string(),
+                 records.Line(), format_.names[c], cell);
+    }
+    column.missing += std::isnan(number) ? 1 : 0;
     column.numbers.push_back(number);
   }
 
@@ -192,7 +171,7 @@ class TableParser {
     table.columns.resize(format_.columns());
     for (const auto& [number, block] : parsed) table.rows += block.rows;
     ParallelTasks(context_, table.columns.size(), [&](size_t c, uint32_t) {
-      TableColumn& column = table.columns[c];
+      ColumnValues& column = table.columns[c];
       column.numeric = is_text_[c] == 0;
       if (column.numeric) {
         column.numbers.reserve(table.rows);
@@ -200,6 +179,8 @@ class TableParser {
           column.numbers.insert(column.numbers.end(), block.columns[c].numbers.begin(),
                                 block.columns[c].numbers.end());
           std::vector<float>().swap(block.columns[c].numbers);
+          column.missing += block.columns[c].missing;
+          column.grouped += block.columns[c].grouped;
         }
       } else {
         column.text = JoinText(parsed, c, table.rows);
@@ -234,35 +215,47 @@ class TableParser {
 
 }  // namespace
 
-TableFormat SniffTable(const fs::path& path, bool id_first) {
+TableFormat SniffTable(const fs::path& path, bool id_first, const std::vector<std::string>& named) {
   TextSource source(path, TextSource::kSniffBytes);
   TextBlock block;
-  std::vector<std::vector<std::string>> lines;
+  std::vector<TableRow> rows;
   TableFormat format;
   if (source.Next(block)) {
-    ForEachLine(block.text, [&](std::string_view line, size_t) {
-      if (lines.size() == 2) return;
-      if (lines.empty()) format.separator = SeparatorOf(line);
-      FieldSplitter splitter(format.separator);
-      const std::vector<std::string_view>& fields = splitter.Split(line);
-      lines.emplace_back(fields.begin(), fields.end());
-    });
+    const std::string text = block.text;  // reading undoes quotes in the block
+    format.separator = FindSeparator(path, block, /*comments=*/false);
+    CsvRecords records(path, block, format.separator, /*comments=*/false, CsvReading::kSniffing);
+    size_t cells = 0;
+    while (rows.size() < kSniffedTableRows && (rows.size() < 2 || cells < kSniffedCells) && records.Next()) {
+      rows.emplace_back(records.fields().begin(), records.fields().end());
+      cells += rows.back().size();
+    }
+    if (records.refused() || (rows.size() < 2 && text.size() < TextSource::kSniffBytes / 2)) {
+      block.text = text;
+      CsvRecords strict(path, block, format.separator, /*comments=*/false);
+      while (strict.Next()) {  // says what is wrong, and where
+      }
+    }
   }
-  if (lines.empty()) ThrowInput("{}: the table is empty", path.string());
-  if (lines[0].size() > kMostTableColumns)
-    ThrowInput("{}: {} columns are refused", path.string(), lines[0].size());
-  const std::vector<std::string> second = lines.size() > 1 ? lines[1] : std::vector<std::string>();
-  format.header = LooksLikeHeader(lines[0], second, id_first);
-  format.names = lines[0];
-  if (!format.header) {
-    for (size_t c = 0; c < format.names.size(); ++c) format.names[c] = std::to_string(c);
+  if (rows.empty()) ThrowInput("{}: the table is empty", path.string());
+  if (rows[0].size() > kMostTableColumns)
+    ThrowInput("{}: {} columns are refused", path.string(), rows[0].size());
+  format.header = LooksLikeHeader(rows, format.separator, id_first, named);
+  format.names = rows[0];
+  format.words.assign(rows[0].size(), 0);
+  for (size_t c = 0; !format.header && c < format.names.size(); ++c) format.names[c] = std::to_string(c);
+  for (size_t r = format.header ? 1 : 0; r < rows.size(); ++r) {
+    for (size_t c = 0; c < std::min(rows[r].size(), format.columns()); ++c) {
+      if (!IsMissing(rows[r][c]) && !IsNumberCell(rows[r][c], format.separator)) format.words[c] = 1;
+    }
   }
+  format.numbers_alone = !format.header && std::all_of(format.words.begin(), format.words.end(),
+                                                       [](uint8_t w) { return w == 0; });
   return format;
 }
 
 Table ReadTable(const Context& context, const fs::path& path, const TableFormat& format,
                 const std::vector<size_t>& as_text) {
-  std::vector<uint8_t> is_text(format.columns(), 0);
+  std::vector<uint8_t> is_text = format.words;
   for (const size_t column : as_text) is_text[column] = 1;
   for (;;) {
     try {
@@ -273,12 +266,16 @@ Table ReadTable(const Context& context, const fs::path& path, const TableFormat&
   }
 }
 
-size_t ColumnNamed(const TableFormat& format, const fs::path& path, const std::string& name) {
-  for (size_t c = 0; c < format.columns(); ++c) {
-    if (format.names[c] == name) return c;
-  }
+size_t FindColumn(const TableFormat& format, const std::string& name) {
+  const auto found = std::find(format.names.begin(), format.names.end(), name);
+  return found == format.names.end() ? kNoTableColumn : static_cast<size_t>(found - format.names.begin());
+}
+
+size_t ColumnNamed(const TableFormat& format, const fs::path& path, const std::string& option,
+                   const std::string& name) {
+  if (const size_t column = FindColumn(format, name); column != kNoTableColumn) return column;
   const std::string nearest = NearestName(name, format.names);
-  ThrowUsage("{}: has no column '{}'{}; it has {}", path.string(), name,
+  ThrowUsage("{} {}: {} has no such column{}; it has {}", option, name, path.string(),
              nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
              fmt::join(format.names, ", "));
 }

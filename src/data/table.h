@@ -1,8 +1,9 @@
-// Tables in text: rows of fields, the first of which is the row's id; numbers and words in columns.
+// Tables in text: rows of cells, one of which may be the row's id; numbers and words in columns.
 //
-// Separator and header are found from the beginning of the file; quoted fields may hold separators and
-// doubled quotes, but no line breaks. A column is numeric if every field of it is a number or empty (NaN),
-// else text. Blocks of lines are parsed in parallel and put together in file order.
+// Separator and header are found from the beginning of the file; cells are those of csv.h. A column is
+// numeric if every cell of it is a number or missing (NaN), else text. Blocks of records are parsed in
+// parallel and put together in file order. Rows with too many or too few cells, numbers past what a float
+// holds and text that is not UTF-8 are refused with file, line and column.
 #pragma once
 
 #include <cstdint>
@@ -20,30 +21,38 @@ struct TableFormat {
   char separator = ',';  // ' ' stands for any run of blanks and tabs; '\0': one column
   bool header = false;
   std::vector<std::string> names;  // (columns) from the header, or "0", "1", …
+  std::vector<uint8_t> words;      // (columns) 1 where the first rows hold words
+  bool numbers_alone = false;      // no header, and numbers in every cell of the first rows
   size_t columns() const { return names.size(); }
 };
 
-struct TableColumn {
+struct ColumnValues {
   bool numeric = true;
-  std::vector<float> numbers;  // (rows) if numeric; NaN where empty
+  std::vector<float> numbers;  // (rows) if numeric; NaN where missing
   NameTable text;              // (rows) unless numeric
+  uint64_t missing = 0;        // cells missing, of a numeric column
+  uint64_t grouped = 0;        // numbers written as 1,234 or 0,5
 };
 
 struct Table {
   std::filesystem::path path;
   TableFormat format;
   size_t rows = 0;
-  std::vector<TableColumn> columns;
+  std::vector<ColumnValues> columns;
 };
 
-// `id_first`: the first column is an id, whose header may be blank.
-TableFormat SniffTable(const std::filesystem::path& path, bool id_first);
-// Columns listed in `as_text` are kept as text whatever they hold. Throws Error(kInput) naming file and line
-// where a row has another number of fields.
+// `id_first`: the first column may be an id, whose header may be blank. A first row that holds one of `named`
+// (column names the user gave) is a header.
+TableFormat SniffTable(const std::filesystem::path& path, bool id_first,
+                       const std::vector<std::string>& named = {});
+// Columns listed in `as_text` are kept as text whatever they hold.
 Table ReadTable(const Context& context, const std::filesystem::path& path, const TableFormat& format,
                 const std::vector<size_t>& as_text);
 
-// The column called `name`; throws Error(kUsage) naming the known ones.
-size_t ColumnNamed(const TableFormat& format, const std::filesystem::path& path, const std::string& name);
+// The column called `name`; throws Error(kUsage) naming the option and the known ones.
+size_t ColumnNamed(const TableFormat& format, const std::filesystem::path& path, const std::string& option,
+                   const std::string& name);
+constexpr size_t kNoTableColumn = ~size_t{0};
+size_t FindColumn(const TableFormat& format, const std::string& name);  // kNoTableColumn if it is not there
 
 }  // namespace l2gcn

@@ -2,25 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <map>
 #include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "core/error_format.h"
+#include "data/csv.h"
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
 #include "data/npz.h"
 #include "data/reader.h"
-#include "data/table.h"
+#include "data/table_features.h"
+#include "data/table_match.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kMostCategories = 1000;
-constexpr double kSparseBelow = 0.1;  // share of non-zeros under which table features are kept sparse
+constexpr size_t kFewLabels = 20;  // a label column of more values than this may be none
 
 struct TableFiles {
   fs::path edges, nodes, features, labels;  // empty: none
@@ -87,28 +87,43 @@ TableFiles FilesOf(const fs::path& path, const OpenOptions& options) {
   return {path, options.nodes, options.features, options.labels};
 }
 
-// Where a node's features come from.
-struct FeatureColumn {
-  const Table* table;
-  size_t column;
+// A table whose rows belong to nodes: by an id, or by their order.
+struct NodeRows {
+  Table table;
+  size_t id_column = kNoTableColumn;  // none: row k is node k
+  std::vector<uint32_t> row_of;       // (nodes) row of each node, or kNoTableRow; once the nodes are numbered
+
+  bool by_position() const { return id_column == kNoTableColumn; }
+  std::string_view Id(size_t row) const { return table.columns[id_column].text[row]; }
 };
+
+bool IsIdName(const std::string& name) {
+  const std::string lower = Lower(name);
+  for (const char* known : {"id", "node", "node_id", "nodeid"}) {
+    if (lower == known) return true;
+  }
+  return false;
+}
 
 class TableSetReader {
  public:
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
-      : context_(context), files_(std::move(files)), options_(options), format_(SniffEdgeText(files_.edges)) {
+      : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
+    EdgeTextHints hints{options.source_column, options.target_column, options.weight_column, {}};
+    const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
+    if (has_ids(labels_) || has_ids(features_)) {
+      hints.is_known = [this](std::string_view id) {
+        if (known_.empty()) CollectIds();  // most headers are recognised without
+        return known_.contains(SameId(id));
+      };
+    }
+    format_ = SniffEdgeText(files_.edges, hints);
+    NoteEdgeColumns(context_, files_.edges, format_);
   }
 
   Dataset Read() {
-    IdKind kind = format_.ids;
-    for (;;) {
-      try {
-        return ReadWith(kind);
-      } catch (const NeedsWiderIds& wider) {
-        kind = wider.kind;
-      }
-    }
+    return ReadInStages(format_, [&](const EdgeTextFormat& format) { return ReadWith(format); });
   }
 
  private:
@@ -116,23 +131,91 @@ class TableSetReader {
   void LoadTables() {
     const fs::path labels = !files_.nodes.empty() ? files_.nodes : files_.labels;
     if (!labels.empty() && IsTextName(labels)) {
-      TableFormat format = SniffTable(labels, true);
-      if (format.columns() < 2)
-        ThrowInput("{}: expected an id and at least one more column", labels.string());
-      label_column_ = options_.label_column.empty() ? format.columns() - 1
-                                                    : ColumnNamed(format, labels, options_.label_column);
-      if (label_column_ == 0) ThrowUsage("--label {}: that column holds the ids", options_.label_column);
-      labels_ = ReadTable(context_, labels, format, {0, label_column_});
+      LoadLabels(labels);
     } else if (!labels.empty() && !HasExtension(labels, {".npy"})) {
       ThrowInput("{}: labels are read from .csv, .tsv, .txt (also .gz, .zst) and .npy", labels.string());
     }
     if (!files_.features.empty() && IsTextName(files_.features)) {
-      features_ = ReadTable(context_, files_.features, SniffTable(files_.features, true), {0});
+      const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
+      features_ = ReadRows(files_.features, format, kNoTableColumn);
     }
   }
 
-  Dataset ReadWith(IdKind kind) {
-    IdTable ids(kind, 0);
+  void LoadLabels(const fs::path& path) {
+    const TableFormat format = SniffTable(path, true, {options_.id_column, options_.label_column});
+    if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
+      if (!options_.label_column.empty()) {
+        label_column_ = options_.label_optional ? FindColumn(format, options_.label_column)
+                                                : ColumnNamed(format, path, "--label", options_.label_column);
+      } else if (!options_.label_optional) {
+        label_column_ = format.columns() - 1;
+      }
+    } else if (files_.nodes.empty()) {
+      label_column_ = 0;
+    } else {
+      ThrowInput("{}: expected an id and at least one more column", path.string());
+    }
+    labels_ = ReadRows(path, format, label_column_);
+    if (label_column_ == labels_->id_column && label_column_ != kNoTableColumn)
+      ThrowUsage("--label {}: that column of {} holds the ids", format.names[label_column_], path.string());
+  }
+
+  NodeRows ReadRows(const fs::path& path, const TableFormat& format, size_t label) const {
+    NodeRows rows;
+    rows.id_column = IdColumnOf(path, format, label);
+    std::vector<size_t> as_text = {rows.id_column, label};
+    std::erase(as_text, kNoTableColumn);
+    rows.table = ReadTable(context_, path, format, as_text);
+    if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
+    if (!rows.by_position() && format.numbers_alone && options_.id_column.empty() && !HoldsIds(rows)) {
+      std::erase(as_text, rows.id_column);
+      rows.id_column = kNoTableColumn;
+      rows.table = ReadTable(context_, path, format, as_text);
+    }
+    return rows;
+  }
+
+  // The user's, else a column called id, else the first; none where rows are nodes in order.
+  size_t IdColumnOf(const fs::path& path, const TableFormat& format, size_t label) const {
+    if (options_.no_ids && !options_.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
+    if (!options_.id_column.empty()) return ColumnNamed(format, path, "--id", options_.id_column);
+    if (options_.no_ids || format.columns() == 1) return kNoTableColumn;
+    if (!format.header || IsIdName(format.names[0])) return 0;
+    const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
+    if (named == format.names.end()) return 0;
+    const auto column = static_cast<size_t>(named - format.names.begin());
+    if (column == label) return 0;
+    if (!format.names[0].empty()) return column;
+    context_.Note(
+        fmt::format("{}: ids are in column {}; the column without a name counts the rows and is left out",
+                    path.filename().string(), *named));
+    return column;
+  }
+
+  // Whether the cells of the id column are whole numbers, each once.
+  static bool HoldsIds(const NodeRows& rows) {
+    std::unordered_set<int64_t> seen;
+    for (size_t row = 0; row < rows.table.rows; ++row) {
+      int64_t id = 0;
+      if (!ParseId(rows.Id(row), id) || !seen.insert(id).second) return false;
+    }
+    return true;
+  }
+
+  // 17.0 is 17.
+  static std::string SameId(std::string_view id) {
+    int64_t number = 0;
+    return ParseId(id, number) ? std::to_string(number) : std::string(id);
+  }
+  void CollectIds() {
+    for (const std::optional<NodeRows>* rows : {&labels_, &features_}) {
+      if (!*rows || (*rows)->by_position()) continue;
+      for (size_t row = 0; row < (*rows)->table.rows; ++row) known_.insert(SameId((*rows)->Id(row)));
+    }
+  }
+
+  Dataset ReadWith(const EdgeTextFormat& format) {
+    IdTable ids(format.ids, 0);
     Dataset dataset;
     dataset.format = "table";
     dataset.path = files_.edges.string();
@@ -144,163 +227,284 @@ class TableSetReader {
     if (json)
       keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
-    ClaimPositions(ids, svm ? keyed.keys.size() : 0);
-    LoadedEdges edges = LoadEdges(context_, files_.edges, format_, ids);
+    LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
+    NoteNegative(edges);
+    const uint64_t positions = Positions(svm ? keyed.keys.size() : 0);
+    if (positions > 0) ClaimPositions(positions, edges, ids);
     ids.Finish();
-    CheckPositions(ids);
+    if (positions > 0 && ids.nodes() != positions) RefusePositions(positions, ids.nodes());
+    PlaceRows(labels_, label_keys, ids);
+    PlaceRows(features_, feature_keys, ids);
+    CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
     AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
                                       {options_.directed, options_.keep_self_loops, files_.edges.string()}));
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
-    TakeLabels(dataset, ids, label_keys, svm_labels);
+    TakeLabels(dataset, svm_labels);
     if (json || svm) {
-      const auto node_of = [&](uint32_t key) { return ids.NodeOf(key); };
+      const auto node_of = [&](uint32_t key) { return svm ? key : ids.NodeOf(key); };
       dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
-      TakeFeatures(dataset, ids, label_keys, feature_keys);
+      TakeFeatures(dataset);
     }
     NoteIds(context_, files_.edges.filename().string(), ids);
     return dataset;
   }
 
+  void NoteNegative(const LoadedEdges& edges) const {
+    if (edges.negative == 0) return;
+    context_.Note(fmt::format(
+        "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
+        "less averages nothing but itself",
+        files_.edges.filename().string(), edges.negative, edges.source.size()));
+  }
+
   // Key of each row; a second row with the same id is refused.
-  static std::vector<uint32_t> KeysOf(const std::optional<Table>& table, IdTable& ids) {
+  static std::vector<uint32_t> KeysOf(const std::optional<NodeRows>& rows, IdTable& ids) {
     std::vector<uint32_t> keys;
-    if (!table) return keys;
-    std::set<std::string_view> seen;
-    keys.reserve(table->rows);
-    for (size_t row = 0; row < table->rows; ++row) {
-      const std::string_view id = table->columns[0].text[row];
-      if (id.empty()) ThrowInput("{}: row {} has no id", table->path.string(), row + 1);
-      if (!seen.insert(id).second) ThrowInput("{}: the id {} stands twice", table->path.string(), id);
+    if (!rows || rows->by_position()) return keys;
+    std::unordered_set<uint32_t> seen;
+    keys.reserve(rows->table.rows);
+    for (size_t row = 0; row < rows->table.rows; ++row) {
+      const std::string_view id = rows->Id(row);
+      if (id.empty()) {
+        ThrowInput("{}: row {} has no id in column {}", rows->table.path.string(), row + 1,
+                   rows->table.format.names[rows->id_column]);
+      }
       keys.push_back(ids.ResolveOne(id));
+      if (!seen.insert(keys.back()).second) {
+        ThrowInput(
+            "{}: row {}: the id {} stands twice in column {}; name another column with --id, or --no-ids if "
+            "row k "
+            "is node k",
+            rows->table.path.string(), row + 1, id, rows->table.format.names[rows->id_column]);
+      }
     }
     return keys;
   }
 
-  // Files whose row k is node k make 0 … rows−1 the nodes, also those without an edge.
-  void ClaimPositions(IdTable& ids, size_t svm_rows) {
-    positions_ = svm_rows;
+  // Rows of the files whose row k is node k; 0: there is none.
+  uint64_t Positions(size_t svm_rows) const {
+    uint64_t rows = svm_rows;
+    const auto take = [&](uint64_t count, const fs::path& path) {
+      if (rows != 0 && rows != count)
+        ThrowInput("{}: has {} rows, another file of one row a node has {}", path.string(), count, rows);
+      rows = count;
+    };
+    for (const std::optional<NodeRows>* table : {&labels_, &features_}) {
+      if (*table && (*table)->by_position()) take((*table)->table.rows, (*table)->table.path);
+    }
     for (const fs::path& path : {files_.features, files_.labels}) {
-      if (HasExtension(path, {".npy"}))
-        positions_ = std::max<uint64_t>(positions_, RowsOf(NpyArray::Open(path)));
-      if (HasExtension(path, {".npz"})) {
-        positions_ = std::max<uint64_t>(positions_, SparseFromNpz(context_, NpzFile::Open(path), "").rows);
+      if (HasExtension(path, {".npy"})) {
+        const NpyArray array = NpyArray::Open(path);
+        take(array.shape().empty() ? 0 : array.shape()[0], path);
       }
+      if (HasExtension(path, {".npz"})) take(SparseFromNpz(context_, NpzFile::Open(path), "").rows, path);
     }
-    if (positions_ == 0) return;
-    if (ids.kind() != IdKind::kSmall || positions_ > (uint64_t{1} << 31)) {
-      ThrowInput("{}: its ids must be 0 to {}, since features or labels are given row by row",
-                 files_.edges.string(), positions_ - 1);
+    return rows;
+  }
+
+  // Makes `rows` ids the nodes, also those without an edge: 0 … rows−1, or 1 … rows where the edges count
+  // from 1. Other integers must be `rows` many.
+  void ClaimPositions(uint64_t rows, const LoadedEdges& edges, IdTable& ids) const {
+    if (ids.kind() == IdKind::kText || rows > (uint64_t{1} << 31)) {
+      ThrowInput("{}: its ids must be numbers, 0 to {}, since features or labels are given row by row",
+                 files_.edges.string(), rows - 1);
     }
-    ids.Reserve(static_cast<uint32_t>(positions_ - 1));
-    for (uint64_t id = 0; id < positions_; ++id) {
-      const auto key = static_cast<uint32_t>(id);
+    if (ids.kind() != IdKind::kSmall) return;
+    uint32_t smallest = UINT32_MAX, largest = 0;
+    for (const std::vector<uint32_t>* side : {&edges.source, &edges.target}) {
+      for (const uint32_t id : *side) smallest = std::min(smallest, id), largest = std::max(largest, id);
+    }
+    const bool from_one = largest == rows && smallest >= 1;
+    if (largest >= rows && !from_one) return;
+    if (from_one) {
+      context_.Note(fmt::format("{}: ids count from 1: row 1 of features and labels is node 1",
+                                files_.edges.filename().string()));
+    }
+    const uint32_t first = from_one ? 1 : 0;
+    ids.Reserve(static_cast<uint32_t>(rows - 1 + first));
+    for (uint64_t k = 0; k < rows; ++k) {
+      const auto key = static_cast<uint32_t>(k + first);
       ids.MarkSmall({&key, 1});
     }
   }
-  static uint64_t RowsOf(const NpyArray& array) { return array.shape().empty() ? 0 : array.shape()[0]; }
+  [[noreturn]] void RefusePositions(uint64_t rows, uint32_t nodes) const {
+    ThrowInput(
+        "{}: names nodes beyond {}, {} in all, but features or labels have {} rows; expected one a node",
+        files_.edges.string(), rows - 1, nodes, rows);
+  }
 
-  void CheckPositions(const IdTable& ids) const {
-    if (positions_ != 0 && ids.nodes() != positions_) {
-      ThrowInput("{}: names nodes beyond {}, but features or labels have {} rows; expected one a node",
-                 files_.edges.string(), positions_ - 1, positions_);
+  static void PlaceRows(std::optional<NodeRows>& rows, const std::vector<uint32_t>& keys,
+                        const IdTable& ids) {
+    if (!rows) return;
+    rows->row_of.assign(ids.nodes(), kNoTableRow);
+    for (size_t row = 0; row < rows->table.rows; ++row) {
+      rows->row_of[rows->by_position() ? row : ids.NodeOf(keys[row])] = static_cast<uint32_t>(row);
     }
   }
 
-  void TakeLabels(Dataset& dataset, const IdTable& ids, const std::vector<uint32_t>& keys,
-                  const std::vector<std::string>& svm_labels) {
+  void CheckMatches(const IdTable& ids, const LoadedEdges& edges,
+                    const std::vector<uint32_t>& json_keys) const {
+    IdMatch match{context_, files_.edges, format_, ids, edges, options_.allow_unmatched};
+    const bool own_features = !files_.features.empty();
+    std::vector<uint8_t> has_features(own_features && !json_keys.empty() ? ids.nodes() : 0, 0);
+    for (const uint32_t key : json_keys) has_features[ids.NodeOf(key)] = 1;
+    if (!json_keys.empty()) CheckCovered(match, files_.features, has_features);
+    if (features_ && !features_->by_position()) {
+      CheckCoversEdges(match, features_->table, features_->id_column, features_->row_of);
+      has_features.assign(ids.nodes(), 0);
+      for (uint32_t node = 0; node < ids.nodes(); ++node)
+        has_features[node] = features_->row_of[node] != kNoTableRow ? 1 : 0;
+    }
+    if (!labels_ || labels_->by_position()) return;
+    if (!has_features.empty() || files_.nodes.empty()) {
+      CheckStandsElsewhere(match, labels_->table, labels_->id_column, labels_->row_of, has_features);
+    } else {
+      CheckCoversEdges(match, labels_->table, labels_->id_column, labels_->row_of);
+    }
+  }
+
+  void TakeLabels(Dataset& dataset, const std::vector<std::string>& svm_labels) {
+    const uint32_t nodes = dataset.nodes();
     if (HasExtension(files_.labels, {".npy"})) {
       dataset.labels = LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names);
     } else if (!labels_ && !svm_labels.empty()) {
       const std::vector<std::string_view> texts(svm_labels.begin(), svm_labels.end());
       dataset.labels = LabelsFromTexts(texts, dataset.class_names);
-    } else if (!labels_) {
-      dataset.labels = NoLabels(ids.nodes());
+    } else if (!labels_ || (label_column_ == kNoTableColumn && !IsMultilabelTable())) {
+      dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
-      dataset.labels = MultilabelOf(ids, keys, dataset.class_names);
+      dataset.labels = MultilabelOf(dataset);
     } else {
-      std::vector<std::string_view> texts(ids.nodes());
-      for (size_t row = 0; row < keys.size(); ++row) {
-        texts[ids.NodeOf(keys[row])] = labels_->columns[label_column_].text[row];
+      std::vector<std::string_view> texts(nodes);
+      for (uint32_t node = 0; node < nodes; ++node) {
+        const uint32_t row = labels_->row_of[node];
+        if (row != kNoTableRow) texts[node] = labels_->table.columns[label_column_].text[row];
       }
+      dataset.schema.label = labels_->table.format.names[label_column_];
+      AskWhetherLabel(texts);
       dataset.labels = LabelsFromTexts(texts, dataset.class_names);
     }
   }
 
-  // Whole numbers are classes by number, anything else by name.
-  static Labels LabelsFromTexts(const std::vector<std::string_view>& texts,
-                                std::vector<std::string>& class_names) {
-    std::vector<int64_t> numbers(texts.size(), -1);
-    for (size_t i = 0; i < texts.size(); ++i) {
-      if (!texts[i].empty() && !ParseId(texts[i], numbers[i])) return LabelsFromNames(texts, class_names);
+  // A label takes few values; a measurement or a name takes another in every row.
+  void AskWhetherLabel(const std::vector<std::string_view>& texts) const {
+    std::set<std::string_view> values;
+    size_t labelled = 0;
+    bool numbers = true, fractions = false;
+    for (const std::string_view text : texts) {
+      float number = 0;
+      int64_t whole = 0;
+      if (IsMissing(text)) continue;
+      ++labelled;
+      values.insert(text);
+      numbers = numbers && ParseNumber(text, number);
+      fractions = fractions || !ParseId(text, whole);
     }
-    return LabelsFromNumbers(numbers, class_names);
+    const bool measured = numbers && fractions;
+    // Who names the column has answered already, unless it holds measurements.
+    const bool names = values.size() * 2 > labelled && options_.label_column.empty();
+    if (values.size() <= kFewLabels || !(measured || names)) return;
+    ThrowInput(
+        "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes "
+        "with "
+        "--label",
+        labels_->table.path.string(), labels_->table.format.names[label_column_], values.size(), labelled,
+        measured ? ", all of them numbers" : "");
   }
 
-  // Two or more columns beside the id, all of 0 and 1.
+  // Columns of the label table that may be labels.
+  std::vector<size_t> LabelColumns() const {
+    std::vector<size_t> columns;
+    for (size_t c = 0; c < labels_->table.columns.size(); ++c) {
+      if (c != labels_->id_column) columns.push_back(c);
+    }
+    return columns;
+  }
+  // 0, 1, or NaN where missing; false if the cell is something else.
+  bool ZeroOrOne(size_t c, size_t row, float& value) const {
+    const ColumnValues& column = labels_->table.columns[c];
+    value = std::nanf("");
+    if (column.numeric) {
+      value = column.numbers[row];
+    } else if (!IsMissing(column.text[row]) && !ParseNumber(column.text[row], value)) {
+      return false;
+    }
+    return value == 0 || value == 1 || std::isnan(value);
+  }
+
+  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no set
+  // of labels.
   bool IsMultilabelTable() const {
-    if (!options_.label_column.empty() || labels_->columns.size() < 3) return false;
-    for (size_t c = 1; c < labels_->columns.size(); ++c) {
-      const TableColumn& column = labels_->columns[c];
-      for (size_t row = 0; row < labels_->rows; ++row) {
+    if (!options_.label_column.empty()) return false;
+    const std::vector<size_t> columns = LabelColumns();
+    if (columns.size() < 2) return false;
+    for (const size_t c : columns) {
+      for (size_t row = 0; row < labels_->table.rows; ++row) {
         float value = 0;
-        if (column.numeric) {
-          value = column.numbers[row];
-        } else if (!column.text[row].empty() && !ParseNumber(column.text[row], value)) {
-          return false;
-        }
-        if (value != 0 && value != 1 && !std::isnan(value)) return false;
+        if (!ZeroOrOne(c, row, value)) return false;
       }
     }
     return true;
   }
 
-  Labels MultilabelOf(const IdTable& ids, const std::vector<uint32_t>& keys,
-                      std::vector<std::string>& class_names) const {
-    const size_t classes = labels_->columns.size() - 1;
+  Labels MultilabelOf(Dataset& dataset) const {
+    const std::vector<size_t> columns = LabelColumns();
+    const size_t classes = columns.size(), nodes = dataset.nodes();
     Labels labels;
     labels.multilabel = true;
     labels.classes = static_cast<uint32_t>(classes);
-    labels.matrix = Array<uint8_t>::Zeros(size_t{ids.nodes()} * classes);
-    Array<uint8_t> labelled = Array<uint8_t>::Zeros(ids.nodes());
+    labels.matrix = Array<uint8_t>::Zeros(nodes * classes);
+    Array<uint8_t> labelled = Array<uint8_t>::Zeros(nodes);
     size_t rows_labelled = 0;
-    for (size_t row = 0; row < keys.size(); ++row) {
-      const size_t node = ids.NodeOf(keys[row]);
-      bool filled = true;
-      for (size_t c = 0; c < classes; ++c) {
-        const TableColumn& column = labels_->columns[c + 1];
+    bool one_each = labels_->by_position();
+    for (size_t node = 0; node < nodes; ++node) {
+      const uint32_t row = labels_->row_of[node];
+      bool filled = row != kNoTableRow;
+      size_t ones = 0;
+      for (size_t k = 0; filled && k < classes; ++k) {
         float value = 0;
-        const bool present =
-            column.numeric ? !std::isnan(value = column.numbers[row]) : !column.text[row].empty();
-        if (!column.numeric && present) ParseNumber(column.text[row], value);
-        filled = filled && present;
-        labels.matrix.mutable_data()[node * classes + c] = present && value == 1 ? 1 : 0;
+        ZeroOrOne(columns[k], row, value);
+        filled = !std::isnan(value);
+        labels.matrix.mutable_data()[node * classes + k] = value == 1 ? 1 : 0;
+        ones += value == 1 ? 1 : 0;
       }
       labelled.mutable_data()[node] = filled ? 1 : 0;
       rows_labelled += filled ? 1 : 0;
+      one_each = one_each && ones == 1;
     }
-    if (rows_labelled != ids.nodes()) labels.labelled = std::move(labelled);
-    bool named = labels_->format.header;
-    for (size_t c = 0; named && c < classes; ++c) named = labels_->format.names[c + 1] != std::to_string(c);
-    if (named) class_names.assign(labels_->format.names.begin() + 1, labels_->format.names.end());
+    if (rows_labelled != nodes) labels.labelled = std::move(labelled);
+    const TableFormat& format = labels_->table.format;
+    bool named = format.header;
+    for (size_t k = 0; named && k < classes; ++k) named = format.names[columns[k]] != std::to_string(k);
+    for (size_t k = 0; named && k < classes; ++k) dataset.class_names.push_back(format.names[columns[k]]);
+    return one_each ? OneHotClasses(labels, nodes) : labels;
+  }
+
+  static Labels OneHotClasses(const Labels& matrix, size_t nodes) {
+    Labels labels;
+    labels.classes = matrix.classes;
+    labels.classes_of = Array<int32_t>::Filled(nodes, -1);
+    for (size_t i = 0; i < matrix.matrix.size(); ++i) {
+      if (matrix.matrix[i] != 0)
+        labels.classes_of.mutable_data()[i / matrix.classes] = static_cast<int32_t>(i % matrix.classes);
+    }
     return labels;
   }
 
-  void TakeFeatures(Dataset& dataset, const IdTable& ids, const std::vector<uint32_t>& label_keys,
-                    const std::vector<uint32_t>& feature_keys) {
-    const uint32_t nodes = ids.nodes();
+  void TakeFeatures(Dataset& dataset) {
     if (HasExtension(files_.features, {".npy"})) {
       dataset.features = NpyArray::Open(files_.features).AsFeatures(context_);
     } else if (HasExtension(files_.features, {".npz"})) {
       dataset.features =
           Features::Sparse(ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(files_.features), "")));
     } else if (features_) {
-      TakeColumns(dataset, *features_, feature_keys, ids, 0);
+      TakeColumns(dataset, *features_, kNoTableColumn);
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
-      TakeColumns(dataset, *labels_, label_keys, ids, label_column_);
+      TakeColumns(dataset, *labels_, label_column_);
     } else if (files_.features.empty()) {
-      dataset.features = Features::None(nodes);
+      dataset.features = Features::None(dataset.nodes());
     } else {
       ThrowInput(
           "{}: features are read from .csv, .tsv, .txt (also .gz, .zst), .npy, .npz, .json and svmlight",
@@ -308,115 +512,21 @@ class TableSetReader {
     }
   }
 
-  static bool IsSplitColumn(const TableColumn& column, size_t rows) {
-    bool some = false;
-    for (size_t row = 0; row < rows; ++row) {
-      const std::string_view value = column.text[row];
-      if (value.empty() || value == "none") continue;
-      if (RoleOf(value) == Role::kNone) return false;
-      some = true;
-    }
-    return some;
-  }
-  static Role RoleOf(std::string_view value) {
-    if (value == "train") return Role::kTrain;
-    if (value == "val" || value == "valid" || value == "validation") return Role::kVal;
-    return value == "test" ? Role::kTest : Role::kNone;
-  }
-
-  // Columns of `table` but the id and `skip`: numbers as they are, words one-hot, split columns aside.
-  void TakeColumns(Dataset& dataset, const Table& table, const std::vector<uint32_t>& keys,
-                   const IdTable& ids, size_t skip) {
-    KeyedRows rows;
-    rows.keys = keys;
-    std::vector<std::pair<size_t, uint32_t>> numeric;  // column, first feature
-    std::vector<std::pair<size_t, std::map<std::string_view, uint32_t>>>
-        categorical;  // column, feature of each word
-    for (size_t c = 1; c < table.columns.size(); ++c) {
-      const TableColumn& column = table.columns[c];
-      if (c == skip) continue;
-      if (column.numeric) {
-        numeric.emplace_back(c, rows.width++);
-      } else if (IsSplitColumn(column, table.rows)) {
-        dataset.splits.push_back(SplitOf(table, c, keys, ids));
-      } else {
-        TakeCategories(table, c, rows.width, categorical);
-      }
-    }
-    uint64_t filled = 0;
-    for (const auto& [c, feature] : numeric) {
-      for (const float value : table.columns[c].numbers) filled += value != 0 ? 1 : 0;
-    }
-    filled += categorical.size() * table.rows;
-    if (static_cast<double>(filled) >= kSparseBelow * static_cast<double>(table.rows) * rows.width) {
-      Matrix filled_rows = Matrix::Zeros(ids.nodes(), rows.width);
-      for (size_t row = 0; row < table.rows; ++row) {
-        float* to = filled_rows.mutable_row(ids.NodeOf(keys[row]));
-        for (const auto& [c, feature] : numeric) to[feature] = table.columns[c].numbers[row];
-        for (const auto& [c, words] : categorical)
-          SetWord(table, c, row, words, [&](uint32_t f) { to[f] = 1; });
-      }
-      dataset.features = Features::Dense(std::move(filled_rows));
-      return;
-    }
-    const auto put = [&](uint32_t feature, float value) {
-      rows.columns.push_back(feature);
-      rows.values.push_back(value);
-    };
-    for (size_t row = 0; row < table.rows; ++row) {
-      for (const auto& [c, feature] : numeric) {
-        if (table.columns[c].numbers[row] != 0) put(feature, table.columns[c].numbers[row]);
-      }
-      for (const auto& [c, words] : categorical)
-        SetWord(table, c, row, words, [&](uint32_t f) { put(f, 1); });
-      rows.starts.push_back(rows.columns.size());
-    }
-    const auto node_of = [&](uint32_t key) { return ids.NodeOf(key); };
-    dataset.features = Features::Sparse(ArrangeRows(rows, ids.nodes(), node_of, table.path.string()));
-  }
-
-  template <class Set>
-  static void SetWord(const Table& table, size_t c, size_t row,
-                      const std::map<std::string_view, uint32_t>& words, const Set& set) {
-    const auto found = words.find(table.columns[c].text[row]);
-    if (found != words.end()) set(found->second);
-  }
-
-  void TakeCategories(
-      const Table& table, size_t c, uint32_t& width,
-      std::vector<std::pair<size_t, std::map<std::string_view, uint32_t>>>& categorical) const {
-    std::map<std::string_view, uint32_t> words;
-    for (size_t row = 0; row < table.rows && words.size() <= kMostCategories; ++row) {
-      if (!table.columns[c].text[row].empty()) words.emplace(table.columns[c].text[row], 0);
-    }
-    const std::string& name = table.format.names[c];
-    if (words.size() > kMostCategories) {
-      context_.Note(fmt::format("{}: column {} has more than {} different words and is left out",
-                                table.path.filename().string(), name, kMostCategories));
-      return;
-    }
-    for (auto& [word, feature] : words) feature = width++;
-    context_.Note(fmt::format("{}: column {} becomes {} one-hot features", table.path.filename().string(),
-                              name, words.size()));
-    categorical.emplace_back(c, std::move(words));
-  }
-
-  Split SplitOf(const Table& table, size_t c, const std::vector<uint32_t>& keys, const IdTable& ids) const {
-    Split split{"column:" + table.format.names[c], Array<uint8_t>::Zeros(ids.nodes())};
-    for (size_t row = 0; row < table.rows; ++row) {
-      split.roles.mutable_data()[ids.NodeOf(keys[row])] =
-          static_cast<uint8_t>(RoleOf(table.columns[c].text[row]));
-    }
-    return split;
+  void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
+    std::vector<size_t> skip = {rows.id_column, label};
+    const TableFormat& format = rows.table.format;
+    // A row number that a program put before the ids.
+    if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
+    TakeTableFeatures(context_, rows.table, rows.row_of, skip, dataset);
   }
 
   const Context& context_;
   const TableFiles files_;
   const OpenOptions& options_;
-  const EdgeTextFormat format_;
-  std::optional<Table> labels_, features_;
-  size_t label_column_ = 0;
-  uint64_t positions_ = 0;  // rows of files whose row k is node k; 0: no such file
+  EdgeTextFormat format_;
+  std::optional<NodeRows> labels_, features_;
+  size_t label_column_ = kNoTableColumn;
+  std::unordered_set<std::string> known_;  // ids of the tables
 };
 
 }  // namespace

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "data/csv.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kInputBytes = size_t{1} << 18;
+constexpr size_t kInspectedBytes = 4096;  // in which no zero byte may stand
 
 // Text that swells more than this many times past this many bytes is no table but a bomb.
 constexpr uint64_t kTextBombRatio = 200;
@@ -155,15 +157,66 @@ std::unique_ptr<ByteStream> ByteStream::Open(const fs::path& path) {
   const std::string_view start(magic, got);
   if (start.starts_with("\x1f\x8b")) return std::make_unique<GzipStream>(path);
   if (start == "\x28\xb5\x2f\xfd") return std::make_unique<ZstdStream>(path);
+  const std::string extension = path.extension().string();
+  if (extension == ".gz" || extension == ".zst") {
+    ThrowInput(
+        "{}: is called {} but does not begin like one; the file is damaged, or was unpacked and not renamed",
+        path.string(), extension);
+  }
   return std::make_unique<PlainStream>(path);
 }
 
 TextSource::TextSource(const fs::path& path, size_t block_bytes)
-    : where_(path.string()), stream_(ByteStream::Open(path)) {
+    : TextSource(path, block_bytes, std::nullopt) {}
+
+TextSource TextSource::OfRecords(const fs::path& path, char separator, bool comments) {
+  return {path, kBlockBytes, RecordCut{separator, comments}};
+}
+
+TextSource::TextSource(const fs::path& path, size_t block_bytes, std::optional<RecordCut> cut)
+    : where_(path.string()), cut_(cut), stream_(ByteStream::Open(path)) {
   // A small file needs no large block, even if it unpacks to several times its size.
   std::error_code ignored;
   block_bytes_ =
       static_cast<size_t>(std::min<uint64_t>(block_bytes, 4 * fs::file_size(path, ignored) + 4096));
+}
+
+// Looks at the first bytes of the text and drops a byte order mark.
+void TextSource::Inspect(std::string& text) {
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    ThrowInput("{}: is UTF-16; save it as UTF-8 (iconv -f UTF-16 -t UTF-8)", where_);
+  }
+  if (text.starts_with("version https://git-lfs")) {
+    ThrowInput("{}: is a pointer of Git LFS, not the file itself; fetch it with git lfs pull", where_);
+  }
+  if (text.starts_with("PK\x03\x04"))
+    ThrowInput("{}: is a zip archive or a spreadsheet; save it as CSV", where_);
+  if (const size_t zero = text.substr(0, kInspectedBytes).find('\0'); zero != std::string::npos) {
+    ThrowInput("{}: holds a zero byte at {}: it is no text, or UTF-16; expected UTF-8", where_, zero);
+  }
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  lone_returns_ = text.find('\r') != std::string::npos && text.find('\n') == std::string::npos;
+}
+
+// Reads until `wanted` bytes stand in `text`, of which `filled` do already; returns how many then do.
+size_t TextSource::Fill(std::string& text, size_t filled, size_t wanted) {
+  const size_t before = filled;
+  text.resize(wanted);
+  while (filled < wanted) {
+    const size_t got = stream_->Read(text.data() + filled, wanted - filled);
+    if (got == 0) {
+      ended_ = true;
+      break;
+    }
+    filled += got;
+  }
+  text.resize(filled);
+  if (number_ == 0 && before == 0) Inspect(text);
+  if (lone_returns_) {
+    std::replace(text.begin() + static_cast<ptrdiff_t>(std::min(before, text.size())), text.end(), '\r',
+                 '\n');
+  }
+  return text.size();
 }
 
 bool TextSource::Next(TextBlock& block) {
@@ -172,29 +225,24 @@ bool TextSource::Next(TextBlock& block) {
   block.text.swap(carry_);
   carry_.clear();
   size_t filled = block.text.size();
-  size_t last_line = std::string::npos;
+  size_t cut = std::string::npos;  // behind the last whole line or record
   while (!ended_) {
-    const size_t wanted = std::max(block_bytes_, filled + block_bytes_ / 2);
-    block.text.resize(wanted);
-    while (filled < wanted) {
-      const size_t got = stream_->Read(block.text.data() + filled, wanted - filled);
-      if (got == 0) {
-        ended_ = true;
-        break;
-      }
-      filled += got;
+    filled = Fill(block.text, filled, std::max(block_bytes_, filled + block_bytes_ / 2));
+    if (cut_) {
+      cut = LastRecordEnd(block.text, cut_->separator, cut_->comments);
+    } else if (const size_t newline = block.text.rfind('\n'); newline != std::string::npos) {
+      cut = newline + 1;
     }
-    block.text.resize(filled);
-    last_line = block.text.rfind('\n');
-    if (last_line != std::string::npos) break;
+    if (cut != std::string::npos) break;
     if (filled > kLongestLine) {
-      ThrowInput("{}: the line at byte {} is longer than {} MiB; this is no text table", where_, offset_,
-                 kLongestLine >> 20);
+      ThrowInput("{}: the {} at byte {} is longer than {} MiB; this is no text table{}", where_,
+                 cut_ ? "record" : "line", offset_, kLongestLine >> 20,
+                 cut_ ? ", or a quote is opened there and never closed" : "");
     }
   }
   if (!ended_) {
-    carry_.assign(block.text, last_line + 1, std::string::npos);
-    block.text.resize(last_line + 1);
+    carry_.assign(block.text, cut, std::string::npos);
+    block.text.resize(cut);
   }
   block.number = number_++;
   block.offset = offset_;

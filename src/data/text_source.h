@@ -1,4 +1,9 @@
-// Text files read by blocks of whole lines: plain, .gz or .zst, told apart by their first bytes.
+// Text files read by blocks of whole lines, or of whole records where cells may hold line breaks: plain, .gz
+// or .zst, told apart by their first bytes.
+//
+// What is no text is refused at its beginning: UTF-16, zero bytes, a file called .gz or .zst that is neither,
+// a pointer of Git LFS. A byte order mark is dropped; in a file whose lines end in carriage returns alone
+// these become line feeds.
 //
 // Any number of threads may call Next(); reading and unpacking happen one at a time inside it, parsing
 // outside. A block carries its number and the offset of its first byte in the unpacked text, so that results
@@ -11,6 +16,7 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -38,12 +44,25 @@ class TextSource {
   static constexpr size_t kLongestLine = size_t{256} << 20;
 
   explicit TextSource(const std::filesystem::path& path, size_t block_bytes = kBlockBytes);
+  // Blocks of whole records: cells in quotes may hold line breaks. With `comments`, quotes on lines that
+  // start with # or % open nothing.
+  static TextSource OfRecords(const std::filesystem::path& path, char separator, bool comments);
   // The next block; false at the end. Safe to call from several threads.
   bool Next(TextBlock& block);
   const std::string& where() const { return where_; }
 
  private:
+  struct RecordCut {
+    char separator;
+    bool comments;
+  };
+  TextSource(const std::filesystem::path& path, size_t block_bytes, std::optional<RecordCut> cut);
+  void Inspect(std::string& text);  // the beginning of the file
+  size_t Fill(std::string& text, size_t filled, size_t wanted);
+
   std::string where_;
+  std::optional<RecordCut> cut_;
+  bool lone_returns_ = false;  // lines end in CR alone
   size_t block_bytes_;
   std::unique_ptr<ByteStream> stream_;
   std::mutex mutex_;

@@ -116,9 +116,10 @@ void ZipArchive::ReadDirectory() {
 }
 
 const ZipMember* ZipArchive::Find(const std::string& name) const {
-  const auto found = std::find_if(members_.begin(), members_.end(),
+  // Of members of one name the last counts, as in Python.
+  const auto found = std::find_if(members_.rbegin(), members_.rend(),
                                   [&](const ZipMember& member) { return member.name == name; });
-  return found == members_.end() ? nullptr : &*found;
+  return found == members_.rend() ? nullptr : &*found;
 }
 
 std::span<const uint8_t> ZipArchive::Packed(const ZipMember& member) const {

@@ -38,7 +38,7 @@ class ZipArchive {
   static ZipArchive Parse(SharedBytes file, std::string where);
 
   const std::vector<ZipMember>& members() const { return members_; }
-  const ZipMember* Find(const std::string& name) const;  // nullptr if it is not there
+  const ZipMember* Find(const std::string& name) const;  // the last of that name; nullptr if there is none
   SharedBytes Read(const ZipMember& member) const;
   const std::string& where() const { return where_; }
 

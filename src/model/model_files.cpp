@@ -6,6 +6,7 @@
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "data/table_schema.h"
 #include "l2gcn/model.h"
 #include "model/model_shapes.h"
 #include "model/safetensors.h"
@@ -75,6 +76,10 @@ void CheckModelShapes(const Model& model, const std::string& where) {
     ThrowInput("{}: the projection takes {} columns, the model {}", where, model.preparation.projection.rows,
                model.features);
   }
+  if (!model.schema.empty() && model.schema.width() != model.features) {
+    ThrowInput("{}: its table describes {} features of {}; the file is damaged", where, model.schema.width(),
+               model.features);
+  }
   const Method& method = FindMethod(model.config.method);
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
   const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1;
@@ -113,6 +118,8 @@ void SaveModel(const Model& model, const std::string& directory) {
   if (!model.thresholds.empty()) json["thresholds"] = model.thresholds;
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
+  json["structure"] = model.structure;
+  if (!model.schema.empty()) json["table"] = Json::parse(SchemaToJson(model.schema));
   json["config"] = Json::parse(ConfigToJson(model.config));
   WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kModelFormat}});
   WriteFileWhole(fs::path(directory) / "config.json", json.dump(2) + "\n");
@@ -138,6 +145,8 @@ Model LoadModel(const std::string& directory) {
     model.config = ConfigFromJson(json.at("config").dump(), config_path.string());
     layers = json.at("layers").get<size_t>();
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
+    model.structure = json.value("structure", false);  // older models have neither
+    if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), config_path.string());
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: {}", config_path.string(), error.what());
   }

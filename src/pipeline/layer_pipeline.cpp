@@ -6,6 +6,8 @@
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "data/prepare.h"
+#include "data/structure.h"
+#include "data/table_schema.h"
 #include "graph/build.h"
 #include "graph/normalise.h"
 #include "pipeline/backend_options.h"
@@ -18,11 +20,28 @@ const void* MemoryOf(const Features& features) {
   return features.stores_sparse() ? features.csr().values.data() : features.elements();
 }
 
-Preparation FitOnTrainNodes(const Context& context, const Features& features, const TrainConfig& config,
-                            std::span<const uint32_t> train_nodes) {
-  std::vector<uint8_t> is_train(features.rows(), 0);
-  for (uint32_t node : train_nodes) is_train[node] = 1;
-  return FitPreparation(context, features, is_train, config.scale, config.pca, config.seed);
+std::vector<uint8_t> MarksOf(std::span<const uint32_t> nodes, size_t rows) {
+  std::vector<uint8_t> marks(rows, 0);
+  for (uint32_t node : nodes) marks[node] = 1;
+  return marks;
+}
+
+// Features that are no numbers keep their 0 and 1.
+void LeaveUnscaled(std::span<const uint8_t> is_number, Preparation& preparation) {
+  float* const shift = preparation.shift.mutable_data();
+  float* const factor = preparation.factor.mutable_data();
+  for (size_t c = 0; c < std::min(is_number.size(), preparation.factor.size()); ++c) {
+    if (is_number[c] == 0) shift[c] = 0, factor[c] = 1;
+  }
+}
+
+// The features of a data set in the model's layout: columns of tables by name, else by position.
+Features FittingFeatures(const Context& context, const Model& model, const Dataset& dataset) {
+  if (model.structure && dataset.features.cols() == 0) return WithStructure(context, dataset).features;
+  Features features = ApplySchema(context, model.schema, dataset);
+  if (features.cols() == model.features) return features;
+  ThrowInput("{}: has {} features, but the model was trained on {}; use the data set it was trained for",
+             dataset.name, features.cols(), model.features);
 }
 
 Propagation OperatorOf(const Context& context, const Graph& graph, const TrainConfig& config) {
@@ -38,7 +57,7 @@ Propagation OperatorOf(const Context& context, const Graph& graph, const TrainCo
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config)
     : device_(context.device),
       graph_(dataset.graph),
-      features_(dataset.features),
+      given_(dataset.features),
       config_(config),
       inductive_(config.setting == "inductive") {}
 
@@ -46,16 +65,18 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
                              std::vector<uint32_t> train_nodes)
     : LayerPipeline(context, dataset, config) {
   train_nodes_ = std::move(train_nodes);
-  preparation_ = FitOnTrainNodes(context, features_, config_, train_nodes_);
+  const std::vector<uint8_t> is_train = MarksOf(train_nodes_, given_.rows());
+  schema_ = FitSchema(context, dataset, is_train);
+  features_ = ApplySchema(context, schema_, dataset);
+  preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
+  if (config_.pca == 0) LeaveUnscaled(NumberFeatures(schema_), preparation_);
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const Model& model)
     : LayerPipeline(context, dataset, model.config) {
-  if (features_.cols() != model.features) {
-    ThrowInput("{}: has {} features, but the model was trained on {}; use the data set it was trained for",
-               dataset.name, features_.cols(), model.features);
-  }
+  schema_ = model.schema;
+  features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
@@ -63,7 +84,7 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const {
   return context.device == device_ && dataset.graph.indptr.data() == graph_.indptr.data() &&
          dataset.graph.indices.data() == graph_.indices.data() && dataset.nodes() == graph_.nodes &&
-         MemoryOf(dataset.features) == MemoryOf(features_);
+         MemoryOf(dataset.features) == MemoryOf(given_);
 }
 
 TensorPtr LayerPipeline::MakeInput(const Context& context) {

@@ -33,15 +33,17 @@ namespace l2gcn {
 
 class LayerPipeline {
  public:
-  // For training on `train_nodes` (ascending): the preparation is fitted on them alone.
+  // For training on `train_nodes` (ascending): the preparation, and what stands in for missing cells of a
+  // table, are fitted on them alone. Of a table only numbers are scaled, not the features of categories.
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                 std::vector<uint32_t> train_nodes);
-  // For a trained model: with the preparation that it brings. Throws Error(kInput) if the data set has
-  // another number of features.
+  // For a trained model: with the preparation that it brings; columns of tables are found by name. Throws
+  // Error(kInput) if columns are missing or too many, or the data set has another number of features.
   LayerPipeline(const Context& context, const Dataset& dataset, const Model& model);
 
   Backend& backend() { return *backend_; }
   const Preparation& preparation() const { return preparation_; }
+  const TableSchema& schema() const { return schema_; }
   const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
   bool inductive() const { return inductive_; }
   // Whether this pipeline was made for this device and these arrays.
@@ -93,7 +95,9 @@ class LayerPipeline {
 
   DeviceKind device_;
   Graph graph_;        // handles on the data set's arrays
-  Features features_;  // likewise, as they were stored
+  Features given_;     // likewise, as they were stored
+  TableSchema schema_;
+  Features features_;  // those in the layout of the schema; shares memory with `given_` where it can
   TrainConfig config_;
   bool inductive_;
   std::vector<uint32_t> train_nodes_;

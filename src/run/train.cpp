@@ -13,6 +13,7 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/usable.h"
+#include "data/structure.h"
 #include "model/inference.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
@@ -119,13 +120,15 @@ Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNod
   L2GCN_ASSERT(false);
 }
 
-Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy) {
-  CheckTrainable(context, dataset, config);
+Trained Train(const Context& context, const Dataset& given, const TrainConfig& config, StopPolicy& policy) {
+  CheckTrainable(context, given, config);
+  const Dataset dataset = WithStructure(context, given);
   return TrainWith(OnDeviceOf(context, config.method), dataset, NodesOf(dataset, config), config, policy);
 }
 
-Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  CheckTrainable(context, dataset, config);
+Trained Train(const Context& context, const Dataset& given, const TrainConfig& config) {
+  CheckTrainable(context, given, config);
+  const Dataset dataset = WithStructure(context, given);
   return TrainSeed(OnDeviceOf(context, config.method), dataset, config, nullptr);
 }
 
@@ -201,15 +204,16 @@ void TellBaseline(const Context& context, const SeedResult& result) {
 
 }  // namespace
 
-TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
+TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
                         const RunOptions& options) {
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
   const Context chosen = OnDeviceOf(context, config.method);
-  TellTask(context, dataset, config);
+  TellTask(context, given, config);
+  const Dataset dataset = WithStructure(context, given);
   std::unique_ptr<RunWriter> writer;
   if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
-  TrainResult result = BeginResult(chosen, dataset, config, options);
+  TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
   for (uint32_t i = 0; i < options.runs; ++i) {
     Stopwatch watch;

@@ -59,6 +59,7 @@ class ConventionalTrainer {
     Stopwatch setup;
     pipeline_ = std::make_shared<LayerPipeline>(context_, dataset_, config_, nodes_.train);
     progress_.trained.model.preparation = pipeline_->preparation();
+    progress_.trained.model.schema = pipeline_->schema();
     pipeline_->Input(context_);
     LayerPipeline::TrainingGraph training = pipeline_->MakeTrainingGraph(context_);
     problem_.graph = std::move(training.graph);

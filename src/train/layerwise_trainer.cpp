@@ -74,6 +74,7 @@ class LayerwiseTrainer {
       pipeline_ = std::make_shared<LayerPipeline>(context_, dataset_, config_, nodes_.train);
     }
     progress_.trained.model.preparation = pipeline_->preparation();
+    progress_.trained.model.schema = pipeline_->schema();
     const double smoothed_before = pipeline_->smooth_seconds();
     x_ = pipeline_->Input(context_);
     const double smoothing = pipeline_->smooth_seconds() - smoothed_before;

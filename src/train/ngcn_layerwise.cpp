@@ -95,6 +95,7 @@ Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const S
   targets.weights = ClassWeightsOf(context, dataset, nodes.train, config);
   joined.model.theta = TrainClassifier(context, x, targets, config, record);
   joined.model.preparation = options.pipeline->preparation();
+  joined.model.schema = options.pipeline->schema();
   joined.result.seconds.train += record.train_seconds;
   joined.result.peak_rss_bytes = PeakResidentBytes();
   joined.pipeline = std::move(options.pipeline);

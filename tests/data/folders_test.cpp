@@ -70,6 +70,37 @@ TEST(GraphSage, PositionsIdsAndMaps) {
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "no valid JSON");
 }
 
+TEST(GraphSaint, RolesAndClassesSaySomethingOnce) {
+  TemporaryFolder folder;
+  Dataset graph = SampleDataset(false, false);
+  graph.graph.weights = {};
+  WriteNpz(MakeContext(1), graph, folder.path() / "adj_full.npz", false);
+  const auto refused = [&](const char* classes, const char* roles) {
+    folder.Write("class_map.json", classes);
+    folder.Write("role.json", roles);
+    return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); });
+  };
+  const char* classes = R"({"0": 1, "1": 2, "2": 2, "3": 1})";
+  EXPECT_MENTIONS(refused(classes, R"({"tr": [0, 1], "va": [1], "te": [3]})"),
+                  "node 1 is for train and for validation");
+  EXPECT_MENTIONS(refused(R"({"0": 1, "0": 2, "1": 1, "2": 1, "3": 1})", R"({"tr": [0]})"),
+                  "'0' stands twice");
+  EXPECT_MENTIONS(refused(R"({"0": -1, "1": 2, "2": 1, "3": 1})", R"({"tr": [0]})"),
+                  "node 0 has the class -1");
+}
+
+TEST(GraphSage, AGraphNeedsNodesAndNodesOneRole) {
+  TemporaryFolder folder;
+  folder.Write("toy-class_map.json", "{}");
+  const auto refused = [&](const char* graph) {
+    folder.Write("toy-G.json", graph);
+    return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); });
+  };
+  EXPECT_MENTIONS(refused(R"({"links": []})"), "names no nodes");
+  EXPECT_MENTIONS(refused(R"({"nodes": [{"id": 0, "val": true, "test": true}], "links": []})"),
+                  "for validation and for test");
+}
+
 TEST(DglPpi, PartsStandSideBySide) {
   TemporaryFolder folder;
   for (const char* part : {"train", "valid", "test"}) {
@@ -109,7 +140,8 @@ TEST(Ogb, TablesAndSplits) {
   folder.Write("raw/edge.csv", "0,1\n1,3\n");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "edge 1 joins nodes 1 and 3");
   folder.Write("raw/node-label.csv", "1\ninf\n2\n");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "the label of node 1 is inf");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }),
+                  "node-label.csv:2: column 0: inf is past what a number can hold");
 }
 
 // Small sets as NumPy, SciPy and pickle wrote them, one or more of every folder format.

@@ -74,6 +74,27 @@ TEST(Zip, BombsAreRefusedBeforeAnythingIsUnpacked) {
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { npz.Get("a"); }), "refused as a zip bomb");
 }
 
+TEST(Zip, OfMembersOfOneNameTheLastCounts) {
+  const auto little = [](uint64_t value, int count) {
+    std::string bytes;
+    for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i));
+    return bytes;
+  };
+  std::string files, central;
+  for (const char* text : {"first", "later"}) {
+    const size_t at = files.size();
+    files += little(0x04034b50, 4) + little(20, 2) + little(0, 12) + little(5, 4) + little(5, 4) +
+             little(1, 2) + little(0, 2) + "a" + text;
+    central += little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 12) + little(5, 4) +
+               little(5, 4) + little(1, 2) + little(0, 12) + little(at, 4) + "a";
+  }
+  const ZipArchive archive =
+      Parse(files + central + little(0x06054b50, 4) + little(0, 4) + little(2, 2) + little(2, 2) +
+            little(central.size(), 4) + little(files.size(), 4) + little(0, 2));
+  const SharedBytes bytes = archive.Read(*archive.Find("a"));
+  EXPECT_EQ(std::string(bytes.bytes.begin(), bytes.bytes.end()), "later");
+}
+
 TEST(Zip, NoArchiveAtAll) {
   for (const char* bytes : {"", "PK", "PK\3\4", "this is a text file of some length, not an archive"}) {
     EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Parse(bytes); }), "a.npz");

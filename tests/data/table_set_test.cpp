@@ -93,7 +93,7 @@ TEST(EdgeList, MistakesAreNamedByLine) {
   TemporaryFolder folder;
   EXPECT_MENTIONS(InputError(folder.Write("a.csv", "0,1\n1,2\n3\n")), "a.csv:3: expected two node ids");
   EXPECT_MENTIONS(InputError(folder.Write("b.csv", "0,1,1\n1,2,heavy\n")),
-                  "b.csv:2: the weight 'heavy' is no number");
+                  "b.csv:2: column 2: the weight 'heavy' is no number");
   EXPECT_MENTIONS(InputError(folder.Write("c.csv", "")), "empty");
   EXPECT_MENTIONS(InputError(folder.Write("d.csv", "hello\nworld\n")), "d.csv:1");
   EXPECT_MENTIONS(InputError(folder.Write("e.csv", "0,1\n1,\n")), "e.csv:2");
@@ -131,7 +131,7 @@ TEST(TableSet, FeaturesInEveryFileKind) {
     options.features = features.string();
     return Open("", options);
   };
-  const Dataset json = with(folder.Write("f.json", R"({"2": [3, 1], "0": []})"));
+  const Dataset json = with(folder.Write("f.json", R"({"2": [3, 1], "0": [], "1": []})"));
   EXPECT_EQ(json.features.cols(), 4u);
   EXPECT_EQ(json.features.csr().nnz(), 2u);
   EXPECT_EQ(json.class_names, (std::vector<std::string>{"5", "9"}));
@@ -145,10 +145,10 @@ TEST(TableSet, FeaturesInEveryFileKind) {
   WriteNpy<float>(folder.path() / "short.npy", std::vector<float>{1, 2}, {1, 2});
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.path() / "short.npy"); }),
                   "features or labels have 1 rows");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.Write("n.csv", "id,p\n0,1\n1,nan\n2,3\n")); }),
-                  "feature 0 of node 1 is nan");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.Write("n.csv", "id,p\n0,1\n1,inf\n2,3\n")); }),
+                  "n.csv:3: column p: inf is past what a number can hold");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.Write("r.csv", "id,p\n0,1\n1\n2,3\n")); }),
-                  "r.csv:3: 1 fields");
+                  "r.csv:3: 1 cell on the line, expected 2; column p is missing");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.Write("d.csv", "id,p\n0,1\n0,2\n")); }),
                   "stands twice");
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { with(folder.Write("b.json", R"({"0": {"a": 1}})")); }),

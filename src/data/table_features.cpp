@@ -1,0 +1,235 @@
+#include "data/table_features.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "core/error_format.h"
+#include "core/threads.h"
+#include "data/csv.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kMostCategories = 1000;
+constexpr size_t kNameLikeLevels = 20;  // above this many, levels that hardly ever repeat are names
+constexpr double kSparseBelow = 0.1;    // share of non-zeros under which table features are kept sparse
+constexpr size_t kFeatureRows = 512;
+constexpr size_t kToldColumns = 8;
+
+Role RoleNamed(std::string_view value) {
+  if (value == "train") return Role::kTrain;
+  if (value == "val" || value == "valid" || value == "validation") return Role::kVal;
+  return value == "test" ? Role::kTest : Role::kNone;
+}
+
+// A column that becomes features.
+struct UsedColumn {
+  const ColumnValues* values = nullptr;
+  std::map<std::string_view, uint32_t> levels;  // of words: place of each
+  uint32_t first = 0, width = 1;                // features
+  bool marks_missing = false;
+  uint64_t missing = 0;  // cells of a column of words
+
+  bool MissingAt(uint32_t row) const {
+    if (row == kNoTableRow) return true;
+    return values->numeric ? std::isnan(values->numbers[row]) : IsMissing(values->text[row]);
+  }
+  // put(feature, value) for what is not zero.
+  template <class Put>
+  void At(uint32_t row, const Put& put) const {
+    if (MissingAt(row)) {
+      if (marks_missing) put(first + width - 1, 1.0f);
+    } else if (!values->numeric) {
+      put(first + levels.at(values->text[row]), 1.0f);
+    } else if (values->numbers[row] != 0) {
+      put(first, values->numbers[row]);
+    }
+  }
+};
+
+class TableFeatures {
+ public:
+  TableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
+                Dataset& dataset)
+      : context_(context), table_(table), row_of_(row_of), dataset_(dataset) {}
+
+  void Take(std::span<const size_t> skip) {
+    for (size_t c = 0; c < table_.columns.size(); ++c) {
+      if (std::find(skip.begin(), skip.end(), c) == skip.end()) TakeColumn(c);
+    }
+    NoteMissing();
+    Build();
+  }
+
+ private:
+  std::string Name(size_t c) const { return table_.format.names[c]; }
+  void Note(const std::string& text) const {
+    context_.Note(fmt::format("{}: {}", table_.path.filename().string(), text));
+  }
+  void Ignore(size_t c, const std::string& why) {
+    dataset_.schema.ignored.push_back(Name(c));
+    if (!why.empty()) Note(fmt::format("column {} {} and is left out", Name(c), why));
+  }
+
+  void TakeColumn(size_t c) {
+    const ColumnValues& values = table_.columns[c];
+    UsedColumn used;
+    used.values = &values;
+    if (values.numeric) {
+      if (values.missing == table_.rows) return Ignore(c, "is empty");
+      if (values.grouped > 0) {
+        Note(fmt::format("column {}: {} numbers such as {} read as numbers", Name(c), values.grouped,
+                         table_.format.separator == ';' ? "0,5 (decimal comma)" : "1,234 (groups of three)"));
+      }
+    } else if (IsSplitColumn(values)) {
+      TakeSplit(c);
+      return Ignore(c, "");
+    } else if (!TakeLevels(c, used)) {
+      return;
+    }
+    AddColumn(c, std::move(used));
+  }
+
+  void NoteMissing() const {
+    std::vector<std::string> told;
+    size_t columns = 0;
+    for (const TableColumn& column : dataset_.schema.columns) {
+      if (column.missing > 0 && ++columns <= kToldColumns)
+        told.push_back(fmt::format("{} {}", column.name, column.missing));
+    }
+    if (columns == 0) return;
+    Note(fmt::format(
+        "of {} nodes, values are missing in column {}{}: numbers take the median of the train nodes, words "
+        "a level of their own, and a feature marks them",
+        row_of_.size(), fmt::join(told, ", "),
+        columns > kToldColumns ? fmt::format(" and {} more columns", columns - kToldColumns) : ""));
+  }
+
+  bool IsSplitColumn(const ColumnValues& column) const {
+    bool some = false;
+    for (size_t row = 0; row < table_.rows; ++row) {
+      const std::string_view value = column.text[row];
+      if (IsMissing(value) || value == "none") continue;
+      if (RoleNamed(value) == Role::kNone) return false;
+      some = true;
+    }
+    return some;
+  }
+
+  void TakeSplit(size_t c) {
+    Split split{"column:" + Name(c), Array<uint8_t>::Zeros(row_of_.size())};
+    for (size_t node = 0; node < row_of_.size(); ++node) {
+      if (row_of_[node] == kNoTableRow) continue;
+      split.roles.mutable_data()[node] =
+          static_cast<uint8_t>(RoleNamed(table_.columns[c].text[row_of_[node]]));
+    }
+    dataset_.splits.push_back(std::move(split));
+  }
+
+  // False if the column is left out.
+  bool TakeLevels(size_t c, UsedColumn& used) {
+    size_t filled = 0;
+    for (size_t row = 0; row < table_.rows && used.levels.size() <= kMostCategories; ++row) {
+      const std::string_view word = used.values->text[row];
+      if (IsMissing(word)) {
+        ++used.missing;
+        continue;
+      }
+      used.levels.emplace(word, 0);
+      ++filled;
+    }
+    if (used.levels.empty()) return Ignore(c, "is empty"), false;
+    if (used.levels.size() > kMostCategories)
+      return Ignore(c, fmt::format("has more than {} different words", kMostCategories)), false;
+    if (used.levels.size() > kNameLikeLevels && used.levels.size() * 10 > filled * 9)
+      return Ignore(c, "has another word in almost every row"), false;
+    used.width = 0;
+    for (auto& [word, place] : used.levels) place = used.width++;
+    return true;
+  }
+
+  void AddColumn(size_t c, UsedColumn used) {
+    TableColumn column;
+    column.name = Name(c);
+    column.category = !used.values->numeric;
+    for (const auto& [word, place] : used.levels) column.levels.emplace_back(word);
+    const auto without_row = static_cast<uint64_t>(std::count(row_of_.begin(), row_of_.end(), kNoTableRow));
+    column.missing = without_row + (used.values->numeric ? used.values->missing : used.missing);
+    column.marks_missing = used.marks_missing = column.missing > 0;
+    used.first = width_;
+    used.width = column.width();
+    width_ += used.width;
+    if (!names_.insert(column.name).second)
+      ThrowInput("{}: two columns are called '{}'; rename one", table_.path.string(), column.name);
+    if (column.category)
+      Note(fmt::format("column {} becomes {} one-hot features", column.name, column.width()));
+    dataset_.schema.columns.push_back(std::move(column));
+    used_.push_back(std::move(used));
+  }
+
+  void Build() {
+    // Every row is of one node, so what is not zero can be counted column by column.
+    uint64_t filled = 0;
+    for (size_t k = 0; k < used_.size(); ++k) {
+      const ColumnValues& values = *used_[k].values;
+      const uint64_t missing = dataset_.schema.columns[k].missing;
+      filled += values.numeric ? missing : row_of_.size();
+      for (const float value : values.numbers) filled += value != 0 && !std::isnan(value) ? 1 : 0;
+    }
+    const auto cells = static_cast<double>(row_of_.size()) * width_;
+    if (static_cast<double>(filled) < kSparseBelow * cells) return BuildSparse(filled);
+    Matrix dense = Matrix::Zeros(row_of_.size(), width_);
+    float* const out = dense.values.mutable_data();
+    ParallelFor(context_, row_of_.size(), kFeatureRows, [&](size_t begin, size_t end) {
+      for (size_t node = begin; node < end; ++node) {
+        float* to = out + node * width_;
+        for (const UsedColumn& used : used_)
+          used.At(row_of_[node], [&](uint32_t feature, float value) { to[feature] = value; });
+      }
+    });
+    dataset_.features = Features::Dense(std::move(dense));
+  }
+
+  void BuildSparse(uint64_t filled) {
+    CsrMatrix sparse;
+    sparse.rows = row_of_.size();
+    sparse.cols = width_;
+    sparse.indptr = Array<uint64_t>::Zeros(row_of_.size() + 1);
+    sparse.indices = Array<uint32_t>::Allocate(filled);
+    sparse.values = Array<float>::Allocate(filled);
+    uint64_t* const indptr = sparse.indptr.mutable_data();
+    uint32_t* const indices = sparse.indices.mutable_data();
+    float* const values = sparse.values.mutable_data();
+    uint64_t at = 0;
+    for (size_t node = 0; node < row_of_.size(); ++node) {
+      for (const UsedColumn& used : used_) {
+        used.At(row_of_[node], [&](uint32_t feature, float value) {
+          indices[at] = feature;
+          values[at++] = value;
+        });
+      }
+      indptr[node + 1] = at;
+    }
+    L2GCN_ASSERT(at == filled);
+    dataset_.features = Features::Sparse(std::move(sparse));
+  }
+
+  const Context& context_;
+  const Table& table_;
+  const std::span<const uint32_t> row_of_;
+  Dataset& dataset_;
+  std::vector<UsedColumn> used_;
+  std::set<std::string> names_;
+  uint32_t width_ = 0;
+};
+
+}  // namespace
+
+void TakeTableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
+                       std::span<const size_t> skip, Dataset& dataset) {
+  TableFeatures(context, table, row_of, dataset).Take(skip);
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,198 @@
+#include "data/table_match.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <unordered_set>
+
+#include "core/error_format.h"
+#include "data/table_features.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kExamples = 3;
+constexpr double kWellMatched = 0.9;
+constexpr size_t kTriedRows = 2000;  // of another column
+
+std::vector<uint8_t> NodesOfEdges(const IdMatch& match) {
+  std::vector<uint8_t> in_edges(match.ids.nodes(), 0);
+  for (const std::vector<uint32_t>* side : {&match.edges.source, &match.edges.target}) {
+    for (const uint32_t key : *side) in_edges[match.ids.NodeOf(key)] = 1;
+  }
+  return in_edges;
+}
+
+// Spellings of nodes, made once they are needed.
+class NodeSpellings {
+ public:
+  explicit NodeSpellings(const IdTable& ids) : numbers_(ids.NodeIds()), names_(ids.Names()) {}
+  std::string operator()(uint32_t node) const {
+    if (!names_.empty()) return std::string(names_[node]);
+    return std::to_string(numbers_.empty() ? int64_t{node} : numbers_[node]);
+  }
+
+ private:
+  Array<int64_t> numbers_;
+  NameTable names_;
+};
+
+std::string Normal(std::string_view id) {
+  int64_t number = 0;
+  return ParseId(id, number) ? std::to_string(number) : std::string(id);
+}
+
+struct Unmatched {
+  uint64_t count = 0, of = 0;
+  std::vector<std::string> examples;
+  bool TooMany() const { return count * 10 > of; }
+  std::string Shown() const {
+    return fmt::format("{}{}", fmt::join(examples, ", "), count > examples.size() ? ", …" : "");
+  }
+};
+
+template <class Counts, class Misses>
+Unmatched CountNodes(const IdMatch& match, const Counts& counts, const Misses& misses) {
+  Unmatched found;
+  std::vector<uint32_t> first;
+  for (uint32_t node = 0; node < match.ids.nodes(); ++node) {
+    if (!counts(node)) continue;
+    ++found.of;
+    if (!misses(node)) continue;
+    ++found.count;
+    if (first.size() < kExamples) first.push_back(node);
+  }
+  if (first.empty()) return found;
+  const NodeSpellings spelled(match.ids);
+  for (const uint32_t node : first) found.examples.push_back(spelled(node));
+  return found;
+}
+
+std::unordered_set<std::string> Spelled(const IdMatch& match, const std::vector<uint8_t>& wanted) {
+  const NodeSpellings spelled(match.ids);
+  std::unordered_set<std::string> names;
+  for (uint32_t node = 0; node < match.ids.nodes(); ++node) {
+    if (wanted[node] != 0) names.insert(Normal(spelled(node)));
+  }
+  return names;
+}
+
+// Another column of the table whose values are ids of the edges, as a sentence; empty if there is none.
+std::string BetterTableColumn(const IdMatch& match, const Table& table, size_t id_column,
+                              const std::vector<uint8_t>& in_edges) {
+  std::vector<size_t> all(table.format.columns());
+  for (size_t c = 0; c < all.size(); ++c) all[c] = c;
+  const Table text = ReadTable(match.context, table.path, table.format, all);
+  const std::unordered_set<std::string> wanted = Spelled(match, in_edges);
+  for (size_t c = 0; c < all.size(); ++c) {
+    if (c == id_column) continue;
+    std::unordered_set<std::string> seen;
+    size_t matched = 0;
+    for (size_t row = 0; row < text.rows; ++row) {
+      const std::string value = Normal(text.columns[c].text[row]);
+      if (seen.insert(value).second && wanted.contains(value)) ++matched;
+    }
+    const auto needed = kWellMatched * static_cast<double>(wanted.size());
+    if (static_cast<double>(matched) >= needed)
+      return fmt::format(" Column '{}' of the table matches: give --id {}.", table.format.names[c],
+                         table.format.names[c]);
+  }
+  return "";
+}
+
+// Two other columns of the edge list whose values are ids of the table.
+std::string BetterEdgeColumns(const IdMatch& match, const std::vector<uint8_t>& has_row) {
+  const std::unordered_set<std::string> known = Spelled(match, has_row);
+  std::vector<std::vector<std::string>> records = FirstEdgeRecords(match.edge_path, match.format);
+  if (records.size() > kTriedRows) records.resize(kTriedRows);
+  std::vector<std::string> fitting;
+  for (size_t c = 0; c < match.format.columns; ++c) {
+    size_t matched = 0;
+    for (const std::vector<std::string>& record : records)
+      matched += c < record.size() && known.contains(Normal(record[c])) ? 1 : 0;
+    if (static_cast<double>(matched) >= kWellMatched * static_cast<double>(records.size()))
+      fitting.push_back(match.format.names[c]);
+  }
+  const std::vector<std::string> taken = {match.format.names[match.format.source],
+                                          match.format.names[match.format.target]};
+  if (fitting.size() < 2 || std::equal(fitting.begin(), fitting.begin() + 2, taken.begin())) return "";
+  const auto from = fitting.end() - 2;
+  return fmt::format(" Columns {} and {} of the edges match: give --source {} --target {}.", from[0], from[1],
+                     from[0], from[1]);
+}
+
+std::vector<uint8_t> RowsOfNodes(std::span<const uint32_t> row_of) {
+  std::vector<uint8_t> has_row(row_of.size());
+  std::transform(row_of.begin(), row_of.end(), has_row.begin(),
+                 [](uint32_t row) { return row == kNoTableRow ? uint8_t{0} : uint8_t{1}; });
+  return has_row;
+}
+
+}  // namespace
+
+void CheckCoversEdges(const IdMatch& match, const Table& table, size_t id_column,
+                      std::span<const uint32_t> row_of) {
+  const std::vector<uint8_t> in_edges = NodesOfEdges(match), has_row = RowsOfNodes(row_of);
+  const auto is_end = [&](uint32_t node) { return in_edges[node] != 0; };
+  const auto lacks_row = [&](uint32_t node) { return has_row[node] == 0; };
+  const Unmatched ids = CountNodes(match, is_end, lacks_row);
+  const Unmatched rows = CountNodes(
+      match, [&](uint32_t node) { return has_row[node] != 0; },
+      [&](uint32_t node) { return in_edges[node] == 0; });
+  const std::string edges = match.edge_path.filename().string(), name = table.path.filename().string();
+  if (ids.TooMany() && !match.allow) {
+    const std::string better = BetterTableColumn(match, table, id_column, in_edges);
+    ThrowInput(
+        "{}: {} of its {} ids ({}) have no row in {}, whose ids are in column '{}' ({}).{}{} Go on all the "
+        "same "
+        "with --allow-unmatched.",
+        match.edge_path.string(), ids.count, ids.of, ids.Shown(), table.path.string(),
+        table.format.names[id_column], rows.examples.empty() ? "all have edges" : rows.Shown(), better,
+        better.empty() ? BetterEdgeColumns(match, has_row) : "");
+  }
+  if (ids.count > 0) {
+    match.context.Note(fmt::format("{}: {} of {} ids have no row in {} ({}): their values count as missing",
+                                   edges, ids.count, ids.of, name, ids.Shown()));
+  }
+  if (rows.count > 0)
+    match.context.Note(
+        fmt::format("{}: {} of {} rows have no edge ({})", name, rows.count, rows.of, rows.Shown()));
+}
+
+void CheckCovered(const IdMatch& match, const std::filesystem::path& file, std::span<const uint8_t> has_row) {
+  const std::vector<uint8_t> in_edges = NodesOfEdges(match);
+  const Unmatched ids = CountNodes(
+      match, [&](uint32_t node) { return in_edges[node] != 0; },
+      [&](uint32_t node) { return has_row[node] == 0; });
+  if (ids.count == 0) return;
+  if (ids.TooMany() && !match.allow) {
+    ThrowInput("{}: {} of its {} ids ({}) have no features in {}. Go on all the same with --allow-unmatched.",
+               match.edge_path.string(), ids.count, ids.of, ids.Shown(), file.string());
+  }
+  match.context.Note(fmt::format("{}: {} of {} ids have no features in {} ({}): all of theirs are 0",
+                                 match.edge_path.filename().string(), ids.count, ids.of,
+                                 file.filename().string(), ids.Shown()));
+}
+
+void CheckStandsElsewhere(const IdMatch& match, const Table& table, size_t id_column,
+                          std::span<const uint32_t> row_of, std::span<const uint8_t> has_features) {
+  const std::vector<uint8_t> in_edges = NodesOfEdges(match);
+  const Unmatched rows = CountNodes(
+      match, [&](uint32_t node) { return row_of[node] != kNoTableRow; },
+      [&](uint32_t node) {
+        return in_edges[node] == 0 && (has_features.empty() || has_features[node] == 0);
+      });
+  if (rows.count == 0) return;
+  if (rows.TooMany() && !match.allow && (!has_features.empty() || rows.count * 2 > rows.of)) {
+    const std::string better = BetterTableColumn(match, table, id_column, in_edges);
+    ThrowInput(
+        "{}: {} of its {} ids in column '{}' ({}) stand in no other file.{} Go on all the same with "
+        "--allow-unmatched.",
+        table.path.string(), rows.count, rows.of, table.format.names[id_column], rows.Shown(), better);
+  }
+  match.context.Note(fmt::format("{}: {} of {} rows have no edge ({})", table.path.filename().string(),
+                                 rows.count, rows.of, rows.Shown()));
+}
+
+}  // namespace l2gcn

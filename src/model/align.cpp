@@ -1,0 +1,121 @@
+// Matching the classes of a data set to those of a model, by name.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error_format.h"
+#include "l2gcn/model.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kToldClasses = 8;
+
+std::string ModelClass(const Model& model, uint32_t c) {
+  return model.class_names.empty() ? std::to_string(c) : model.class_names[c];
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kToldClasses);
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "),
+                     shown < names.size() ? ", …" : "");
+}
+
+// Model class of each class of the data set; −1 where the model has none of that name.
+std::vector<int32_t> ModelClasses(const Context& context, const Model& model, const Dataset& dataset) {
+  std::map<std::string, int32_t> known;
+  for (uint32_t c = 0; c < model.classes; ++c) known.emplace(ModelClass(model, c), static_cast<int32_t>(c));
+  std::vector<int32_t> to(dataset.labels.classes, -1);
+  std::vector<uint8_t> met(model.classes, 0);
+  std::vector<std::string> unknown, absent, own;
+  for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
+    own.push_back(dataset.ClassName(c));
+    const auto found = known.find(own.back());
+    if (found == known.end()) {
+      unknown.push_back(own.back());
+    } else {
+      to[c] = found->second;
+      met[static_cast<size_t>(found->second)] = 1;
+    }
+  }
+  for (uint32_t c = 0; c < model.classes; ++c) {
+    if (met[c] == 0) absent.push_back(ModelClass(model, c));
+  }
+  if (absent.size() == model.classes) {
+    ThrowInput("{}: shares no class with the model: it has {}, the model knows {}", dataset.name, Listed(own),
+               Listed(absent));
+  }
+  if (!unknown.empty())
+    context.Note(fmt::format("{}: the model does not know {} {}; {} not scored", dataset.name,
+                             dataset.labels.multilabel ? "the labels" : "the classes", Listed(unknown),
+                             dataset.labels.multilabel ? "they are" : "their nodes are"));
+  if (!absent.empty())
+    context.Note(fmt::format("{}: {} of the model that do not occur in it: {}", dataset.name,
+                             dataset.labels.multilabel ? "labels" : "classes", Listed(absent)));
+  return to;
+}
+
+Labels MapClasses(const Labels& labels, const std::vector<int32_t>& to, uint32_t classes) {
+  Labels mapped;
+  mapped.classes = classes;
+  mapped.classes_of = Array<int32_t>::Filled(labels.classes_of.size(), -1);
+  int32_t* const out = mapped.classes_of.mutable_data();
+  for (size_t i = 0; i < labels.classes_of.size(); ++i) {
+    if (labels.classes_of[i] >= 0) out[i] = to[static_cast<size_t>(labels.classes_of[i])];
+  }
+  return mapped;
+}
+
+Labels MapLabelSets(const Labels& labels, const std::vector<int32_t>& to, uint32_t classes) {
+  const size_t nodes = labels.classes == 0 ? 0 : labels.matrix.size() / labels.classes;
+  Labels mapped;
+  mapped.multilabel = true;
+  mapped.classes = classes;
+  mapped.labelled = labels.labelled;
+  mapped.matrix = Array<uint8_t>::Zeros(nodes * classes);
+  uint8_t* const out = mapped.matrix.mutable_data();
+  for (size_t node = 0; node < nodes; ++node) {
+    for (uint32_t c = 0; c < labels.classes; ++c) {
+      if (to[c] >= 0)
+        out[node * classes + static_cast<size_t>(to[c])] = labels.matrix[node * labels.classes + c];
+    }
+  }
+  return mapped;
+}
+
+Labels Unlabelled(const Model& model, uint32_t nodes) {
+  Labels labels;
+  labels.multilabel = model.multilabel;
+  labels.classes = model.classes;
+  if (model.multilabel) {
+    labels.matrix = Array<uint8_t>::Zeros(size_t{nodes} * model.classes);
+    labels.labelled = Array<uint8_t>::Zeros(nodes);
+  } else {
+    labels.classes_of = Array<int32_t>::Filled(nodes, -1);
+  }
+  return labels;
+}
+
+}  // namespace
+
+Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset) {
+  const Labels& labels = dataset.labels;
+  const bool same_names = model.class_names == dataset.class_names;
+  if (labels.multilabel == model.multilabel && labels.classes == model.classes && same_names) return dataset;
+  if (labels.classes == 0) {
+    dataset.labels = Unlabelled(model, dataset.nodes());
+  } else if (labels.multilabel != model.multilabel) {
+    ThrowInput("{}: {}, but the model was trained on {}", dataset.name,
+               labels.multilabel ? "has several labels a node" : "has one class a node",
+               model.multilabel ? "several labels a node" : "one class a node");
+  } else {
+    const std::vector<int32_t> to = ModelClasses(context, model, dataset);
+    dataset.labels =
+        labels.multilabel ? MapLabelSets(labels, to, model.classes) : MapClasses(labels, to, model.classes);
+  }
+  dataset.class_names = model.class_names;
+  return dataset;
+}
+
+}  // namespace l2gcn

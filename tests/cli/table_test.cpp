@@ -1,0 +1,159 @@
+// The program on a person's own tables, from training to predictions.
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "cli/process.h"
+
+namespace l2gcn {
+namespace {
+
+// 120 people in two circles of friends; income in another unit than age, a category, missing cells.
+class TableTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    std::ofstream calls(folder_ / "calls.csv"), people(folder_ / "people.csv");
+    calls << "caller,callee,minutes\n";
+    people << "id,age,income,city,churned\n";
+    for (int i = 0; i < 120; ++i) {
+      for (const int step : {2, 4, 6})
+        calls << "p" << i << ",p" << (i + step) % 120 << "," << 1 + i % 5 << "\n";
+      people << "p" << i << "," << (i % 7 == 3 ? "NA" : std::to_string(20 + i % 2 * 15 + i % 9)) << ","
+             << 20000 + i % 2 * 40000 + i * 13 % 997 * 10 << ","
+             << (i % 3 == 0   ? "rome"
+                 : i % 3 == 1 ? "oslo"
+                              : "bern")
+             << "," << (i % 2 == 0 ? "no" : "yes") << "\n";
+    }
+  }
+  Outcome Train(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words = {"train",   "--edges",  "calls.csv", "--nodes",  "people.csv", "--label",
+                                      "churned", "--epochs", "40",        "--method", "lgcn",       "--lr",
+                                      "0.01",    "--json",   "-o",        "run"};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunWell(words);
+  }
+  // people.csv with its columns in another order, without the label and with `change` made to each row.
+  void WriteMoved(const std::string& name,
+                  const std::function<void(int, std::vector<std::string>&)>& change = {}) {
+    std::ifstream in(folder_ / "people.csv");
+    std::ofstream out(folder_ / name);
+    int number = 0;
+    for (std::string line; std::getline(in, line); ++number) {
+      std::vector<std::string> cells;
+      std::stringstream row(line);
+      for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+      if (number > 0 && change) change(number - 1, cells);
+      out << cells[3] << "," << cells[2] << "," << cells[0] << "," << cells[1] << "\n";
+    }
+  }
+  // node → predicted class
+  std::map<std::string, std::string> Classes(const std::string& file) {
+    std::stringstream text(Read(file));
+    std::string line;
+    std::getline(text, line);
+    std::vector<std::string> names;
+    std::stringstream header(line);
+    for (std::string cell; std::getline(header, cell, ',');) names.push_back(cell);
+    const auto at = static_cast<size_t>(std::find(names.begin(), names.end(), "class") - names.begin());
+    std::map<std::string, std::string> classes;
+    while (std::getline(text, line)) {
+      std::vector<std::string> cells;
+      std::stringstream row(line);
+      for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+      classes[cells[0]] = cells[at];
+    }
+    return classes;
+  }
+};
+
+TEST_F(TableTest, ColumnsOfAnyUnitAreScaledAndTheModelRemembersThem) {
+  const nlohmann::json result = Train().json();
+  EXPECT_GT(result.at("f1").at("test").get<double>(), 0.95);
+  const nlohmann::json config = nlohmann::json::parse(Read("run/config.json"));
+  EXPECT_EQ(config.at("config").at("scale"), "standard");
+  const nlohmann::json& table = config.at("table");
+  EXPECT_EQ(table.at("label"), "churned");
+  ASSERT_EQ(table.at("columns").size(), 3u);
+  EXPECT_EQ(table.at("columns")[0].at("name"), "age");
+  EXPECT_EQ(table.at("columns")[0].at("missing"), 17);
+  EXPECT_GT(table.at("columns")[0].at("fill").get<double>(), 19);
+  EXPECT_EQ(table.at("columns")[2].at("levels"), nlohmann::json({"bern", "oslo", "rome"}));
+}
+
+TEST_F(TableTest, PredictionMapsColumnsByName) {
+  Train();
+  RunWell({"predict", "run", "-o", "p.csv"});
+  const auto classes = Classes("p.csv");
+  ASSERT_EQ(classes.size(), 120u);
+  WriteMoved("moved.csv");
+  RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "moved.csv", "-o", "moved-p.csv"});
+  EXPECT_EQ(Classes("moved-p.csv"), classes) << "another order, no label";
+  // One category less and one the model has never seen.
+  WriteMoved("other.csv", [](int i, std::vector<std::string>& cells) {
+    if (cells[3] == "rome") cells[3] = i == 0 ? "paris" : "oslo";
+  });
+  const Outcome other =
+      RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "other.csv", "-o", "other-p.csv"});
+  EXPECT_EQ(Classes("other-p.csv"), classes);
+  EXPECT_NE(other.err.find("paris"), std::string::npos) << other.err;
+  std::ofstream(folder_ / "less.csv") << "id,age,city\np0,1,rome\np2,3,oslo\np4,2,oslo\n";
+  std::ofstream(folder_ / "few.csv") << "p0,p2\np2,p4\n";
+  const Outcome less = Run({"predict", "run", "--edges", "few.csv", "--nodes", "less.csv", "-o", "x.csv"});
+  EXPECT_EQ(less.status, 2);
+  EXPECT_NE(less.err.find("column 'income' is missing"), std::string::npos) << less.err;
+}
+
+TEST_F(TableTest, EvaluateMatchesClassesByName) {
+  Train();
+  // The same people, but classes in another order of numbers, one of them unknown to the model.
+  std::string text = Read("people.csv");
+  text.replace(text.find("no", text.find("p8,")), 2, "maybe");
+  std::ofstream(folder_ / "three.csv") << text;
+  const Outcome scored = RunWell(
+      {"evaluate", "run", "--edges", "calls.csv", "--nodes", "three.csv", "--label", "churned", "--json"});
+  EXPECT_GT(scored.json().at("f1").at("test").get<double>(), 0.9);
+  EXPECT_NE(scored.err.find("does not know the classes maybe"), std::string::npos) << scored.err;
+  std::ofstream(folder_ / "others.csv")
+      << "id,age,income,city,churned\np0,1,2,rome,a\np2,3,4,oslo,b\np4,3,4,oslo,b\n";
+  std::ofstream(folder_ / "few.csv") << "p0,p2\np2,p4\n";
+  const Outcome none =
+      Run({"evaluate", "run", "--edges", "few.csv", "--nodes", "others.csv", "--label", "churned"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("shares no class with the model"), std::string::npos) << none.err;
+}
+
+TEST_F(TableTest, AGraphWithoutFeaturesIsTrainedOnItsStructure) {
+  std::ofstream edges(folder_ / "edges.csv"), labels(folder_ / "labels.csv");
+  labels << "id,side\n";
+  for (int i = 0; i < 200; ++i) {
+    const int half = i / 100 * 100;
+    for (const int step : {1, 7, 19}) edges << i << "," << half + (i + step) % 100 << "\n";
+    labels << i << "," << (i < 100 ? "left" : "right") << "\n";
+  }
+  edges.close();
+  labels.close();
+  const Outcome trained =
+      RunWell({"train", "--edges", "edges.csv", "--labels", "labels.csv", "--epochs", "40", "--method",
+               "lgcn", "--lr", "0.01", "--setting", "transductive", "--json", "-o", "run"});
+  EXPECT_NE(trained.err.find("has no features"), std::string::npos) << trained.err;
+  EXPECT_GT(trained.json().at("f1").at("test").get<double>(), 0.9);
+  EXPECT_EQ(RunWell({"evaluate", "run", "--json"}).json().at("f1").at("test"),
+            trained.json().at("f1").at("test"));
+}
+
+TEST_F(TableTest, OptionsForColumnsAreKnownEverywhere) {
+  const std::string help = RunWell({"train", "--help"}).out;
+  for (const char* option : {"--source", "--target", "--weight", "--id", "--no-ids", "--allow-unmatched"})
+    EXPECT_NE(help.find(option), std::string::npos) << option;
+  const Outcome strangers = Run({"train", "--edges", "people.csv", "--source", "age", "--target", "income",
+                                 "--nodes", "people.csv", "--label", "churned"});
+  EXPECT_EQ(strangers.status, 2);
+  EXPECT_NE(strangers.err.find("--allow-unmatched"), std::string::npos) << strangers.err;
+}
+
+}  // namespace
+}  // namespace l2gcn
