@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes every reader with libFuzzer and the address and undefined-behaviour sanitizers, as many at a time as there are cores.
+# Needs a release build (or its library as $L2GCN_ARCHIVE).
 # usage: scripts/fuzz.sh [SECONDS [SEEDS…]]   each folder of tests/fuzz/seeds for 600 seconds unless told; 0 builds only.
 # Findings go to build/fuzz/findings; the exit status is not 0 if there are any.
 set -euo pipefail
@@ -30,7 +31,11 @@ fuzz() {  # KIND
 }
 export -f compile fuzz
 
-sources=(src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp)
+sources=(src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp src/model/model_files.cpp src/model/safetensors.cpp
+  src/controller/controller_files.cpp src/controller/controller_impl.cpp src/controller/policy_net.cpp
+  src/run/checkpoint.cpp src/run/run_claim.cpp src/run/run_directory.cpp src/run/result_json.cpp src/train/snapshot.cpp)
+# What the readers of models and checkpoints need besides (kernels, trainers) comes as it is from an ordinary build.
+archive=${L2GCN_ARCHIVE:-build/release/src/libl2gcn.a}
 targets=$(for kind in "${kinds[@]}"; do echo "${kind%%_*}"; done | sort -u)
 { printf '%s\n' "${sources[@]}"; for target in $targets; do echo "tests/fuzz/fuzz_$target.cpp"; done; } |
   xargs -P "$(nproc)" -I{} bash -c 'compile {}'
@@ -38,6 +43,6 @@ objects=("${sources[@]//\//_}")
 objects=("${objects[@]/#/build/fuzz/objects/}")
 for target in $targets; do
   clang++ -fsanitize=address,undefined,fuzzer "build/fuzz/objects/tests_fuzz_fuzz_$target.cpp.o" "${objects[@]/%/.o}" \
-    -o "build/fuzz/$target" -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lpthread
+    -Wl,--allow-multiple-definition "$archive" -o "build/fuzz/$target" -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lpthread
 done
 [ "$seconds" = 0 ] || printf '%s\n' "${kinds[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'

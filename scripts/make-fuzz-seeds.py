@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Writes small valid files of every kind the readers take into tests/fuzz/seeds/TARGET. Needs numpy and scipy."""
 import io
+import json
 import pathlib
 import pickle
 import subprocess
@@ -156,8 +157,45 @@ bundle("planetoid", "toy", {"ind.toy.x": pickled_rows(rows[:2]), "ind.toy.y": on
                             "ind.toy.graph": pickle.dumps({0: [1, 2], 1: [0, 5], 2: [0], 3: [5], 4: [], 5: [1, 3]}, 2),
                             "ind.toy.test.index": "3\n5\n"})
 
-# A native directory, as this program writes it.
-program = pathlib.Path("build/release/l2gcn")
+# Files of our own, as this program writes them. Their checksums are renamed, as in files from before there were any:
+# a fuzzer cannot guess them.
+program = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/release/l2gcn").absolute()
+
+
+def unsummed(path):
+    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1)
+
+
+def make_own(folder):
+    """A tiny model of two kinds, a controller, a checkpoint and files of settings."""
+    def run(*words):
+        return subprocess.run([program, *words, "-q", "--device", "cpu"], cwd=folder, stdout=subprocess.DEVNULL)
+    subprocess.run([program, "generate", "cora", "--nodes", "60", "--edges", "120", "--features", "5", "-o", "set", "-q"], cwd=folder, check=True)
+    for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--powers", "0,1"])):
+        run("train", "set", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
+        files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
+        put("model", name, b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items()))
+    put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
+    put("settings", "result", (folder / "lgcn/result.json").read_bytes())
+    subprocess.run([program, "search", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)
+    put("controller", "paper", unsummed(folder / "controller"))
+    shipped = pathlib.Path(__file__).parent.parent / "src/controller/shipped/general-loss.safetensors"
+    put("controller", "general", shipped.read_bytes())
+    # A run that is cut off: its directory stays.
+    cut = subprocess.Popen([program, "train", "set", "--method", "lgcn", "--hidden", "2", "--epochs", "200000", "--checkpoint-every", "1",
+                            "-o", "cut", "-q"], cwd=folder)
+    kept = folder / "cut.unfinished/checkpoint"
+    while not (kept / "state-1.safetensors").exists() and cut.poll() is None:
+        pass
+    cut.kill()
+    cut.wait()
+    put("checkpoint", "layer", unsummed(kept / "state-0.safetensors"))
+    put("settings", "begun", (kept / "begun.json").read_bytes())
+
+
+if program.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        make_own(pathlib.Path(folder))
 if program.exists():
     with tempfile.TemporaryDirectory() as folder:
         tables = {"toy_edges.csv": "source,target\na,b\na,c\nb,c\n", "toy_features.csv": "id,x,y\na,1,2\nb,3,4\nc,5,6\nd,7,8\n",

@@ -4,6 +4,7 @@
 
 #include <charconv>
 #include <memory>
+#include <optional>
 
 #include "l2gcn/compare.h"
 #include "l2gcn/error.h"
@@ -21,6 +22,8 @@ struct CompareArguments {
   std::string vary, to_f1;
   uint32_t runs = 1, score_every = 1, max_seconds = 0;
   bool csv = false;
+  OutputOptions output;
+  std::string resume;
 };
 
 [[noreturn]] void Refuse(const std::string& text) { throw Error(ErrorKind::kUsage, text); }
@@ -80,8 +83,10 @@ CompareOptions OptionsOf(const CompareArguments& arguments) {
 }
 
 // One comparison for every value of what is varied.
-std::vector<Comparison> RunAll(const Context& context, const CompareArguments& arguments) {
+std::vector<Comparison> RunAll(const Context& context, const CompareArguments& arguments,
+                               const std::string& keep) {
   CompareOptions options = OptionsOf(arguments);
+  options.keep = keep;
   if (arguments.vary.empty()) {
     const Dataset dataset = OpenDataset(context, arguments.data.spec, arguments.data.open);
     return {Compare(context, dataset, options)};
@@ -113,12 +118,16 @@ std::vector<Comparison> RunAll(const Context& context, const CompareArguments& a
 
 void RunCompare(Program& program, const CompareArguments& arguments) {
   const Context context = program.MakeCommandContext();
-  const std::vector<Comparison> all = RunAll(context, arguments);
-  std::string text;
+  const bool resume = !arguments.resume.empty();
+  std::optional<ComparisonFolder> folder;
+  if (resume || !arguments.output.path.empty()) {
+    folder.emplace(resume ? arguments.resume : arguments.output.path, arguments.output.force, resume);
+  }
+  const std::vector<Comparison> all = RunAll(context, arguments, folder ? folder->keep() : "");
+  std::string text, json;
   for (size_t i = 0; i < all.size(); ++i) {
-    if (program.json()) {
-      text += (i == 0 ? "" : ",\n") + ComparisonToJson(all[i]);
-    } else if (arguments.csv) {
+    json += (i == 0 ? "" : ",\n") + ComparisonToJson(all[i]);
+    if (arguments.csv) {
       const std::string csv = ComparisonToCsv(all[i]);
       text += i == 0 ? csv : csv.substr(csv.find('\n'));
     } else {
@@ -128,8 +137,9 @@ void RunCompare(Program& program, const CompareArguments& arguments) {
         text += fmt::format("\nlayers: {}", rows.front().config.layers);
     }
   }
-  if (program.json() && all.size() > 1) text = "{\"comparisons\": [\n" + text + "\n]}";
-  program.terminal().Print(text);
+  if (all.size() > 1) json = "{\"comparisons\": [\n" + json + "\n]}";
+  if (folder) folder->Commit(json, text);
+  program.terminal().Print(program.json() ? json : text);
 }
 
 }  // namespace
@@ -160,6 +170,13 @@ void AddCompare(Program& program) {
                   "Growth curves: layers=1..5, or nodes=N,N,… of a generated shape")
       ->type_name("WHAT=LIST");
   command.add_flag("--csv", arguments->csv, "Print comma-separated values");
+  arguments->output.AddTo(command, "DIR", "Folder for result.json and comparison.txt [none]", "comparison");
+  command
+      .add_option(
+          "--resume", arguments->resume,
+          "Go on with the comparison that was to write this folder: the same command with --resume for -o")
+      ->type_name("DIR")
+      ->group("Output");
   arguments->config.AddTo(command);
   program.AddComputeOptions(command);
 }

@@ -7,6 +7,7 @@
 
 #include "l2gcn/dataset.h"
 #include "program.h"
+#include "result_text.h"
 
 namespace l2gcn::cli {
 namespace {
@@ -20,7 +21,7 @@ std::string ToJson(const std::vector<KnownDataset>& known) {
                     {"path", one.found_at},
                     {"format", one.format}});
   }
-  return nlohmann::ordered_json{{"datasets", list}}.dump();
+  return JsonLine({{"datasets", list}});
 }
 
 std::string ToText(const std::vector<KnownDataset>& known) {

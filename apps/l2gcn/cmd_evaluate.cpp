@@ -10,6 +10,7 @@
 #include "l2gcn/error.h"
 #include "l2gcn/export.h"
 #include "program.h"
+#include "result_text.h"
 #include "run_data.h"
 
 namespace l2gcn::cli {
@@ -128,7 +129,7 @@ std::string ToJson(const RunData& opened, const Split& split, const Scores& scor
     object["confusion"][part] = ConfusionJson(score, opened.run.model.multilabel);
     object["scores"][part] = ScoreToJson(score);
   }
-  return object.dump();
+  return JsonLine(object);
 }
 
 std::string FigureText(const Figure& figure, const Score& score) {

@@ -119,7 +119,7 @@ void ShowRun(Program& program, const std::string& path) {
   if (program.json()) {
     const Json object = {
         {"kind", "run"}, {"dataset", result.at("dataset")}, {"config", config}, {"result", result}};
-    program.terminal().Print(object.dump());
+    program.terminal().Print(JsonLine(object));
     return;
   }
   std::string text = fmt::format("run {}\n", path);
@@ -159,10 +159,10 @@ bool IsController(const std::string& path) {
 
 void ShowController(Program& program, const std::string& path) {
   const std::string json = Controller::Load(path).DescribeJson();
-  if (program.json()) return program.terminal().Print(Json::parse(json).dump());
+  if (program.json()) return program.terminal().Print(JsonLine(Json::parse(json)));
   std::string text = "controller " + path;
   for (const auto& [name, value] : Json::parse(json).at("controller").items()) {
-    text += fmt::format("\n  {:<18}{}", name, value.is_string() ? value.get<std::string>() : value.dump());
+    text += fmt::format("\n  {:<18}{}", name, value.is_string() ? value.get<std::string>() : JsonLine(value));
   }
   program.terminal().Print(text);
 }
@@ -186,7 +186,7 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
                          {"counts", counts},
                          {"config", Json::parse(ConfigToJson(config))},
                          {"path", dataset.path}};
-    program.terminal().Print(object.dump());
+    program.terminal().Print(JsonLine(object));
     return;
   }
   const std::string more =

@@ -15,6 +15,7 @@ struct ReproduceArguments {
   ReproduceOptions options;
   uint32_t max_seconds = 0;
   std::string output = "reproduction";
+  bool resume = false;
 };
 
 void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
@@ -22,6 +23,7 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
   ReproduceOptions options = arguments.options;
   options.max_seconds = arguments.max_seconds;
   const Context context = program.MakeCommandContext();
+  options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
   const Reproduction result = Reproduce(context, options);
   WriteReproduction(result, arguments.options.target, arguments.output);
   program.terminal().Print(program.json() ? result.json : result.text);
@@ -50,6 +52,8 @@ void AddReproduce(Program& program) {
            "Stop a training past this many seconds of its clock, which its row then says; 0: never [0]");
   command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
       ->type_name("DIR");
+  command.add_flag("--resume", arguments->resume,
+                   "Go on with a reproduction that was cut off: rows already measured are kept");
   command
       .add_option("--data-dir", arguments->options.open.data_dir, "Where real data sets are looked for first")
       ->type_name("DIR");

@@ -9,6 +9,7 @@
 #include "l2gcn/error.h"
 #include "options.h"
 #include "program.h"
+#include "result_text.h"
 
 namespace l2gcn::cli {
 namespace {
@@ -29,10 +30,8 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   Require(command.output.path, "-o FILE", app);
   if (command.specs.empty()) command.specs = {""};
   const std::string& path = command.output.path;
-  if (fs::exists(path) && !command.output.force && !command.resume) {
-    throw Error(ErrorKind::kUsage,
-                path + ": exists already; choose another output or pass --force to replace it");
-  }
+  const bool replace = command.output.force || command.resume;
+  CheckSearchPath(path, replace);
   const Context context = program.MakeCommandContext(command.search.seed);
   std::vector<Dataset> datasets;
   for (const std::string& spec : command.specs) datasets.push_back(OpenDataset(context, spec, command.open));
@@ -42,12 +41,13 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   SearchResult result;
   const Controller controller =
       SearchController(context, datasets, command.search, command.training.overrides(), output, &result);
-  SaveSearch(controller, command.search, result, path);
-  fs::remove(output.state_path);
+  SaveSearch(controller, command.search, result, path, replace);
+  std::error_code ignored;
+  fs::remove(output.state_path, ignored);
   Json json = Json::parse(controller.DescribeJson());
   json["file"] = path;
   json["search"] = Json::parse(SearchResultJson(command.search, result));
-  if (program.json()) return program.terminal().Print(json.dump(2));
+  if (program.json()) return program.terminal().Print(JsonLine(json, 2));
   const Json& settings = json.at("controller");
   program.terminal().Print(fmt::format(
       "{} controller learned on {} in {:.2f} s\n  rounds     {}, cost {:.4f} at first, {:.4f} at last\n"

@@ -1,7 +1,10 @@
 // l2gcn train: open a data set, train every seed, evaluate, write the run, say how it went.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -22,9 +25,39 @@ struct TrainOptions {
   ConfigOptions config;
   OutputOptions output;
   std::string settings;  // file of --config
-  uint32_t runs = 1;
+  uint32_t runs = 0;  // 0: not said
+  std::string resume;
+  std::string checkpoint_every;  // "": not said
   bool profile = false;
 };
+
+// "30s", "5m", "2h" or "off" as seconds; "5" as epochs.
+void ParseCheckpointEvery(const std::string& text, RunOptions& run) {
+  if (text.empty()) return;
+  const auto refuse = [&] {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("--checkpoint-every {}: expected a time such as 30s, 5m or 2h, a number "
+                            "of epochs such as 5, or off",
+                            text));
+  };
+  run.checkpoint_epochs = 0;
+  if (text == "off") {
+    run.checkpoint_seconds = std::numeric_limits<double>::max();
+    return;
+  }
+  const std::string units = "smh";
+  const size_t unit = units.find(text.back());
+  if (unit == std::string::npos) {
+    run.checkpoint_epochs = static_cast<uint32_t>(ParseWholeNumber("checkpoint-every", text, 1, 1000000));
+    return;
+  }
+  constexpr double kSeconds[] = {1, 60, 3600};
+  double number = 0;
+  const char* end = text.data() + text.size() - 1;
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || stop != end || !(number > 0 && number < 1e6)) refuse();
+  run.checkpoint_seconds = number * kSeconds[unit];
+}
 
 std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
@@ -84,8 +117,71 @@ std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
           Rate(layer.flops, layer.train_seconds, ceilings.gflops), layer.transform_seconds, layer.stopped_by);
     }
   }
-  text.pop_back();
-  return text;
+  if (result.snapshots == 0) {
+    text.pop_back();
+    return text;
+  }
+  double trained = 0;
+  for (const SeedResult& seed : result.seeds) trained += seed.seconds.train;
+  return text + fmt::format("checkpoints: {}, {}, {:.3f} s, {:.2f} % of the training's seconds",
+                            result.snapshots, Bytes(result.snapshot_bytes), result.snapshot_seconds,
+                            100 * result.snapshot_seconds / std::max(trained, 1e-9));
+}
+
+// What the command line says of a new training.
+RunOptions NewRun(const TrainOptions& options, const Overrides& overrides) {
+  RunOptions run;
+  run.output = options.output.path;
+  run.force = options.output.force;
+  run.runs = std::max(1u, options.runs);
+  run.dataset_spec = options.data.spec;
+  run.open_options = options.data.open;
+  run.overrides = overrides;
+  ParseCheckpointEvery(options.checkpoint_every, run);
+  if (!run.output.empty()) run.claim = ClaimRun(run);
+  return run;
+}
+
+// What an unfinished run says of itself; the command line may repeat it, and must not contradict.
+RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
+  const auto refuse = [&](const std::string& what, const std::string& before, const std::string& now) {
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format(
+            "--resume {}: was begun with {} {}, not {}; leave it out, or start anew with -o and --force",
+            options.resume, what, before, now));
+  };
+  if (options.data.named() && options.data.spec != unfinished.dataset_spec)
+    refuse("data set", unfinished.dataset_spec, options.data.spec);
+  if (options.runs != 0 && options.runs != unfinished.runs)
+    refuse("--runs", std::to_string(unfinished.runs), std::to_string(options.runs));
+  RunOptions run;
+  run.output = options.resume;
+  run.force = unfinished.force;
+  run.runs = unfinished.runs;
+  run.dataset_spec = unfinished.dataset_spec;
+  run.open_options = unfinished.open_options;
+  run.overrides = unfinished.overrides;
+  run.checkpoint_seconds = unfinished.checkpoint_seconds;
+  run.checkpoint_epochs = unfinished.checkpoint_epochs;
+  ParseCheckpointEvery(options.checkpoint_every, run);
+  run.claim = std::move(unfinished.claim);
+  return run;
+}
+
+// Settings given beside --resume must be those the run was begun with.
+void RefuseOtherSettings(const TrainOptions& options, const TrainConfig& config) {
+  for (const auto& [name, value] : options.config.overrides()) {
+    const Field& field = FindField(name);
+    TrainConfig asked = config;
+    field.set(asked, value);
+    if (field.get(asked) == field.get(config)) continue;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format(
+            "--resume {}: was begun with --{} {}, not {}; leave it out, or start anew with -o and --force",
+            options.resume, name, field.get(config), value));
+  }
 }
 
 // What --config brings where the user named nothing else: settings under the flags, and the data set.
@@ -114,16 +210,23 @@ Overrides WithStored(TrainOptions& options) {
 void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
   const Context context = program.MakeCommandContext();
-  const auto start = std::chrono::steady_clock::now();
-  const Dataset dataset = OpenDataset(context, options.data.spec, options.data.open);
   RunOptions run;
+  if (options.resume.empty()) {
+    run = NewRun(options, overrides);
+  } else {
+    UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
+    if (!unfinished.finished_json.empty()) {
+      program.terminal().Note(options.resume + ": was finished already");
+      const Json result = Json::parse(unfinished.finished_json);
+      return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
+    }
+    run = OldRun(options, std::move(unfinished));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const Dataset dataset = OpenDataset(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  run.output = options.output.path;
-  run.force = options.output.force;
-  run.runs = options.runs;
-  run.dataset_spec = options.data.spec;
-  run.open_options = options.data.open;
-  const TrainConfig config = ResolveConfig(overrides, dataset);
+  const TrainConfig config = ResolveConfig(run.overrides, dataset);
+  if (!options.resume.empty()) RefuseOtherSettings(options, config);
   const TrainResult result = RunTraining(context, dataset, config, run);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
@@ -152,6 +255,17 @@ void AddTrain(Program& program) {
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
   AddWhole(command, "runs", options->runs, 1, 100000, "Train this many seeds: SEED, SEED+1, … [1]")
       .group("Training");
+  command
+      .add_option(
+          "--checkpoint-every", options->checkpoint_every,
+          "Time (30s, 5m, 2h) or epochs (5) between two checkpoints of the seed at hand; off: none [60s]")
+      ->type_name("TIME|N")
+      ->group("Output");
+  command
+      .add_option("--resume", options->resume,
+                  "Go on with a run that was cut off; its data set and settings need not be repeated")
+      ->type_name("RUN")
+      ->group("Output");
   command
       .add_flag("--profile", options->profile,
                 "Show where each layer's time went and its share of what the machine can do")

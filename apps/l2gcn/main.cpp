@@ -1,8 +1,9 @@
 // l2gcn: trains graph convolutional networks layer by layer. Sub-commands are thin; the library does the
 // work.
+#include "allocation.h"
 #include "program.h"
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   l2gcn::cli::Program program;
   l2gcn::cli::AddTrain(program);
   l2gcn::cli::AddSearch(program);
@@ -17,4 +18,7 @@ int main(int argc, char** argv) {
   l2gcn::cli::AddReproduce(program);
   l2gcn::cli::AddCompletion(program);
   return program.Main(argc, argv);
+} catch (const std::bad_alloc& failure) {  // before the program stood
+  l2gcn::cli::ComplainOfMemory(failure);
+  return l2gcn::cli::kExitFailed;
 }

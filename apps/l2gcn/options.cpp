@@ -96,9 +96,9 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   AddWhole(command, "min-degree", open.min_degree, 0, std::numeric_limits<uint32_t>::max(),
            "Drop nodes with fewer neighbours, once")
       .group("Data");
-  command.add_option("--synthetic-seed", open.synthetic_seed, "Seed of a synthetic:SHAPE graph")
-      ->type_name("N")
-      ->capture_default_str()
+  AddWhole(command, "synthetic-seed", open.synthetic_seed, 0, std::numeric_limits<uint64_t>::max(),
+           "Seed of a synthetic:SHAPE graph")
+      .default_str(std::to_string(open.synthetic_seed))
       ->group("Data");
 }
 

@@ -1,17 +1,23 @@
 #include "program.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <cerrno>
+#include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 
+#include "allocation.h"
+#include "bus_error.h"
 #include "help.h"
 #include "l2gcn/config.h"
 #include "l2gcn/error.h"
 #include "l2gcn/export.h"
 #include "l2gcn/version.h"
 #include "options.h"
+#include "result_text.h"
 
 namespace l2gcn::cli {
 namespace {
@@ -28,6 +34,20 @@ void ListenForStop() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  struct sigaction hangup {};  // nohup has set it to be ignored: then it stays so
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
+    sigaction(SIGHUP, &action, nullptr);
+  }
+  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, not the end of a training
+}
+
+// Standard streams that are closed would give their numbers to the first files opened, and messages would
+// land in those.
+void OpenStandardStreams() {
+  for (int number = 0; number <= 2; ++number) {
+    if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    if (open("/dev/null", O_RDWR) != number) return;
+  }
 }
 
 std::string VersionText() {
@@ -122,7 +142,7 @@ void Program::ReportWritten(const std::string& path, uint64_t count, const std::
   nlohmann::ordered_json object = {{"output", path}};
   if (!what.empty()) object[what] = count;
   const std::string amount = what.empty() ? "" : fmt::format(": {} {}", Grouped(count), what);
-  terminal_.Print(json_ ? object.dump() : "wrote " + path + amount);
+  terminal_.Print(json_ ? JsonLine(object) : "wrote " + path + amount);
 }
 
 void Program::RefuseUnknown(const CLI::App& command) const {
@@ -151,12 +171,15 @@ void Program::Dispatch(int argc, const char* const* argv) {
   if (chosen.empty()) throw Error(ErrorKind::kUsage, "no command given\n\n" + app_.help());
   RefuseUnknown(*chosen.front());
   terminal_.set_quiet(quiet_);
+  terminal_.set_json(json_);
   runs_.at(chosen.front())();
   terminal_.Finish();
 }
 
 int Program::Main(int argc, const char* const* argv) {
+  OpenStandardStreams();
   ListenForStop();
+  ListenForBusErrors();
   try {
     Dispatch(argc, argv);
     return kExitDone;
@@ -167,8 +190,10 @@ int Program::Main(int argc, const char* const* argv) {
   } catch (const Error& error) {
     terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
     return ExitStatus(error.kind());
-  } catch (const std::bad_alloc&) {
-    terminal_.ShowAlways("l2gcn: out of memory; use a smaller graph or a machine with more memory");
+  } catch (const std::bad_alloc& failure) {
+    ComplainOfMemory(failure);
+  } catch (const std::filesystem::filesystem_error& error) {
+    terminal_.ShowAlways(fmt::format("l2gcn: {}: {}", error.path1().string(), error.code().message()));
   } catch (const std::exception& error) {
     terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
   }

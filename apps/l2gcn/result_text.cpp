@@ -55,4 +55,8 @@ std::string Counted(uint64_t count, const std::string& thing) {
   return fmt::format("{} {}{}", Grouped(count), thing, count == 1 ? "" : "s");
 }
 
+std::string JsonLine(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace l2gcn::cli

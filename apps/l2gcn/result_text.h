@@ -21,4 +21,7 @@ std::string Counted(uint64_t count, const std::string& thing);
 // "80 + 80"; "78.3" where it is a mean
 std::string EpochsText(const nlohmann::ordered_json& result);
 
+// One line of JSON (or several, indented), valid whatever bytes names and paths hold.
+std::string JsonLine(const nlohmann::ordered_json& json, int indent = -1);
+
 }  // namespace l2gcn::cli

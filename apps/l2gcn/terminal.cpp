@@ -53,7 +53,50 @@ std::string Describe(const Progress& progress) {
   return line;
 }
 
+// Where nobody listens there is nothing to do about it.
+void Tell(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::clearerr(stderr);
+}
+
+// Bytes of the UTF-8 character at the start of `text`; 0 if there is none.
+size_t CharacterBytes(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  const size_t count = lead < 0x80   ? 1
+                       : lead < 0xC2 ? 0
+                       : lead < 0xE0 ? 2
+                       : lead < 0xF0 ? 3
+                       : lead < 0xF5 ? 4
+                                     : 0;
+  if (count == 0 || count > text.size()) return 0;
+  for (size_t i = 1; i < count; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  const bool overlong = (lead == 0xE0 && byte(1) < 0xA0) || (lead == 0xF0 && byte(1) < 0x90);
+  const bool beyond = (lead == 0xED && byte(1) > 0x9F) || (lead == 0xF4 && byte(1) > 0x8F);
+  return overlong || beyond ? 0 : count;
+}
+
 }  // namespace
+
+std::string Printable(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto lead = static_cast<unsigned char>(text[0]);
+    const size_t count = CharacterBytes(text);
+    const bool low = lead < 0x20 && lead != '\n' && lead != '\t';
+    const bool high = count == 2 && lead == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0;  // C1
+    if (count == 0 || low || high || lead == 0x7F) {
+      shown += fmt::format("\\x{:02x}", high ? static_cast<unsigned char>(text[1]) : lead);
+    } else {
+      shown += text.substr(0, count);
+    }
+    text.remove_prefix(count == 0 ? 1 : count);
+  }
+  return shown;
+}
 
 Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now()) {}
 
@@ -65,11 +108,11 @@ void Terminal::ShowProgress(const Progress& progress) {
   if (live_) {
     if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
     if (new_layer && shown_layer_ != 0) EndLiveLine();
-    fmt::print(stderr, "\r\x1b[2K{}", FitPieces(Describe(progress), TerminalColumns()));
+    Tell("\r\x1b[2K" + Printable(FitPieces(Describe(progress), TerminalColumns())));
     line_open_ = true;
   } else {
     if (now - last_shown_ < kPlainInterval) return;
-    fmt::print(stderr, "{}\n", Describe(progress));
+    Tell(Printable(Describe(progress)) + "\n");
   }
   std::fflush(stderr);
   shown_layer_ = progress.layer;
@@ -77,7 +120,7 @@ void Terminal::ShowProgress(const Progress& progress) {
 }
 
 void Terminal::EndLiveLine() {
-  if (line_open_) fmt::print(stderr, "\n");
+  if (line_open_) Tell("\n");
   line_open_ = false;
 }
 
@@ -88,12 +131,13 @@ void Terminal::Note(const std::string& text) {
 
 void Terminal::ShowAlways(const std::string& text) {
   EndLiveLine();
-  fmt::print(stderr, "{}\n", text);
+  Tell(Printable(text) + "\n");
 }
 
 void Terminal::Print(const std::string& text) {
   EndLiveLine();
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  const std::string shown = json_ ? text : Printable(text);
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
   std::fputc('\n', stdout);
 }
 

@@ -1,7 +1,8 @@
 // What the user sees: results on standard output; progress, notes and warnings on standard error.
 //
 // Progress is one live line per layer on a terminal, a plain line at most every few seconds elsewhere, and
-// nothing under --quiet. With --json standard output carries exactly one JSON object.
+// nothing under --quiet. With --json standard output carries exactly one JSON object. Standard error that cannot
+// be written never stops the work. Names come from files: what would steer a terminal is shown as \\xNN.
 #pragma once
 
 #include <chrono>
@@ -20,6 +21,7 @@ class Terminal {
   Terminal& operator=(const Terminal&) = delete;
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
+  void set_json(bool json) { json_ = json; }  // results are JSON, which has its own escapes
 
   void ShowProgress(const Progress& progress);
   void Note(const std::string& text);        // silent under --quiet
@@ -35,10 +37,14 @@ class Terminal {
 
   const bool live_;  // standard error is a terminal
   bool quiet_ = false;
+  bool json_ = false;
   bool line_open_ = false;
   uint32_t shown_layer_ = 0;
   std::chrono::steady_clock::time_point last_shown_;
 };
+
+// Text that is safe to show: valid UTF-8, and no control character but line break and tab; others as \xNN.
+std::string Printable(std::string_view text);
 
 // 1234567 → "1,234,567"; 0.8456 → "84.56"; bytes → "12.3 MiB".
 std::string Grouped(uint64_t number);

@@ -17,6 +17,22 @@ struct CompareOptions {
   bool equal_f1 = false;     // time the first validation score within 0.005 of the first method's final one
   uint32_t score_every = 1;  // epochs between two validation scores of that timing
   double max_seconds = 0;    // a training is stopped past this much of its own clock; 0: none
+  std::string keep;  // folder where each training is kept once it is measured, and found again; "": none
+};
+
+class RunClaim;
+
+// A comparison's folder in the making: result.json and comparison.txt appear together when all is measured,
+// and until then what was measured is kept beside it (run/run_claim.h).
+class ComparisonFolder {
+ public:
+  // Takes the name, or takes up what was left. Throws Error(kUsage) as for a run.
+  ComparisonFolder(const std::string& folder, bool force, bool resume);
+  std::string keep() const;  // for CompareOptions
+  void Commit(const std::string& json, const std::string& text);
+
+ private:
+  std::shared_ptr<RunClaim> claim_;
 };
 
 // One method's figures; means and sample standard deviations over seeds.

@@ -56,6 +56,9 @@ struct TrainConfig {
   double diagonal = 1;              // clustergcn: λ of Â + λ·diag(Â)
   uint32_t hops = 2;                // sgc: times features are aggregated before the one linear layer
   std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
+  // When a loss is no longer a finite number
+  std::string on_nan =
+      "stop";  // stop | restart: the seed begins again at a third of the rate, at most 3 times
   // What is recorded
   uint32_t val_every = 0;  // epochs between two scores of the validation nodes, off the clock; 0: none
   // Precision on a device

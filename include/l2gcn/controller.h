@@ -61,7 +61,8 @@ class Controller {
   static Controller Shipped(const std::string& kind);
   explicit Controller(std::shared_ptr<const ControllerImpl> impl);
 
-  void Save(const std::string& path) const;
+  // Replaces a file of that name, unless `replace` forbids it (Error(kRuntime)).
+  void Save(const std::string& path, bool replace = true) const;
   std::string DescribeJson() const;
   const ControllerImpl& impl() const { return *impl_; }
 
@@ -95,9 +96,14 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
                             const SearchConfig& config, const Overrides& training, const SearchOutput& output,
                             SearchResult* result);
 
-// The controller to `path`, its reward curve to `path`.json.
+// The controller to `path`, its reward curve to `path`.json. A curve never stands beside another controller:
+// the old one goes first. Unless `replace`, a file that has appeared at `path` is left alone
+// (Error(kRuntime)).
 void SaveSearch(const Controller& controller, const SearchConfig& config, const SearchResult& result,
-                const std::string& path);
+                const std::string& path, bool replace = true);
+
+// Whether a search may write to `path`: asked before it begins. Throws Error(kUsage).
+void CheckSearchPath(const std::string& path, bool replace);
 
 std::string SearchResultJson(const SearchConfig& config, const SearchResult& result);
 

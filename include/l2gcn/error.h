@@ -2,6 +2,7 @@
 // what to do; the kind tells the caller who can act on it. Mistakes of our own are assertions, not Errors.
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
 
@@ -22,5 +23,9 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+// What to say when `bytes` could not be had (0: nobody knows how many): what was asked for, what is in use,
+// which limit stands, what would help.
+std::string OutOfMemoryMessage(size_t bytes);
 
 }  // namespace l2gcn

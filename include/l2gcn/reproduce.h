@@ -17,6 +17,7 @@ struct ReproduceOptions {
   std::vector<std::string> sets;  // only rows of these; empty: all
   double max_seconds = 0;         // a training is stopped past this much of its own clock; 0: none
   OpenOptions open;               // where real data sets are looked for
+  std::string keep;               // folder where each training is kept once it is measured; "": none
 };
 
 struct Reproduction {
@@ -34,6 +35,10 @@ double QuickScale(const std::string& shape);
 
 // Every row says whether its data set is the real one or a generated shape, and at which scale.
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options);
+
+// Makes sure that `folder` can be written, before anything is measured; returns where trainings are kept
+// until all is done. Unless `resume`, what an earlier reproduction of the target kept is dropped.
+std::string BeginReproduction(const std::string& target, const std::string& folder, bool resume);
 
 // TARGET.json and the figures, into `folder`, which is made if it is not there.
 void WriteReproduction(const Reproduction& reproduction, const std::string& target,

@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace l2gcn {
 
@@ -57,6 +58,10 @@ class StopPolicy {
   virtual bool KeepsBest() const { return false; }
   // What the run's record says when this policy ends a layer: "early stopping", "controller".
   virtual std::string Name() const = 0;
+  // What it remembers, so that a training can go on: BeginLayer() of the same layer and Restore() bring it back.
+  // Restore throws Error(kInput) for numbers it cannot have said.
+  virtual std::vector<double> Memory() const { return {}; }
+  virtual void Restore(std::span<const double>) {}
 };
 
 // Another policy with somebody watching: `on_decision` is called with every decision and may change it, for
@@ -82,6 +87,8 @@ class WatchedPolicy final : public StopPolicy {
   bool WantsValidation() const override { return inner_->WantsValidation(); }
   bool KeepsBest() const override { return inner_->KeepsBest(); }
   std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
+  std::vector<double> Memory() const override { return inner_->Memory(); }
+  void Restore(std::span<const double> memory) override { inner_->Restore(memory); }
 
  private:
   std::unique_ptr<StopPolicy> inner_;

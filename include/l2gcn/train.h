@@ -69,6 +69,10 @@ struct TrainResult {
   std::string device;
   uint32_t threads = 1;
   std::string run;
+  // Snapshots this process kept, for --profile; not part of the result, which must not depend on them.
+  uint32_t snapshots = 0;
+  uint64_t snapshot_bytes = 0;
+  double snapshot_seconds = 0;
 };
 
 class LayerPipeline;
@@ -95,6 +99,8 @@ using PolicyMaker =
 // fields of trained.result.
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
+class RunClaim;  // a run's name, taken (run/run_claim.h)
+
 struct RunOptions {
   std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
   bool write = true;
@@ -106,9 +112,21 @@ struct RunOptions {
   // arrays (MakeDataset) cannot be opened again, and the run says so.
   std::string dataset_spec;
   OpenOptions open_options;
+  // Progress is kept in OUTPUT.unfinished: what is finished always, and the seed at hand every so many
+  // seconds or, if checkpoint_epochs is not 0, after so many epochs.
+  double checkpoint_seconds = 60;
+  uint32_t checkpoint_epochs = 0;
+  Overrides overrides;  // what the user said of the settings: all that is needed to resolve them again
+  // The name already taken (ClaimRun, OpenUnfinishedRun); null: RunTraining takes it.
+  std::shared_ptr<RunClaim> claim;
 };
 
-// Trains, evaluates and writes every seed. A run directory appears whole or not at all.
+// Takes the name options.output before the data set is opened, so that from then on the training can be
+// resumed by it.
+std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options);
+
+// Trains, evaluates and writes every seed. A run directory appears whole or not at all. A training that was
+// cut off and resumed gives the same bits as one that was not; only its seconds and peak memory are its own.
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options);
 
@@ -142,5 +160,21 @@ struct StoredSettings {
   OpenOptions open_options;
 };
 StoredSettings ReadSettings(const std::string& config_path);
+
+// How an unfinished run was begun: what `train --resume` needs besides its name.
+struct UnfinishedRun {
+  std::shared_ptr<RunClaim> claim;
+  uint32_t runs = 1;
+  bool force = false;  // an earlier run of that name was to be replaced
+  Overrides overrides;
+  std::string dataset_spec;
+  OpenOptions open_options;
+  double checkpoint_seconds = 60;
+  uint32_t checkpoint_epochs = 0;
+  std::string finished_json;  // not empty: the run is finished, and this is its result
+};
+// Takes up the unfinished run called `directory`; one that lacks only its last rename gets it. Throws
+// Error(kUsage) where there is nothing of that name, or another process is at it.
+UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force);
 
 }  // namespace l2gcn

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "l2gcn/config.h"
 
 namespace l2gcn {
@@ -31,14 +32,14 @@ std::string ToText(const Field& field, const Json& value) {
     case FieldKind::kText:
       return value.is_string() ? value.get<std::string>() : "";
     case FieldKind::kNumber:
-      return value.is_number() ? value.dump() : "";
+      return value.is_number() ? JsonText(value) : "";
     case FieldKind::kFlag:
       return value.is_boolean() ? value.dump() : "";
     case FieldKind::kList:
       break;
   }
   if (!value.is_array()) return "";
-  const std::string dump = value.dump();
+  const std::string dump = JsonText(value);
   return dump.substr(1, dump.size() - 2);
 }
 
@@ -51,16 +52,11 @@ std::string ConfigToJson(const TrainConfig& config) {
     std::replace(key.begin(), key.end(), '-', '_');
     object[key] = ToJson(field, field.get(config));
   }
-  return object.dump(2);
+  return JsonText(object, 2);
 }
 
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
-  Json object;
-  try {
-    object = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    ThrowInput("{}: not JSON at byte {}: {}", where, error.byte, error.what());
-  }
+  const Json object = ParseJson(text, where);
   if (!object.is_object())
     ThrowInput("{}: expected a JSON object of settings, found {}", where, object.type_name());
   TrainConfig config;
@@ -69,7 +65,7 @@ TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
       const Field& field = FindField(key);
       const std::string word = ToText(field, value);
       if (word.empty() && !(value.is_string() && field.get(TrainConfig{}).empty())) {
-        ThrowInput("{} cannot be {}", key, value.dump());
+        ThrowInput("{} cannot be {}", key, JsonText(value));
       }
       if (!word.empty()) field.set(config, word);
     } catch (const Error& error) {

@@ -5,7 +5,7 @@
 #include "controller/controller_impl.h"
 #include "controller/shipped.h"
 #include "core/error_format.h"
-#include "core/files.h"
+#include "core/json_text.h"
 #include "model/safetensors.h"
 
 namespace l2gcn {
@@ -67,7 +67,8 @@ PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t la
                             : shape.features == 1 + layers;
   if (!fits || shape.hidden == 0 || shape.hidden > 4096 || shape.decoders == 0 ||
       shape.decoders > (1u << 20) || shape.embeddings > (1u << 21) || shape.embedding_width > 4096 ||
-      (general && (shape.decoders != 1 || shape.embeddings != 0))) {
+      (general && (shape.decoders != 1 || shape.embeddings != 0 || shape.embedding_width != 0)) ||
+      (!general && (shape.embeddings == 0 || shape.embedding_width == 0 || layers == 0 || layers > 4096))) {
     ThrowInput(
         "{}: a {} controller with {} inputs, width {} and {} decoders cannot be; learn it again with l2gcn "
         "search",
@@ -107,7 +108,7 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
       ThrowInput("{}: controller version {}, this program reads version {}; learn it again with l2gcn search",
                  where, version, kControllerVersion);
     }
-    const Json settings = Json::parse(settings_text->second);
+    const Json settings = ParseJson(settings_text->second, where);
     auto impl = std::make_shared<ControllerImpl>();
     impl->kind = settings.at("kind").get<std::string>();
     if (impl->kind != "general" && impl->kind != "paper")
@@ -119,6 +120,8 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
     impl->max_epochs = settings.at("max_epochs").get<uint32_t>();
     impl->learned_on = settings.at("learned_on").get<std::string>();
     impl->rounds = settings.at("rounds").get<uint32_t>();
+    if (!(impl->threshold >= 0 && impl->threshold <= 1))
+      ThrowInput("{}: a threshold of {} cannot be; expected 0 to 1", where, impl->threshold);
     if (impl->interval == 0) ThrowInput("{}: an interval of 0 epochs cannot be", where);
     impl->net = NetFrom(file, ShapeFrom(settings, impl->kind, impl->layers, where), where);
     return Controller(impl);
@@ -135,11 +138,12 @@ Controller::Controller(std::shared_ptr<const ControllerImpl> impl) : impl_(std::
   if (impl_ == nullptr) ThrowUsage("a controller without contents; use Controller::Load or Shipped");
 }
 
-void Controller::Save(const std::string& path) const {
+void Controller::Save(const std::string& path, bool replace) const {
   WriteSafetensors(path, TensorsOf(impl_->net),
                    {{"format", kControllerFormat},
                     {"version", std::to_string(kControllerVersion)},
-                    {"controller", SettingsJson(*impl_).dump()}});
+                    {"controller", JsonText(SettingsJson(*impl_))}},
+                   replace);
 }
 
 Controller Controller::Load(const std::string& path) { return FromFile(ReadSafetensors(path), path); }
@@ -155,7 +159,7 @@ Controller Controller::Shipped(const std::string& kind) {
 
 std::string Controller::DescribeJson() const {
   Json json = {{"kind", "controller"}, {"controller", SettingsJson(*impl_)}};
-  return json.dump(2);
+  return JsonText(json, 2);
 }
 
 }  // namespace l2gcn

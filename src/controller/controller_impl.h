@@ -51,6 +51,8 @@ class BestDecision {
  public:
   // Whether this decision is the best so far.
   bool Offer(const ValidationScore& score);
+  double best() const { return best_; }
+  void set_best(double best) { best_ = best; }
 
  private:
   double best_ = -std::numeric_limits<double>::infinity();

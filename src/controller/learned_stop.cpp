@@ -13,6 +13,25 @@ namespace {
 
 constexpr double kLearnt = 0.95;  // a share of the chance loss; above it nothing was learned
 
+// The state of the net that runs through all layers, as numbers: whether there is one, the last action, h, c.
+void AppendStep(const std::optional<PolicyNet::Step>& step, std::vector<double>& memory) {
+  memory.push_back(step ? 1 : 0);
+  if (!step) return;
+  memory.push_back(step->action);
+  memory.insert(memory.end(), step->h.begin(), step->h.end());
+  memory.insert(memory.end(), step->c.begin(), step->c.end());
+}
+
+std::optional<PolicyNet::Step> StepFrom(std::span<const double> memory, size_t hidden) {
+  if (memory.size() == 1 && memory[0] == 0) return std::nullopt;
+  if (memory.size() != 2 + 2 * hidden) ThrowInput("the checkpoint's controller is damaged");
+  PolicyNet::Step step;
+  step.action = static_cast<int>(memory[1]);
+  step.h.assign(memory.begin() + 2, memory.begin() + 2 + static_cast<ptrdiff_t>(hidden));
+  step.c.assign(memory.begin() + 2 + static_cast<ptrdiff_t>(hidden), memory.end());
+  return step;
+}
+
 // Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes
 // goes back to the best weights.
 class GeneralStop final : public StopPolicy {
@@ -40,6 +59,21 @@ class GeneralStop final : public StopPolicy {
   bool WantsValidation() const override { return controller_.impl().SeesValidation(); }
   bool KeepsBest() const override { return WantsValidation(); }
   std::string Name() const override { return "controller"; }
+  std::vector<double> Memory() const override {
+    std::vector<double> memory = {best_.best(), static_cast<double>(scores_.size())};
+    for (const ValidationScore& score : scores_) memory.insert(memory.end(), {score.f1, score.loss});
+    AppendStep(step_, memory);
+    return memory;
+  }
+  void Restore(std::span<const double> memory) override {
+    const size_t scores = memory.size() < 2 ? 0 : static_cast<size_t>(memory[1]);
+    if (memory.size() < 3 || scores > (memory.size() - 3) / 2)
+      ThrowInput("the checkpoint's controller is damaged");
+    best_.set_best(memory[0]);
+    scores_.clear();
+    for (size_t i = 0; i < scores; ++i) scores_.push_back({memory[2 + 2 * i], memory[3 + 2 * i]});
+    step_ = StepFrom(memory.subspan(2 + 2 * scores), controller_.impl().net.shape().hidden);
+  }
 
  private:
   Controller controller_;
@@ -83,6 +117,16 @@ class PaperStop final : public StopPolicy {
     return {stop, probability};
   }
   std::string Name() const override { return "controller"; }
+  std::vector<double> Memory() const override {
+    std::vector<double> memory = {static_cast<double>(decision_)};
+    AppendStep(step_, memory);
+    return memory;
+  }
+  void Restore(std::span<const double> memory) override {
+    if (memory.size() < 2) ThrowInput("the checkpoint's controller is damaged");
+    decision_ = static_cast<uint32_t>(memory[0]);
+    step_ = StepFrom(memory.subspan(1), controller_.impl().net.shape().hidden);
+  }
 
  private:
   Controller controller_;

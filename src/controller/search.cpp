@@ -8,6 +8,7 @@
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "core/usable.h"
 
 namespace l2gcn {
@@ -54,37 +55,47 @@ std::string SearchState::ToJson(const SearchConfig& config) const {
     json["curve"].push_back(
         {r.round, r.cost, r.epochs, std::isfinite(r.greedy_cost) ? Json(r.greedy_cost) : Json()});
   }
-  return json.dump();
+  return JsonText(json);
 }
 
 void SearchState::Load(const std::string& path, const SearchConfig& config) {
   try {
-    const Json json = Json::parse(ReadTextFile(path));
-    if (json.value("format", "") != kStateFormat) ThrowInput("{}: not the state of a search", path);
+    const Json json = ReadJsonFile(path);
+    if (!json.is_object() || json.value("format", "") != kStateFormat) ThrowInput("{}: not the state of a search", path);
     if (json.at("settings") != ConfigJson(config)) {
       ThrowInput("{}: belongs to a search with other settings; repeat them or start anew without --resume",
                  path);
     }
     round = json.at("round").get<uint32_t>();
-    auto weights = json.at("weights").get<std::vector<double>>();
-    if (weights.size() != net.shape().size())
-      ThrowInput("{}: holds {} weights, expected {}", path, weights.size(), net.shape().size());
-    net.mutable_weights() = std::move(weights);
+    if (round > config.rounds) ThrowInput("{}: round {} of {} cannot be", path, round, config.rounds);
+    // As many numbers as the net has weights; `optional`: or none yet.
+    const auto numbers = [&](const Json& from, const char* name, bool optional) {
+      auto values = from.at(name).get<std::vector<double>>();
+      if (values.size() != net.shape().size() && !(optional && values.empty())) {
+        ThrowInput("{}: '{}' holds {} numbers, expected {}; the file is damaged", path, name, values.size(),
+                   net.shape().size());
+      }
+      return values;
+    };
+    net.mutable_weights() = numbers(json, "weights", false);
     adam.steps = json.at("adam").at("steps").get<uint64_t>();
-    adam.m = json.at("adam").at("m").get<std::vector<double>>();
-    adam.v = json.at("adam").at("v").get<std::vector<double>>();
+    adam.m = numbers(json.at("adam"), "m", true);
+    adam.v = numbers(json.at("adam"), "v", true);
+    if (adam.m.size() != adam.v.size() || (adam.steps > 0 && adam.m.empty()))
+      ThrowInput("{}: the optimiser's state is damaged", path);
     baseline = json.at("baseline").get<double>();
     probability_sum = json.at("probability_sum").get<double>();
     probability_count = json.at("probability_count").get<double>();
-    best_weights = json.at("best_weights").get<std::vector<double>>();
+    best_weights = numbers(json, "best_weights", true);
     best_cost = json.at("best_cost").get<double>();
     curve.clear();
     for (const Json& r : json.value("curve", Json::array())) {
       curve.push_back({r.at(0).get<uint32_t>(), r.at(1).get<double>(), r.at(2).get<double>(),
                        r.at(3).is_null() ? std::nan("") : r.at(3).get<double>()});
     }
+    if (curve.size() != round) ThrowInput("{}: {} rounds are recorded of {}; the file is damaged", path, curve.size(), round);
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged state of a search: {}", path, error.what());
+    ThrowInput("{}: damaged state of a search: a value is missing or of the wrong type ({})", path, error.what());
   }
 }
 
@@ -93,7 +104,8 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
   const auto save = [&] {
     if (!output.state_path.empty()) WriteFileWhole(output.state_path, state.ToJson(config));
   };
-  if (output.resume) state.Load(output.state_path, config);
+  std::error_code ignored;
+  if (output.resume && std::filesystem::exists(output.state_path, ignored)) state.Load(output.state_path, config);
   Stopwatch watch;
   const uint32_t first = state.round;
   try {
@@ -113,8 +125,11 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
       }
     }
   } catch (const Error& error) {
-    if (error.kind() == ErrorKind::kCancelled) save();
-    throw;
+    if (error.kind() != ErrorKind::kCancelled || output.state_path.empty()) throw;
+    save();
+    throw Error(ErrorKind::kCancelled,
+                fmt::format("stopped on request after {} of {} rounds, which {} holds; go on with --resume", state.round,
+                            config.rounds, output.state_path));
   }
 }
 
@@ -174,9 +189,23 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
 }
 
 void SaveSearch(const Controller& controller, const SearchConfig& config, const SearchResult& result,
-                const std::string& path) {
-  controller.Save(path);
-  WriteFileWhole(path + ".json", SearchResultJson(config, result) + "\n");
+                const std::string& path, bool replace) {
+  const std::string curve = path + ".json";
+  ReplaceFile(curve, [&](const std::filesystem::path& aside) {
+    FileWriter writer(aside);
+    writer.Write(SearchResultJson(config, result) + "\n");
+    writer.Close();
+    if (!replace) CheckOutputFile(path, false);
+    std::error_code ignored;
+    std::filesystem::remove(OutputTarget(curve), ignored);
+    controller.Save(path, replace);
+  });
+}
+
+void CheckSearchPath(const std::string& path, bool replace) {
+  CheckOutputFile(path, replace);
+  CheckOutputFile(path + ".json", true);
+  CheckOutputFile(path + ".state", true);
 }
 
 std::string SearchResultJson(const SearchConfig& config, const SearchResult& result) {
@@ -190,7 +219,7 @@ std::string SearchResultJson(const SearchConfig& config, const SearchResult& res
     if (std::isfinite(r.greedy_cost)) row["greedy_cost"] = r.greedy_cost;
     json["curve"].push_back(row);
   }
-  return json.dump(2);
+  return JsonText(json, 2);
 }
 
 }  // namespace l2gcn

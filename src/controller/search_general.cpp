@@ -341,6 +341,9 @@ Controller SearchGeneral(const Context& context, const std::vector<Dataset>& dat
   GeneralSearch search(context, datasets, config, training);
   SearchState state = search.Start();
   RunRounds(context, config, output, state, [&](SearchState& s) { search.Round(s); });
+  if (state.best_weights.size() != state.net.shape().size()) {
+    ThrowRuntime("the search found no stop of finite cost: its trainings diverge; lower --lr");
+  }
   auto impl = std::make_shared<ControllerImpl>();
   impl->kind = "general";
   impl->net = PolicyNet(state.net.shape(), state.best_weights);

@@ -17,9 +17,7 @@ std::shared_ptr<void> AllocateAligned(size_t bytes) {
   if (rounded < bytes) ThrowRuntime("cannot allocate {} bytes: the size overflows", bytes);
   void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) {
-    ThrowRuntime(
-        "out of memory: {:.2f} GiB asked for at once; use a smaller graph or a machine with more memory",
-        static_cast<double>(bytes) / (1u << 30));
+    throw Error(ErrorKind::kRuntime, OutOfMemoryMessage(bytes));
   }
   if (large) madvise(memory, rounded, MADV_HUGEPAGE);
   return std::shared_ptr<void>(memory, std::free);

@@ -1,8 +1,15 @@
 #include "core/memory_meter.h"
 
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <string>
+
+#include "l2gcn/error.h"
 
 namespace l2gcn {
 namespace {
@@ -29,6 +36,58 @@ uint64_t ProcField(const char* path, const char* name) {
 uint64_t PeakResidentBytes() { return ProcField("/proc/self/status", "VmHWM:"); }
 uint64_t ResidentBytes() { return ProcField("/proc/self/status", "VmRSS:"); }
 uint64_t AvailableBytes() { return ProcField("/proc/meminfo", "MemAvailable:"); }
+
+namespace {
+
+// memory.max of this process's control group (version 2) and of those above it; 0 where there is no limit.
+uint64_t GroupLimit() {
+  char line[4096] = {};
+  std::FILE* groups = std::fopen("/proc/self/cgroup", "r");
+  if (groups == nullptr) return 0;
+  std::string group;
+  while (std::fgets(line, sizeof(line), groups) != nullptr) {
+    if (std::strncmp(line, "0::", 3) == 0) group.assign(line + 3, std::strcspn(line + 3, "\n"));
+  }
+  std::fclose(groups);
+  uint64_t smallest = 0;
+  for (;;) {
+    std::FILE* file = std::fopen(("/sys/fs/cgroup" + group + "/memory.max").c_str(), "r");
+    unsigned long long bytes = 0;
+    if (file != nullptr) {
+      if (std::fscanf(file, "%llu", &bytes) == 1 && (smallest == 0 || bytes < smallest)) smallest = bytes;
+      std::fclose(file);
+    }
+    const size_t slash = group.rfind('/');
+    if (slash == std::string::npos) return smallest;
+    group.resize(slash);
+  }
+}
+
+}  // namespace
+
+MemoryCeiling FindMemoryCeiling() {
+  MemoryCeiling ceiling{
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)),
+      "this machine's memory"};
+  if (const uint64_t group = GroupLimit(); group > 0 && group < ceiling.bytes)
+    ceiling = {group, "the control group's limit"};
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < ceiling.bytes)
+    ceiling = {limit.rlim_cur, "ulimit -v"};
+  return ceiling;
+}
+
+std::string OutOfMemoryMessage(size_t bytes) {
+  const auto gib = [](uint64_t count) { return static_cast<double>(count) / (uint64_t{1} << 30); };
+  const MemoryCeiling ceiling = FindMemoryCeiling();
+  const std::string asked =
+      bytes > 0 ? fmt::format("{:.3f} GiB were asked for at once, with ", gib(bytes)) : "";
+  return fmt::format(
+      "out of memory: {}{:.2f} GiB in use and at most {:.2f} GiB to be had ({}); use fewer --threads, a "
+      "smaller "
+      "--hidden or --batch, --features-as f16, a smaller graph, or more memory",
+      asked, gib(ResidentBytes()), gib(ceiling.bytes), ceiling.set_by);
+}
 
 bool ResetPeakResidentBytes() {
   std::FILE* file = std::fopen("/proc/self/clear_refs", "w");

@@ -26,4 +26,12 @@ class PeakMeter {
   uint64_t before_ = 0;  // peak up to the last pause
 };
 
+// The most memory this process may ever have, and what says so: the smallest of the machine's memory, the
+// control group's limit and `ulimit -v`.
+struct MemoryCeiling {
+  uint64_t bytes = 0;
+  const char* set_by = "";
+};
+MemoryCeiling FindMemoryCeiling();
+
 }  // namespace l2gcn

@@ -37,16 +37,8 @@ const FormatWriter& WriterOf(const std::string& destination, const std::string& 
 
 }  // namespace
 
-void RefuseExisting(const fs::path& path, bool force) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) ThrowUsage("{}: is a directory; name a file", path.string());
-  if (fs::exists(path, error) && !force) {
-    ThrowUsage("{}: exists already; choose another output or pass --force to replace it", path.string());
-  }
-}
-
 void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
-  RefuseExisting(path, force);
+  // A name with the separator, a quote or a line break in it would not read back as one field.
   const auto quoted = [](const std::string& name) {
     if (name.find_first_of(",;|\"\r\n\t# ") == std::string::npos) return name;
     std::string text = "\"";
@@ -69,7 +61,7 @@ void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path
       }
     }
     writer.Close();
-  });
+  }, force);
 }
 
 std::span<const FormatWriter> FormatWriters() {
@@ -95,6 +87,12 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   if (writer.stream_edges != nullptr && !filters && (open.format.empty() || open.format == "table") &&
       IsLoneEdgeList(spec, open)) {
     return writer.stream_edges(context, spec, open, destination, options.memory, options.force);
+  }
+  // Whether it may be written is asked before the work.
+  if (writer.extension[0] != '\0') {
+    CheckOutputFile(destination, options.force);
+  } else {
+    const StagedDirectory tried(destination, options.force);
   }
   const Dataset dataset = OpenDataset(context, spec, open);
   writer.write(context, dataset, destination, options.force);

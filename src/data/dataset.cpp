@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 
 namespace l2gcn {
 
@@ -48,7 +49,7 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
   json["self_loops"] = dataset.self_loops;
   json["splits"] = Json::array();
   for (const Split& split : dataset.splits) json["splits"].push_back(split.name);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return JsonText(json);
 }
 
 std::string OpenOptionsToJson(const OpenOptions& options) {
@@ -71,13 +72,13 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["weight_column"] = options.weight_column;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
-  return json.dump();
+  return JsonText(json);
 }
 
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where) {
   OpenOptions options;
   try {
-    const Json json = Json::parse(text);
+    const Json json = ParseJson(text, where);
     options.format = json.value("format", options.format);
     options.data_dir = json.value("data_dir", options.data_dir);
     options.directed = json.value("directed", options.directed);

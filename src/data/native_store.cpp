@@ -4,15 +4,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
+#include "core/checksum.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
+#include "core/memory_meter.h"
 #include "core/threads.h"
 #include "data/npy.h"
 #include "data/table_schema.h"
@@ -25,22 +26,36 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormatName = "l2gcn-dataset";
 constexpr int kFormatVersion = 1;
 
-// XXH3 of a file, read by blocks so that it never counts as resident memory.
-std::string HashFile(const fs::path& path) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) ThrowInput("{}: cannot open: {}", path.string(), std::strerror(errno));
-  std::vector<char> block(size_t{1} << 20);
-  XXH3_state_t* state = XXH3_createState();
-  XXH3_64bits_reset(state);
-  ssize_t got = 0;
-  while ((got = read(descriptor, block.data(), block.size())) > 0) {
-    XXH3_64bits_update(state, block.data(), static_cast<size_t>(got));
+constexpr size_t kSumBlock = size_t{1} << 20;  // bytes one of the sums in "blocks" covers
+constexpr size_t kSumDigits = 16;
+
+struct FileSums {
+  std::string whole;   // of the file
+  std::string blocks;  // of each block of kSumBlock bytes, one after the other
+};
+
+// Read by blocks, so that it never counts as resident memory.
+FileSums SumFile(const fs::path& path) {
+  const Descriptor file = OpenRegularFile(path);
+  std::vector<char> block(kSumBlock);
+  ChecksumStream whole;
+  FileSums sums;
+  for (;;) {
+    size_t filled = 0;
+    while (filled < block.size()) {
+      const ssize_t got = read(file.get(), block.data() + filled, block.size() - filled);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) ThrowInput("{}: cannot read: {}", path.string(), std::strerror(errno));
+      if (got == 0) break;
+      filled += static_cast<size_t>(got);
+    }
+    if (filled == 0) break;
+    whole.Add(block.data(), filled);
+    sums.blocks += ChecksumText(Checksum(block.data(), filled));
+    if (filled < block.size()) break;
   }
-  const XXH64_hash_t hash = XXH3_64bits_digest(state);
-  XXH3_freeState(state);
-  close(descriptor);
-  if (got < 0) ThrowInput("{}: cannot read: {}", path.string(), std::strerror(errno));
-  return fmt::format("{:016x}", hash);
+  sums.whole = ChecksumText(whole.Sum());
+  return sums;
 }
 
 // The text under `key`; empty where there is none.
@@ -49,10 +64,17 @@ std::string TextAt(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// Of everything in dataset.json but the checksum itself.
+std::string ManifestChecksum(Json json) {
+  json.erase("checksum");
+  const std::string text = JsonText(json);
+  return ChecksumText(Checksum(text.data(), text.size()));
+}
+
 Json ReadManifest(const fs::path& directory) {
   const fs::path path = directory / kManifestFile;
-  Json json = Json::parse(ReadTextFile(path), nullptr, false);
-  if (json.is_discarded() || !json.is_object()) ThrowInput("{}: no valid JSON object", path.string());
+  Json json = ReadJsonFile(path.string());
+  if (!json.is_object()) ThrowInput("{}: no valid JSON object", path.string());
   if (TextAt(json, "format") != kFormatName) {
     ThrowInput("{}: not a data set of this program: \"format\" should be \"{}\"", path.string(), kFormatName);
   }
@@ -61,6 +83,11 @@ Json ReadManifest(const fs::path& directory) {
     ThrowInput(
         "{}: format version {} cannot be read by this version, which knows {}; convert the source again",
         path.string(), version == json.end() ? "(none)" : version->dump(), kFormatVersion);
+  }
+  const auto sum = json.find("checksum");  // none in directories written before there was one
+  if (sum != json.end() && *sum != ManifestChecksum(json)) {
+    ThrowInput("{}: does not agree with its checksum: it was changed or damaged; convert the source again",
+               path.string());
   }
   return json;
 }
@@ -97,6 +124,74 @@ class Manifest {
   std::string path_;
   Json json_;
 };
+
+// One mapped file and the sums of its blocks.
+struct SummedFile {
+  std::shared_ptr<const MappedFile> file;
+  std::string sums;
+  size_t first_block = 0;  // in the count over all files
+};
+
+// Files of dataset.json that have sums of their blocks. Empty where together they exceed the memory there is: they
+// would come from the disk twice (l2gcn info --verify reads them).
+std::vector<SummedFile> SummedFiles(const fs::path& directory, const Manifest& manifest, size_t& blocks) {
+  std::vector<SummedFile> files;
+  uint64_t total = 0;
+  blocks = 0;
+  const auto listed = manifest.json().find("files");
+  if (listed == manifest.json().end() || !listed->is_object()) return files;
+  for (const auto& [name, entry] : listed->items()) {
+    const std::string sums = TextAt(entry, "blocks");
+    if (sums.empty()) continue;
+    if (name.find('/') != std::string::npos)
+      ThrowInput("{}: file name '{}' is refused", manifest.path(), name);
+    SummedFile& summed = files.emplace_back(SummedFile{MappedFile::Open(directory / name), sums, blocks});
+    const size_t count = (summed.file->bytes().size() + kSumBlock - 1) / kSumBlock;
+    if (sums.size() != count * kSumDigits) {
+      ThrowInput("{}: has {} bytes, which dataset.json does not expect; the file was changed or damaged: convert the "
+                 "source again",
+                 (directory / name).string(), summed.file->bytes().size());
+    }
+    total += summed.file->bytes().size();
+    blocks += count;
+  }
+  if (total > AvailableBytes()) files.clear();
+  return files;
+}
+
+// Compares every block with its sum: the pass that brings the bytes from the disk, before any of them is used.
+void CheckBlocks(const Context& context, const fs::path& directory, const Manifest& manifest) {
+  size_t blocks = 0;
+  const std::vector<SummedFile> files = SummedFiles(directory, manifest, blocks);
+  if (files.empty()) return;
+  std::atomic<size_t> wrong{blocks};
+  const auto locate = [&](size_t block) -> const SummedFile& {
+    const auto after = std::upper_bound(files.begin(), files.end(), block, [](size_t at, const SummedFile& file) {
+      return at < file.first_block;
+    });
+    return *(after - 1);
+  };
+  ParallelFor(context, blocks, 8, [&](size_t begin, size_t end) {
+    for (size_t block = begin; block < end; ++block) {
+      const SummedFile& file = locate(block);
+      const size_t k = block - file.first_block;
+      const auto bytes = file.file->bytes().subspan(k * kSumBlock);
+      const uint64_t sum = Checksum(bytes.first(std::min(kSumBlock, bytes.size())));
+      if (file.sums.compare(k * kSumDigits, kSumDigits, ChecksumText(sum)) == 0) continue;
+      size_t seen = wrong.load();
+      while (block < seen && !wrong.compare_exchange_weak(seen, block)) {
+      }
+      return;
+    }
+  });
+  if (wrong.load() == blocks) return;
+  const SummedFile& file = locate(wrong.load());
+  const size_t start = (wrong.load() - file.first_block) * kSumBlock;
+  ThrowInput(
+      "{}: bytes {} to {} do not agree with their checksum in dataset.json; the file was changed or damaged: convert "
+      "the source again",
+      file.file->path().string(), start, std::min(start + kSumBlock, file.file->bytes().size()));
+}
 
 template <class T>
 Array<T> OpenColumn(const Context& context, const fs::path& path, uint64_t size) {
@@ -275,8 +370,9 @@ void RefuseToReplaceOthers(const fs::path& directory) {
 
 bool IsNative(const fs::path& directory) { return fs::is_regular_file(directory / kManifestFile); }
 
-Dataset OpenNative(const Context& context, const fs::path& directory) {
+Dataset OpenNative(const Context& context, const fs::path& directory, bool verify) {
   const Manifest manifest(directory);
+  if (verify) CheckBlocks(context, directory, manifest);
   Dataset dataset;
   dataset.name = manifest.Get<std::string>("name");
   dataset.recipe = manifest.Get<std::string>("recipe");
@@ -328,9 +424,12 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   std::sort(names.begin(), names.end());
   Json& files = json["files"] = Json::object();
   for (const std::string& name : names) {
-    files[name] = {{"bytes", fs::file_size(directory / name)}, {"xxh3", HashFile(directory / name)}};
+    const FileSums sums = SumFile(directory / name);
+    files[name] = {{"bytes", fs::file_size(directory / name)}, {"xxh3", sums.whole}, {"blocks", sums.blocks}};
   }
-  WriteFileWhole(directory / kManifestFile, json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  // Taken of what a reader will see: names that are no UTF-8 are replaced in the file.
+  json["checksum"] = ManifestChecksum(Json::parse(JsonText(json)));
+  WriteFileWhole(directory / kManifestFile, JsonText(json, 1) + "\n");
 }
 
 uint64_t VerifyNative(const Context& context, const fs::path& directory) {
@@ -349,7 +448,7 @@ uint64_t VerifyNative(const Context& context, const fs::path& directory) {
     context.CheckCancelled();
     const fs::path path = directory / names[k];
     const std::string expected = TextAt((*files)[names[k]], "xxh3");
-    const std::string found = HashFile(path);
+    const std::string found = SumFile(path).whole;
     if (found != expected) {
       ThrowInput(
           "{}: its checksum is {}, dataset.json says {}; the file was changed or damaged: convert the source "

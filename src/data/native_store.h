@@ -2,6 +2,7 @@
 //
 // clang-format off: the lines of this table must not be joined
 //   dataset.json            format version, counts, names, splits; length and XXH3 checksum of each file
+//                           and of each MiB of it; a checksum of its own
 //   graph_indptr.npy        (nodes + 1) u8
 //   graph_indices.npy       (entries) u4
 //   graph_weights.npy       (entries) f4, only if edges have weights
@@ -18,8 +19,9 @@
 // clang-format on
 //
 // Guarantees: opening takes milliseconds for any size, since it reads dataset.json and the headers alone;
-// lengths are checked there, values by ValidateDataset, bytes by VerifyNative. Names in dataset.json never
-// become paths.
+// lengths are checked there, and dataset.json has a checksum of its own; values are checked by ValidateDataset,
+// bytes by VerifyNative and, where `verify` asks for it, block by block before they are used. Names in
+// dataset.json never become paths outside the directory.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +68,8 @@ NativeInfo InfoOf(const Dataset& dataset);
 void RefuseToReplaceOthers(const std::filesystem::path& directory);
 
 bool IsNative(const std::filesystem::path& directory);
-Dataset OpenNative(const Context& context, const std::filesystem::path& directory);
+// If `verify`, every block of every file is compared with its checksum first, where dataset.json has them.
+Dataset OpenNative(const Context& context, const std::filesystem::path& directory, bool verify = false);
 
 // Writes dataset.json for the .npy files that already lie in `directory`: the last step of every writer.
 void WriteManifest(const std::filesystem::path& directory, const NativeInfo& info);

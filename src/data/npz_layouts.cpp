@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "data/labels.h"
 #include "data/npz.h"
 #include "data/reader.h"
@@ -176,7 +177,7 @@ Dataset ReadScipy(const Context& context, const NpzFile& npz, OpenOptions option
   nlohmann::json notes;
   if (npz.Has("l2gcn")) {
     const std::vector<std::string> text = npz.Get("l2gcn").AsStrings();
-    notes = nlohmann::json::parse(text.empty() ? "" : text[0], nullptr, false);
+    notes = ParseJson(text.empty() ? "" : text[0], npz.where() + ":l2gcn");
     if (!notes.is_object()) ThrowInput("{}:l2gcn: no valid JSON object", npz.where());
     // The graph was cleaned when it was written: what it holds is meant.
     options.directed = options.directed || NoteOr(notes, "directed", false);

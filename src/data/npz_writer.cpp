@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "data/npy.h"
 #include "data/writers.h"
 
@@ -185,13 +186,12 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
                                 {"self_loops", dataset.self_loops},
                                 {"directed", dataset.graph.directed},
                                 {"classes", labels.classes}};
-  npz.AddStrings("l2gcn", std::vector<std::string>{notes.dump()}, true);
+  npz.AddStrings("l2gcn", std::vector<std::string>{JsonText(notes)}, true);
 }
 
 }  // namespace
 
 void WriteNpz(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
-  RefuseExisting(path, force);
   ReplaceFile(path, [&](const fs::path& aside) {
     NpzWriter npz(aside);
     npz.AddStrings("format", std::vector<std::string>{"csr"}, true);
@@ -202,7 +202,7 @@ void WriteNpz(const Context& context, const Dataset& dataset, const fs::path& pa
     context.CheckCancelled();
     AddRest(context, npz, dataset);
     npz.Close();
-  });
+  }, force);
 }
 
 }  // namespace l2gcn

@@ -23,8 +23,8 @@ constexpr std::string_view kSynthetic = "synthetic:";
 
 bool DetectNative(const fs::path& path) { return fs::is_directory(path) && IsNative(path); }
 
-Dataset ReadNative(const Context& context, const fs::path& path, const OpenOptions&) {
-  return OpenNative(context, path);
+Dataset ReadNative(const Context& context, const fs::path& path, const OpenOptions& options) {
+  return OpenNative(context, path, !options.map_only);
 }
 
 // A Planetoid set is named by its folder (if it holds one set), by ind.NAME, or by any of its files.

@@ -6,7 +6,9 @@
 // one has a fixed meaning here. Everything else is refused with the name and its byte offset.
 //
 // Guarantees: values live in one flat pool and refer to each other by index, so neither parsing nor freeing
-// recurses; memory stays within a constant factor of the input, whatever lengths it claims.
+// recurses; memory stays within a constant factor of the input, whatever lengths it claims: values that cannot
+// change (None, small integers, the empty tuple) are shared, the others may take at most kPickleSwell times the
+// bytes of the input.
 #pragma once
 
 #include <cstdint>
@@ -53,8 +55,10 @@ struct PickleValue {
   bool fortran = false;     // kArray
   uint32_t dtype = 0;       // kArray, kScalar: its dtype
   uint32_t state = 0;       // kSparse: its dict; kArray of objects: their list; 0: none
-  int64_t integer = 0;      // kInt, kBool; kGlobal: which allowed name
-  double real = 0;          // kFloat
+  union {
+    int64_t integer = 0;  // kInt, kBool; kGlobal: which allowed name
+    double real;          // kFloat
+  };
   std::string_view text;    // kText (str and bytes alike), kDtype "f4", kSparse "csr", raw kArray, kScalar
   std::unique_ptr<PickleParts> parts;
 

@@ -10,6 +10,12 @@
 
 namespace l2gcn {
 
+namespace {
+constexpr size_t kPickleSwell = 24;  // bytes of values for a byte of input
+constexpr size_t kPickleSlack = size_t{16} << 20;
+constexpr int64_t kSharedIntegers = 1 << 16;
+}  // namespace
+
 // The stack machine behind Pickle::Parse.
 class Unpickler {
  public:
@@ -63,14 +69,32 @@ class Unpickler {
   // Values and the stack
   PickleValue& Make(PickleKind kind) {
     if (values_.size() >= std::numeric_limits<uint32_t>::max() - 1) Refuse("too many values");
-    values_.emplace_back().kind = kind;
-    if (kind == PickleKind::kList || kind == PickleKind::kDict || kind == PickleKind::kArray) {
-      values_.back().parts = std::make_unique<PickleParts>();
+    if (values_.size() * sizeof(PickleValue) > kPickleSwell * bytes_.size() + kPickleSlack) {
+      Refuse("more values than a file of this size has reason to hold");
     }
+    values_.emplace_back().kind = kind;
+    if (kind == PickleKind::kArray) values_.back().parts = std::make_unique<PickleParts>();
     stack_.push_back(static_cast<uint32_t>(values_.size() - 1));
     return values_.back();
   }
-  void MakeInteger(int64_t value) { Make(PickleKind::kInt).integer = value; }
+  // A value that nothing can change stands once.
+  void MakeShared(uint32_t& slot, PickleKind kind, int64_t integer = 0) {
+    if (slot != 0) return stack_.push_back(slot);
+    Make(kind).integer = integer;
+    slot = stack_.back();
+  }
+  void MakeInteger(int64_t value) {
+    if (value < 0 || value >= kSharedIntegers) {
+      Make(PickleKind::kInt).integer = value;
+      return;
+    }
+    if (integers_.size() <= static_cast<size_t>(value)) integers_.resize(static_cast<size_t>(value) + 1, 0);
+    MakeShared(integers_[static_cast<size_t>(value)], PickleKind::kInt, value);
+  }
+  std::vector<uint32_t>& ItemsOf(PickleValue& value) {
+    if (value.parts == nullptr) value.parts = std::make_unique<PickleParts>();
+    return value.parts->items;
+  }
   void MakeText(std::string_view text) { Make(PickleKind::kText).text = text; }
   uint32_t Pop() {
     if (stack_.empty() || values_[stack_.back()].kind == PickleKind::kMark) Refuse("nothing on the stack");
@@ -92,8 +116,7 @@ class Unpickler {
   }
   void MakeFilled(PickleKind kind, std::vector<uint32_t> items) {
     PickleValue& value = Make(kind);
-    value.parts = std::make_unique<PickleParts>();
-    value.parts->items = std::move(items);
+    if (!items.empty()) ItemsOf(value) = std::move(items);
   }
   void MakeTuple(size_t count) {
     std::vector<uint32_t> items(count);
@@ -122,13 +145,13 @@ class Unpickler {
     switch (op) {
       case 0x80: U8(); return;                                                  // PROTO
       case 0x95: Little(8); return;                                             // FRAME
-      case '(': Make(PickleKind::kMark); return;                                // MARK
+      case '(': MakeShared(mark_, PickleKind::kMark); return;                                // MARK
       case '0': Pop(); return;                                                  // POP
       case '1': PopToMark(); return;                                            // POP_MARK
       case '2': stack_.push_back(Top()); return;                                // DUP
-      case 'N': Make(PickleKind::kNone); return;                                // NONE
-      case 0x88: Make(PickleKind::kBool).integer = 1; return;                   // NEWTRUE
-      case 0x89: Make(PickleKind::kBool); return;                               // NEWFALSE
+      case 'N': MakeShared(none_, PickleKind::kNone); return;                                // NONE
+      case 0x88: MakeShared(true_, PickleKind::kBool, 1); return;                   // NEWTRUE
+      case 0x89: MakeShared(false_, PickleKind::kBool); return;                               // NEWFALSE
       case 'K': MakeInteger(U8()); return;                                      // BININT1
       case 'M': MakeInteger(static_cast<int64_t>(Little(2))); return;           // BININT2
       case 'J': MakeInteger(static_cast<int32_t>(Little(4))); return;           // BININT
@@ -138,7 +161,7 @@ class Unpickler {
       case 'U': case 'C': case 0x8c: MakeText(Text(U8())); return;              // SHORT_BIN STRING BYTES UNICODE
       case 'T': case 'X': case 'B': MakeText(Text(Little(4))); return;          // BIN STRING UNICODE BYTES
       case 0x8d: case 0x8e: case 0x96: MakeText(Text(Little(8))); return;       // BINUNICODE8 BINBYTES8 BYTEARRAY8
-      case ')': Make(PickleKind::kTuple); return;                               // EMPTY_TUPLE
+      case ')': MakeShared(empty_tuple_, PickleKind::kTuple); return;                               // EMPTY_TUPLE
       case 0x85: MakeTuple(1); return;                                          // TUPLE1
       case 0x86: MakeTuple(2); return;                                          // TUPLE2
       case 0x87: MakeTuple(3); return;                                          // TUPLE3
@@ -180,7 +203,7 @@ class Unpickler {
   void Append(const std::vector<uint32_t>& items) {
     PickleValue& list = values_[Top()];
     if (list.kind != PickleKind::kList) Refuse(fmt::format("append to {}", KindName(list.kind)));
-    list.parts->items.insert(list.parts->items.end(), items.begin(), items.end());
+    ItemsOf(list).insert(ItemsOf(list).end(), items.begin(), items.end());
   }
   void SetItem() {
     const uint32_t value = Pop(), key = Pop();
@@ -189,7 +212,7 @@ class Unpickler {
   void SetItems(const std::vector<uint32_t>& items) {
     PickleValue& dict = values_[Top()];
     if (dict.kind != PickleKind::kDict || items.size() % 2 != 0) Refuse("items set outside a dict");
-    dict.parts->items.insert(dict.parts->items.end(), items.begin(), items.end());
+    ItemsOf(dict).insert(ItemsOf(dict).end(), items.begin(), items.end());
   }
   void Remember(uint64_t slot) { memo_[slot] = Top(); }
   void Recall(uint64_t slot) {
@@ -374,6 +397,8 @@ class Unpickler {
   size_t at_ = 0, op_at_ = 0;
   uint64_t made_bytes_ = 0;
   std::vector<uint32_t> stack_;
+  std::vector<uint32_t> integers_;  // by value: where it stands, 0: nowhere yet
+  uint32_t mark_ = 0, none_ = 0, true_ = 0, false_ = 0, empty_tuple_ = 0;
   std::unordered_map<uint64_t, uint32_t> memo_;
 };
 

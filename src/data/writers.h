@@ -24,9 +24,6 @@ struct FormatWriter {
 // The format of destinations without a known extension comes first.
 std::span<const FormatWriter> FormatWriters();
 
-// Throws Error(kUsage) if `path` exists and is not to be replaced, or is a directory.
-void RefuseExisting(const std::filesystem::path& path, bool force);
-
 // scipy.sparse.load_npz reads the graph; features, labels, splits and names stand beside it under their own
 // names, and reading the file back gives the same data set.
 void WriteNpz(const Context& context, const Dataset& dataset, const std::filesystem::path& path, bool force);

@@ -140,7 +140,9 @@ std::span<const uint8_t> ZipArchive::Packed(const ZipMember& member) const {
 SharedBytes ZipArchive::Read(const ZipMember& member) const {
   const std::span<const uint8_t> packed = Packed(member);
   if (member.method == 0) {
-    if (member.packed != member.unpacked) ThrowInput("{}: member {} is damaged", where_, member.name);
+    if (member.packed != member.unpacked || libdeflate_crc32(0, packed.data(), packed.size()) != member.crc) {
+      ThrowInput("{}: member {} is damaged: it does not agree with its checksum", where_, member.name);
+    }
     return {file_.owner, packed};
   }
   if (member.method != 8) {

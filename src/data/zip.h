@@ -3,7 +3,7 @@
 //
 // Guarantees: nothing is unpacked until asked for; sizes are believed only within the file and within what
 // deflate can reach (1032 : 1); a member that would swell more than 200-fold past 4 GiB, or past the
-// machine's memory, is refused as a bomb; the checksum of what was unpacked is compared.
+// machine's memory, is refused as a bomb; the checksum of every member that is read is compared.
 #pragma once
 
 #include <cstdint>

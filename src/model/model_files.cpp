@@ -1,13 +1,17 @@
 // model.safetensors + config.json. Neither holds a time, a path or a thread count, so equal trainings give
 // equal files.
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "config/methods.h"
 #include "core/error_format.h"
+#include "core/checksum.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "data/table_schema.h"
 #include "l2gcn/model.h"
+#include "model/inference.h"
 #include "model/model_shapes.h"
 #include "model/safetensors.h"
 
@@ -52,53 +56,110 @@ void CheckThresholds(const Model& model, const std::string& where) {
     ThrowInput("{}: damaged: {} thresholds for {} classes", where, all.size(), model.classes);
 }
 
+void CheckShape(const Matrix& matrix, const std::string& name, size_t rows, size_t cols, const std::string& where) {
+  if (matrix.rows == rows && matrix.cols == cols) return;
+  ThrowInput("{}: {} is {} × {}, expected {} × {}; the file is damaged", where, name, matrix.rows, matrix.cols, rows,
+             cols);
+}
+
+void CheckPreparation(const Model& model, const std::string& where) {
+  const Preparation& preparation = model.preparation;
+  if (preparation.shift.empty() != preparation.factor.empty()) {
+    ThrowInput("{}: of prepare.shift and prepare.factor one is missing; the file is damaged", where);
+  }
+  const std::pair<const char*, const Array<float>*> columns[] = {{"prepare.shift", &preparation.shift},
+                                                                 {"prepare.factor", &preparation.factor},
+                                                                 {"prepare.center", &preparation.center}};
+  for (const auto& [name, values] : columns) {
+    if (!values->empty() && values->size() != model.features) {
+      ThrowInput("{}: {} has {} values for {} features; the file is damaged", where, name, values->size(),
+                 model.features);
+    }
+  }
+  if (preparation.projection.rows > 0) {
+    CheckShape(preparation.projection, "prepare.projection", model.features, preparation.projection.cols, where);
+  }
+}
+
+// The networks over powers of Â: their weights are extra tensors.
+void CheckStacks(const Model& model, size_t inputs, const std::string& where) {
+  const TrainConfig& config = model.config;
+  for (size_t stack = 0; stack < config.powers.size(); ++stack) {
+    size_t width = inputs;
+    for (uint32_t layer = 0; layer < config.layers; ++layer) {
+      const std::string name = StackWeightName(stack, layer);
+      const auto found = std::find_if(model.extra.begin(), model.extra.end(),
+                                      [&](const auto& tensor) { return tensor.first == name; });
+      if (found == model.extra.end()) ThrowInput("{}: tensor 'extra.{}' is missing; the file is damaged", where, name);
+      CheckShape(found->second, "extra." + name, width, config.HiddenOf(layer), where);
+      width = config.HiddenOf(layer);
+    }
+  }
+}
+
 }  // namespace
 
+// Shapes must chain: features → hidden … → classes.
 void CheckModelShapes(const Model& model, const std::string& where) {
-  const auto check_size = [&](const char* what, const Matrix& matrix) {
+  const auto check_size = [&](const std::string& what, const Matrix& matrix) {
     if (matrix.values.size() != matrix.rows * matrix.cols) {
       ThrowInput("{}: {} has {} values for {} × {}", where, what, matrix.values.size(), matrix.rows,
                  matrix.cols);
     }
   };
   for (const Matrix& weight : model.weights) check_size("a weight", weight);
-  for (const auto& [name, matrix] : model.extra) check_size(name.c_str(), matrix);
+  for (const auto& [name, matrix] : model.extra) check_size(name, matrix);
   check_size("the classifier", model.theta);
   check_size("the projection", model.preparation.projection);
-  for (const Array<float>* values :
-       {&model.preparation.shift, &model.preparation.factor, &model.preparation.center}) {
-    if (!values->empty() && values->size() != model.features) {
-      ThrowInput("{}: the preparation of features has {} columns, the model {}", where, values->size(),
-                 model.features);
-    }
-  }
-  if (model.preparation.projection.rows > 0 && model.preparation.projection.rows != model.features) {
-    ThrowInput("{}: the projection takes {} columns, the model {}", where, model.preparation.projection.rows,
-               model.features);
-  }
+  CheckPreparation(model, where);
   if (!model.schema.empty() && model.schema.width() != model.features) {
     ThrowInput("{}: its table describes {} features of {}; the file is damaged", where, model.schema.width(),
                model.features);
   }
-  const Method& method = FindMethod(model.config.method);
+  const TrainConfig& config = model.config;
+  const Method& method = FindMethod(config.method);
+  const bool joins = method.readout == Readout::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
   const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1;
+  if (config.layers == 0) ThrowInput("{}: a model of 0 layers cannot be; the file is damaged", where);
+  if (joins) CheckStacks(model, width, where);
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    if (model.weights[layer].rows != joined * width) {
-      ThrowInput("{}: layer {} expects {} inputs, but {} reach it; the file is damaged", where, layer + 1,
-                 model.weights[layer].rows, joined * width);
-    }
+    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), joined * width,
+               config.HiddenOf(static_cast<uint32_t>(layer)), where);
     width = model.weights[layer].cols;
   }
   width *= joined;
-  if (method.readout == Readout::kJoinedPowers) {
-    width = model.config.powers.size() * model.config.HiddenOf(model.config.layers - 1);
-  }
-  if (model.theta.rows > 0 && (model.theta.rows != width || model.theta.cols != model.classes)) {
-    ThrowInput("{}: the classifier is {} × {}, expected {} × {}; the file is damaged", where,
-               model.theta.rows, model.theta.cols, width, model.classes);
+  if (joins) width = config.powers.size() * config.HiddenOf(config.layers - 1);
+  CheckShape(model.theta, "the classifier", width, model.classes, where);
+  if (!model.class_names.empty() && model.class_names.size() != model.classes) {
+    ThrowInput("{}: {} class names for {} classes; the file is damaged", where, model.class_names.size(),
+               model.classes);
   }
 }
+
+namespace {
+
+// A training that diverged leaves weights nothing can be predicted with.
+void CheckFiniteWeights(const Safetensors& file) {
+  for (const auto& [name, tensor] : file.tensors) {
+    for (const float value : tensor.values) {
+      if (std::isfinite(value)) continue;
+      ThrowInput(
+          "{}: tensor '{}' holds a value that is not finite: its training diverged, so nothing can be predicted "
+          "with it; train again with a lower --lr",
+          file.path.string(), name);
+    }
+  }
+}
+
+// Of everything in config.json but the checksum itself.
+std::string ConfigChecksum(Json json) {
+  json.erase("checksum");
+  const std::string text = JsonText(json);
+  return "xxh3:" + ChecksumText(Checksum(text.data(), text.size()));
+}
+
+}  // namespace
 
 void SaveModel(const Model& model, const std::string& directory) {
   Validate(model.config);
@@ -121,8 +182,9 @@ void SaveModel(const Model& model, const std::string& directory) {
   json["structure"] = model.structure;
   if (!model.schema.empty()) json["table"] = Json::parse(SchemaToJson(model.schema));
   json["config"] = Json::parse(ConfigToJson(model.config));
+  json["checksum"] = ConfigChecksum(json);
   WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kModelFormat}});
-  WriteFileWhole(fs::path(directory) / "config.json", json.dump(2) + "\n");
+  WriteFileWhole(fs::path(directory) / "config.json", JsonText(json, 2) + "\n");
 }
 
 Model LoadModel(const std::string& directory) {
@@ -130,27 +192,32 @@ Model LoadModel(const std::string& directory) {
   Model model;
   size_t layers = 0;
   try {
-    const Json json = Json::parse(ReadTextFile(config_path));
-    if (json.value("format", "") != kModelFormat)
+    const Json json = ReadJsonFile(config_path.string());
+    if (!json.is_object() || json.value("format", "") != kModelFormat)
       ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
     if (json.value("version", 0) != kModelVersion) {
       ThrowInput("{}: model version {}, this program reads version {}", config_path.string(),
                  json.value("version", 0), kModelVersion);
+    }
+    if (json.contains("checksum") && json.at("checksum") != ConfigChecksum(json)) {
+      ThrowInput("{}: does not agree with its checksum: it was changed or damaged; restore it or train again",
+                 config_path.string());
     }
     model.features = json.at("features").get<uint32_t>();
     model.classes = json.at("classes").get<uint32_t>();
     model.multilabel = json.at("multilabel").get<bool>();
     model.class_names = json.at("class_names").get<std::vector<std::string>>();
     model.preparation.row_normalise = json.at("row_normalise").get<bool>();
-    model.config = ConfigFromJson(json.at("config").dump(), config_path.string());
+    model.config = ConfigFromJson(JsonText(json.at("config")), config_path.string());
     layers = json.at("layers").get<size_t>();
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
     model.structure = json.value("structure", false);  // older models have neither
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), config_path.string());
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged: {}", config_path.string(), error.what());
+    ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", config_path.string(), error.what());
   }
   const Safetensors file = ReadSafetensors(fs::path(directory) / "model.safetensors");
+  CheckFiniteWeights(file);
   for (size_t layer = 0; layer < layers; ++layer) model.weights.push_back(file.TakeMatrix(LayerName(layer)));
   if (file.Has("classifier.weight")) model.theta = file.TakeMatrix("classifier.weight");
   Preparation& preparation = model.preparation;

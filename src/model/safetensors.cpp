@@ -3,8 +3,10 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/checksum.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 
 namespace l2gcn {
 namespace {
@@ -12,6 +14,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kLargestHeader = 16u << 20;
+constexpr const char* kMetadataKey = "__metadata__";
+constexpr const char* kChecksumKey = "checksum";
 
 size_t ElementCount(const std::vector<size_t>& shape) {
   size_t count = 1;
@@ -19,10 +23,33 @@ size_t ElementCount(const std::vector<size_t>& shape) {
   return count;
 }
 
+// Of the header without its checksum, and of the tensors that follow: `add_data` adds them.
+template <class AddData>
+std::string FileChecksum(Json header, const AddData& add_data) {
+  if (header.contains(kMetadataKey)) header[kMetadataKey].erase(kChecksumKey);
+  const std::string text = JsonText(header);
+  ChecksumStream sum;
+  sum.Add(text.data(), text.size());
+  add_data(sum);
+  return "xxh3:" + ChecksumText(sum.Sum());
+}
+
+// Files written before there were checksums have none, and are believed.
+void CheckSum(const Json& header, std::span<const uint8_t> data, const std::string& where) {
+  const auto metadata = header.find(kMetadataKey);
+  if (metadata == header.end() || !metadata->is_object() || !metadata->contains(kChecksumKey)) return;
+  const std::string found = FileChecksum(header, [&](ChecksumStream& sum) { sum.Add(data.data(), data.size()); });
+  const Json& expected = metadata->at(kChecksumKey);
+  if (expected != found) {
+    ThrowInput("{}: its checksum is {}, the file says {}; it was changed or damaged: restore it or make it again",
+               where, found, JsonText(expected));
+  }
+}
+
 // Shape and byte range of one header entry, checked against the data that follows the header.
 NamedTensor ParseTensor(const std::string& name, const Json& entry, std::span<const uint8_t> data,
                         const std::string& where) {
-  if (!entry.is_object() || entry.value("dtype", "") != "F32") {
+  if (!entry.is_object() || !entry.contains("dtype") || entry.at("dtype") != "F32") {
     ThrowInput("{}: tensor '{}' is not of type F32; was this file written by l2gcn?", where, name);
   }
   NamedTensor tensor;
@@ -30,7 +57,7 @@ NamedTensor ParseTensor(const std::string& name, const Json& entry, std::span<co
   uint64_t elements = 1;
   for (const Json& extent : entry.at("shape")) {
     const auto size = extent.get<uint64_t>();
-    if (size != 0 && elements > data.size() / size)
+    if (size > data.size() || (size != 0 && elements > data.size() / size))
       ThrowInput("{}: tensor '{}' is larger than the file", where, name);
     elements *= size;
     tensor.shape.push_back(size);
@@ -55,9 +82,9 @@ NamedTensor ToTensor(std::string name, const Matrix& matrix) {
 }
 
 void WriteSafetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                      const std::map<std::string, std::string>& metadata) {
+                      const std::map<std::string, std::string>& metadata, bool replace) {
   Json header = Json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header[kMetadataKey] = metadata;
   uint64_t offset = 0;
   for (const NamedTensor& tensor : tensors) {
     L2GCN_ASSERT(ElementCount(tensor.shape) == tensor.values.size());
@@ -66,16 +93,22 @@ void WriteSafetensors(const std::filesystem::path& path, const std::vector<Named
                            {"data_offsets", {offset, offset + tensor.values.bytes()}}};
     offset += tensor.values.bytes();
   }
-  std::string text = header.dump();
+  header[kMetadataKey][kChecksumKey] = FileChecksum(header, [&](ChecksumStream& sum) {
+    for (const NamedTensor& tensor : tensors) sum.Add(tensor.values.data(), tensor.values.bytes());
+  });
+  std::string text = JsonText(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  const std::filesystem::path aside = path.string() + ".tmp";
-  FileWriter writer(aside);
-  const uint64_t length = text.size();
-  writer.Write(&length, sizeof(length));
-  writer.Write(text);
-  for (const NamedTensor& tensor : tensors) writer.Write(tensor.values.data(), tensor.values.bytes());
-  writer.Close();
-  std::filesystem::rename(aside, path);
+  ReplaceFile(
+      path,
+      [&](const std::filesystem::path& aside) {
+        FileWriter writer(aside);
+        const uint64_t length = text.size();
+        writer.Write(&length, sizeof(length));
+        writer.Write(text);
+        for (const NamedTensor& tensor : tensors) writer.Write(tensor.values.data(), tensor.values.bytes());
+        writer.Close();
+      },
+      replace);
 }
 
 Safetensors ReadSafetensors(const std::filesystem::path& path) {
@@ -97,16 +130,19 @@ Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& 
   result.path = where;
   try {
     const auto text = bytes.subspan(sizeof(length), length);
-    const Json header = Json::parse(text.begin(), text.end());
+    const Json header = ParseJson({reinterpret_cast<const char*>(text.data()), text.size()}, where);
+    if (!header.is_object()) ThrowInput("{}: the header is no JSON object; the file is damaged", where);
+    const auto data = bytes.subspan(sizeof(length) + length);
+    CheckSum(header, data, where);
     for (const auto& [name, entry] : header.items()) {
-      if (name == "__metadata__") {
+      if (name == kMetadataKey) {
         result.metadata = entry.get<std::map<std::string, std::string>>();
       } else {
-        result.tensors[name] = ParseTensor(name, entry, bytes.subspan(sizeof(length) + length), where);
+        result.tensors[name] = ParseTensor(name, entry, data, where);
       }
     }
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged safetensors header: {}", where, error.what());
+    ThrowInput("{}: damaged safetensors header ({})", where, error.what());
   }
   return result;
 }

@@ -1,6 +1,5 @@
 // The safetensors container: 8 bytes of header length, a JSON header, raw tensors. Loads in Python without
-// us, and no code can hide in it. Only F32 is written; the header is checked against the file before a byte
-// is used.
+// us, and no code can hide in it. Only F32 is written; header and checksum are checked before a byte is used.
 #pragma once
 
 #include <filesystem>
@@ -22,9 +21,11 @@ struct NamedTensor {
 
 NamedTensor ToTensor(std::string name, const Matrix& matrix);
 
-// Tensors in the given order; metadata is free text by key. Replaces the file whole.
+// Tensors in the given order; metadata is free text by key. Replaces the file whole; unless `replace`, a file
+// that is there is left alone (Error(kRuntime)). The metadata gets a checksum over header and tensors, which
+// reading compares; files without one are older and read as they are.
 void WriteSafetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                      const std::map<std::string, std::string>& metadata);
+                      const std::map<std::string, std::string>& metadata, bool replace = true);
 
 struct Safetensors {
   std::filesystem::path path;

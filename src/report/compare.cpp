@@ -10,11 +10,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "config/methods.h"
 #include "core/error_format.h"
+#include "core/files.h"
 #include "core/memory_meter.h"
+#include "report/measured.h"
+#include "run/run_claim.h"
 #include "run/trainer_choice.h"
 
 namespace l2gcn {
@@ -102,9 +106,25 @@ void RefuseUseless(const CompareOptions& options) {
   }
 }
 
-// All seeds of one method, unscored.
+// Trains and scores one seed; scoring does not count for its peak memory.
+MeasuredSeed MeasureSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                         const CompareOptions& options) {
+  malloc_trim(0);
+  ResetPeakResidentBytes();
+  const uint64_t before = ResidentBytes();
+  const SplitNodes nodes = NodesOf(dataset, config);
+  const auto inner = MakeStopPolicy(config, dataset, nodes);
+  LimitedPolicy policy(*inner, options.max_seconds, 0);
+  Trained trained = TrainWith(context, dataset, nodes, config, policy);
+  const uint64_t peak = trained.result.peak_rss_bytes;
+  EvaluateTrained(context, dataset, trained);
+  trained.result.peak_rss_bytes = peak;
+  return {std::move(trained.result), peak > before ? peak - before : 0, policy.out_of_time()};
+}
+
+// All seeds of one method.
 CompareRow Measure(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                   const CompareOptions& options) {
+                   const CompareOptions& options, const MeasuredSeeds& kept) {
   CompareRow row;
   row.method = config.method;
   row.config = config;
@@ -113,20 +133,18 @@ CompareRow Measure(const Context& context, const Dataset& dataset, const TrainCo
   for (uint32_t i = 0; i < options.runs; ++i) {
     TrainConfig seeded = config;
     seeded.seed = config.seed + i;
-    malloc_trim(0);
-    ResetPeakResidentBytes();
-    const uint64_t before = ResidentBytes();
-    const SplitNodes nodes = NodesOf(dataset, seeded);
-    const auto inner = MakeStopPolicy(seeded, dataset, nodes);
-    LimitedPolicy policy(*inner, options.max_seconds, 0);
-    Trained trained = TrainWith(context, dataset, nodes, seeded, policy);
-    const SeedResult& result = trained.result;
+    const std::string purpose = fmt::format("seed, at most {} s", options.max_seconds);
+    std::optional<MeasuredSeed> measured = kept.Find(purpose, seeded);
+    if (!measured) {
+      measured = MeasureSeed(context, dataset, seeded, options);
+      kept.Keep(purpose, seeded, *measured);
+    }
+    const SeedResult& result = measured->result;
     row.peak_rss_bytes = std::max(row.peak_rss_bytes, result.peak_rss_bytes);
-    row.training_bytes =
-        std::max(row.training_bytes, result.peak_rss_bytes > before ? result.peak_rss_bytes - before : 0);
+    row.training_bytes = std::max(row.training_bytes, measured->training_bytes);
     row.peak_device_bytes = std::max(row.peak_device_bytes, result.peak_device_bytes);
     row.sampler_bytes = std::max(row.sampler_bytes, result.sampler_bytes);
-    row.stopped_by_clock = row.stopped_by_clock || policy.out_of_time();
+    row.stopped_by_clock = row.stopped_by_clock || measured->out_of_time;
     seconds.Add(TrainSeconds(result.seconds));
     setup.Add(result.seconds.setup);
     uint32_t total = 0;
@@ -135,9 +153,8 @@ CompareRow Measure(const Context& context, const Dataset& dataset, const TrainCo
     if (i == 0) {
       for (const LayerRecord& layer : result.layers) row.losses.push_back(layer.losses);
     }
-    EvaluateTrained(context, dataset, trained);
-    f1.Add(trained.result.f1_test);
-    f1_val.Add(trained.result.f1_val);
+    f1.Add(result.f1_test);
+    f1_val.Add(result.f1_val);
   }
   row.f1 = f1.mean();
   row.f1_sd = f1.deviation();
@@ -149,20 +166,31 @@ CompareRow Measure(const Context& context, const Dataset& dataset, const TrainCo
   return row;
 }
 
-// Seconds until the validation score first reaches `goal`.
-void TimeTo(const Context& context, const Dataset& dataset, double goal, const CompareOptions& options,
-            CompareRow& row) {
-  TrainConfig config = row.config;
-  config.val_every = options.score_every;
+// A training that need not go on once it has reached `goal`.
+MeasuredSeed TrainTowards(const Context& context, const Dataset& dataset, double goal,
+                          const CompareOptions& options, const TrainConfig& config) {
   const SplitNodes nodes = NodesOf(dataset, config);
   const auto inner = MakeStopPolicy(config, dataset, nodes);
   // Layers of layer-wise training follow each other: only a training whose layers learn together may end
   // early.
   const bool together = FindMethod(config.method).loop == TrainingLoop::kConventional;
   LimitedPolicy policy(*inner, options.max_seconds, together ? goal : 0);
-  const Trained trained = TrainWith(context, dataset, nodes, config, policy);
+  return {TrainWith(context, dataset, nodes, config, policy).result, 0, policy.out_of_time()};
+}
+
+// Seconds until the validation score first reaches `goal`.
+void TimeTo(const Context& context, const Dataset& dataset, double goal, const CompareOptions& options,
+            const MeasuredSeeds& kept, CompareRow& row) {
+  TrainConfig config = row.config;
+  config.val_every = options.score_every;
+  const std::string purpose = fmt::format("time to {}, at most {} s", goal, options.max_seconds);
+  std::optional<MeasuredSeed> measured = kept.Find(purpose, config);
+  if (!measured) {
+    measured = TrainTowards(context, dataset, goal, options, config);
+    kept.Keep(purpose, config, *measured);
+  }
   row.target_f1 = goal;
-  row.validation = trained.result.validation;
+  row.validation = measured->result.validation;
   for (const ValidationPoint& point : row.validation) {
     if (point.f1 >= goal) {
       row.seconds_to_f1 = point.seconds;
@@ -190,13 +218,27 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   comparison.dataset_format = dataset.format;
   comparison.device = DeviceName(chosen.device);
   comparison.threads = context.threads;
+  const MeasuredSeeds kept(chosen, options.keep, dataset);
   for (const TrainConfig& config : configs) {
     context.Note(fmt::format("compare: {} on {}", config.method, dataset.name));
-    comparison.rows.push_back(Measure(chosen, dataset, config, options));
+    comparison.rows.push_back(Measure(chosen, dataset, config, options, kept));
     const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
-    if (goal > 0) TimeTo(chosen, dataset, goal, options, comparison.rows.back());
+    if (goal > 0) TimeTo(chosen, dataset, goal, options, kept, comparison.rows.back());
   }
   return comparison;
+}
+
+ComparisonFolder::ComparisonFolder(const std::string& folder, bool force, bool resume) {
+  if (resume) claim_ = RunClaim::TakeUp(folder, force);
+  if (claim_ == nullptr) claim_ = RunClaim::Take(folder, force);
+}
+
+std::string ComparisonFolder::keep() const { return claim_->checkpoint().string(); }
+
+void ComparisonFolder::Commit(const std::string& json, const std::string& text) {
+  WriteFileWhole(claim_->work() / "comparison.txt", text + "\n");
+  WriteFileWhole(claim_->work() / "result.json", json + "\n");
+  claim_->Commit();
 }
 
 }  // namespace l2gcn

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "core/memory_meter.h"
 #include "l2gcn/compare.h"
 #include "l2gcn/version.h"
@@ -88,7 +89,7 @@ std::string ComparisonToJson(const Comparison& comparison) {
                      {"threads", comparison.threads},
                      {"version", Version()},
                      {"methods", rows}};
-  return json.dump(2);
+  return JsonText(json, 2);
 }
 
 std::string ComparisonToCsv(const Comparison& comparison) {

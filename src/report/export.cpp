@@ -3,7 +3,6 @@
 #include "l2gcn/export.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <functional>
@@ -75,13 +74,7 @@ void CheckExportPath(const std::string& path) {
   if (file.extension() != ".csv" && file.extension() != ".npy") {
     ThrowUsage("{}: the name must end in .csv or .npy, which decides the format", path);
   }
-  std::error_code ignored;
-  if (fs::is_directory(file, ignored)) ThrowUsage("{}: is a directory; expected a file to write", path);
-  const fs::path parent = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  if (!fs::is_directory(parent, ignored))
-    ThrowUsage("{}: no such directory {}; create it first", path, parent.string());
-  if (access(parent.c_str(), W_OK) != 0)
-    ThrowUsage("{}: directory {} is not writable", path, parent.string());
+  CheckOutputFile(file, true);
 }
 
 namespace {

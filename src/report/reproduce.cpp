@@ -14,6 +14,7 @@
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "core/memory_meter.h"
 #include "l2gcn/compare.h"
 #include "l2gcn/controller.h"
@@ -62,7 +63,7 @@ class Reproducer {
     json_["version"] = Version();
     json_["quick"] = options_.quick;
     json_["threads"] = context_.threads;
-    done_.json = json_.dump(2);
+    done_.json = JsonText(json_, 2);
     if (!done_.text.empty()) done_.text.pop_back();
     return std::move(done_);
   }
@@ -119,6 +120,7 @@ class Reproducer {
     options.methods = {method};
     options.runs = runs_;
     options.max_seconds = options_.max_seconds;
+    options.keep = options_.keep;
     const Dataset& dataset = Open(set);
     if (options_.quick && sources_[set] != "real") MakeQuick(set, method, dataset, overrides);
     options.overrides = std::move(overrides);
@@ -285,6 +287,7 @@ class Reproducer {
     const uint32_t epochs = options_.quick ? 2 : 5;
     options.overrides = {
         {"layers", std::to_string(layers)}, {"epochs", std::to_string(epochs)}, {"hidden", "128"}};
+    options.keep = options_.keep;
     const CompareRow row = Compare(context_, dataset, options).rows.front();
     const double seconds = row.seconds / epochs;
     if (first == 0) first = seconds;
@@ -405,6 +408,24 @@ Reproduction Reproduce(const Context& context, const ReproduceOptions& options) 
   return Reproducer(context, options).Run();
 }
 
+namespace {
+
+std::filesystem::path MeasuredFolder(const std::string& target, const std::string& folder) {
+  return std::filesystem::path(folder) / fmt::format("{}.unfinished", target);
+}
+
+}  // namespace
+
+std::string BeginReproduction(const std::string& target, const std::string& folder, bool resume) {
+  const std::filesystem::path kept = MeasuredFolder(target, folder);
+  std::error_code error;
+  if (!resume) std::filesystem::remove_all(kept, error);
+  std::filesystem::create_directories(kept, error);
+  if (error) ThrowUsage("{}: cannot be made a folder: {}", kept.string(), error.message());
+  CheckOutputFile(std::filesystem::path(folder) / (target + ".json"), true);
+  return kept.string();
+}
+
 void WriteReproduction(const Reproduction& reproduction, const std::string& target,
                        const std::string& folder) {
   const std::filesystem::path directory = folder;
@@ -413,6 +434,7 @@ void WriteReproduction(const Reproduction& reproduction, const std::string& targ
   if (error) ThrowRuntime("{}: cannot be made a folder: {}", folder, error.message());
   WriteFileWhole(directory / (target + ".json"), reproduction.json + "\n");
   for (const auto& [name, content] : reproduction.files) WriteFileWhole(directory / name, content);
+  std::filesystem::remove_all(MeasuredFolder(target, folder), error);
 }
 
 }  // namespace l2gcn

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "core/usable.h"
 #include "l2gcn/version.h"
 
@@ -174,7 +175,7 @@ std::string ResultToJson(const TrainResult& result) {
     }
   }
   try {
-    return ResultJson(result).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return JsonText(ResultJson(result));
   } catch (const Json::exception& error) {
     ThrowUsage("the result's dataset_json or source_json is not JSON: {}", error.what());
   }
@@ -206,13 +207,13 @@ std::string SourceToJson(const Dataset& dataset, const RunOptions& options) {
   Json source = {{"spec", is_path ? absolute(spec) : spec},
                  {"options", Json::parse(OpenOptionsToJson(open))}};
   if (dataset.format == kInMemoryFormat && spec.empty()) source["in_memory"] = true;
-  return source.dump();
+  return JsonText(source);
 }
 
 void SourceFromJson(const Json& source, const std::string& where, OpenedRun& run) {
   run.dataset_spec = source.at("spec").get<std::string>();
   run.knows_data = !source.value("in_memory", false);
-  run.open_options = OpenOptionsFromJson(source.at("options").dump(), where);
+  run.open_options = OpenOptionsFromJson(JsonText(source.at("options")), where);
 }
 
 }  // namespace l2gcn

@@ -4,7 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
+#include "core/files.h"
+#include "core/json_text.h"
 #include "data/npy.h"
+#include "run/checkpoint.h"
 #include "run/result_json.h"
 
 namespace l2gcn {
@@ -20,35 +23,20 @@ std::string FileSafe(std::string name) {
   return name;
 }
 
-fs::path ChooseDirectory(const Dataset& dataset, const TrainConfig& config, const RunOptions& options) {
-  if (!options.output.empty()) return options.output;
-  const std::string stem = FileSafe(dataset.name) + "-" + config.method;
-  for (int number = 1;; ++number) {
-    fs::path path = fs::path("runs") / fmt::format("{}-{:03d}", stem, number);
-    if (!fs::exists(path)) return path;
-  }
-}
-
-bool HoldsRun(const fs::path& directory) { return fs::exists(directory / "result.json"); }
-
-// --force replaces a run (or an empty directory), nothing else.
-fs::path CheckedTarget(fs::path target, bool force) {
-  if (!fs::exists(target)) return target;
-  if (fs::is_directory(target) && fs::is_empty(target)) return target;
-  if (!fs::is_directory(target) || !HoldsRun(target)) {
-    ThrowUsage("{}: exists and is not a run; it will not be replaced. Choose another output with -o",
-               target.string());
-  }
-  if (!force)
-    ThrowUsage("{}: already holds a run; choose another output or pass --force to replace it",
-               target.string());
-  return target;
+std::shared_ptr<RunClaim> ClaimFor(const Dataset& dataset, const TrainConfig& config,
+                                   const RunOptions& options) {
+  if (options.claim != nullptr) return options.claim;
+  std::shared_ptr<RunClaim> claim = options.output.empty()
+                                        ? RunClaim::TakeNext(FileSafe(dataset.name) + "-" + config.method)
+                                        : RunClaim::Take(options.output, options.force);
+  WriteBegun(claim->checkpoint(), options);
+  return claim;
 }
 
 // One event a line: each layer, each epoch, the end.
 std::string LogOf(const SeedResult& result) {
   std::string text;
-  const auto add = [&](const Json& event) { text += event.dump() + "\n"; };
+  const auto add = [&](const Json& event) { text += JsonText(event) + "\n"; };
   for (size_t layer = 0; layer < result.layers.size(); ++layer) {
     const LayerRecord& record = result.layers[layer];
     add({{"event", "aggregate"},
@@ -110,36 +98,88 @@ uint64_t BestOnValidation(const Json& result) {
 }  // namespace
 
 RunWriter::RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options)
-    : options_(options),
-      target_(CheckedTarget(ChooseDirectory(dataset, config, options), options.force)),
-      staged_(target_, true) {}
+    : options_(options), claim_(ClaimFor(dataset, config, options)) {}
 
 std::string RunWriter::SeedDirectory(uint64_t seed) const {
-  return options_.runs == 1 ? target_.string() : (target_ / fmt::format("seed-{}", seed)).string();
+  return options_.runs == 1 ? directory() : (claim_->target() / fmt::format("seed-{}", seed)).string();
 }
 
+fs::path RunWriter::WorkDirectory(uint64_t seed) const {
+  return options_.runs == 1 ? claim_->work() : claim_->work() / fmt::format("seed-{}", seed);
+}
+
+void RunWriter::WriteModel(const Trained& trained) {
+  const fs::path directory = WorkDirectory(trained.result.seed);
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) ThrowRuntime("{}: cannot create: {}", directory.string(), error.message());
+  SaveModel(trained.model, directory.string());
+}
+
+Model RunWriter::ReadModel(uint64_t seed) const { return LoadModel(WorkDirectory(seed).string()); }
+
 void RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
-  fs::path directory = staged_.path();
+  const SeedResult& result = trained.result;
+  const fs::path directory = WorkDirectory(result.seed);
   if (options_.runs > 1) {
-    directory /= fmt::format("seed-{}", trained.result.seed);
-    fs::create_directory(directory);
     TrainResult single = so_far;
-    single.seeds = {trained.result};
+    single.seeds = {result};
     WriteFileWhole(directory / "result.json", ResultToJson(single) + "\n");
   }
-  SaveModel(trained.model, directory.string());
-  WriteNpy<uint8_t>(directory / "split.npy", trained.split.roles.span(), {trained.split.roles.size()});
-  WriteFileWhole(directory / "log.jsonl", LogOf(trained.result));
+  ReplaceFile(directory / "split.npy", [&](const fs::path& aside) {
+    WriteNpy<uint8_t>(aside, trained.split.roles.span(), {trained.split.roles.size()});
+  });
+  WriteFileWhole(directory / "log.jsonl", LogOf(result));
 }
 
 void RunWriter::Commit(const TrainResult& result) {
-  WriteFileWhole(staged_.path() / "result.json", ResultToJson(result) + "\n");
-  staged_.Commit();
+  WriteFileWhole(claim_->work() / "result.json", ResultToJson(result) + "\n");
+  claim_->Commit();
+}
+
+std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options) {
+  std::shared_ptr<RunClaim> claim = RunClaim::Take(options.output, options.force);
+  WriteBegun(claim->checkpoint(), options);
+  return claim;
+}
+
+UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
+  const fs::path target = RunTarget(directory);
+  std::shared_ptr<RunClaim> claim = RunClaim::TakeUp(target, force);
+  UnfinishedRun run;
+  std::error_code error;
+  if (claim != nullptr && !HoldsRun(claim->work())) {
+    if (!fs::exists(claim->checkpoint() / "begun.json", error)) {
+      ThrowUsage("{}: was cut off before it wrote down its settings; give the whole command again",
+                 target.string());
+    }
+    run = ReadBegun(claim->checkpoint());
+    claim->set_replace(force || run.force);
+    run.claim = std::move(claim);
+    return run;
+  }
+  if (claim != nullptr) {
+    if (fs::exists(claim->checkpoint() / "begun.json", error))
+      claim->set_replace(force || ReadBegun(claim->checkpoint()).force);
+    claim->Commit();
+  }
+  if (!HoldsRun(target)) {
+    ThrowUsage("--resume {}: there is no unfinished run of that name (no {})", directory,
+               UnfinishedPath(target).string());
+  }
+  run.finished_json = ReadTextFile(target / "result.json");
+  while (run.finished_json.ends_with('\n')) run.finished_json.pop_back();
+  return run;
 }
 
 OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   fs::path path = directory;
-  if (!fs::is_directory(path))
+  std::error_code error;
+  if (!HoldsRun(path) && fs::is_directory(UnfinishedPath(RunTarget(path)), error)) {
+    ThrowInput("{}: is not finished; go on with l2gcn train --resume {}", directory,
+               RunTarget(path).string());
+  }
+  if (!fs::is_directory(path, error))
     ThrowInput("{}: no such run; expected a directory written by l2gcn train", directory);
   OpenedRun opened;
   if (!HoldsRun(path)) {
@@ -158,7 +198,7 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
     return opened;
   }
   try {
-    const Json result = Json::parse(ReadTextFile(path / "result.json"));
+    const Json result = ReadJsonFile((path / "result.json").string());
     SourceFromJson(result.at("source"), (path / "result.json").string(), opened);
     opened.dataset_json = result.at("dataset").dump();
     if (result.contains("split")) opened.split.name = result.at("split").at("name").get<std::string>();
@@ -172,7 +212,8 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
       if (!fs::exists(path)) ThrowUsage("--seed {}: {} holds no such seed", chosen, directory);
     }
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged result.json: {}", path.string(), error.what());
+    ThrowInput("{}: damaged result.json: a value is missing or of the wrong type ({})", path.string(),
+               error.what());
   }
   opened.model = LoadModel(path.string());
   if (fs::exists(path / "split.npy")) opened.split.roles = ReadRoles(path / "split.npy");

@@ -5,6 +5,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <new>
+#include <optional>
 
 #include "config/methods.h"
 #include "config/stop_policies.h"
@@ -17,6 +19,8 @@
 #include "model/inference.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
+#include "run/checkpoint.h"
+#include "run/memory_need.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "run/trainer_choice.h"
@@ -65,12 +69,12 @@ void CheckTrainable(const Context& context, const Dataset& dataset, const TrainC
 }
 
 // One seed, on the device that was chosen; `make_policy` may be empty.
-Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  const PolicyMaker& make_policy) {
+Trained TrainOnce(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  const PolicyMaker& make_policy, SnapshotKeeper* keeper) {
   const SplitNodes nodes = NodesOf(dataset, config);
   const auto policy = make_policy ? make_policy(config, dataset) : MakeStopPolicy(config, dataset, nodes);
   if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
-  return TrainWith(context, dataset, nodes, config, *policy);
+  return TrainWith(context, dataset, nodes, config, *policy, keeper);
 }
 
 }  // namespace
@@ -108,12 +112,12 @@ Context OnDeviceOf(const Context& context, const std::string& method) {
 }
 
 Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                  const TrainConfig& config, StopPolicy& policy) {
+                  const TrainConfig& config, StopPolicy& policy, SnapshotKeeper* keeper) {
   switch (FindMethod(config.method).loop) {
     case TrainingLoop::kLayerwise:
-      return FitLayerwise(context, dataset, nodes, config, policy);
+      return FitLayerwise(context, dataset, nodes, config, policy, {.keeper = keeper});
     case TrainingLoop::kConventional:
-      return FitConventional(context, dataset, nodes, config, policy);
+      return FitConventional(context, dataset, nodes, config, policy, nullptr, keeper);
     case TrainingLoop::kPowersLayerwise:
       return FitNgcnLayerwise(context, dataset, nodes, config, policy);
   }
@@ -129,7 +133,7 @@ Trained Train(const Context& context, const Dataset& given, const TrainConfig& c
 Trained Train(const Context& context, const Dataset& given, const TrainConfig& config) {
   CheckTrainable(context, given, config);
   const Dataset dataset = WithStructure(context, given);
-  return TrainSeed(OnDeviceOf(context, config.method), dataset, config, nullptr);
+  return TrainOnce(OnDeviceOf(context, config.method), dataset, config, nullptr, nullptr);
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -202,6 +206,55 @@ void TellBaseline(const Context& context, const SeedResult& result) {
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline));
 }
 
+constexpr uint32_t kMostRestarts = 3;
+constexpr double kLoweredRate = 1.0 / 3;
+
+// Trains one seed, from its last snapshot on if there is one. A training that diverges begins again at a
+// lower rate where the settings say so.
+Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                  const PolicyMaker& make_policy, Checkpoint* checkpoint) {
+  uint32_t attempt = checkpoint != nullptr ? checkpoint->attempt() : 0;
+  for (;; ++attempt) {
+    TrainConfig tried = config;
+    for (uint32_t i = 0; i < attempt; ++i) tried.lr *= kLoweredRate;
+    try {
+      // A policy of the caller's may remember what no snapshot knows: its seed begins anew.
+      return TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+    } catch (const Diverged& error) {
+      if (config.on_nan != "restart" || attempt == kMostRestarts) throw;
+      context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", config.seed,
+                               error.what(), attempt == 0 ? "a third" : "a third once more"));
+      if (checkpoint != nullptr) checkpoint->Restart();
+    }
+  }
+}
+
+// A seed trained and its model written, by this process or by one before it.
+Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                    const PolicyMaker& make_policy, RunWriter* writer, Checkpoint* checkpoint) {
+  if (checkpoint == nullptr) return TrainSeed(context, dataset, config, make_policy, nullptr);
+  if (std::optional<SeedResult> done = checkpoint->TrainedOnly(config.seed)) {
+    Trained trained;
+    trained.model = writer->ReadModel(config.seed);
+    trained.split = ResolveSplit(dataset, config.split, config.seed);
+    trained.result = std::move(*done);
+    return trained;
+  }
+  checkpoint->BeginSeed(config.seed);
+  Trained trained = TrainSeed(context, dataset, config, make_policy, checkpoint);
+  writer->WriteModel(trained);
+  checkpoint->KeepTrained(trained.result);
+  return trained;
+}
+
+// What an end before the end leaves is told with it.
+[[noreturn]] void RethrowWithProgress(const Error& error, const RunClaim& claim) {
+  if (!claim.HasProgress()) throw error;
+  const std::string cause = error.kind() == ErrorKind::kCancelled ? "stopped on request" : error.what();
+  throw Error(error.kind(), fmt::format("{}; what is done is kept: go on with l2gcn train --resume {}", cause,
+                                        claim.target().string()));
+}
+
 }  // namespace
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
@@ -211,26 +264,51 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Context chosen = OnDeviceOf(context, config.method);
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
+  RefuseWithoutMemory(dataset, config);
   std::unique_ptr<RunWriter> writer;
-  if (options.write) writer = std::make_unique<RunWriter>(dataset, config, options);
+  std::unique_ptr<Checkpoint> checkpoint;
+  if (options.write) {
+    writer = std::make_unique<RunWriter>(dataset, config, options);
+    checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
+  }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
-  for (uint32_t i = 0; i < options.runs; ++i) {
-    Stopwatch watch;
-    TrainConfig seeded = config;
-    seeded.seed = config.seed + i;
-    Trained trained = TrainSeed(chosen, dataset, seeded, options.make_policy);
-    EvaluateTrained(chosen, dataset, trained);
-    trained.result.seconds.load = options.load_seconds;
-    trained.result.seconds.total = options.load_seconds + watch.Seconds();
-    TellBaseline(context, trained.result);
-    if (writer) {
-      trained.result.run = writer->SeedDirectory(seeded.seed);
-      writer->WriteSeed(trained, result);
+  try {
+    for (uint32_t i = 0; i < options.runs; ++i) {
+      Stopwatch watch;
+      TrainConfig seeded = config;
+      seeded.seed = config.seed + i;
+      if (std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seeded.seed) : std::nullopt) {
+        done->run = writer->SeedDirectory(seeded.seed);
+        result.seeds.push_back(std::move(*done));
+        continue;
+      }
+      Trained trained = TrainedSeed(chosen, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
+      EvaluateTrained(chosen, dataset, trained);
+      trained.result.seconds.load = options.load_seconds;
+      trained.result.seconds.total = options.load_seconds + watch.Seconds();
+      TellBaseline(context, trained.result);
+      if (writer) {
+        trained.result.run = writer->SeedDirectory(seeded.seed);
+        writer->WriteModel(trained);  // again: evaluation may have chosen thresholds
+        writer->WriteSeed(trained, result);
+        checkpoint->KeepFinished(trained.result);
+      }
+      result.seeds.push_back(std::move(trained.result));
     }
-    result.seeds.push_back(std::move(trained.result));
+    if (writer) {
+      result.snapshots = checkpoint->count();
+      result.snapshot_bytes = checkpoint->written_bytes();
+      result.snapshot_seconds = checkpoint->seconds();
+      writer->Commit(result);
+    }
+  } catch (const Error& error) {
+    if (!writer) throw;
+    RethrowWithProgress(error, writer->claim());
+  } catch (const std::bad_alloc&) {
+    if (!writer || !writer->claim().HasProgress()) throw;
+    RethrowWithProgress(Error(ErrorKind::kRuntime, OutOfMemoryMessage(0)), writer->claim());
   }
-  if (writer) writer->Commit(result);
   return result;
 }
 

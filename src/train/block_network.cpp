@@ -1,5 +1,7 @@
 #include "train/block_network.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,6 +9,7 @@
 #include "core/error_format.h"
 #include "core/rng.h"
 #include "core/threads.h"
+#include "train/snapshot.h"
 
 namespace l2gcn {
 namespace {
@@ -79,6 +82,34 @@ void BlockNetwork::SetWeight(size_t stack, size_t l, const Matrix& values) {
   L2GCN_ASSERT(values.rows == layer.shape.WeightRows() && values.cols == layer.shape.out);
   for (size_t i = 0; i < values.rows; ++i) {
     std::memcpy(layer.w.mutable_data() + i * layer.width, values.row(i), values.cols * sizeof(float));
+  }
+}
+
+void BlockNetwork::Save(Snapshot& snapshot) const {
+  snapshot.state["updates"] = updates_;
+  for (size_t s = 0; s < stacks_.size(); ++s) {
+    for (size_t l = 0; l < stacks_[s].size(); ++l) {
+      const Layer& layer = stacks_[s][l];
+      const std::string name = fmt::format("network.{}.{}", s, l);
+      const size_t rows = layer.shape.WeightRows();
+      snapshot.Add(name + ".w", {layer.w, rows, layer.width});
+      snapshot.Add(name + ".m", {layer.m, rows, layer.width});
+      snapshot.Add(name + ".v", {layer.v, rows, layer.width});
+    }
+  }
+}
+
+void BlockNetwork::Restore(const Snapshot& snapshot) {
+  updates_ = snapshot.state.at("updates").get<uint64_t>();
+  for (size_t s = 0; s < stacks_.size(); ++s) {
+    for (size_t l = 0; l < stacks_[s].size(); ++l) {
+      Layer& layer = stacks_[s][l];
+      const std::string name = fmt::format("network.{}.{}", s, l);
+      const size_t rows = layer.shape.WeightRows();
+      layer.w = snapshot.Take(name + ".w", rows, layer.width).values;
+      layer.m = snapshot.Take(name + ".m", rows, layer.width).values;
+      layer.v = snapshot.Take(name + ".v", rows, layer.width).values;
+    }
   }
 }
 

@@ -44,6 +44,8 @@ class Buffer {
   Array<float> values_;
 };
 
+struct Snapshot;
+
 struct LayerShape {
   size_t in = 0, out = 0;
   bool concat = false;
@@ -85,6 +87,9 @@ class BlockNetwork {
   Matrix Weight(size_t stack, size_t layer) const;
   void SetWeight(size_t stack, size_t layer, const Matrix& values);
   Matrix Gradient(size_t stack, size_t layer) const;
+  // Weights and optimiser, padded as they stand.
+  void Save(Snapshot& snapshot) const;
+  void Restore(const Snapshot& snapshot);
 
   // Output of hidden layer `layer` of the first stack in the last step, before dropout if the step's blocks
   // have a clean part, else after it: (nodes[layer + 1] × stride).

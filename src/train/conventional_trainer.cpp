@@ -1,10 +1,12 @@
 #include "train/conventional_trainer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "config/methods.h"
 #include "core/clock.h"
+#include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "model/inference.h"
 #include "pipeline/layer_pipeline.h"
@@ -23,21 +25,24 @@ struct ConventionalProgress {
   std::optional<BlockNetwork> network;  // weights and moments
   std::optional<Model> best;            // the model a policy would go back to
   uint64_t steps_done = 0;
-  uint32_t decision_at = 1;  // the epoch of the policy's next decision
-  double score_seconds = 0;  // spent scoring
+  uint32_t decision_at = 1;   // the epoch of the policy's next decision
+  double seconds_before = 0;  // trained by the process that was cut off
+  double score_seconds = 0;   // spent scoring
 };
 
 class ConventionalTrainer {
  public:
   ConventionalTrainer(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                      const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses)
+                      const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                      SnapshotKeeper* keeper)
       : context_(context),
         dataset_(dataset),
         nodes_(nodes),
         config_(config),
         method_(FindMethod(config.method)),
         policy_(policy),
-        step_losses_(step_losses) {
+        step_losses_(step_losses),
+        keeper_(keeper) {
     progress_.trained = BeginTrained(dataset, nodes.split, config);
     CheckTrainSplit(context, dataset, nodes);
   }
@@ -134,6 +139,7 @@ class ConventionalTrainer {
     record().stopped_by = "budget";
     policy_.BeginLayer({0, 1, budget, 0});
     progress_.decision_at = std::max(1u, policy_.EpochsUntilDecision(0));
+    if (keeper_ != nullptr && keeper_->Start() != nullptr) Restore(*keeper_->Start());
     double reported_at = 0;
     Stopwatch watch;
     while (record().epochs < budget) {
@@ -146,8 +152,9 @@ class ConventionalTrainer {
         record().stopped_by = policy_.Name();
         break;
       }
+      if (record().epochs < budget && keeper_ != nullptr && keeper_->Due(record().epochs)) Keep(watch);
     }
-    record().train_seconds = watch.Seconds() - progress_.score_seconds;
+    record().train_seconds = progress_.seconds_before + watch.Seconds() - progress_.score_seconds;
     seconds().train += record().train_seconds;
     seconds().evaluate += progress_.score_seconds;
     if (progress_.best) {
@@ -156,6 +163,64 @@ class ConventionalTrainer {
       record().kept_epoch = record().epochs;
       StoreWeights(progress_.trained.model);
     }
+    const Model& model = progress_.trained.model;
+    for (const Matrix& weights : model.weights) CheckWeights(weights, 1, record().kept_epoch, config_);
+    for (const auto& [name, weights] : model.extra) CheckWeights(weights, 1, record().kept_epoch, config_);
+    CheckWeights(model.theta, 1, record().kept_epoch, config_);
+  }
+
+  void Keep(const Stopwatch& watch) {
+    Snapshot snapshot;
+    snapshot.state["result"] = SeedResultToJson(result());
+    snapshot.state["steps_done"] = progress_.steps_done;
+    snapshot.state["decision_at"] = progress_.decision_at;
+    const double numbers[] = {progress_.score_seconds, progress_.seconds_before + watch.Seconds()};
+    snapshot.AddNumbers("numbers", numbers);
+    snapshot.AddNumbers("policy", policy_.Memory());
+    progress_.network->Save(snapshot);
+    sampler_->Save(snapshot);
+    if (progress_.best) {
+      const Model& best = *progress_.best;
+      for (size_t l = 0; l < best.weights.size(); ++l)
+        snapshot.Add("best.weights." + std::to_string(l), best.weights[l]);
+      for (const auto& [name, matrix] : best.extra) snapshot.Add("best.extra." + name, matrix);
+      snapshot.Add("best.theta", best.theta);
+    }
+    keeper_->Keep(snapshot);
+  }
+
+  void Restore(const Snapshot& snapshot) {
+    try {
+      SeedResult stored = SeedResultFromJson(snapshot.state.at("result"));
+      const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
+      if (stored.layers.size() != 1 || numbers.size() != 2) ThrowInput("the checkpoint is of another model");
+      const PhaseSeconds now = seconds();
+      result() = std::move(stored);
+      seconds().setup += now.setup;
+      progress_.steps_done = snapshot.state.at("steps_done").get<uint64_t>();
+      progress_.decision_at = snapshot.state.at("decision_at").get<uint32_t>();
+      progress_.score_seconds = numbers[0];
+      progress_.seconds_before = numbers[1];
+      policy_.Restore(snapshot.TakeNumbers("policy"));
+      progress_.network->Restore(snapshot);
+      sampler_->Restore(snapshot);
+      if (snapshot.Has("best.theta")) RestoreBest(snapshot);
+    } catch (const nlohmann::json::exception& error) {
+      ThrowInput("the checkpoint is damaged: {}", error.what());
+    }
+  }
+
+  // Of the shapes the network has now.
+  void RestoreBest(const Snapshot& snapshot) {
+    Model& best = progress_.best.emplace(progress_.trained.model);
+    StoreWeights(best);
+    for (size_t l = 0; l < best.weights.size(); ++l) {
+      Matrix& weights = best.weights[l];
+      weights = snapshot.Take("best.weights." + std::to_string(l), weights.rows, weights.cols);
+    }
+    for (auto& [name, weights] : best.extra)
+      weights = snapshot.Take("best.extra." + name, weights.rows, weights.cols);
+    best.theta = snapshot.Take("best.theta", best.theta.rows, best.theta.cols);
   }
 
   // Scores the epoch if it is due, and asks the policy if it is due; returns whether training is to end.
@@ -186,6 +251,7 @@ class ConventionalTrainer {
       loss = progress_.network->Step(context_, input_, batch, targets_, progress_.steps_done++);
       sampler_->Observe(context_, batch, *progress_.network);
       if (step_losses_ != nullptr) step_losses_->push_back(loss);
+      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, loss, config_);
     }
     record.losses.push_back(loss);
     ++record.epochs;
@@ -261,6 +327,7 @@ class ConventionalTrainer {
   const Method& method_;
   StopPolicy& policy_;
   std::vector<double>* step_losses_;
+  SnapshotKeeper* keeper_;
   PeakMeter peak_;
   std::shared_ptr<LayerPipeline> pipeline_;
   SamplingProblem problem_;
@@ -273,8 +340,9 @@ class ConventionalTrainer {
 }  // namespace
 
 Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                        const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses) {
-  return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses).Fit();
+                        const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                        SnapshotKeeper* keeper) {
+  return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses, keeper).Fit();
 }
 
 }  // namespace l2gcn

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "l2gcn/train.h"
+#include "train/snapshot.h"
 #include "train/stop_policy.h"
 #include "train/training_set.h"
 
@@ -18,7 +19,7 @@ namespace l2gcn {
 // If step_losses is not null, the loss of every step is appended to it.
 Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                         const TrainConfig& config, StopPolicy& policy,
-                        std::vector<double>* step_losses = nullptr);
+                        std::vector<double>* step_losses = nullptr, SnapshotKeeper* keeper = nullptr);
 
 // N-GCN layer by layer: every network over a power of Â is trained as lgcn is, on its own, with its own
 // classifiers; then one classifier is trained over the joined last layers.

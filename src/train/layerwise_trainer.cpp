@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
 #include "train/class_weights.h"
@@ -28,6 +29,8 @@ struct LayerProgress {
   std::optional<LayerState> best;  // the weights a policy would go back to
   double probability = -1;         // of stopping, at the last decision
   double probe_seconds = 0;        // spent scoring
+  double seconds_before = 0;       // trained by the process that was cut off
+  uint32_t decision_at = 0;        // the epoch of the policy's next decision
   uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
   ValidationScore score;
 };
@@ -48,7 +51,8 @@ class LayerwiseTrainer {
 
   Trained Fit() {
     Prepare();
-    for (uint32_t layer = 0; layer < config_.layers; ++layer) {
+    const uint32_t first = GoOn();
+    for (uint32_t layer = first; layer < config_.layers; ++layer) {
       BeginProbing(layer);
       TensorPtr xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
@@ -89,6 +93,97 @@ class LayerwiseTrainer {
     result().seconds.aggregate += smoothing;
   }
 
+  // Where a snapshot says that layers are done, their activations are made again from their weights. Returns
+  // the layer to go on with.
+  uint32_t GoOn() {
+    const Snapshot* start = options_.keeper != nullptr ? options_.keeper->Start() : nullptr;
+    if (start == nullptr) return 0;
+    Stopwatch setup;
+    const uint32_t layer = RestoreLayers(*start);
+    for (uint32_t done = 0; done < layer; ++done) {
+      context_.CheckCancelled();
+      const Matrix& w = progress_.trained.model.weights[done];
+      if (probe_) probe_->BeginLayer(false);
+      const TensorPtr xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
+      x_ = pipeline_->Transform(context_, *xhat, w);
+      if (probe_) probe_->EndLayer(w);
+    }
+    resumed_ = start;
+    result().seconds.setup += setup.Seconds();
+    return layer;
+  }
+
+  // Everything of a snapshot but the weights of its layer, whose width is known once it is aggregated.
+  uint32_t RestoreLayers(const Snapshot& snapshot) {
+    try {
+      const auto& state = snapshot.state;
+      const auto layer = state.at("layer").get<uint32_t>();
+      SeedResult stored = SeedResultFromJson(state.at("result"));
+      // The layer at hand is the last of the stored ones.
+      if (layer >= config_.layers || stored.layers.size() != layer + 1)
+        ThrowInput("the checkpoint is of another model");
+      layer_ = {};
+      layer_.record = std::move(stored.layers.back());
+      stored.layers.pop_back();
+      result() = std::move(stored);
+      const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
+      if (numbers.size() != 5) ThrowInput("the checkpoint is damaged");
+      layer_.probability = numbers[0];
+      layer_.seconds_before = numbers[1];
+      layer_.score = {numbers[2], numbers[3]};
+      layer_.probe_seconds = numbers[4];
+      layer_.decision_at = state.at("decision_at").get<uint32_t>();
+      layer_.scored_epoch = state.at("scored_epoch").get<uint32_t>();
+      progress_.epochs_done = state.at("epochs_done").get<uint32_t>();
+      for (uint32_t done = 0; done < layer; ++done) {
+        const size_t inputs = done == 0 ? x_->cols : config_.HiddenOf(done - 1);
+        progress_.trained.model.weights.push_back(
+            snapshot.Take("weights." + std::to_string(done), inputs, config_.HiddenOf(done)));
+      }
+      return layer;
+    } catch (const nlohmann::json::exception& error) {
+      ThrowInput("the checkpoint is damaged: {}", error.what());
+    }
+  }
+
+  void KeepSnapshot(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
+    if (options_.keeper == nullptr || !options_.keeper->Due(progress_.epochs_done + layer_.record.epochs))
+      return;
+    Snapshot snapshot;
+    SeedResult stored = result();
+    stored.layers.push_back(layer_.record);
+    const LayerState state = training.Read();
+    CheckWeights(state.w, layer + 1, layer_.record.epochs, config_);
+    snapshot.state["layer"] = layer;
+    snapshot.state["result"] = SeedResultToJson(stored);
+    snapshot.state["decision_at"] = layer_.decision_at;
+    snapshot.state["scored_epoch"] = layer_.scored_epoch;
+    snapshot.state["epochs_done"] = progress_.epochs_done;
+    const double numbers[] = {layer_.probability, layer_.seconds_before + watch.Seconds(), layer_.score.f1,
+                              layer_.score.loss, layer_.probe_seconds};
+    snapshot.AddNumbers("numbers", numbers);
+    snapshot.AddNumbers("policy", policy_.Memory());
+    const std::vector<Matrix>& weights = progress_.trained.model.weights;
+    for (size_t done = 0; done < weights.size(); ++done)
+      snapshot.Add("weights." + std::to_string(done), weights[done]);
+    snapshot.AddLayer("current", state);
+    if (layer_.best) snapshot.AddLayer("best", *layer_.best);
+    options_.keeper->Keep(snapshot);
+  }
+
+  // What a layer starts with: fresh weights, or those of the snapshot.
+  LayerState StartOf(uint32_t layer, size_t inputs) {
+    const size_t classes = dataset_.labels.classes;
+    if (resumed_ == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
+    try {
+      if (resumed_->Has("best.w"))
+        layer_.best = resumed_->TakeLayer("best", inputs, config_.HiddenOf(layer), classes);
+      return resumed_->TakeLayer("current", inputs, config_.HiddenOf(layer), classes);
+    } catch (const nlohmann::json::exception& error) {
+      ThrowInput("the checkpoint is damaged: {}", error.what());
+    }
+  }
+
   // This comes before the layer's own matrices are made, so that what the probe drops need not stand beside
   // them.
   void BeginProbing(uint32_t layer) {
@@ -98,7 +193,7 @@ class LayerwiseTrainer {
   }
 
   TensorPtr Aggregate(uint32_t layer) {
-    layer_ = {};
+    if (resumed_ == nullptr) layer_ = {};
     Report("aggregate", layer);
     Stopwatch watch;
     TensorPtr xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
@@ -117,14 +212,17 @@ class LayerwiseTrainer {
   LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
-    auto training = pipeline_->backend().BeginLayer(
-        context_, xhat, pipeline_->SampleRows(options_.hops), targets_, LayerSpecOf(config_, layer),
-        LayerStart(config_, layer, xhat->cols, dataset_.labels.classes, progress_.previous));
+    auto training =
+        pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
+                                        LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+    steps_per_epoch_ = StepsPerEpoch();
     result().seconds.setup += setup.Seconds();
 
     LayerRecord& record = layer_.record;
     record.stopped_by = "budget";
     policy_.BeginLayer({layer, config_.layers, budget, progress_.epochs_done});
+    if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
+    resumed_ = nullptr;
     Stopwatch watch;
     while (record.epochs < budget) {
       RunUntilDecision(layer, budget, *training, watch);
@@ -132,12 +230,15 @@ class LayerwiseTrainer {
         record.stopped_by = policy_.Name();
         break;
       }
+      if (record.epochs < budget) KeepSnapshot(layer, *training, watch);
     }
     if (!layer_.best) record.kept_epoch = record.epochs;
-    record.train_seconds = watch.Seconds() - layer_.probe_seconds;
+    record.train_seconds = layer_.seconds_before + watch.Seconds() - layer_.probe_seconds;
     result().seconds.evaluate += layer_.probe_seconds;
     result().seconds.train += record.train_seconds;
     LayerState state = layer_.best ? std::move(*layer_.best) : training->Read();
+    CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
+    CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
     return state;
   }
@@ -183,21 +284,28 @@ class LayerwiseTrainer {
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
   void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
-    const uint32_t target =
-        std::min(budget, record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs)));
+    if (layer_.decision_at <= record.epochs) {
+      layer_.decision_at = record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs));
+    }
+    const uint32_t target = std::min(budget, layer_.decision_at);
+    const uint32_t between = options_.keeper != nullptr ? options_.keeper->EpochsBetween() : 0;
     while (record.epochs < target) {
       const double per_epoch = record.epochs == 0 ? kSecondsBetweenReports : watch.Seconds() / record.epochs;
-      const double affordable =
-          context_.on_progress ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
+      const double affordable = context_.on_progress || options_.keeper != nullptr
+                                    ? kSecondsBetweenReports / std::max(per_epoch, 1e-9)
+                                    : 1e9;
       auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - record.epochs));
       if (config_.val_every > 0)
         count = std::min(count, config_.val_every - record.epochs % config_.val_every);
+      if (between > 0) count = std::min(count, between);
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count),
                          options_.step_losses);
+      CheckLosses(std::span(record.losses).last(count), layer + 1, record.epochs, steps_per_epoch_, config_);
       record.epochs += count;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);
+      if (record.epochs < target) KeepSnapshot(layer, training, watch);
     }
   }
 
@@ -227,6 +335,11 @@ class LayerwiseTrainer {
     result().peak_rss_bytes = peak_.Peak();
     progress_.trained.pipeline = pipeline_;
     return std::move(progress_.trained);
+  }
+
+  uint64_t StepsPerEpoch() const {
+    const uint64_t nodes = nodes_.train.size(), batch = std::min<uint64_t>(config_.batch, nodes);
+    return config_.drop_last ? nodes / batch : (nodes + batch - 1) / batch;
   }
 
   // Forward and both weight gradients; no gradient to the input.
@@ -272,6 +385,8 @@ class LayerwiseTrainer {
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
   PeakMeter peak_;
+  uint64_t steps_per_epoch_ = 1;
+  const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
   LayerwiseProgress progress_;
   LayerProgress layer_;
 };

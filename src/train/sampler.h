@@ -19,6 +19,7 @@
 namespace l2gcn {
 
 class BlockNetwork;
+struct Snapshot;
 
 // What is sampled: the graph in training, its Â, and the nodes whose loss counts.
 struct SamplingProblem {
@@ -40,6 +41,9 @@ class Sampler {
   virtual void Observe(const Context&, const MiniBatch&, const BlockNetwork&) {}
   // Memory kept from step to step besides the graph: histories, distributions.
   virtual uint64_t StateBytes() const { return 0; }
+  // What it remembers of earlier steps, so that a training can go on.
+  virtual void Save(Snapshot&) const {}
+  virtual void Restore(const Snapshot&) {}
 };
 
 // The sampler of config.method: the maker in the method's row (config/methods.h). Throws Error(kUsage) for a

@@ -3,12 +3,19 @@
 #include <limits>
 
 #include "config/stop_policies.h"
+#include "core/error_format.h"
 
 namespace l2gcn {
 
 void EarlyStopping::BeginLayer(const LayerView&) {
   best_ = -std::numeric_limits<double>::infinity();
   best_epoch_ = 0;
+}
+
+void EarlyStopping::Restore(std::span<const double> memory) {
+  if (memory.size() != 2) ThrowInput("the checkpoint's early stopping is damaged");
+  best_ = memory[0];
+  best_epoch_ = static_cast<uint32_t>(memory[1]);
 }
 
 Decision EarlyStopping::Decide(const Observation& observation) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "l2gcn/stop_policy.h"
 
@@ -34,6 +35,8 @@ class EarlyStopping final : public StopPolicy {
   bool WantsValidation() const override { return watch_ == Watch::kValidation; }
   bool KeepsBest() const override { return watch_ == Watch::kValidation; }
   std::string Name() const override { return "early stopping"; }
+  std::vector<double> Memory() const override { return {best_, static_cast<double>(best_epoch_)}; }
+  void Restore(std::span<const double> memory) override;
 
  private:
   uint32_t patience_;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -73,8 +74,19 @@ void ProgramTest::SetUp() {
 void ProgramTest::TearDown() { fs::remove_all(folder_); }
 
 Outcome ProgramTest::Run(const std::vector<std::string>& arguments, const Launch& launch) const {
-  std::vector<char*> words = {const_cast<char*>(L2GCN_BINARY)};
-  for (const std::string& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
+  std::vector<std::string> words = {L2GCN_BINARY};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  return Execute(std::move(words), launch);
+}
+
+Outcome ProgramTest::Shell(const std::string& script) const {
+  setenv("L2GCN", L2GCN_BINARY, 1);
+  return Execute({"/bin/sh", "-c", script}, {});
+}
+
+Outcome ProgramTest::Execute(std::vector<std::string> texts, const Launch& launch) const {
+  std::vector<char*> words;
+  for (std::string& text : texts) words.push_back(text.data());
   words.push_back(nullptr);
   const fs::path out = folder_.string() + ".out", err = folder_.string() + ".err";
   const pid_t child = fork();

@@ -31,6 +31,8 @@ class ProgramTest : public ::testing::Test {
   void TearDown() override;
 
   Outcome Run(const std::vector<std::string>& arguments, const Launch& launch = {}) const;
+  // A shell script in the folder, where $L2GCN is the program.
+  Outcome Shell(const std::string& script) const;
   // Runs and expects success.
   Outcome RunWell(const std::vector<std::string>& arguments) const;
   // A small data set with 7 classes at FOLDER/small; trains in well under a second.
@@ -41,6 +43,9 @@ class ProgramTest : public ::testing::Test {
   std::vector<std::string> List(const std::string& name = ".") const;
 
   std::filesystem::path folder_;
+
+ private:
+  Outcome Execute(std::vector<std::string> words, const Launch& launch) const;
 };
 
 }  // namespace l2gcn

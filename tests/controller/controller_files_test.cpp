@@ -20,13 +20,18 @@ class ControllerFilesTest : public ::testing::Test {
                 .string();
   }
   void TearDown() override { fs::remove(path_); }
-  void ExpectRefused(const std::string& from, const std::string& to, const std::string& word) {
-    Controller::Shipped("general").Save(path_);
+  void ExpectRefused(const std::string& from, const std::string& to, const std::string& word,
+                     const char* kind = "general") {
+    Controller::Shipped(kind).Save(path_);
     std::string bytes = ReadTextFile(path_);
     const size_t at = bytes.find(from);
     ASSERT_NE(at, std::string::npos) << from;
     ASSERT_EQ(from.size(), to.size());
     bytes.replace(at, from.size(), to);
+    WriteFileWhole(path_, bytes);
+    EXPECT_THROW(Controller::Load(path_), Error) << "the checksum alone should refuse it";
+    bytes.replace(bytes.find("\"checksum\""), 10,
+                  "\"unsummed\"");  // as files were before there were checksums
     WriteFileWhole(path_, bytes);
     try {
       Controller::Load(path_);
@@ -59,6 +64,8 @@ TEST_F(ControllerFilesTest, BadFilesAreRefused) {
   ExpectRefused("l2gcn-controller", "other-controller", "not a controller");
   ExpectRefused("\\\"decoders\\\":1", "\\\"decoders\\\":2", "cannot be");
   ExpectRefused("\\\"kind\\\":\\\"general\\\"", "\\\"kind\\\":\\\"generic\\\"", "unknown kind");
+  ExpectRefused("\\\"embeddings\\\":40", "\\\"embeddings\\\":00", "controller", "paper");
+  ExpectRefused("\\\"embeddings\\\":40", "\\\"embeddings\\\":0 ", "cannot be", "paper");
   Controller::Shipped("general").Save(path_);
   const std::string bytes = ReadTextFile(path_);
   WriteFileWhole(path_, bytes.substr(0, bytes.size() - 8));

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "core/files.h"
 #include "data/fixtures.h"
@@ -12,6 +14,14 @@
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
+
+// A directory as it was written before there were sums of blocks and of dataset.json.
+void DropSums(const fs::path& directory) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::parse(ReadTextFile(directory / kManifestFile));
+  json.erase("checksum");
+  for (auto& [name, file] : json["files"].items()) file.erase("blocks");
+  WriteFileWhole(directory / kManifestFile, json.dump(1));
+}
 
 TEST(NativeStore, RoundTripKeepsEverything) {
   const Context context = MakeContext(2);
@@ -56,6 +66,7 @@ TEST(NativeStore, MoreThanTwoToThe31EntriesOpenInPlace) {
   const fs::path directory = folder.path() / "set";
   Dataset small = SampleDataset(true, false);
   SaveDataset(context, small, directory.string());
+  DropSums(directory);
   const uint64_t entries = (uint64_t{1} << 31) + 6;
   {
     std::ofstream file(directory / kGraphIndicesFile, std::ios::binary);
@@ -80,7 +91,10 @@ TEST(NativeStore, MoreThanTwoToThe31EntriesOpenInPlace) {
 
 class DamagedStore : public ::testing::Test {
  protected:
-  void SetUp() override { SaveDataset(context_, SampleDataset(true, false), directory_.string()); }
+  void SetUp() override {
+    SaveDataset(context_, SampleDataset(true, false), directory_.string());
+    DropSums(directory_);  // which would refuse all that follows
+  }
   std::string OpenError() {
     return ErrorOf(ErrorKind::kInput, [&] { OpenDataset(context_, directory_.string()); });
   }
@@ -158,6 +172,38 @@ TEST_F(DamagedStore, AManifestIsCheckedBeforeItIsBelieved) {
 TEST_F(DamagedStore, MissingFilesAreNamed) {
   fs::remove(directory_ / kLabelsFile);
   EXPECT_MENTIONS(OpenError(), kLabelsFile);
+}
+
+TEST(NativeStore, EveryFlippedBitIsFoundWhereTheBytesAreRead) {
+  const Context context = MakeContext(2);
+  TemporaryFolder folder;
+  const fs::path directory = folder.path() / "set";
+  SaveDataset(context, SampleDataset(true, true), directory.string());
+  size_t flips = 0;
+  for (const fs::directory_entry& file : fs::directory_iterator(directory)) {
+    const std::string bytes = ReadTextFile(file.path());
+    for (size_t at = 0; at < bytes.size(); at += 17, ++flips) {
+      std::string changed = bytes;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << at % 8));
+      WriteFileWhole(file.path(), changed);
+      const bool layout =
+          file.path().filename() == kManifestFile && std::isspace(static_cast<unsigned char>(bytes[at]));
+      if (!layout)
+        EXPECT_THROW(OpenDataset(context, directory.string()), Error) << file.path() << " byte " << at;
+    }
+    WriteFileWhole(file.path(), bytes);
+  }
+  EXPECT_GT(flips, 100u);
+  EXPECT_NO_THROW(OpenDataset(context, directory.string()));
+}
+
+TEST(NativeStore, DirectoriesWithoutSumsOfTheirBlocksStillOpen) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  const fs::path directory = folder.path() / "set";
+  SaveDataset(context, SampleDataset(true, false), directory.string());
+  DropSums(directory);
+  ExpectSameData(SampleDataset(true, false), OpenDataset(context, directory.string()));
 }
 
 }  // namespace

@@ -101,5 +101,23 @@ TEST(Zip, NoArchiveAtAll) {
   }
 }
 
+TEST_F(DamagedZip, EveryFlippedBitOfAStoredMemberIsFound) {
+  size_t flips = 0;
+  const ZipArchive whole = Parse(bytes_);
+  for (const ZipMember& member : whole.members()) {
+    const SharedBytes stored = whole.Read(member);
+    ASSERT_EQ(member.method, 0) << "the sample should be stored";
+    for (size_t at = 0; at < stored.bytes.size(); at += 11, ++flips) {
+      std::string changed = bytes_;
+      const size_t place =
+          bytes_.find(std::string(reinterpret_cast<const char*>(stored.bytes.data()), stored.bytes.size()));
+      changed[place + at] = static_cast<char>(changed[place + at] ^ (1 << at % 8));
+      const ZipArchive archive = Parse(changed);
+      EXPECT_THROW(archive.Read(*archive.Find(member.name)), Error) << member.name << " byte " << at;
+    }
+  }
+  EXPECT_GT(flips, 50u);
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/memory_meter.h"
 #include "data/fixtures.h"
 #include "data/pickle.h"
 #include "data/sparse_matrix.h"
@@ -114,6 +115,21 @@ TEST(Unpickle, RepeatedEncodingIsBounded) {
   bytes += std::string("X\x06\x00\x00\x00latin1\x86q\x02R", 15);
   for (int i = 0; i < 100; ++i) bytes += "h\x01h\x02R";
   EXPECT_MENTIONS(Refusal(bytes + "."), "more bytes encoded than the file holds");
+}
+
+// One-byte opcodes that make a value each: what they make must not outgrow the input by much.
+TEST(Unpickle, ManyTinyValuesTakeLittleMemory) {
+  constexpr size_t kCount = size_t{4} << 20;
+  for (const char opcode : {'N', ')', '(', ']', '}'}) {
+    ResetPeakResidentBytes();
+    const uint64_t before = PeakResidentBytes();
+    try {
+      ParseText("(" + std::string(kCount, opcode) + "l.");
+    } catch (const Error&) {  // refused for what it is, or because a mark is left
+    }
+    EXPECT_LT(PeakResidentBytes() - before, 48 * kCount) << opcode;
+  }
+  EXPECT_MENTIONS(Refusal("(" + std::string(size_t{8} << 20, ']') + "l."), "more values");
 }
 
 }  // namespace

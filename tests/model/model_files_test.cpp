@@ -1,13 +1,17 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cstring>
 #include <filesystem>
+#include <functional>
+#include <limits>
 
 #include "core/files.h"
 #include "l2gcn/error.h"
 #include "l2gcn/model.h"
 #include "l2gcn/train.h"
+#include "model/safetensors.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -80,6 +84,106 @@ TEST_F(ModelFilesTest, EmbedGivesTheLayerAskedFor) {
   const Model model = Train(context, dataset, SmallConfig()).model;
   EXPECT_EQ(Embed(context, model, dataset, 1).cols, 16u);
   EXPECT_EQ(Embed(context, model, dataset, 0).cols, 24u);
+}
+
+// Writes the model's tensors again with `change` made to them, and without the checksum of config.json.
+void Rewrite(const fs::path& directory, const std::function<void(std::vector<NamedTensor>&)>& change) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& [name, tensor] : ReadSafetensors(directory / "model.safetensors").tensors)
+    tensors.push_back(tensor);
+  change(tensors);
+  WriteSafetensors(directory / "model.safetensors", tensors, {{"format", "l2gcn-model"}});
+}
+
+NamedTensor* FindTensor(std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return &tensor;
+  }
+  ADD_FAILURE() << name;
+  return nullptr;
+}
+
+TEST_F(ModelFilesTest, EveryShapeIsCheckedBeforeUse) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.scale = "standard";
+  const Model model = Train(MakeContext(1), dataset, config).model;
+  for (const std::string name :
+       {"prepare.shift", "prepare.factor", "layers.0.weight", "layers.1.weight", "classifier.weight"}) {
+    for (const bool missing : {true, false}) {
+      SaveModel(model, root_.string());
+      Rewrite(root_, [&](std::vector<NamedTensor>& tensors) {
+        NamedTensor* tensor = FindTensor(tensors, name);
+        if (missing) {
+          tensors.erase(tensors.begin() + (tensor - tensors.data()));
+          return;
+        }
+        tensor->shape[0] -= 1;
+        size_t count = 1;
+        for (const size_t extent : tensor->shape) count *= extent;
+        tensor->values = Array<float>::CopyOf(tensor->values.span().first(count));
+      });
+      EXPECT_THROW(LoadModel(root_.string()), Error) << name << (missing ? " missing" : " short");
+    }
+  }
+}
+
+TEST_F(ModelFilesTest, EveryStackOfNgcnIsChecked) {
+  TrainConfig config = SmallConfig();
+  config.method = "ngcn";
+  config.powers = {0, 1};
+  config.hidden = {8};
+  SaveModel(Train(MakeContext(1), SmallDataset(), config).model, root_.string());
+  EXPECT_NO_THROW(LoadModel(root_.string()));
+  Rewrite(root_, [&](std::vector<NamedTensor>& tensors) {
+    NamedTensor* tensor = FindTensor(tensors, "extra.stack1.layer0.weight");
+    std::swap(tensor->shape[0], tensor->shape[1]);
+  });
+  EXPECT_THROW(LoadModel(root_.string()), Error);
+}
+
+TEST_F(ModelFilesTest, WeightsThatAreNotFiniteAreRefused) {
+  SaveModel(Train(MakeContext(1), SmallDataset(), SmallConfig()).model, root_.string());
+  Rewrite(root_, [](std::vector<NamedTensor>& tensors) {
+    Array<float> values = Array<float>::CopyOf(tensors[0].values.span());
+    values.mutable_data()[3] = std::numeric_limits<float>::quiet_NaN();
+    tensors[0].values = values;
+  });
+  try {
+    LoadModel(root_.string());
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("not finite"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(ModelFilesTest, EveryFlippedBitIsFound) {
+  SaveModel(Train(MakeContext(1), SmallDataset(), SmallConfig()).model, root_.string());
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    const std::string bytes = ReadTextFile(root_ / name);
+    for (size_t at = 0; at < bytes.size(); at += 13) {
+      std::string flipped = bytes;
+      flipped[at] = static_cast<char>(flipped[at] ^ (1 << at % 8));
+      WriteFileWhole(root_ / name, flipped);
+      try {
+        const Model loaded = LoadModel(root_.string());
+        // What a space of the layout was turned into changes nothing that is read.
+        EXPECT_TRUE(std::isspace(static_cast<unsigned char>(bytes[at]))) << name << " byte " << at;
+      } catch (const Error&) {
+      }
+    }
+    WriteFileWhole(root_ / name, bytes);
+  }
+}
+
+TEST_F(ModelFilesTest, FilesWithoutChecksumsStillOpen) {
+  SaveModel(Train(MakeContext(1), SmallDataset(), SmallConfig()).model, root_.string());
+  for (const char* name : {"model.safetensors", "config.json"}) {
+    std::string bytes = ReadTextFile(root_ / name);
+    bytes.replace(bytes.find("\"checksum\""), 10, "\"unsummed\"");
+    WriteFileWhole(root_ / name, bytes);
+  }
+  EXPECT_NO_THROW(LoadModel(root_.string()));
 }
 
 }  // namespace

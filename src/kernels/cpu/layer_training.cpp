@@ -87,6 +87,13 @@ class CpuLayerTraining final : public LayerTraining {
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override {
     Prepare(context);
+    // A training that goes on where another ended counts its steps from the layer's first epoch, too: they name the
+    // dropout's random streams.
+    if (steps_done_ == 0 && first > 0) {
+      steps_done_ = uint64_t{first} * steps_;
+      w_steps_ -= steps_done_;
+      theta_steps_ -= steps_done_;
+    }
     now_ = {first, 0, steps_done_, false};
     last_epoch_ = first + count;
     DrawRows(0, 0, 0, batch_);
@@ -528,7 +535,7 @@ class CpuLayerTraining final : public LayerTraining {
   PaddedWeights w_;       // (D × hidden)
   PaddedWeights theta_;   // (PadWidth(hidden) × classes)
   Array<float> theta_t_;  // (classes × hidden), stride of w_
-  const uint64_t w_steps_, theta_steps_;
+  uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
   uint64_t steps_done_ = 0;
   const bool profile_;
   StepSeconds seconds_{};

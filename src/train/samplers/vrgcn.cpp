@@ -19,6 +19,7 @@
 #include "train/block_network.h"
 #include "train/samplers/expanding.h"
 #include "train/samplers/pick.h"
+#include "train/snapshot.h"
 
 namespace l2gcn {
 namespace {
@@ -46,6 +47,16 @@ class VrGcnSampler final : public ExpandingSampler {
           std::copy_n(now.row(i), now.stride, history_[l].mutable_row(nodes[i]));
         }
       });
+    }
+  }
+
+  void Save(Snapshot& snapshot) const override {
+    for (size_t l = 0; l < history_.size(); ++l) snapshot.Add("history." + std::to_string(l), history_[l]);
+  }
+
+  void Restore(const Snapshot& snapshot) override {
+    for (size_t l = 0; l < history_.size(); ++l) {
+      history_[l] = snapshot.Take("history." + std::to_string(l), history_[l].rows, history_[l].cols);
     }
   }
 

@@ -1,0 +1,29 @@
+// JSON and text at the borders of the program: what goes out is valid whatever bytes names hold, and what
+// comes in is parsed with a limit on nesting, so that no file can exhaust the stack.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace l2gcn {
+
+// Deeper objects and lists than any file of ours has; readers below recurse once a level.
+constexpr size_t kJsonDepth = 64;
+
+// The document as text; bytes that are no UTF-8 become U+FFFD.
+std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
+
+// Throws Error(kInput) naming `where`: no JSON (with the byte), or nested deeper than kJsonDepth.
+nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where);
+nlohmann::ordered_json ReadJsonFile(const std::string& path);
+
+// A document with a checksum of its own in a file, which is replaced whole; reading compares it. For files
+// that nobody but the program writes.
+void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json);
+nlohmann::ordered_json ReadSealedJson(const std::string& path);
+
+// Throws Error(kInput) if objects and lists of `text` are nested deeper than kJsonDepth.
+void CheckJsonDepth(std::string_view text, const std::string& where);
+
+}  // namespace l2gcn

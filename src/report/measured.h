@@ -1,0 +1,35 @@
+// Trainings a comparison or a reproduction has measured, kept one by one in a folder, so that a measurement
+// that was cut off goes on with those that are missing. Each is bound to its settings, seed, data, build and
+// device by its name: a checksum over them all.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "l2gcn/train.h"
+
+namespace l2gcn {
+
+struct MeasuredSeed {
+  SeedResult result;            // scored
+  uint64_t training_bytes = 0;  // peak memory less what was resident before
+  bool out_of_time = false;     // its clock ended it
+};
+
+class MeasuredSeeds {
+ public:
+  // folder "": nothing is kept and nothing is found.
+  MeasuredSeeds(const Context& context, const std::string& folder, const Dataset& dataset);
+  // `purpose` tells trainings apart that differ in more than their settings.
+  std::optional<MeasuredSeed> Find(const std::string& purpose, const TrainConfig& config) const;
+  void Keep(const std::string& purpose, const TrainConfig& config, const MeasuredSeed& seed) const;
+
+ private:
+  std::filesystem::path PathOf(const std::string& purpose, const TrainConfig& config) const;
+  const Context& context_;
+  std::filesystem::path folder_;
+  std::string bound_;  // data, build and device as text
+};
+
+}  // namespace l2gcn

@@ -1,0 +1,289 @@
+#include "run/checkpoint.h"
+
+#include <limits>
+
+#include "core/checksum.h"
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "core/files.h"
+#include "core/json_text.h"
+#include "core/threads.h"
+#include "l2gcn/version.h"
+#include "run/build_id.h"
+#include "run/result_json.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kCheckpointFormat = "l2gcn-checkpoint";
+constexpr int kCheckpointVersion = 1;
+constexpr size_t kDataSumBlock = size_t{4} << 20;
+
+void AddArray(const Context& context, const void* data, size_t bytes, ChecksumStream& sum) {
+  const size_t blocks = (bytes + kDataSumBlock - 1) / kDataSumBlock;
+  std::vector<uint64_t> sums(blocks);
+  ParallelFor(context, blocks, 1, [&](size_t begin, size_t end) {
+    for (size_t block = begin; block < end; ++block) {
+      const size_t first = block * kDataSumBlock;
+      sums[block] = Checksum(static_cast<const char*>(data) + first, std::min(kDataSumBlock, bytes - first));
+    }
+  });
+  const uint64_t length = bytes;
+  sum.Add(&length, sizeof(length));
+  sum.Add(sums.data(), sums.size() * sizeof(uint64_t));
+}
+
+template <class T>
+void AddArray(const Context& context, const Array<T>& array, ChecksumStream& sum) {
+  AddArray(context, array.data(), array.bytes(), sum);
+}
+
+}  // namespace
+
+uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
+  ChecksumStream sum;
+  AddArray(context, dataset.graph.indptr, sum);
+  AddArray(context, dataset.graph.indices, sum);
+  AddArray(context, dataset.graph.weights, sum);
+  AddArray(context, dataset.features.dense.values, sum);
+  AddArray(context, dataset.features.sparse.indptr, sum);
+  AddArray(context, dataset.features.sparse.indices, sum);
+  AddArray(context, dataset.features.sparse.values, sum);
+  AddArray(context, dataset.labels.classes_of, sum);
+  AddArray(context, dataset.labels.matrix, sum);
+  AddArray(context, dataset.labels.labelled, sum);
+  for (const Split& split : dataset.splits) AddArray(context, split.roles, sum);
+  return sum.Sum();
+}
+
+void WriteBegun(const fs::path& folder, const RunOptions& options) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) ThrowRuntime("{}: cannot create: {}", folder.string(), error.message());
+  Json overrides = Json::array();
+  for (const auto& [name, value] : options.overrides) overrides.push_back({name, value});
+  WriteSealedJson((folder / "begun.json").string(),
+                  {{"format", kCheckpointFormat},
+                   {"version", kCheckpointVersion},
+                   {"runs", options.runs},
+                   {"force", options.force},
+                   {"settings", overrides},
+                   {"spec", options.dataset_spec},
+                   {"open", Json::parse(OpenOptionsToJson(options.open_options))},
+                   {"checkpoint_seconds", options.checkpoint_seconds},
+                   {"checkpoint_epochs", options.checkpoint_epochs}});
+}
+
+UnfinishedRun ReadBegun(const fs::path& folder) {
+  const std::string path = (folder / "begun.json").string();
+  return BegunFrom(ReadSealedJson(path), path);
+}
+
+UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where) {
+  UnfinishedRun run;
+  try {
+    if (json.at("format") != kCheckpointFormat || json.at("version") != kCheckpointVersion)
+      ThrowInput("{}: not of a version this program can go on with; start the training again", where);
+    run.runs = json.at("runs").get<uint32_t>();
+    run.force = json.at("force").get<bool>();
+    for (const Json& pair : json.at("settings"))
+      run.overrides.emplace_back(pair.at(0).get<std::string>(), pair.at(1).get<std::string>());
+    run.dataset_spec = json.at("spec").get<std::string>();
+    run.open_options = OpenOptionsFromJson(JsonText(json.at("open")), where);
+    run.checkpoint_seconds = json.at("checkpoint_seconds").get<double>();
+    run.checkpoint_epochs = json.at("checkpoint_epochs").get<uint32_t>();
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: damaged: a value is missing or of the wrong type ({})", where, error.what());
+  }
+  if (run.runs == 0) ThrowInput("{}: damaged: 0 runs", where);
+  return run;
+}
+
+Checkpoint::Checkpoint(const Context& context, fs::path folder, const Dataset& dataset,
+                       const TrainConfig& config, const RunOptions& options)
+    : context_(context),
+      folder_(std::move(folder)),
+      dataset_(dataset),
+      config_(config),
+      seconds_between_(options.checkpoint_seconds),
+      epochs_between_(options.checkpoint_epochs),
+      last_(Clock::now()) {
+  std::error_code error;
+  fs::create_directories(folder_, error);
+  if (error) ThrowRuntime("{}: cannot create: {}", folder_.string(), error.message());
+  if (!fs::exists(folder_ / "bound.json", error)) return;
+  CompareBound(ReadSealedJson((folder_ / "bound.json").string()));
+  bound_ = true;
+}
+
+Json MachineBinding(const Context& context) {
+  return {{"version", Version()},
+          {"build", BuildId()},
+          {"device", context.device == DeviceKind::kCuda ? "cuda" : "cpu"}};
+}
+
+Json Checkpoint::Binding() const {
+  Json binding = MachineBinding(context_);
+  binding["config"] = Json::parse(ConfigToJson(config_));
+  binding["data"] = ChecksumText(DatasetChecksum(context_, dataset_));
+  return binding;
+}
+
+void Checkpoint::CompareBound(const Json& bound) const {
+  const Json now = Binding();
+  for (const char* key : {"version", "build", "device"}) {
+    if (bound.value(key, Json()) == now.at(key)) continue;
+    ThrowUsage("{}: was begun with {} {}, this is {}; go on with the same, or start anew with --force",
+               folder_.parent_path().string(), key, JsonText(bound.value(key, Json())),
+               JsonText(now.at(key)));
+  }
+  for (const auto& [name, value] : now.at("config").items()) {
+    const Json before = bound.contains("config") ? bound.at("config").value(name, Json()) : Json();
+    if (before == value) continue;
+    ThrowUsage("{}: was begun with --{} {}, not {}; repeat the settings, or start anew with --force",
+               folder_.parent_path().string(), name, JsonText(before), JsonText(value));
+  }
+  if (bound.value("data", Json()) != now.at("data")) {
+    ThrowUsage("{}: was begun on other data: {} has changed since; start anew with --force",
+               folder_.parent_path().string(), dataset_.path.empty() ? dataset_.name : dataset_.path);
+  }
+}
+
+void Checkpoint::Bind() {
+  if (bound_) return;
+  WriteSealedJson((folder_ / "bound.json").string(), Binding());
+  bound_ = true;
+}
+
+std::optional<SeedResult> Checkpoint::Read(const char* what, uint64_t seed) const {
+  const fs::path path = folder_ / fmt::format("{}-{}.json", what, seed);
+  std::error_code error;
+  if (!bound_ || !fs::exists(path, error)) return std::nullopt;
+  try {
+    SeedResult result = SeedResultFromJson(ReadSealedJson(path.string()));
+    if (result.seed != seed) ThrowInput("{}: is of seed {}", path.string(), result.seed);
+    return result;
+  } catch (const Json::exception& failure) {
+    context_.Warn(fmt::format("{}: damaged ({}); the seed is trained again", path.string(), failure.what()));
+  } catch (const Error& failure) {
+    context_.Warn(fmt::format("{}; the seed is trained again", failure.what()));
+  }
+  return std::nullopt;
+}
+
+void Checkpoint::Write(const char* what, const SeedResult& result) {
+  Bind();
+  WriteSealedJson((folder_ / fmt::format("{}-{}.json", what, result.seed)).string(),
+                  SeedResultToJson(result));
+}
+
+void Checkpoint::KeepTrained(const SeedResult& result) { Write("trained", result); }
+
+void Checkpoint::KeepFinished(const SeedResult& result) {
+  Write("seed", result);
+  std::error_code ignored;
+  fs::remove(folder_ / fmt::format("trained-{}.json", result.seed), ignored);
+  for (const uint64_t generation : {0, 1}) fs::remove(StatePath(generation), ignored);
+}
+
+fs::path Checkpoint::StatePath(uint64_t generation) const {
+  return folder_ / fmt::format("state-{}.safetensors", generation % 2);
+}
+
+void Checkpoint::BeginSeed(uint64_t seed) {
+  seed_ = seed;
+  attempt_ = 0;
+  kept_epochs_ = 0;
+  start_.reset();
+  last_ = Clock::now();
+  if (!bound_) return;
+  for (const uint64_t place : {0, 1}) {
+    std::error_code error;
+    if (!fs::exists(StatePath(place), error)) continue;
+    try {
+      StoredSnapshot stored = ReadSnapshot(StatePath(place));
+      if (stored.seed != seed || (start_ && stored.generation < generation_)) continue;
+      generation_ = stored.generation + 1;
+      attempt_ = stored.attempt;
+      start_ = std::move(stored.snapshot);
+    } catch (const Error& failure) {
+      context_.Warn(fmt::format("{}; the other checkpoint is taken, if there is one", failure.what()));
+    }
+  }
+}
+
+void Checkpoint::Restart() {
+  ++attempt_;
+  start_.reset();
+  kept_epochs_ = 0;
+}
+
+bool Checkpoint::Due(uint64_t epochs) {
+  if (epochs_between_ > 0) return epochs >= kept_epochs_ + epochs_between_ && (kept_epochs_ = epochs, true);
+  return std::chrono::duration<double>(Clock::now() - last_).count() >= seconds_between_;
+}
+
+void Checkpoint::Keep(const Snapshot& snapshot) {
+  Stopwatch watch;
+  try {
+    Bind();
+    WriteSafetensors(StatePath(generation_), snapshot.tensors,
+                     {{"format", kCheckpointFormat},
+                      {"version", std::to_string(kCheckpointVersion)},
+                      {"seed", std::to_string(seed_)},
+                      {"generation", std::to_string(generation_)},
+                      {"attempt", std::to_string(attempt_)},
+                      {"state", JsonText(snapshot.state)}});
+    if (count_ == 0) {
+      context_.Note(fmt::format("progress is kept: after an interruption go on with l2gcn train --resume {}",
+                                folder_.parent_path().string()));
+    }
+    for (const NamedTensor& tensor : snapshot.tensors) written_bytes_ += tensor.values.bytes();
+    ++generation_;
+    ++count_;
+  } catch (const Error& error) {
+    if (!failed_)
+      context_.Warn(fmt::format("no checkpoint could be written, the training goes on: {}", error.what()));
+    failed_ = true;
+  }
+  last_ = Clock::now();
+  seconds_ += watch.Seconds();
+}
+
+StoredSnapshot ReadSnapshot(const fs::path& path) {
+  const Safetensors file = ReadSafetensors(path);
+  if (!file.metadata.contains("checksum"))
+    ThrowInput("{}: damaged checkpoint: it has no checksum", path.string());
+  return SnapshotFrom(file);
+}
+
+StoredSnapshot SnapshotFrom(const Safetensors& file) {
+  const std::string where = file.path.string();
+  const auto field = [&](const char* name) {
+    const auto found = file.metadata.find(name);
+    if (found == file.metadata.end()) ThrowInput("{}: no checkpoint: it has no '{}'", where, name);
+    return found->second;
+  };
+  const auto number = [&](const char* name) {
+    try {
+      return ParseWholeNumber(name, field(name), 0, std::numeric_limits<uint64_t>::max());
+    } catch (const Error&) {
+      ThrowInput("{}: damaged checkpoint: '{}' is no number", where, name);
+    }
+  };
+  if (field("format") != kCheckpointFormat || number("version") != kCheckpointVersion)
+    ThrowInput("{}: no checkpoint of a version this program reads", where);
+  StoredSnapshot stored;
+  stored.seed = number("seed");
+  stored.generation = number("generation");
+  stored.attempt = static_cast<uint32_t>(number("attempt"));
+  stored.snapshot.state = ParseJson(field("state"), where);
+  if (!stored.snapshot.state.is_object()) ThrowInput("{}: damaged checkpoint state", where);
+  for (const auto& [name, tensor] : file.tensors) stored.snapshot.tensors.push_back(tensor);
+  return stored;
+}
+
+}  // namespace l2gcn

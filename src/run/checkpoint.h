@@ -1,0 +1,103 @@
+// What a training keeps so that it can go on after any end, in RUN.unfinished/checkpoint:
+//
+//   begun.json       how it was begun: data set, settings as the user gave them, runs; from the first moment
+//   bound.json       what progress belongs to: settings as resolved, checksum of the data, build, device; it
+//   is
+//                    written before the first of the files below
+//   trained-S.json   seed S is trained and its model written, but not evaluated
+//   seed-S.json      seed S is finished
+//   state-0.safetensors, state-1.safetensors   the seed at hand, the last two snapshots in turn
+//
+// Each is written aside, synced and renamed; each carries a checksum. Of the two snapshots the newer whole
+// one is taken, so that damage to one costs the time between two. A snapshot that cannot be written (a full
+// disk) costs a warning: the training goes on.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "l2gcn/train.h"
+#include "train/snapshot.h"
+
+namespace l2gcn {
+
+// begun.json
+void WriteBegun(const std::filesystem::path& folder, const RunOptions& options);
+// Throws Error(kInput) for a damaged file.
+UnfinishedRun ReadBegun(const std::filesystem::path& folder);
+UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where);
+
+// Of every array of the data set that training reads.
+uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);
+
+// What other progress may be bound to: the build and the device that made it.
+nlohmann::ordered_json MachineBinding(const Context& context);
+
+class Checkpoint final : public SnapshotKeeper {
+ public:
+  // Throws Error(kUsage) with the difference if `folder` holds progress made with other settings, data or
+  // build.
+  Checkpoint(const Context& context, std::filesystem::path folder, const Dataset& dataset,
+             const TrainConfig& config, const RunOptions& options);
+
+  // The result of a seed that is finished, or trained; nothing if it is not.
+  std::optional<SeedResult> Finished(uint64_t seed) const { return Read("seed", seed); }
+  std::optional<SeedResult> TrainedOnly(uint64_t seed) const { return Read("trained", seed); }
+  void KeepTrained(const SeedResult& result);
+  void KeepFinished(const SeedResult& result);
+
+  // Snapshots from here on belong to this seed and attempt (more than one after a training that diverged).
+  void BeginSeed(uint64_t seed);
+  // The rate was lowered: what was kept of the seed is no good.
+  void Restart();
+  uint32_t attempt() const { return attempt_; }
+
+  const Snapshot* Start() const override { return start_ ? &*start_ : nullptr; }
+  bool Due(uint64_t epochs) override;
+  uint32_t EpochsBetween() const override { return epochs_between_; }
+  void Keep(const Snapshot& snapshot) override;
+
+  uint64_t written_bytes() const { return written_bytes_; }
+  double seconds() const { return seconds_; }
+  uint32_t count() const { return count_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<SeedResult> Read(const char* what, uint64_t seed) const;
+  void Write(const char* what, const SeedResult& result);
+  void Bind();
+  void CompareBound(const nlohmann::ordered_json& bound) const;
+  nlohmann::ordered_json Binding() const;
+  std::filesystem::path StatePath(uint64_t generation) const;
+
+  const Context& context_;
+  const std::filesystem::path folder_;
+  const Dataset& dataset_;
+  const TrainConfig& config_;
+  const double seconds_between_;
+  const uint32_t epochs_between_;
+  bool bound_ = false;
+  bool failed_ = false;  // a snapshot could not be written, which was told
+  uint64_t seed_ = 0;
+  uint32_t attempt_ = 0;
+  uint64_t generation_ = 0;  // of the next snapshot
+  uint64_t kept_epochs_ = 0;
+  std::optional<Snapshot> start_;
+  Clock::time_point last_;
+  uint64_t written_bytes_ = 0;
+  double seconds_ = 0;  // spent on snapshots
+  uint32_t count_ = 0;
+};
+
+// The snapshot in a file, and what it says of itself. Throws Error(kInput).
+struct StoredSnapshot {
+  Snapshot snapshot;
+  uint64_t seed = 0, generation = 0;
+  uint32_t attempt = 0;
+};
+StoredSnapshot ReadSnapshot(const std::filesystem::path& path);
+StoredSnapshot SnapshotFrom(const Safetensors& file);
+
+}  // namespace l2gcn

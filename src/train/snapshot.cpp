@@ -1,0 +1,199 @@
+#include "train/snapshot.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json NumberToJson(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+double NumberFromJson(const Json& json) {
+  return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
+}
+
+Json LayerToJson(const LayerRecord& layer) {
+  Json losses = Json::array(), probabilities = Json::array();
+  for (const double loss : layer.losses) losses.push_back(NumberToJson(loss));
+  for (const auto& [epoch, probability] : layer.probabilities)
+    probabilities.push_back({epoch, NumberToJson(probability)});
+  return {{"epochs", layer.epochs},
+          {"kept_epoch", layer.kept_epoch},
+          {"losses", losses},
+          {"probabilities", probabilities},
+          {"stopped_by", layer.stopped_by},
+          {"aggregate_seconds", layer.aggregate_seconds},
+          {"train_seconds", layer.train_seconds},
+          {"transform_seconds", layer.transform_seconds},
+          {"sparse_input", layer.sparse_input},
+          {"flops", layer.flops},
+          {"gathered_bytes", layer.gathered_bytes}};
+}
+
+LayerRecord LayerFromJson(const Json& json) {
+  LayerRecord layer;
+  layer.epochs = json.at("epochs").get<uint32_t>();
+  layer.kept_epoch = json.at("kept_epoch").get<uint32_t>();
+  for (const Json& loss : json.at("losses")) layer.losses.push_back(NumberFromJson(loss));
+  for (const Json& pair : json.at("probabilities"))
+    layer.probabilities.emplace_back(pair.at(0).get<uint32_t>(), NumberFromJson(pair.at(1)));
+  layer.stopped_by = json.at("stopped_by").get<std::string>();
+  layer.aggregate_seconds = json.at("aggregate_seconds").get<double>();
+  layer.train_seconds = json.at("train_seconds").get<double>();
+  layer.transform_seconds = json.at("transform_seconds").get<double>();
+  layer.sparse_input = json.at("sparse_input").get<bool>();
+  layer.flops = json.at("flops").get<double>();
+  layer.gathered_bytes = json.at("gathered_bytes").get<double>();
+  return layer;
+}
+
+constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
+    {"load", &PhaseSeconds::load},           {"setup", &PhaseSeconds::setup},
+    {"aggregate", &PhaseSeconds::aggregate}, {"train", &PhaseSeconds::train},
+    {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
+    {"total", &PhaseSeconds::total}};
+
+std::string RateAdvice(const TrainConfig& config) {
+  return fmt::format(
+      "lower --lr (it is {}), scale the features (--scale standard), or let the program lower the rate with "
+      "--on-nan "
+      "restart",
+      config.lr);
+}
+
+}  // namespace
+
+bool Snapshot::Has(const std::string& name) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const NamedTensor& tensor) { return tensor.name == name; });
+}
+
+Matrix Snapshot::Take(const std::string& name) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                  [&](const NamedTensor& tensor) { return tensor.name == name; });
+  if (found == tensors.end()) ThrowInput("the checkpoint has no tensor '{}'; it is damaged", name);
+  if (found->shape.size() != 2) ThrowInput("the checkpoint's tensor '{}' is no matrix; it is damaged", name);
+  return {found->values, found->shape[0], found->shape[1]};
+}
+
+Matrix Snapshot::Take(const std::string& name, size_t rows, size_t cols) const {
+  Matrix matrix = Take(name);
+  if (matrix.rows != rows || matrix.cols != cols) {
+    ThrowInput("the checkpoint's tensor '{}' is {} × {}, expected {} × {}; it is damaged", name, matrix.rows,
+               matrix.cols, rows, cols);
+  }
+  return matrix;
+}
+
+void Snapshot::AddNumbers(const std::string& name, std::span<const double> numbers) {
+  Json bits = Json::array();
+  for (const double number : numbers) bits.push_back(std::bit_cast<uint64_t>(number));
+  state[name] = bits;
+}
+
+std::vector<double> Snapshot::TakeNumbers(const std::string& name) const {
+  std::vector<double> numbers;
+  for (const Json& bits : state.at(name)) numbers.push_back(std::bit_cast<double>(bits.get<uint64_t>()));
+  return numbers;
+}
+
+void Snapshot::AddLayer(const std::string& prefix, const LayerState& layer) {
+  Add(prefix + ".w", layer.w);
+  Add(prefix + ".w_m", layer.w_m);
+  Add(prefix + ".w_v", layer.w_v);
+  Add(prefix + ".theta", layer.theta);
+  Add(prefix + ".theta_m", layer.theta_m);
+  Add(prefix + ".theta_v", layer.theta_v);
+  state[prefix] = {{"w_steps", layer.w_steps}, {"theta_steps", layer.theta_steps}};
+}
+
+LayerState Snapshot::TakeLayer(const std::string& prefix, size_t inputs, size_t hidden,
+                               size_t classes) const {
+  LayerState layer;
+  layer.w = Take(prefix + ".w", inputs, hidden);
+  layer.w_m = Take(prefix + ".w_m", inputs, hidden);
+  layer.w_v = Take(prefix + ".w_v", inputs, hidden);
+  layer.theta = Take(prefix + ".theta", hidden, classes);
+  layer.theta_m = Take(prefix + ".theta_m", hidden, classes);
+  layer.theta_v = Take(prefix + ".theta_v", hidden, classes);
+  layer.w_steps = state.at(prefix).at("w_steps").get<uint64_t>();
+  layer.theta_steps = state.at(prefix).at("theta_steps").get<uint64_t>();
+  return layer;
+}
+
+Json SeedResultToJson(const SeedResult& result) {
+  Json json;
+  json["seed"] = result.seed;
+  json["f1"] = {NumberToJson(result.f1_train), NumberToJson(result.f1_val), NumberToJson(result.f1_test)};
+  json["baseline"] = {result.baseline, NumberToJson(result.baseline_train), NumberToJson(result.baseline_val),
+                      NumberToJson(result.baseline_test)};
+  json["split"] = {result.split,          result.train_nodes,  result.val_nodes,
+                   result.test_nodes,     result.unused_nodes, result.unlabelled_nodes};
+  json["layers"] = Json::array();
+  for (const LayerRecord& layer : result.layers) json["layers"].push_back(LayerToJson(layer));
+  for (const auto& [name, member] : kPhases) json["seconds"][name] = result.seconds.*member;
+  json["validation"] = Json::array();
+  for (const ValidationPoint& point : result.validation)
+    json["validation"].push_back({point.seconds, point.layer, point.epoch, NumberToJson(point.f1)});
+  json["peak_rss_bytes"] = result.peak_rss_bytes;
+  json["peak_device_bytes"] = result.peak_device_bytes;
+  json["sampler_bytes"] = result.sampler_bytes;
+  return json;
+}
+
+SeedResult SeedResultFromJson(const Json& json) {
+  SeedResult result;
+  result.seed = json.at("seed").get<uint64_t>();
+  result.f1_train = NumberFromJson(json.at("f1").at(0));
+  result.f1_val = NumberFromJson(json.at("f1").at(1));
+  result.f1_test = NumberFromJson(json.at("f1").at(2));
+  const Json& baseline = json.at("baseline");
+  result.baseline = baseline.at(0).get<std::string>();
+  result.baseline_train = NumberFromJson(baseline.at(1));
+  result.baseline_val = NumberFromJson(baseline.at(2));
+  result.baseline_test = NumberFromJson(baseline.at(3));
+  const Json& split = json.at("split");
+  result.split = split.at(0).get<std::string>();
+  uint64_t* const counts[] = {&result.train_nodes, &result.val_nodes, &result.test_nodes, &result.unused_nodes,
+                              &result.unlabelled_nodes};
+  for (size_t i = 0; i < 5; ++i) *counts[i] = split.at(1 + i).get<uint64_t>();
+  for (const Json& layer : json.at("layers")) result.layers.push_back(LayerFromJson(layer));
+  for (const auto& [name, member] : kPhases)
+    result.seconds.*member = json.at("seconds").at(name).get<double>();
+  for (const Json& point : json.at("validation"))
+    result.validation.push_back({point.at(0).get<double>(), point.at(1).get<uint32_t>(),
+                                 point.at(2).get<uint32_t>(), NumberFromJson(point.at(3))});
+  result.peak_rss_bytes = json.at("peak_rss_bytes").get<uint64_t>();
+  result.peak_device_bytes = json.at("peak_device_bytes").get<uint64_t>();
+  result.sampler_bytes = json.at("sampler_bytes").get<uint64_t>();
+  return result;
+}
+
+void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t step, double loss, const TrainConfig& config) {
+  throw Diverged(ErrorKind::kRuntime,
+                 fmt::format("the training diverged: in layer {}, epoch {}, step {} the loss is {}; {}",
+                             layer, epoch, step, loss, RateAdvice(config)));
+}
+
+void CheckLosses(std::span<const double> losses, uint32_t layer, uint32_t first, uint64_t steps_per_epoch,
+                 const TrainConfig& config) {
+  for (size_t i = 0; i < losses.size(); ++i) {
+    if (!std::isfinite(losses[i])) ThrowDiverged(layer, first + i + 1, steps_per_epoch, losses[i], config);
+  }
+}
+
+void CheckWeights(const Matrix& weights, uint32_t layer, uint32_t epochs, const TrainConfig& config) {
+  for (const float value : weights.values) {
+    if (std::isfinite(value)) continue;
+    throw Diverged(ErrorKind::kRuntime,
+                   fmt::format("the training diverged: layer {} has a weight of {} after epoch {}; {}", layer,
+                               value, epochs, RateAdvice(config)));
+  }
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,74 @@
+// A training at the end of an epoch, as it is kept on disk: numbers as JSON, matrices as tensors. Trainers
+// fill one and go on from one; where and when it is kept is not their business (run/checkpoint.h).
+//
+// Random numbers are counter-based, so weights, optimiser, counters and what policies and samplers remember
+// are all there is; activations are computed again from the weights of the finished layers, to the same bits.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "model/safetensors.h"
+
+namespace l2gcn {
+
+struct Snapshot {
+  nlohmann::ordered_json state = nlohmann::ordered_json::object();
+  std::vector<NamedTensor> tensors;
+
+  void Add(std::string name, const Matrix& matrix) { tensors.push_back(ToTensor(std::move(name), matrix)); }
+  // The matrix called `name`. Throws Error(kInput) if it is not there or not (rows × cols).
+  Matrix Take(const std::string& name, size_t rows, size_t cols) const;
+  // Its matrix of whatever shape. Throws Error(kInput) if it is not there or has another rank.
+  Matrix Take(const std::string& name) const;
+  bool Has(const std::string& name) const;
+  // Numbers of any kind, infinities too, to the bit.
+  void AddNumbers(const std::string& name, std::span<const double> numbers);
+  std::vector<double> TakeNumbers(const std::string& name) const;
+  // A layer's weights and optimiser as PREFIX.w, PREFIX.w_m, …; shapes are checked.
+  void AddLayer(const std::string& prefix, const LayerState& layer);
+  LayerState TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes) const;
+};
+
+// Where snapshots go. A trainer asks Start() once, and Due() at the end of each stretch of epochs.
+class SnapshotKeeper {
+ public:
+  virtual ~SnapshotKeeper() = default;
+  // Where to go on; null: at the beginning.
+  virtual const Snapshot* Start() const = 0;
+  // Whether it is time to keep one; `epochs`: trained so far by this training, over all layers.
+  virtual bool Due(uint64_t epochs) = 0;
+  // Most epochs to train before Due() must be asked again; 0: any number.
+  virtual uint32_t EpochsBetween() const = 0;
+  // Never throws for a disk that is full: a training goes on without.
+  virtual void Keep(const Snapshot& snapshot) = 0;
+};
+
+// What happened so far, to and from JSON, every digit kept; a number that is not finite is null.
+nlohmann::ordered_json SeedResultToJson(const SeedResult& result);
+// Throws nlohmann's exceptions for a document of another shape.
+SeedResult SeedResultFromJson(const nlohmann::ordered_json& json);
+
+// Raised where a loss or a weight is no finite number any more: Error(kRuntime), told apart so that a run may
+// begin again at a lower rate.
+class Diverged : public Error {
+ public:
+  using Error::Error;
+};
+
+// Throws Diverged naming layer (1-based), epoch and step if one of `losses`, of epochs first + 1 …, is not
+// finite.
+void CheckLosses(std::span<const double> losses, uint32_t layer, uint32_t first, uint64_t steps_per_epoch,
+                 const TrainConfig& config);
+[[noreturn]] void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t step, double loss,
+                                const TrainConfig& config);
+// The same for the weights a layer ends with: activation functions may hide from the loss what went wrong.
+void CheckWeights(const Matrix& weights, uint32_t layer, uint32_t epochs, const TrainConfig& config);
+
+}  // namespace l2gcn

@@ -1,0 +1,248 @@
+// A training that is cut off anywhere and resumed gives the bytes of one that was not.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/files.h"
+#include "l2gcn/error.h"
+#include "run/checkpoint.h"
+#include "run/run_claim.h"
+#include "run/trainer_choice.h"
+#include "train/small_dataset.h"
+
+namespace l2gcn {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+// Everything but wall-clock fields, memory and the run's own name.
+Json WithoutClocks(const Json& json) {
+  Json kept = json;
+  if (json.is_object()) {
+    for (const char* field :
+         {"seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory", "run", "threads"})
+      kept.erase(field);
+  }
+  for (auto& [name, value] : kept.items()) {
+    if (value.is_structured()) value = WithoutClocks(Json(value));
+  }
+  return kept;
+}
+
+class ResumeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::temp_directory_path() / ("l2gcn-resume-" + std::to_string(getpid()));
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  RunOptions OptionsFor(const char* name) const {
+    RunOptions options;
+    options.output = (root_ / name).string();
+    options.dataset_spec = "small";
+    options.checkpoint_epochs = 1;
+    options.runs = runs_;
+    return options;
+  }
+  void TrainWhole() {
+    fs::remove_all(root_ / "whole");
+    RunTraining(MakeContext(2), dataset_, config_, OptionsFor("whole"));
+  }
+  // Stops at the `stop`-th progress report; true if it was stopped by that.
+  bool TrainUntil(RunOptions options, int stop) {
+    std::atomic<bool> cancel{false};
+    int reports = 0;
+    Context context = MakeContext(2);
+    context.cancel = &cancel;
+    context.on_progress = [&](const Progress&) { cancel = ++reports >= stop; };
+    try {
+      RunTraining(context, dataset_, config_, options);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kCancelled) << error.what();
+      return true;
+    }
+    return false;
+  }
+  RunOptions Taken(const char* name) {
+    RunOptions options = OptionsFor(name);
+    UnfinishedRun unfinished = OpenUnfinishedRun(options.output, false);
+    options.claim = unfinished.claim;
+    return options;
+  }
+  // Cuts the training off again and again until it is done; the number of cuts.
+  int TrainInPieces(int piece) {
+    fs::remove_all(root_ / "cut");
+    fs::remove_all(root_ / "cut.unfinished");
+    int cuts = 0;
+    for (; cuts < 200; ++cuts) {
+      const bool unfinished = fs::exists(root_ / "cut.unfinished");
+      if (!TrainUntil(unfinished ? Taken("cut") : OptionsFor("cut"), piece)) break;
+      if (!fs::exists(root_ / "cut.unfinished"))
+        piece += 2;  // no progress that could be kept in so short a time
+    }
+    return cuts;
+  }
+  void ExpectSameRun(const std::string& what) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::recursive_directory_iterator(root_ / "whole")) {
+      if (entry.is_regular_file()) files.push_back(fs::relative(entry.path(), root_ / "whole"));
+    }
+    EXPECT_GE(files.size(), 4u);
+    for (const fs::path& file : files) {
+      const std::string a = ReadTextFile(root_ / "whole" / file), b = ReadTextFile(root_ / "cut" / file);
+      if (file.extension() == ".json") {
+        EXPECT_EQ(WithoutClocks(Json::parse(a)), WithoutClocks(Json::parse(b))) << what << " " << file;
+      } else if (file.extension() == ".jsonl") {
+        std::istringstream first(a), second(b);
+        for (std::string x, y; std::getline(first, x);) {
+          ASSERT_TRUE(std::getline(second, y)) << what;
+          EXPECT_EQ(WithoutClocks(Json::parse(x)), WithoutClocks(Json::parse(y))) << what;
+        }
+      } else {
+        EXPECT_EQ(a, b) << what << " " << file;
+      }
+    }
+    EXPECT_FALSE(fs::exists(root_ / "cut/checkpoint")) << what;
+    EXPECT_FALSE(fs::exists(root_ / "cut.unfinished")) << what;
+  }
+
+  fs::path root_;
+  Dataset dataset_ = SmallDataset();
+  TrainConfig config_ = SmallConfig();
+  uint32_t runs_ = 1;
+};
+
+TEST_F(ResumeTest, LayerwiseMethodsUnderEveryPolicy) {
+  const std::pair<const char*, const char*> kinds[] = {
+      {"lgcn", "fixed"}, {"lgcn", "early"}, {"l2gcn", "learned"}, {"ngcn-layerwise", "fixed"}};
+  for (const auto& [method, stop] : kinds) {
+    config_.method = method;
+    config_.stop = stop;
+    config_.watch = "val";
+    config_.patience = 3;
+    config_.dropout = 0.3;
+    TrainWhole();
+    EXPECT_GT(TrainInPieces(7), 1) << method;
+    ExpectSameRun(std::string(method) + " " + stop);
+  }
+}
+
+TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
+  runs_ = 3;
+  TrainWhole();
+  EXPECT_GT(TrainInPieces(12), 2);
+  ExpectSameRun("three seeds");
+}
+
+// Keeps every snapshot and stops after the n-th.
+class StoppingKeeper final : public SnapshotKeeper {
+ public:
+  explicit StoppingKeeper(uint32_t stop, const Snapshot* start = nullptr) : stop_(stop), start_(start) {}
+  const Snapshot* Start() const override { return start_; }
+  bool Due(uint64_t) override { return true; }
+  uint32_t EpochsBetween() const override { return 1; }
+  void Keep(const Snapshot& snapshot) override {
+    if (++count_ != stop_) return;
+    kept_ = snapshot;
+    // A snapshot shares memory with the training, as a file would not.
+    for (NamedTensor& tensor : kept_.tensors) tensor.values = Array<float>::CopyOf(tensor.values.span());
+    throw Error(ErrorKind::kCancelled, "cut off");
+  }
+  const Snapshot& kept() const { return kept_; }
+
+ private:
+  uint32_t stop_, count_ = 0;
+  const Snapshot* start_;
+  Snapshot kept_;
+};
+
+TEST_F(ResumeTest, EveryEpochOfEveryConventionalMethod) {
+  config_.batch = 20;
+  config_.samples = {2};
+  config_.hidden = {8};
+  config_.epochs = {5};
+  config_.dropout = 0.2;
+  const Context context = MakeContext(1);
+  for (const char* stop : {"fixed", "early"}) {
+    config_.stop = stop;
+    config_.watch = "val";
+    for (const char* method : {"gcn", "graphsage", "fastgcn", "ladies", "vrgcn", "sgc", "ngcn"}) {
+      config_.method = method;
+      const SplitNodes nodes = NodesOf(dataset_, config_);
+      const Trained whole = Train(context, dataset_, config_);
+      for (uint32_t cut = 1; cut < 5; ++cut) {
+        StoppingKeeper first(cut);
+        EXPECT_THROW(
+            TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &first),
+            Error);
+        StoppingKeeper second(1000, &first.kept());
+        const Trained rest =
+            TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &second);
+        EXPECT_EQ(rest.result.layers[0].losses, whole.result.layers[0].losses) << method << " cut " << cut;
+        EXPECT_EQ(std::memcmp(rest.model.theta.values.data(), whole.model.theta.values.data(),
+                              whole.model.theta.bytes()),
+                  0)
+            << method << " " << stop << " cut " << cut;
+      }
+    }
+  }
+}
+
+TEST_F(ResumeTest, OtherSettingsDataAndDamageAreToldApart) {
+  ASSERT_TRUE(TrainUntil(OptionsFor("cut"), 9));
+  const fs::path folder = root_ / "cut.unfinished/checkpoint";
+  ASSERT_TRUE(fs::exists(folder / "state-0.safetensors"));
+  const auto refusal = [&](const TrainConfig& config, const Dataset& dataset) {
+    try {
+      RunTraining(MakeContext(1), dataset, config, Taken("cut"));
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  TrainConfig other = config_;
+  other.lr *= 2;
+  EXPECT_NE(refusal(other, dataset_).find("--lr"), std::string::npos);
+  Dataset changed = SmallDataset();
+  Array<float> values = Array<float>::CopyOf(changed.features.dense.values.span());
+  values.mutable_data()[5] += 1;
+  changed.features.dense.values = values;
+  EXPECT_NE(refusal(config_, changed).find("other data"), std::string::npos);
+  // One damaged generation costs an epoch, both cost the seed; the bytes are the same.
+  TrainWhole();
+  for (const char* name : {"state-0.safetensors", "state-1.safetensors"}) {
+    if (!fs::exists(folder / name)) continue;
+    std::string bytes = ReadTextFile(folder / name);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 4);
+    WriteFileWhole(folder / name, bytes);
+    if (std::string(name) == "state-0.safetensors") {
+      EXPECT_THROW(ReadSnapshot(folder / name), Error);
+    }
+  }
+  RunTraining(MakeContext(1), dataset_, config_, Taken("cut"));
+  ExpectSameRun("damaged checkpoints");
+}
+
+TEST_F(ResumeTest, ALossThatIsNotFiniteStopsOrBeginsAgainAtALowerRate) {
+  config_.lr = 1e38;
+  try {
+    RunTraining(MakeContext(1), dataset_, config_, OptionsFor("run"));
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
+    for (const char* word : {"diverged", "layer 1", "epoch", "--lr", "--on-nan"})
+      EXPECT_NE(std::string(error.what()).find(word), std::string::npos) << error.what();
+  }
+  EXPECT_FALSE(fs::exists(root_ / "run"));
+  config_.method = "sgc";
+  EXPECT_THROW(RunTraining(MakeContext(1), dataset_, config_, OptionsFor("sgc")), Error);
+}
+
+}  // namespace
+}  // namespace l2gcn
