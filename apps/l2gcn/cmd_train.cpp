@@ -25,7 +25,7 @@ struct TrainOptions {
   ConfigOptions config;
   OutputOptions output;
   std::string settings;  // file of --config
-  uint32_t runs = 0;  // 0: not said
+  uint32_t runs = 0;     // 0: not said
   std::string resume;
   std::string checkpoint_every;  // "": not said
   bool profile = false;

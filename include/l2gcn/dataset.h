@@ -115,11 +115,11 @@ struct OpenOptions {
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;         // edge list
-  std::string nodes;         // node table: id, features, label
-  std::string features;      // feature file beside the edge list
-  std::string labels;        // label file beside the edge list
-  std::string label_column;  // column of the node or label table that holds labels; empty: the last
+  std::string edges;            // edge list
+  std::string nodes;            // node table: id, features, label
+  std::string features;         // feature file beside the edge list
+  std::string labels;           // label file beside the edge list
+  std::string label_column;     // column of the node or label table that holds labels; empty: the last
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   std::string source_column, target_column,

@@ -132,9 +132,10 @@ std::vector<Field> MakeFields() {
                 "Aggregate the features of layer 1 once instead of in every step."),
       WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features."),
       ListField("powers", &C::powers, 0, kMaxLayers, "Powers of the normalised adjacency that ngcn joins."),
-      ChoiceField("on-nan", &C::on_nan, {"stop", "restart"},
-                  "When a loss or weight is no finite number any more: stop, or begin the seed again at a third of "
-                  "the rate, at most 3 times."),
+      ChoiceField(
+          "on-nan", &C::on_nan, {"stop", "restart"},
+          "When a loss or weight is no finite number any more: stop, or begin the seed again at a third of "
+          "the rate, at most 3 times."),
       WholeField("val-every", &C::val_every, 0, kMaxEpochs,
                  "Score the validation nodes every so many epochs, off the clock; 0: never."),
       ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},

@@ -61,7 +61,8 @@ std::string SearchState::ToJson(const SearchConfig& config) const {
 void SearchState::Load(const std::string& path, const SearchConfig& config) {
   try {
     const Json json = ReadJsonFile(path);
-    if (!json.is_object() || json.value("format", "") != kStateFormat) ThrowInput("{}: not the state of a search", path);
+    if (!json.is_object() || json.value("format", "") != kStateFormat)
+      ThrowInput("{}: not the state of a search", path);
     if (json.at("settings") != ConfigJson(config)) {
       ThrowInput("{}: belongs to a search with other settings; repeat them or start anew without --resume",
                  path);
@@ -93,9 +94,11 @@ void SearchState::Load(const std::string& path, const SearchConfig& config) {
       curve.push_back({r.at(0).get<uint32_t>(), r.at(1).get<double>(), r.at(2).get<double>(),
                        r.at(3).is_null() ? std::nan("") : r.at(3).get<double>()});
     }
-    if (curve.size() != round) ThrowInput("{}: {} rounds are recorded of {}; the file is damaged", path, curve.size(), round);
+    if (curve.size() != round)
+      ThrowInput("{}: {} rounds are recorded of {}; the file is damaged", path, curve.size(), round);
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged state of a search: a value is missing or of the wrong type ({})", path, error.what());
+    ThrowInput("{}: damaged state of a search: a value is missing or of the wrong type ({})", path,
+               error.what());
   }
 }
 
@@ -105,7 +108,8 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
     if (!output.state_path.empty()) WriteFileWhole(output.state_path, state.ToJson(config));
   };
   std::error_code ignored;
-  if (output.resume && std::filesystem::exists(output.state_path, ignored)) state.Load(output.state_path, config);
+  if (output.resume && std::filesystem::exists(output.state_path, ignored))
+    state.Load(output.state_path, config);
   Stopwatch watch;
   const uint32_t first = state.round;
   try {
@@ -128,8 +132,8 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
     if (error.kind() != ErrorKind::kCancelled || output.state_path.empty()) throw;
     save();
     throw Error(ErrorKind::kCancelled,
-                fmt::format("stopped on request after {} of {} rounds, which {} holds; go on with --resume", state.round,
-                            config.rounds, output.state_path));
+                fmt::format("stopped on request after {} of {} rounds, which {} holds; go on with --resume",
+                            state.round, config.rounds, output.state_path));
   }
 }
 

@@ -45,23 +45,26 @@ void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path
     for (const char c : name) text.append(c == '"' ? 2 : 1, c);
     return text + "\"";
   };
-  ReplaceFile(path, [&](const fs::path& aside) {
-    FileWriter writer(aside);
-    const Graph& graph = dataset.graph;
-    writer.Write(graph.weighted() ? "source,target,weight\n" : "source,target\n");
-    for (uint32_t u = 0; u < graph.nodes; ++u) {
-      if ((u & 0xFFFF) == 0) context.CheckCancelled();
-      const std::string source = quoted(dataset.NodeName(u));
-      for (uint64_t e = graph.indptr[u]; e < graph.indptr[u + 1]; ++e) {
-        const uint32_t v = graph.indices[e];
-        if (!graph.directed && v < u) continue;
-        writer.Write(graph.weighted()
-                         ? fmt::format("{},{},{}\n", source, quoted(dataset.NodeName(v)), graph.weights[e])
-                         : fmt::format("{},{}\n", source, quoted(dataset.NodeName(v))));
-      }
-    }
-    writer.Close();
-  }, force);
+  ReplaceFile(
+      path,
+      [&](const fs::path& aside) {
+        FileWriter writer(aside);
+        const Graph& graph = dataset.graph;
+        writer.Write(graph.weighted() ? "source,target,weight\n" : "source,target\n");
+        for (uint32_t u = 0; u < graph.nodes; ++u) {
+          if ((u & 0xFFFF) == 0) context.CheckCancelled();
+          const std::string source = quoted(dataset.NodeName(u));
+          for (uint64_t e = graph.indptr[u]; e < graph.indptr[u + 1]; ++e) {
+            const uint32_t v = graph.indices[e];
+            if (!graph.directed && v < u) continue;
+            writer.Write(graph.weighted() ? fmt::format("{},{},{}\n", source, quoted(dataset.NodeName(v)),
+                                                        graph.weights[e])
+                                          : fmt::format("{},{}\n", source, quoted(dataset.NodeName(v))));
+          }
+        }
+        writer.Close();
+      },
+      force);
 }
 
 std::span<const FormatWriter> FormatWriters() {

@@ -148,9 +148,11 @@ std::vector<SummedFile> SummedFiles(const fs::path& directory, const Manifest& m
     SummedFile& summed = files.emplace_back(SummedFile{MappedFile::Open(directory / name), sums, blocks});
     const size_t count = (summed.file->bytes().size() + kSumBlock - 1) / kSumBlock;
     if (sums.size() != count * kSumDigits) {
-      ThrowInput("{}: has {} bytes, which dataset.json does not expect; the file was changed or damaged: convert the "
-                 "source again",
-                 (directory / name).string(), summed.file->bytes().size());
+      ThrowInput(
+          "{}: has {} bytes, which dataset.json does not expect; the file was changed or damaged: convert "
+          "the "
+          "source again",
+          (directory / name).string(), summed.file->bytes().size());
     }
     total += summed.file->bytes().size();
     blocks += count;
@@ -166,9 +168,9 @@ void CheckBlocks(const Context& context, const fs::path& directory, const Manife
   if (files.empty()) return;
   std::atomic<size_t> wrong{blocks};
   const auto locate = [&](size_t block) -> const SummedFile& {
-    const auto after = std::upper_bound(files.begin(), files.end(), block, [](size_t at, const SummedFile& file) {
-      return at < file.first_block;
-    });
+    const auto after =
+        std::upper_bound(files.begin(), files.end(), block,
+                         [](size_t at, const SummedFile& file) { return at < file.first_block; });
     return *(after - 1);
   };
   ParallelFor(context, blocks, 8, [&](size_t begin, size_t end) {
@@ -188,7 +190,8 @@ void CheckBlocks(const Context& context, const fs::path& directory, const Manife
   const SummedFile& file = locate(wrong.load());
   const size_t start = (wrong.load() - file.first_block) * kSumBlock;
   ThrowInput(
-      "{}: bytes {} to {} do not agree with their checksum in dataset.json; the file was changed or damaged: convert "
+      "{}: bytes {} to {} do not agree with their checksum in dataset.json; the file was changed or damaged: "
+      "convert "
       "the source again",
       file.file->path().string(), start, std::min(start + kSumBlock, file.file->bytes().size()));
 }

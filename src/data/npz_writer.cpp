@@ -192,17 +192,20 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
 }  // namespace
 
 void WriteNpz(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
-  ReplaceFile(path, [&](const fs::path& aside) {
-    NpzWriter npz(aside);
-    npz.AddStrings("format", std::vector<std::string>{"csr"}, true);
-    const Graph& graph = dataset.graph;
-    const std::vector<float> ones(graph.weighted() ? 0 : graph.entries(), 1.0f);
-    AddSparse(npz, "", graph.nodes, graph.nodes, graph.indptr, graph.indices,
-              graph.weighted() ? graph.weights.span() : ones);
-    context.CheckCancelled();
-    AddRest(context, npz, dataset);
-    npz.Close();
-  }, force);
+  ReplaceFile(
+      path,
+      [&](const fs::path& aside) {
+        NpzWriter npz(aside);
+        npz.AddStrings("format", std::vector<std::string>{"csr"}, true);
+        const Graph& graph = dataset.graph;
+        const std::vector<float> ones(graph.weighted() ? 0 : graph.entries(), 1.0f);
+        AddSparse(npz, "", graph.nodes, graph.nodes, graph.indptr, graph.indices,
+                  graph.weighted() ? graph.weights.span() : ones);
+        context.CheckCancelled();
+        AddRest(context, npz, dataset);
+        npz.Close();
+      },
+      force);
 }
 
 }  // namespace l2gcn

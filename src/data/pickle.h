@@ -59,7 +59,7 @@ struct PickleValue {
     int64_t integer = 0;  // kInt, kBool; kGlobal: which allowed name
     double real;          // kFloat
   };
-  std::string_view text;    // kText (str and bytes alike), kDtype "f4", kSparse "csr", raw kArray, kScalar
+  std::string_view text;  // kText (str and bytes alike), kDtype "f4", kSparse "csr", raw kArray, kScalar
   std::unique_ptr<PickleParts> parts;
 
   const std::vector<uint32_t>& items() const;

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "config/methods.h"
-#include "core/error_format.h"
 #include "core/checksum.h"
+#include "core/error_format.h"
 #include "core/files.h"
 #include "core/json_text.h"
 #include "data/table_schema.h"
@@ -56,10 +56,11 @@ void CheckThresholds(const Model& model, const std::string& where) {
     ThrowInput("{}: damaged: {} thresholds for {} classes", where, all.size(), model.classes);
 }
 
-void CheckShape(const Matrix& matrix, const std::string& name, size_t rows, size_t cols, const std::string& where) {
+void CheckShape(const Matrix& matrix, const std::string& name, size_t rows, size_t cols,
+                const std::string& where) {
   if (matrix.rows == rows && matrix.cols == cols) return;
-  ThrowInput("{}: {} is {} × {}, expected {} × {}; the file is damaged", where, name, matrix.rows, matrix.cols, rows,
-             cols);
+  ThrowInput("{}: {} is {} × {}, expected {} × {}; the file is damaged", where, name, matrix.rows,
+             matrix.cols, rows, cols);
 }
 
 void CheckPreparation(const Model& model, const std::string& where) {
@@ -77,7 +78,8 @@ void CheckPreparation(const Model& model, const std::string& where) {
     }
   }
   if (preparation.projection.rows > 0) {
-    CheckShape(preparation.projection, "prepare.projection", model.features, preparation.projection.cols, where);
+    CheckShape(preparation.projection, "prepare.projection", model.features, preparation.projection.cols,
+               where);
   }
 }
 
@@ -90,7 +92,8 @@ void CheckStacks(const Model& model, size_t inputs, const std::string& where) {
       const std::string name = StackWeightName(stack, layer);
       const auto found = std::find_if(model.extra.begin(), model.extra.end(),
                                       [&](const auto& tensor) { return tensor.first == name; });
-      if (found == model.extra.end()) ThrowInput("{}: tensor 'extra.{}' is missing; the file is damaged", where, name);
+      if (found == model.extra.end())
+        ThrowInput("{}: tensor 'extra.{}' is missing; the file is damaged", where, name);
       CheckShape(found->second, "extra." + name, width, config.HiddenOf(layer), where);
       width = config.HiddenOf(layer);
     }
@@ -145,7 +148,8 @@ void CheckFiniteWeights(const Safetensors& file) {
     for (const float value : tensor.values) {
       if (std::isfinite(value)) continue;
       ThrowInput(
-          "{}: tensor '{}' holds a value that is not finite: its training diverged, so nothing can be predicted "
+          "{}: tensor '{}' holds a value that is not finite: its training diverged, so nothing can be "
+          "predicted "
           "with it; train again with a lower --lr",
           file.path.string(), name);
     }
@@ -214,7 +218,8 @@ Model LoadModel(const std::string& directory) {
     model.structure = json.value("structure", false);  // older models have neither
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), config_path.string());
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", config_path.string(), error.what());
+    ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", config_path.string(),
+               error.what());
   }
   const Safetensors file = ReadSafetensors(fs::path(directory) / "model.safetensors");
   CheckFiniteWeights(file);

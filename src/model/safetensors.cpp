@@ -38,11 +38,13 @@ std::string FileChecksum(Json header, const AddData& add_data) {
 void CheckSum(const Json& header, std::span<const uint8_t> data, const std::string& where) {
   const auto metadata = header.find(kMetadataKey);
   if (metadata == header.end() || !metadata->is_object() || !metadata->contains(kChecksumKey)) return;
-  const std::string found = FileChecksum(header, [&](ChecksumStream& sum) { sum.Add(data.data(), data.size()); });
+  const std::string found =
+      FileChecksum(header, [&](ChecksumStream& sum) { sum.Add(data.data(), data.size()); });
   const Json& expected = metadata->at(kChecksumKey);
   if (expected != found) {
-    ThrowInput("{}: its checksum is {}, the file says {}; it was changed or damaged: restore it or make it again",
-               where, found, JsonText(expected));
+    ThrowInput(
+        "{}: its checksum is {}, the file says {}; it was changed or damaged: restore it or make it again",
+        where, found, JsonText(expected));
   }
 }
 

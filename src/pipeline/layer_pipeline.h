@@ -94,8 +94,8 @@ class LayerPipeline {
   TensorPtr MakeInput(const Context& context);
 
   DeviceKind device_;
-  Graph graph_;        // handles on the data set's arrays
-  Features given_;     // likewise, as they were stored
+  Graph graph_;     // handles on the data set's arrays
+  Features given_;  // likewise, as they were stored
   TableSchema schema_;
   Features features_;  // those in the layout of the schema; shares memory with `given_` where it can
   TrainConfig config_;

@@ -283,7 +283,8 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
         result.seeds.push_back(std::move(*done));
         continue;
       }
-      Trained trained = TrainedSeed(chosen, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
+      Trained trained =
+          TrainedSeed(chosen, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
       EvaluateTrained(chosen, dataset, trained);
       trained.result.seconds.load = options.load_seconds;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();

@@ -132,8 +132,8 @@ Json SeedResultToJson(const SeedResult& result) {
   json["f1"] = {NumberToJson(result.f1_train), NumberToJson(result.f1_val), NumberToJson(result.f1_test)};
   json["baseline"] = {result.baseline, NumberToJson(result.baseline_train), NumberToJson(result.baseline_val),
                       NumberToJson(result.baseline_test)};
-  json["split"] = {result.split,          result.train_nodes,  result.val_nodes,
-                   result.test_nodes,     result.unused_nodes, result.unlabelled_nodes};
+  json["split"] = {result.split,      result.train_nodes,  result.val_nodes,
+                   result.test_nodes, result.unused_nodes, result.unlabelled_nodes};
   json["layers"] = Json::array();
   for (const LayerRecord& layer : result.layers) json["layers"].push_back(LayerToJson(layer));
   for (const auto& [name, member] : kPhases) json["seconds"][name] = result.seconds.*member;
@@ -159,8 +159,8 @@ SeedResult SeedResultFromJson(const Json& json) {
   result.baseline_test = NumberFromJson(baseline.at(3));
   const Json& split = json.at("split");
   result.split = split.at(0).get<std::string>();
-  uint64_t* const counts[] = {&result.train_nodes, &result.val_nodes, &result.test_nodes, &result.unused_nodes,
-                              &result.unlabelled_nodes};
+  uint64_t* const counts[] = {&result.train_nodes, &result.val_nodes, &result.test_nodes,
+                              &result.unused_nodes, &result.unlabelled_nodes};
   for (size_t i = 0; i < 5; ++i) *counts[i] = split.at(1 + i).get<uint64_t>();
   for (const Json& layer : json.at("layers")) result.layers.push_back(LayerFromJson(layer));
   for (const auto& [name, member] : kPhases)

@@ -55,7 +55,8 @@ TEST(EdgeSorter, WritesTheGraphThatMemoryBuilds) {
               BuildGraph(context, kNodes, edges.source, edges.target,
                          weighted ? std::span<const float>(edges.weights) : std::span<const float>(),
                          {directed, keep_self_loops, "test"});
-          ExpectSameArray(ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile), built.graph.indptr, "indptr");
+          ExpectSameArray(ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile), built.graph.indptr,
+                          "indptr");
           ExpectSameArray(ReadColumn<uint32_t>(folder.path() / kGraphIndicesFile), built.graph.indices,
                           "indices");
           EXPECT_EQ(std::filesystem::exists(folder.path() / kGraphWeightsFile), weighted);

@@ -13,7 +13,8 @@
 namespace l2gcn {
 namespace {
 
-std::vector<uint32_t> ResolveAll(const Context& context, IdTable& ids, const std::vector<std::string>& names) {
+std::vector<uint32_t> ResolveAll(const Context& context, IdTable& ids,
+                                 const std::vector<std::string>& names) {
   const std::vector<std::string_view> tokens(names.begin(), names.end());
   std::vector<uint32_t> keys(tokens.size());
   ids.Resolve(context, tokens, keys);
@@ -70,7 +71,8 @@ TEST(IdTable, ManyNamesAgreeWithAMapForAnyThreadCount) {
   std::vector<std::string> tokens;
   for (size_t i = 0; i < 20000; ++i) {
     const uint64_t id = stream.Below(i, 3000);
-    tokens.push_back((id % 3 == 0 ? "a name that does not fit into a cell, number " : "n") + std::to_string(id));
+    tokens.push_back((id % 3 == 0 ? "a name that does not fit into a cell, number " : "n") +
+                     std::to_string(id));
   }
   std::map<std::string, uint32_t> expected;
   std::vector<uint32_t> nodes;

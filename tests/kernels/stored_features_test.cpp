@@ -60,14 +60,15 @@ void ExpectSameAsWhole(const Context& context, const Shape& shape, const Feature
       "aggregate with row map");
   for (const size_t hidden : {size_t{3}, size_t{shape.features} + 5}) {
     const Matrix w = backend_cases::RandomMatrix(shape.features, hidden, 5);
-    both([&](const Tensor& x) { return backend->Download(context, *backend->Forward(context, *graph, x, w)); },
-         "forward");
+    both(
+        [&](const Tensor& x) { return backend->Download(context, *backend->Forward(context, *graph, x, w)); },
+        "forward");
     both([&](const Tensor& x) { return backend->Logits(context, x, w, {}); }, "logits");
   }
   const auto trained = [&](const TensorPtr& x) {
-    auto training = backend->BeginLayer(context, x, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
-                                        backend_cases::SpecOf(shape),
-                                        backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
+    auto training = backend->BeginLayer(
+        context, x, {}, backend_cases::RandomTargets(shape, shape.nodes, 3), backend_cases::SpecOf(shape),
+        backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
     std::vector<double> losses(2);
     training->RunEpochs(context, 0, 2, losses);
     return training->Read().w;
@@ -161,7 +162,8 @@ TEST(StoredFeatures, RowsAndBlocksOfATensor) {
     const std::vector<uint32_t> some = {79, 0, 33};
     const Matrix picked = backend->Download(context, *x, some);
     ASSERT_EQ(picked.rows, 3u);
-    for (size_t i = 0; i < 3; ++i) EXPECT_TRUE(std::equal(all.row(some[i]), all.row(some[i] + 1), picked.row(i)));
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_TRUE(std::equal(all.row(some[i]), all.row(some[i] + 1), picked.row(i)));
     std::vector<float> block(5 * 11, -1.0f);
     backend->ReadRows(context, *x, 40, 5, block.data());
     EXPECT_TRUE(std::equal(block.begin(), block.end(), all.row(40)));

@@ -88,7 +88,7 @@ struct AggregateArgs {
   void* out;                    // begins with row out_first
   size_t out_first;
   size_t out_stride;
-  size_t cols;  // of the tile
+  size_t cols;                               // of the tile
   FeatureType type;                          // of x
   FeatureType out_type = FeatureType::kF32;  // of out: f32, or the type of x if that is not prepared
   const float* shift = nullptr;              // (cols) of the tile, or null: x is not prepared

@@ -532,9 +532,9 @@ class CpuLayerTraining final : public LayerTraining {
   const LayerSpec spec_;
   const uint32_t sample_count_, batch_, steps_;
   const size_t features_, hidden_, classes_;
-  PaddedWeights w_;       // (D × hidden)
-  PaddedWeights theta_;   // (PadWidth(hidden) × classes)
-  Array<float> theta_t_;  // (classes × hidden), stride of w_
+  PaddedWeights w_;                 // (D × hidden)
+  PaddedWeights theta_;             // (PadWidth(hidden) × classes)
+  Array<float> theta_t_;            // (classes × hidden), stride of w_
   uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
   uint64_t steps_done_ = 0;
   const bool profile_;
