@@ -149,7 +149,7 @@ EdgeTextFormat SniffEdgeText(const fs::path& path) {
   EdgeTextFormat format;
   size_t lines = 0;
   bool first_is_text = false, first_is_named = false;
-  bool weight_fits[2] = {false, false};  // of the first line and the second
+  bool weight_fits[2] = {false, false};  // for the first line and the second
   if (source.Next(block)) {
     ForEachEntry(block.text, [&](std::string_view line, size_t offset) {
       if (lines == 0) {

@@ -122,7 +122,7 @@ struct ColumnIsText {
 
 struct BlockColumn {
   std::vector<float> numbers;
-  std::vector<uint64_t> ends;  // of text
+  std::vector<uint64_t> ends;  // where each text ends
   std::string text;
 };
 struct ParsedBlock {
