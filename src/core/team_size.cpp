@@ -8,7 +8,7 @@ namespace {
 constexpr uint32_t kWindow = 8, kWarmUp = 2;  // steps measured in a row, and those before them that are not
 constexpr uint32_t kRounds = 3;               // windows of each number in a trial
 constexpr uint32_t kFirstInterval = 32, kLongestInterval = 1 << 14;
-constexpr double kClearlyBetter = 0.96, kClearlyWorse = 1.25;  // of the present number's time
+constexpr double kClearlyBetter = 0.96, kClearlyWorse = 1.25;  // as shares of the present number's time
 
 // 1, 2, 3, 4, 6, 8, 12, 16, 24, …
 uint32_t StepUp(uint32_t n) {

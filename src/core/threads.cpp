@@ -32,8 +32,8 @@ struct ThreadPool::Impl {
   std::vector<std::thread> helpers;
   const std::function<void(uint32_t)>* body = nullptr;
   std::atomic<uint32_t> prompt{1};  // threads that come when they are called, the caller among them
-  std::chrono::steady_clock::duration late{};     // of the regions in a row to which someone did not come
-  std::chrono::steady_clock::duration in_time{};  // of those to which everyone came
+  std::chrono::steady_clock::duration late{};     // time of the regions in a row that somebody missed
+  std::chrono::steady_clock::duration in_time{};  // time of those to which everyone came
   WaitWord finished;                              // helpers that are through with the present region
   std::mutex error_mutex;
   std::exception_ptr error;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint32_t kLargestBlock = 1u << 16;  // local ids fit 16 bits, a pair of them a 32-bit key
 constexpr uint32_t kSmallestBlock = 4096;     // smaller parts are one block
-constexpr uint32_t kFewestBlocks = 16;        // of a part large enough: work for many threads
-constexpr uint32_t kWeightedRounds = 12;      // after these a cell's missing edges are drawn evenly
+constexpr uint32_t kFewestBlocks = 16;    // a large enough part has at least so many: work for many threads
+constexpr uint32_t kWeightedRounds = 12;  // after these a cell's missing edges are drawn evenly
 
 // Ascending order; the temporary is kept by the caller because cells come by the thousand.
 void SortKeys(std::span<uint32_t> keys, std::vector<uint32_t>& scratch) {
@@ -234,7 +234,7 @@ void GeneratorLayout::FillRows(uint32_t block, std::span<uint64_t> row_end,
   const Part& part = parts_[blocks_[block].part];
   const uint32_t rows = BlockRows(block);
   L2GCN_ASSERT(row_end.size() == rows);
-  std::vector<uint32_t> keys;  // of all cells that touch the block
+  std::vector<uint32_t> keys;  // the cells that touch the block, all of them
   std::vector<size_t> cell_begin;
   keys.reserve(indices.size());
   for (uint32_t other = part.first_block; other < part.end_block; ++other) {

@@ -17,7 +17,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kRowsInFlightBytes = size_t{32} << 20;  // of rows in flight
+constexpr size_t kRowsInFlightBytes = size_t{32} << 20;  // what the rows in flight may take
 
 void StreamGraph(const Context& context, const GeneratorPlan& plan, const GeneratorLayout& layout,
                  const fs::path& directory) {
@@ -78,7 +78,7 @@ void StreamWords(const Context& context, const GeneratorPlan& plan, const Genera
   NpyWriter values(directory / kFeatureValuesFile, NpyDescr<float>());
   const auto typical = static_cast<size_t>(std::max(1.0, plan.words)) * 2 * sizeof(float);
   const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / typical, 1, plan.nodes);
-  std::vector<uint64_t> ends(rows + 1);  // of each row's words, from the chunk's start
+  std::vector<uint64_t> ends(rows + 1);  // where each row's words end, from the chunk's start
   std::vector<uint32_t> columns;
   std::vector<float> weights;
   uint64_t written = 0;

@@ -68,7 +68,7 @@ class ImplicitMatrix {
   // AᵀA·q; also ‖A·q‖² per column, in double.
   Matrix GramTimes(const Matrix& q) const {
     Matrix result = Matrix::Zeros(q.rows, q.cols);
-    std::vector<double> column_sums(q.cols, 0);  // of A·q
+    std::vector<double> column_sums(q.cols, 0);  // sums of the columns of A·q
     RowPreparation product;                      // what makes a row of A·q of a row of X
     if (x_.preparation() != nullptr) product.row_factor = x_.preparation()->row_factor;
     product.projection = scales_.ScaledRows(q);

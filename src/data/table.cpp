@@ -77,7 +77,7 @@ struct ColumnIsText {
 
 struct BlockColumn {
   std::vector<float> numbers;
-  std::vector<uint64_t> ends;  // of text
+  std::vector<uint64_t> ends;  // where each text ends
   std::string text;
   uint64_t missing = 0, grouped = 0;
 };

@@ -9,7 +9,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint64_t kFewMembers = 10;     // of a label: too few to choose a threshold on
+constexpr uint64_t kFewMembers = 10;     // a label with fewer has too few to choose a threshold on
 constexpr double kSteepestLogit = 30.0;  // its probability still differs from 0 and 1
 
 struct Candidate {

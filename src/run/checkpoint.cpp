@@ -48,10 +48,14 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   AddArray(context, dataset.graph.indptr, sum);
   AddArray(context, dataset.graph.indices, sum);
   AddArray(context, dataset.graph.weights, sum);
-  AddArray(context, dataset.features.dense.values, sum);
-  AddArray(context, dataset.features.sparse.indptr, sum);
-  AddArray(context, dataset.features.sparse.indices, sum);
-  AddArray(context, dataset.features.sparse.values, sum);
+  if (dataset.features.stores_sparse()) {
+    const CsrMatrix& sparse = dataset.features.csr();
+    AddArray(context, sparse.indptr, sum);
+    AddArray(context, sparse.indices, sum);
+    AddArray(context, sparse.values, sum);
+  } else {
+    AddArray(context, dataset.features.elements(), dataset.features.bytes(), sum);
+  }
   AddArray(context, dataset.labels.classes_of, sum);
   AddArray(context, dataset.labels.matrix, sum);
   AddArray(context, dataset.labels.labelled, sum);

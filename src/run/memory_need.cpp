@@ -18,7 +18,7 @@ uint64_t LeastTrainingBytes(const Dataset& dataset, const TrainConfig& config) {
   }
   const uint64_t inputs = config.pca > 0 ? config.pca : dataset.features.cols();
   const uint64_t bytes = config.features_as == "f32" ? 4 : 2;
-  const uint64_t read = dataset.features.is_sparse && config.pca == 0 ? 0 : rows * inputs * bytes;
+  const uint64_t read = dataset.features.is_sparse() && config.pca == 0 ? 0 : rows * inputs * bytes;
   const uint64_t left = config.layers > 1 ? rows * config.HiddenOf(0) * bytes : 0;
   return read + left;
 }

@@ -27,7 +27,7 @@ struct LayerwiseProgress {
 struct LayerProgress {
   LayerRecord record;              // epochs, losses, decisions so far
   std::optional<LayerState> best;  // the weights a policy would go back to
-  double probability = -1;         // of stopping, at the last decision
+  double probability = -1;         // that the layer stops, at the last decision
   double probe_seconds = 0;        // spent scoring
   double seconds_before = 0;       // trained by the process that was cut off
   uint32_t decision_at = 0;        // the epoch of the policy's next decision
@@ -381,7 +381,7 @@ class LayerwiseTrainer {
   StopPolicy& policy_;
   const LayerwiseOptions& options_;
   std::shared_ptr<LayerPipeline> pipeline_;
-  Targets targets_;  // of the train nodes
+  Targets targets_;  // labels of the train nodes
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
   PeakMeter peak_;

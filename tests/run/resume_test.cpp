@@ -210,9 +210,9 @@ TEST_F(ResumeTest, OtherSettingsDataAndDamageAreToldApart) {
   other.lr *= 2;
   EXPECT_NE(refusal(other, dataset_).find("--lr"), std::string::npos);
   Dataset changed = SmallDataset();
-  Array<float> values = Array<float>::CopyOf(changed.features.dense.values.span());
-  values.mutable_data()[5] += 1;
-  changed.features.dense.values = values;
+  Matrix values = changed.features.matrix();
+  values.values.mutable_data()[5] += 1;
+  changed.features = Features::Dense(std::move(values));
   EXPECT_NE(refusal(config_, changed).find("other data"), std::string::npos);
   // One damaged generation costs an epoch, both cost the seed; the bytes are the same.
   TrainWhole();

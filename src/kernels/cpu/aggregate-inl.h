@@ -10,7 +10,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr int kAggregateVectors = 8;       // of a row's sum held in registers
+constexpr int kAggregateVectors = 8;       // vectors of a row's sum that registers hold
 constexpr uint64_t kAggregateAhead = 128;  // neighbours between a prefetch and its use
 
 inline size_t SourceRow(const AggregateArgs& args, size_t node) {

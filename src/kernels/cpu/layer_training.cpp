@@ -23,9 +23,9 @@ constexpr size_t kPanel = 32, kMostPanel = 36;  // rows of a batch that go throu
 constexpr size_t kGroupPanels = 3;              // whose gradients are summed first, where W is small
 constexpr size_t kGroupedFloats = 21000;        // W and Θ up to which that pays
 constexpr size_t kWide = 64;                    // hidden units from which groups are made even
-constexpr size_t kFirstSamples = 128;           // of a gradient, whose features are fetched ahead
-constexpr size_t kLine = 64;                    // bytes
-constexpr double kWorkerCycles = 12e3;          // a step must bring this much to each thread it wakes
+constexpr size_t kFirstSamples = 128;   // the first samples of a gradient: their features are fetched ahead
+constexpr size_t kLine = 64;            // bytes
+constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
 
 AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
   const double t = static_cast<double>(step);
@@ -550,19 +550,19 @@ class CpuLayerTraining final : public LayerTraining {
   std::vector<double> panel_loss_;  // (panels)
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
-  size_t panel_rows_ = kPanel;      // of a batch that go through the layer together
+  size_t panel_rows_ = kPanel;      // rows of a batch that go through the layer together
   bool grouped_ = false;            // whether gradients are summed by groups of samples first
   Array<float> partial_;            // (groups × (grad_w_, grad_theta_)) if grouped
   FeatureCuts cuts_;                // if sparse
   // How a step is shared out, and where the training is.
   TeamSize team_;
   std::vector<Worker> workers_;   // (team_.most())
-  std::vector<size_t> row_ends_;  // of the pieces of W's and Θ's rows, for cut_for_ workers
+  std::vector<size_t> row_ends_;  // where the pieces of W's and Θ's rows end, for cut_for_ workers
   uint32_t cut_for_ = 0;
   Now now_{};
   uint32_t last_epoch_ = 0;  // that is not trained any more
   AdamConstants w_adam_{}, theta_adam_{};
-  Stopwatch watch_;  // of the step
+  Stopwatch watch_;  // times the step
 };
 
 }  // namespace

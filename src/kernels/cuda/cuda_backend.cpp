@@ -216,7 +216,7 @@ class CudaBackend final : public Backend {
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<const DeviceTargets> targets_;
-  BlockPool pool_;  // of what is downloaded
+  BlockPool pool_;  // host memory for what is downloaded
   std::string explanation_;
 };
 

@@ -307,7 +307,7 @@ class TrainBlock {
   // β₁ᵗ and β₂ᵗ of W and of Θ, and what Adam needs of them in this step: lr / (1 − β₁ᵗ) and 1 / √(1 − β₂ᵗ).
   struct AdamFactors {
     double w_power[2], theta_power[2];
-    float rate[2], root[2];  // of W, of Θ
+    float rate[2], root[2];  // for W and for Θ
   };
   // By one thread, ahead of the barrier that makes it known to the others.
   __device__ void AdvancePowers() {
@@ -343,7 +343,7 @@ class TrainBlock {
   const TrainArguments& a_;
   const int warp_, lane_;
   const int group_, slice_;
-  float* const base_;  // of shared memory
+  float* const base_;  // where shared memory begins
   uint8_t* const labels_;
   uint32_t* const rows_of_;     // (rows) row of X
   uint32_t* const samples_of_;  // (rows)

@@ -41,10 +41,10 @@ struct TrainArguments {
   uint32_t first_epoch = 0;
   uint64_t first_step = 0, last_step = 0;  // steps first … last−1, counted from the start of first_epoch
   bool every_loss = false;                 // a slot per step; else a slot per epoch touched
-  Permutation order;                       // of `count`; the kernel draws each epoch's keys
+  Permutation order;                       // shuffles `count` samples; the kernel draws each epoch's keys
   uint64_t seed = 0;
   uint32_t layer = 0;
-  uint64_t steps_before = 0;  // of this layer, ahead of first_epoch: names the dropout masks
+  uint64_t steps_before = 0;  // steps of this layer before first_epoch: names the dropout masks
   float lr = 0, weight_decay = 0, dropout = 0, beta1 = 0, beta2 = 0, epsilon = 0;
   double w_beta1_power = 1, w_beta2_power = 1;  // β^t before the first step, for W and for Θ
   double theta_beta1_power = 1, theta_beta2_power = 1;

@@ -52,7 +52,7 @@ struct TrainTile {
   static constexpr int kSplits =
       kTrainWarps * 256 * kForwardRows / (kRows * kWidth);  // warps that share a tile, forward
   static constexpr int kChunk = 16 * kSplits;               // features per stage of the weight ring
-  static constexpr int kStages = kWidth == 64 ? 5 : 4;      // of the ring
+  static constexpr int kStages = kWidth == 64 ? 5 : 4;      // stages of the ring
   static constexpr int kScratchStride = kWidth + 8;
 };
 
@@ -74,7 +74,7 @@ L2GCN_HOST_DEVICE inline int Turned(int k) { return (k & ~7) | (k >> 1 & 3) | (k
 
 struct TrainPlan {
   int row_groups = 1, slices = 1;
-  int rows = 32;   // of a batch per block and pass
+  int rows = 32;   // rows of a batch that a block takes in one pass
   int width = 16;  // hidden units per block; (rows, width) is one of the compiled tiles
   int passes = 1;  // a batch takes
   bool rows_resident =
@@ -89,12 +89,12 @@ struct TrainPlan {
   int classes_padded = 0;   // to 8: columns of logits in use
   int x_stride = 0;         // floats of a feature row in shared memory, to 32
   int x_next = 0;           // floats to a second place for feature rows, 0: there is one
-  int c_stride = 0;         // of a row of logits or of Θ, everywhere: a power of two from 32
+  int c_stride = 0;         // between rows of logits and of Θ, everywhere: a power of two from 32
   int log_c_stride = 5;
-  int chunks = 1;        // of W in the ring
-  int stage_floats = 0;  // of the ring
+  int chunks = 1;        // pieces in which W passes through the ring
+  int stage_floats = 0;  // in one stage of the ring
   int share = 0;         // quads of a slice a block updates
-  int label_bytes = 0;   // of a sample's labels in shared memory
+  int label_bytes = 0;   // that a sample's labels take in shared memory
   // Offsets in floats of the regions of shared memory, and its size.
   int ring_at = 0, h_at = 0, theta_at = 0, labels_at = 0, index_at = 0, loss_at = 0, barriers_at = 0;
   size_t shared_bytes = 0;

@@ -47,7 +47,7 @@ class ColumnFragments {
 
 // Which thread this is; read anew in every phase.
 struct ThreadPlace {
-  int thread;        // of the warpgroup
+  int thread;        // number within the warpgroup
   int team, member;  // the warpgroup, and the warp's place there
   int lane, g, t;    // lane = 4·g + t
 
@@ -93,8 +93,9 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
 
  private:
   static constexpr int kGroup = Layout::kGroup;
-  static constexpr int kTileStep = Layout::kTile * 4 >> 4, kEightStep = 32 >> 4;  // of descriptors
-  static constexpr int kTile = Layout::kTile, kSteps = 8;                         // kSteps: of k in 64
+  static constexpr int kTileStep = Layout::kTile * 4 >> 4,
+                       kEightStep = 32 >> 4;               // in units of matrix descriptors
+  static constexpr int kTile = Layout::kTile, kSteps = 8;  // kSteps: of k in 64
 
   // ---- Regions of shared memory
   __device__ float* At(int offset) const { return base_ + Opaque(offset); }
