@@ -171,7 +171,7 @@ class CpuBackend final : public Backend {
                                 std::move(samples), targets, spec, start, options_.profile);
   }
 
-  void ReleaseSpareMemory() override { pool_.Clear(); }
+  void ReleaseSpareMemory() override { memory_.ReleaseSpare(); }
 
   std::string Explain() const override { return explanation_; }
 

@@ -24,6 +24,8 @@ class MatrixMemory {
     matrix.halves = NewArray<uint16_t>(rows * cols);
     return matrix;
   }
+  // Gives back what is kept for the next matrix.
+  void ReleaseSpare() { pool_.Clear(); }
 
  private:
   BlockPool pool_;
