@@ -15,7 +15,7 @@ namespace l2gcn {
 struct TraceTree::Node {
   uint32_t layer = 0;
   TensorPtr x;        // activations entering the layer: every node in layer 1, then those that train
-  TensorPtr x_whole;  // of every node, where others than train nodes are looked at
+  TensorPtr x_whole;  // activations of every node, if nodes outside training are looked at
   LayerState previous;
   bool expanded = false;
   TensorPtr xhat;  // aggregated, the nodes that train

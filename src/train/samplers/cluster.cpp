@@ -89,7 +89,7 @@ class ClusterSampler final : public Sampler {
   uint32_t parts_ = 1, joined_ = 1;
   std::vector<std::vector<uint32_t>> members_;  // (parts) nodes of each
   std::vector<uint8_t> is_loss_node_;           // (nodes)
-  std::vector<uint32_t> nodes_;                 // of the step
+  std::vector<uint32_t> nodes_;                 // the nodes of the step at hand
   std::shared_ptr<Block> block_, last_;
   MiniBatch batch_;
 };
