@@ -147,15 +147,15 @@ void GiveRole(Split& split, uint64_t node, Role role, const std::string& where) 
 }
 
 void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
-  std::vector<std::string> told;
+  std::vector<std::string> counts;
   const auto tell = [&](uint64_t count, const char* what) {
-    if (count > 0) told.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) counts.push_back(fmt::format("{} {}", count, what));
   };
   tell(changes.reverses_added, "reverse entries added");
   tell(changes.duplicates_dropped, "duplicates dropped");
   tell(changes.self_loops_dropped, "self loops dropped");
-  if (told.empty()) return;
-  context.Note(fmt::format("{}: {} entries read, {}", name, changes.entries_read, fmt::join(told, ", ")));
+  if (counts.empty()) return;
+  context.Note(fmt::format("{}: {} entries read, {}", name, changes.entries_read, fmt::join(counts, ", ")));
 }
 
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {

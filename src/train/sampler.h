@@ -24,9 +24,9 @@ struct Snapshot;
 // What is sampled: the graph in training, its Â, and the nodes whose loss counts.
 struct SamplingProblem {
   Graph graph;
-  Propagation a;                     // of `graph`
+  Propagation a;                     // the operator of `graph`
   std::vector<uint32_t> loss_nodes;  // ascending
-  uint32_t layers = 2;               // of the network
+  uint32_t layers = 2;               // how many the network has
   bool precomputed = false;          // layer 1 reads rows of Â X: it needs no block
   bool readout = false;  // a classifier without an operator follows the layers (full batches alone)
 };

@@ -67,7 +67,7 @@ class VrGcnSampler final : public ExpandingSampler {
   }
 
  private:
-  // And the constant part of the layer's estimate.
+  // Draws the block, and computes the constant part of the layer's estimate.
   void Expand(const Context& context, uint32_t l, const RandomStream& stream) override {
     const std::vector<uint32_t>& rows = batch_.nodes[l + 1];
     const uint32_t fanout = l == 0 ? kAllNeighbours : SamplesOf(l);
