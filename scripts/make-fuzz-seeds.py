@@ -176,7 +176,7 @@ def make_own(folder):
         files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
         put("model", name, b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items()))
     put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
-    put("settings", "result", (folder / "lgcn/result.json").read_bytes())
+    put("settings", "result", (folder / "lgcn/result.json").read_text().replace(str(folder) + "/", ""))
     subprocess.run([program, "search", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)
     put("controller", "paper", unsummed(folder / "controller"))
     shipped = pathlib.Path(__file__).parent.parent / "src/controller/shipped/general-loss.safetensors"
