@@ -17,21 +17,22 @@ complain() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
 
 # Of a run all that must be equal: models, settings, and log and result without wall-clock fields and memory.
 digest() {
-  (cd "$1" && find . -type f | sort | while read -r file; do
-    case $file in
-      *.json | *.jsonl) python3 - "$file" <<'PYTHON' ;;
-import json, sys
-clock = {"seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory", "run", "threads", "load"}
+  python3 - "$1" <<'PYTHON'
+import hashlib, json, pathlib, sys
+clock = {"seconds", "seconds_sd", "setup_seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory", "run", "threads",
+         "peak_rss_bytes", "training_bytes"}
 def strip(value):
     if isinstance(value, dict): return {k: strip(v) for k, v in value.items() if k not in clock}
     if isinstance(value, list): return [strip(v) for v in value]
     return value
-for line in open(sys.argv[1]) if sys.argv[1].endswith("l") else [open(sys.argv[1]).read()]:
-    print(sys.argv[1], json.dumps(strip(json.loads(line))))
+total, root = hashlib.sha256(), pathlib.Path(sys.argv[1])
+for path in sorted(p for p in root.rglob("*") if p.is_file() and p.name != "comparison.txt"):
+    data = path.read_bytes()
+    if path.suffix == ".json": data = json.dumps(strip(json.loads(data))).encode()
+    if path.suffix == ".jsonl": data = b"".join(json.dumps(strip(json.loads(line))).encode() for line in data.splitlines())
+    total.update(str(path.relative_to(root)).encode() + hashlib.sha256(data).digest())
+print(total.hexdigest())
 PYTHON
-      *) echo "$file $(sha256sum <"$file")" ;;
-    esac
-  done) | sha256sum
 }
 
 now_ms() { date +%s%3N; }

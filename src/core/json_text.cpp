@@ -36,7 +36,7 @@ nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where
   try {
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
-    ThrowInput("{}: no valid JSON at byte {}; the file is damaged or cut short", where, error.byte);
+    ThrowInput("{}: not JSON at byte {}: no valid JSON; it is damaged or cut short", where, error.byte);
   }
 }
 

@@ -132,7 +132,8 @@ Safetensors ParseSafetensors(std::span<const uint8_t> bytes, const std::string& 
   result.path = where;
   try {
     const auto text = bytes.subspan(sizeof(length), length);
-    const Json header = ParseJson({reinterpret_cast<const char*>(text.data()), text.size()}, where);
+    const Json header =
+        ParseJson({reinterpret_cast<const char*>(text.data()), text.size()}, where + ", header");
     if (!header.is_object()) ThrowInput("{}: the header is no JSON object; the file is damaged", where);
     const auto data = bytes.subspan(sizeof(length) + length);
     CheckSum(header, data, where);

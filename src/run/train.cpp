@@ -291,7 +291,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       TellBaseline(context, trained.result);
       if (writer) {
         trained.result.run = writer->SeedDirectory(seeded.seed);
-        writer->WriteModel(trained);  // again: evaluation may have chosen thresholds
+        if (!trained.model.thresholds.empty()) writer->WriteModel(trained);  // with what evaluation chose
         writer->WriteSeed(trained, result);
         checkpoint->KeepFinished(trained.result);
       }

@@ -28,7 +28,7 @@ TEST(JsonTextTest, DamageIsNamedWithItsByte) {
     ParseJson("{\"a\": nul}", "config.json");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("config.json: no valid JSON at byte"), std::string::npos)
+    EXPECT_NE(std::string(error.what()).find("config.json: not JSON at byte"), std::string::npos)
         << error.what();
   }
 }

@@ -81,12 +81,14 @@ TEST(Zip, OfMembersOfOneNameTheLastCounts) {
     return bytes;
   };
   std::string files, central;
-  for (const char* text : {"first", "later"}) {
+  const std::pair<const char*, uint32_t> members[] = {{"first", 0x9271ee57u},
+                                                      {"later", 0xec03b249u}};  // with their CRC-32
+  for (const auto& [text, sum] : members) {
     const size_t at = files.size();
-    files += little(0x04034b50, 4) + little(20, 2) + little(0, 12) + little(5, 4) + little(5, 4) +
-             little(1, 2) + little(0, 2) + "a" + text;
-    central += little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 12) + little(5, 4) +
-               little(5, 4) + little(1, 2) + little(0, 12) + little(at, 4) + "a";
+    files += little(0x04034b50, 4) + little(20, 2) + little(0, 8) + little(sum, 4) + little(5, 4) +
+             little(5, 4) + little(1, 2) + little(0, 2) + "a" + text;
+    central += little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 8) + little(sum, 4) +
+               little(5, 4) + little(5, 4) + little(1, 2) + little(0, 12) + little(at, 4) + "a";
   }
   const ZipArchive archive =
       Parse(files + central + little(0x06054b50, 4) + little(0, 4) + little(2, 2) + little(2, 2) +
