@@ -127,7 +127,7 @@ TEST(Unpickle, ManyTinyValuesTakeLittleMemory) {
       ParseText("(" + std::string(kCount, opcode) + "l.");
     } catch (const Error&) {  // refused for what it is, or because a mark is left
     }
-    EXPECT_LT(PeakResidentBytes() - before, 48 * kCount) << opcode;
+    EXPECT_LT(PeakResidentBytes() - before, 60 * kCount) << opcode;
   }
   EXPECT_MENTIONS(Refusal("(" + std::string(size_t{8} << 20, ']') + "l."), "more values");
 }
