@@ -48,17 +48,17 @@ kill_at_random() {
   [ $? = 137 ]
 }
 
-# name, arguments, number of kills
+# name, arguments, number of kills, epochs between checkpoints
 train_kills() {
-  local name=$1 arguments=$2 count=$3 begin end kills=0 tries=0
+  local name=$1 arguments=$2 count=$3 every=$4 begin end kills=0 tries=0
   begin=$(now_ms)
-  "$program" train $arguments --checkpoint-every 1 -q -o "$name-whole" >/dev/null || { complain "$name does not train"; return; }
+  "$program" train $arguments --hidden 16 --checkpoint-every $every -q -o "$name-whole" >/dev/null || { complain "$name does not train"; return; }
   end=$(now_ms)
   local wanted; wanted=$(digest "$name-whole")
   while [ $kills -lt "$count" ] && [ $tries -lt $((4 * count)) ]; do
     rm -rf "$name" "$name".unfinished
     tries=$((tries + 1))
-    kill_at_random $((end - begin)) "$program" train $arguments --checkpoint-every 1 -q -o "$name" || continue
+    kill_at_random $((end - begin)) "$program" train $arguments --hidden 16 --checkpoint-every $every -q -o "$name" || continue
     kills=$((kills + 1))
     # Now and then the resumed one is killed, too.
     if [ -d "$name.unfinished" ] && [ $((kills % 4)) = 0 ]; then
@@ -67,7 +67,7 @@ train_kills() {
     if [ -e "$name.unfinished/checkpoint/begun.json" ] || [ -e "$name/result.json" ] || [ -e "$name.unfinished/result.json" ]; then
       "$program" train --resume "$name" --threads 1 -q >/dev/null 2>said || complain "$name kill $kills: $(cat said)"
     else # it was killed before it had written anything down
-      "$program" train $arguments -q -o "$name" >/dev/null 2>said || complain "$name kill $kills, again: $(cat said)"
+      "$program" train $arguments --hidden 16 -q -o "$name" >/dev/null 2>said || complain "$name kill $kills, again: $(cat said)"
     fi
     [ "$(digest "$name")" = "$wanted" ] || complain "$name kill $kills: other bytes"
     [ -z "$(find . -maxdepth 1 -name "*$name*" ! -name "$name" ! -name "$name-whole" -print)" ] ||
@@ -79,12 +79,12 @@ train_kills() {
 
 each=$(((trainings + 5) / 6))
 "$program" generate reddit --scale 0.004 -o reddit-shape -q
-train_kills cora "synthetic:cora --method lgcn --epochs 40 --device cpu" $each
-train_kills pubmed "synthetic:pubmed --method lgcn --epochs 12,12 --device cpu" $each
-train_kills reddit "reddit-shape --method lgcn --epochs 6 --device cpu" $each
-train_kills runs5 "synthetic:cora --method lgcn --runs 5 --epochs 10 --device cpu" $each
-train_kills l2gcn "synthetic:cora --method l2gcn --epochs 40 --device cpu" $each
-train_kills vrgcn "synthetic:cora --method vrgcn --epochs 8 --dropout 0.2 --device cpu" $((trainings - 5 * each))
+train_kills cora "synthetic:cora --method lgcn --epochs 40 --device cpu" $each 5
+train_kills pubmed "synthetic:pubmed --method lgcn --epochs 12,12 --device cpu" $each 3
+train_kills reddit "reddit-shape --method lgcn --epochs 6 --device cpu" $each 1
+train_kills runs5 "synthetic:cora --method lgcn --runs 5 --epochs 10 --device cpu" $each 4
+train_kills l2gcn "synthetic:cora --method l2gcn --epochs 40 --device cpu" $each 5
+train_kills vrgcn "synthetic:cora --method vrgcn --epochs 8 --dropout 0.2 --device cpu" $((trainings - 5 * each)) 2
 echo "trainings killed: $killed, failures: $failures"
 
 # name, output, arguments, files that are left on purpose until it is gone on with, number of kills
