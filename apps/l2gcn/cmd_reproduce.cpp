@@ -50,7 +50,7 @@ void AddReproduce(Program& program) {
       ->delimiter(',');
   AddWhole(command, "max-seconds", arguments->max_seconds, 0, 1000000,
            "Stop a training past this many seconds of its clock, which its row then says; 0: never [0]");
-  command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
+  command.add_option("-o,--output", arguments->output, "Folder for JSON, SVG and PDF files [reproduction]")
       ->type_name("DIR");
   command.add_flag("--resume", arguments->resume,
                    "Go on with a reproduction that was cut off: rows already measured are kept");

@@ -15,7 +15,10 @@ int main(int argc, char** argv) try {
   l2gcn::cli::AddInfo(program);
   l2gcn::cli::AddDatasets(program);
   l2gcn::cli::AddCompare(program);
+  l2gcn::cli::AddReport(program);
+  l2gcn::cli::AddServe(program);
   l2gcn::cli::AddReproduce(program);
+  l2gcn::cli::AddCapacity(program);
   l2gcn::cli::AddCompletion(program);
   return program.Main(argc, argv);
 } catch (const std::bad_alloc& failure) {  // before the program stood

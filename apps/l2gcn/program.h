@@ -72,7 +72,10 @@ void AddGenerate(Program& program);
 void AddInfo(Program& program);
 void AddDatasets(Program& program);
 void AddCompare(Program& program);
+void AddReport(Program& program);
+void AddServe(Program& program);
 void AddReproduce(Program& program);
+void AddCapacity(Program& program);
 void AddCompletion(Program& program);
 
 }  // namespace l2gcn::cli

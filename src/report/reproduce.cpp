@@ -16,12 +16,14 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "core/memory_meter.h"
+#include "l2gcn/capacity.h"
 #include "l2gcn/compare.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/version.h"
+#include "report/capacity/capacity_chart.h"
+#include "report/figure/chart.h"
 #include "report/paper_figures.h"
-#include "report/svg.h"
 
 namespace l2gcn {
 namespace {
@@ -94,6 +96,7 @@ class Reproducer {
     if (target == "table-complexity") Complexity();
     if (target == "fig-summary") Summary();
     if (target == "fig-loss") LossCurves();
+    if (target == "fig-capacity") Capacity();
     done_.text += "\n";
   }
 
@@ -318,23 +321,44 @@ class Reproducer {
       }
       ExplainStars();
     }
-    Chart chart{fmt::format("reddit ({}): time, memory and F1 (marker size)", sources_["reddit"]),
-                "training seconds",
-                "memory over the data set, MiB",
-                true,
-                true,
-                {}};
+    Chart chart;
+    chart.title = fmt::format("Time, memory and F1 on reddit ({})", sources_["reddit"]);
+    chart.x_label = "training seconds";
+    chart.y_label = "memory, MiB";
+    chart.log_x = chart.log_y = true;
+    ChartSeries here{"this engine", {}, {}, SeriesStyle::kPoints, 0, {}, {}, true};
+    ChartSeries there{"the paper", {}, {}, SeriesStyle::kHollowPoints, 1, {}, {}, true};
     for (const CompareRow& row : reddit_) {
-      const bool ours = FindMethod(row.method).loop == TrainingLoop::kLayerwise;
-      chart.series.push_back(
-          {fmt::format("{} {:.1f}{}", row.method, 100 * row.f1, row.stopped_by_clock ? " (stopped)" : ""),
-           {row.seconds},
-           {static_cast<double>(row.training_bytes) / kMiB},
-           {row.f1},
-           ours});
+      here.x.push_back(row.seconds);
+      here.y.push_back(std::max(1.0, static_cast<double>(row.training_bytes)) / kMiB);
+      here.labels.push_back(
+          fmt::format("{} {:.1f} %{}", row.method, 100 * row.f1, row.stopped_by_clock ? " (stopped)" : ""));
     }
-    done_.files.emplace_back("fig-summary.svg", ChartToSvg(chart));
-    Line("written: fig-summary.svg");
+    for (const paper::SotaRow& printed : paper::kSota) {
+      if (std::string_view(printed.set) != "reddit" || printed.seconds < 0) continue;
+      there.x.push_back(printed.seconds);
+      there.y.push_back(printed.mebibytes);
+      there.labels.push_back(fmt::format("{} {:.1f} %", printed.method, printed.f1));
+    }
+    chart.series = {std::move(here), std::move(there)};
+    Figure("fig-summary", chart);
+  }
+
+  // A figure as SVG and as PDF.
+  void Figure(const std::string& name, const Chart& chart) {
+    done_.files.emplace_back(name + ".svg", ChartToSvg(chart));
+    done_.files.emplace_back(name + ".pdf", ChartToPdf(chart));
+    Line(fmt::format("written: {0}.svg, {0}.pdf", name));
+  }
+
+  // Theorems 5 and 6: the share of graphs told apart by depth, for colour refinement and both trainings.
+  void Capacity() {
+    CapacityOptions options;
+    if (options_.quick) options.most_nodes = 6;
+    const CapacityResult result = MeasureCapacity(context_, options);
+    done_.text += CapacityToText(result) + "\n";
+    json_["fig-capacity"] = Json::parse(CapacityToJson(result));
+    Figure("fig-capacity", CapacityChart(result));
   }
 
   // Loss by epoch, all layers in a row, for the epoch configurations of the paper's table.
@@ -352,10 +376,12 @@ class Reproducer {
       chart.title = fmt::format("Loss by epoch, {} ({})", printed.set, sources_[printed.set]);
       chart.x_label = "epoch, layers one after another";
       chart.y_label = "loss of the epoch's last batch";
+      chart.whole_x = true;
       ChartSeries series;
       series.name = std::string(printed.method) +
                     (printed.epochs[0] != '\0' ? fmt::format(" {0}+{0}", printed.epochs) : "");
-      series.ours = std::string_view(printed.method) == method_names::kL2gcn;
+      const bool learned = std::string_view(printed.method) == method_names::kL2gcn;
+      series.colour = learned ? 0 : static_cast<int>(chart.series.size() + 1);
       for (const auto& layer : row.losses) {
         for (double loss : layer) {
           series.x.push_back(static_cast<double>(series.x.size() + 1));
@@ -367,10 +393,7 @@ class Reproducer {
       entry["loss"] = row.losses;
       json_["fig-loss"].push_back(entry);
     }
-    for (const auto& [set, chart] : charts) {
-      done_.files.emplace_back(fmt::format("fig-loss-{}.svg", set), ChartToSvg(chart));
-      Line(fmt::format("written: fig-loss-{}.svg", set));
-    }
+    for (const auto& [set, chart] : charts) Figure(fmt::format("fig-loss-{}", set), chart);
   }
 
   const Context& context_;
@@ -400,8 +423,8 @@ std::vector<std::string> ReproduceSets() {
 }
 
 std::vector<std::string> ReproduceTargets() {
-  return {"table-complexity", "table-sota", "table-transfer", "table-epochs",
-          "table-depth",      "table-ngcn", "fig-summary",    "fig-loss"};
+  return {"table-complexity", "table-sota",  "table-transfer", "table-epochs", "table-depth",
+          "table-ngcn",       "fig-summary", "fig-loss",       "fig-capacity"};
 }
 
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options) {

@@ -9,7 +9,6 @@
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/reproduce.h"
-#include "report/svg.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -106,18 +105,6 @@ TEST(Reproduce, OnlyTheSetsAskedForAndNoLongerThanAllowed) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("did you mean 'cora'"), std::string::npos) << error.what();
   }
-}
-
-TEST(Svg, HoldsEverySeriesAndEscapesNames) {
-  Chart chart{"title <1>", "x", "y", true, false, {}};
-  chart.series.push_back({"a & b", {1, 10, 100}, {0.1, 0.2, 0.3}, {}, false});
-  chart.series.push_back({"point", {5}, {0.25}, {1.0}, true});
-  const std::string svg = ChartToSvg(chart);
-  EXPECT_NE(svg.find("<polyline"), std::string::npos);
-  EXPECT_NE(svg.find("<circle"), std::string::npos);
-  EXPECT_NE(svg.find("a &amp; b"), std::string::npos);
-  EXPECT_EQ(svg.find("title <1>"), std::string::npos);
-  EXPECT_EQ(svg.find("nan"), std::string::npos);
 }
 
 // --quick shrinks every shape as far as it can be shrunk, not further.

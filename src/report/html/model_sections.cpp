@@ -1,0 +1,162 @@
+// Parts of a report that apply the model to its data set: scores by class, confusion, calibration, the nodes
+// it is surest and most mistaken about.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "l2gcn/error.h"
+#include "report/html/sections.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kNodesListed = 12, kMostClassRows = 500, kMostConfusionShown = 30;
+
+// How one node fared.
+struct JudgedNode {
+  uint32_t node = 0;
+  double sureness = 0;  // probability of the class chosen; multi-label: minus the mean loss of the labels
+  bool right = false;
+};
+
+std::string LabelsText(const Dataset& dataset, const Matrix* probabilities, uint32_t node) {
+  std::string text;
+  for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
+    const bool on = probabilities != nullptr
+                        ? probabilities->row(node)[c] > 0.5f
+                        : dataset.labels.matrix[size_t{node} * dataset.labels.classes + c] != 0;
+    if (!on) continue;
+    if (text.size() > 120) return text + ", …";
+    text += (text.empty() ? "" : ", ") + dataset.ClassName(c);
+  }
+  return text.empty() ? "none" : text;
+}
+
+JudgedNode Judge(const Dataset& dataset, const Matrix& probabilities, uint32_t node) {
+  const float* p = probabilities.row(node);
+  const uint32_t classes = dataset.labels.classes;
+  JudgedNode judged{node, 0, true};
+  if (!dataset.labels.multilabel) {
+    const uint32_t chosen = LikeliestClass(probabilities, node);
+    judged.sureness = p[chosen];
+    judged.right = dataset.labels.classes_of[node] == static_cast<int32_t>(chosen);
+    return judged;
+  }
+  for (uint32_t c = 0; c < classes; ++c) {
+    const bool on = dataset.labels.matrix[size_t{node} * classes + c] != 0;
+    judged.right = judged.right && (p[c] > 0.5f) == on;
+    judged.sureness += std::log(std::max(1e-12, on ? double{p[c]} : 1 - double{p[c]})) / classes;
+  }
+  return judged;
+}
+
+std::vector<Cell> NodeRow(const Dataset& dataset, const Matrix& probabilities, const JudgedNode& judged) {
+  const uint32_t node = judged.node;
+  const bool many = dataset.labels.multilabel;
+  const std::string truth = many ? LabelsText(dataset, nullptr, node)
+                                 : dataset.ClassName(static_cast<uint32_t>(dataset.labels.classes_of[node]));
+  const std::string said = many ? LabelsText(dataset, &probabilities, node)
+                                : dataset.ClassName(LikeliestClass(probabilities, node));
+  return {{dataset.NodeName(node), "w"},
+          {truth, "l w"},
+          {said, "l w"},
+          {many ? fmt::format("{:.4f}", -judged.sureness) : fmt::format("{:.4f}", judged.sureness)},
+          {fmt::format("{}", dataset.graph.degree(node))}};
+}
+
+void AddNodes(const Dataset& dataset, const Matrix& probabilities, const Split& split, Page& page) {
+  std::vector<JudgedNode> judged;
+  const bool has_test = std::find(split.roles.begin(), split.roles.end(),
+                                  static_cast<uint8_t>(Role::kTest)) != split.roles.end();
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (!dataset.labels.IsLabelled(node)) continue;
+    if (has_test && split.roles[node] != static_cast<uint8_t>(Role::kTest)) continue;
+    judged.push_back(Judge(dataset, probabilities, node));
+  }
+  if (judged.empty()) return;
+  page.Section("Nodes");
+  const bool many = dataset.labels.multilabel;
+  const std::vector<std::string> head = {"node", "truth", "model", many ? "mean loss" : "probability",
+                                         "neighbours"};
+  for (const bool mistaken : {false, true}) {
+    std::vector<JudgedNode> chosen;
+    std::copy_if(judged.begin(), judged.end(), std::back_inserter(chosen),
+                 [&](const JudgedNode& one) { return many || one.right != mistaken; });
+    // Multi-label: the most mistaken are those of the largest loss; else the surest of the wrong ones.
+    const bool lowest = many && mistaken;
+    const size_t count = std::min(kNodesListed, chosen.size());
+    std::partial_sort(chosen.begin(), chosen.begin() + static_cast<ptrdiff_t>(count), chosen.end(),
+                      [&](const JudgedNode& a, const JudgedNode& b) {
+                        if (a.sureness != b.sureness)
+                          return lowest ? a.sureness < b.sureness : a.sureness > b.sureness;
+                        return a.node < b.node;
+                      });
+    std::vector<std::vector<Cell>> rows;
+    for (size_t i = 0; i < count; ++i) rows.push_back(NodeRow(dataset, probabilities, chosen[i]));
+    page.Table(head, rows,
+               {fmt::format("{} {} nodes",
+                            mistaken ? "Most mistaken" : "Surest and right:", has_test ? "test" : "labelled"),
+                true, false});
+  }
+}
+
+void AddSplitScores(const std::vector<std::pair<std::string, Score>>& scores, Page& page) {
+  page.Section("Scores");
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& [name, score] : scores) {
+    if (score.nodes == 0) continue;
+    rows.push_back({{name},
+                    {CountText(score.nodes)},
+                    {PercentText(score.micro_f1)},
+                    {PercentText(score.macro_f1)},
+                    {PercentText(score.baseline_f1)}});
+  }
+  page.Table({"nodes", "number", "micro F1", "macro F1", "baseline F1"}, rows,
+             {"Baseline: the majority class for all; multi-label: every label on", false, false});
+}
+
+void AddClassScores(const Score& score, const std::string& which, Page& page) {
+  page.Section("Classes");
+  std::vector<std::vector<Cell>> rows;
+  for (const ClassScore& one : score.classes) {
+    if (rows.size() == kMostClassRows) break;
+    rows.push_back({{one.name, "w"},
+                    {CountText(one.count)},
+                    {PercentText(one.precision)},
+                    {PercentText(one.recall)},
+                    {PercentText(one.f1)}});
+  }
+  const std::string more = score.classes.size() > rows.size()
+                               ? fmt::format("; the first {} of {}", rows.size(), score.classes.size())
+                               : "";
+  page.Table({"class", "members", "precision", "recall", "F1"}, rows,
+             {fmt::format("By class, {} nodes{}", which, more), true, false});
+}
+
+}  // namespace
+
+uint32_t LikeliestClass(const Matrix& logits, uint32_t node) {
+  const float* row = logits.row(node);
+  return static_cast<uint32_t>(std::max_element(row, row + logits.cols) - row);
+}
+
+void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
+                   const ReportOptions& options, Page& page) {
+  const Split split = ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
+  Matrix logits = PredictLogits(context, run.model, dataset);
+  std::vector<std::pair<std::string, Score>> scores;
+  const std::pair<const char*, Role> roles[] = {
+      {"train", Role::kTrain}, {"validation", Role::kVal}, {"test", Role::kTest}};
+  for (const auto& [name, role] : roles) scores.emplace_back(name, ScoreLogits(dataset, logits, split, role));
+  AddSplitScores(scores, page);
+  const auto shown =
+      std::find_if(scores.rbegin(), scores.rend(), [](const auto& one) { return one.second.nodes > 0; });
+  if (shown != scores.rend()) AddClassScores(shown->second, shown->first, page);
+  LogitsToProbabilities(logits, run.model.multilabel);
+  if (options.map_nodes > 0) AddMap(context, run, dataset, logits, options, page);
+  AddNodes(dataset, logits, split, page);
+  AddDataParts(dataset, split, page);
+}
+
+}  // namespace l2gcn
