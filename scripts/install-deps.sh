@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
-# This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs.
+# This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs,
+# --browser what scripts/test-browser.sh needs.
 set -euo pipefail
 
 packages=(
@@ -17,6 +18,7 @@ packages=(
   clang-format                          # layout check
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
+[ "${1:-}" = --browser ] && packages+=(chromium python3)
 [ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
 
 missing=()

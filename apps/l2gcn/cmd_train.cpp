@@ -10,6 +10,8 @@
 
 #include "l2gcn/ceilings.h"
 #include "l2gcn/error.h"
+#include "l2gcn/report.h"
+#include "l2gcn/tensorboard.h"
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
@@ -29,6 +31,8 @@ struct TrainOptions {
   std::string resume;
   std::string checkpoint_every;  // "": not said
   bool profile = false;
+  bool report = false;
+  std::string tensorboard;
 };
 
 // "30s", "5m", "2h" or "off" as seconds; "5" as epochs.
@@ -184,6 +188,17 @@ void RefuseOtherSettings(const TrainOptions& options, const TrainConfig& config)
   }
 }
 
+// Event files beside the display of progress.
+void FollowTraining(const TrainOptions& options, const TrainConfig& config, const Dataset& dataset,
+                    Context& context, RunOptions& run) {
+  auto log = std::make_shared<TensorBoardLog>(options.tensorboard, config.seed, options.runs);
+  context.on_progress = [show = context.on_progress, log](const Progress& progress) {
+    if (show) show(progress);
+    log->OnProgress(progress);
+  };
+  run.on_seed = [log, &context, &dataset](const Trained& trained) { log->OnSeed(context, dataset, trained); };
+}
+
 // What --config brings where the user named nothing else: settings under the flags, and the data set.
 Overrides WithStored(TrainOptions& options) {
   const Overrides& flags = options.config.overrides();
@@ -209,7 +224,7 @@ Overrides WithStored(TrainOptions& options) {
 
 void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
-  const Context context = program.MakeCommandContext();
+  Context context = program.MakeCommandContext();
   RunOptions run;
   if (options.resume.empty()) {
     run = NewRun(options, overrides);
@@ -227,7 +242,9 @@ void RunTrain(Program& program, TrainOptions options) {
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
+  if (!options.tensorboard.empty()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
+  if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
   if (options.profile) {
@@ -269,6 +286,13 @@ void AddTrain(Program& program) {
   command
       .add_flag("--profile", options->profile,
                 "Show where each layer's time went and its share of what the machine can do")
+      ->group("Output");
+  command.add_flag("--report", options->report, "Write RUN/report.html, a page about the run, at the end")
+      ->group("Output");
+  command
+      .add_option("--tensorboard", options->tensorboard,
+                  "Write event files for TensorBoard into this folder while training")
+      ->type_name("DIR")
       ->group("Output");
   program.AddComputeOptions(command);
   std::string methods = "Methods:\n";

@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace l2gcn {
@@ -31,6 +33,12 @@ struct Progress {
   double nodes_per_second = 0;
   double seconds_left = 0;       // for this layer, if it runs to its cap
   double stop_probability = -1;  // the controller's; negative where there is none
+  // Of this layer so far; valid during the call alone.
+  std::span<const double> losses;  // of every epoch
+  std::span<const std::pair<uint32_t, double>>
+      probabilities;              // (epoch, stopping probability) of every decision
+  uint32_t validation_epoch = 0;  // of the latest score of the validation nodes; 0: there is none
+  double validation_f1 = 0;
 };
 
 struct Context {

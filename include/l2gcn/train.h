@@ -102,6 +102,8 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 class RunClaim;  // a run's name, taken (run/run_claim.h)
 
 struct RunOptions {
+  std::function<void(const Trained&)>
+      on_seed;         // told of every seed once it is trained and evaluated; may be empty
   std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
   bool write = true;
   bool force = false;       // replace an existing run

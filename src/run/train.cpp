@@ -295,6 +295,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
         writer->WriteSeed(trained, result);
         checkpoint->KeepFinished(trained.result);
       }
+      if (options.on_seed) options.on_seed(trained);
       result.seeds.push_back(std::move(trained.result));
     }
     if (writer) {

@@ -71,4 +71,13 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   return trained;
 }
 
+void TellHistory(const LayerRecord& record, uint32_t layer, std::span<const ValidationPoint> validation,
+                 Progress& progress) {
+  progress.losses = record.losses;
+  progress.probabilities = record.probabilities;
+  if (validation.empty() || validation.back().layer != layer) return;
+  progress.validation_epoch = validation.back().epoch;
+  progress.validation_f1 = validation.back().f1;
+}
+
 }  // namespace l2gcn

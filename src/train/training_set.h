@@ -32,4 +32,9 @@ Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes);
 // A result with everything but weights: configuration, shapes, class names, split, seed.
 Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConfig& config);
 
+// What a display may show of layer `layer` (1-based) besides its present state: losses, decisions and the
+// latest score of the validation nodes in that layer.
+void TellHistory(const LayerRecord& record, uint32_t layer, std::span<const ValidationPoint> validation,
+                 Progress& progress);
+
 }  // namespace l2gcn

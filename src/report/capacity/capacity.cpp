@@ -122,7 +122,9 @@ class CapacityMeasurement {
   // Rounds of one operator on the newest set until nothing splits; at least as many as layers are asked for.
   CapacityRefinement RefineFully(const std::string& features, Operation operation) {
     const GraphSet& set = sets_.back();
-    CapacityRefinement done{features, NameOf(operation), {}, {}};
+    CapacityRefinement done;
+    done.features = features;
+    done.operation = NameOf(operation);
     std::vector<uint32_t> colours = FirstColours(set, features);
     uint32_t distinct = 0;
     Ranking graphs;

@@ -79,7 +79,7 @@ class ChartDrawer {
     json["series"] = nlohmann::ordered_json::array();
     for (size_t s = 0; s < chart_.series.size(); ++s) {
       const ChartSeries& series = chart_.series[s];
-      json["series"].push_back({{"name", series.name},
+      json["series"].push_back({{"name", ShownText(series.name)},
                                 {"c", ColourOf(s)},
                                 {"line", !HasPointsAlone(series)},
                                 {"x", Short(series.x)},

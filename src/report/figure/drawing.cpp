@@ -174,26 +174,42 @@ DrawnItem& Drawing::Text(double x, double y, std::string text, int anchor, Ink i
   return item;
 }
 
-std::string EscapedText(const std::string& text) {
+std::string ShownText(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size();) {
     const auto [code, length] = DecodeAt(text, at);
     if (length == 0 || ControlsText(code)) {
       out += "\xEF\xBF\xBD";
-    } else if (code == '<') {
-      out += "&lt;";
-    } else if (code == '>') {
-      out += "&gt;";
-    } else if (code == '&') {
-      out += "&amp;";
-    } else if (code == '"') {
-      out += "&quot;";
-    } else if (code == '\'') {
-      out += "&#39;";
     } else {
       out.append(text, at, length);
     }
     at += length == 0 ? 1 : length;
+  }
+  return out;
+}
+
+std::string EscapedText(const std::string& text) {
+  std::string out;
+  for (const char c : ShownText(text)) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
   }
   return out;
 }

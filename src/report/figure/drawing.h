@@ -46,8 +46,10 @@ struct Drawing {
 // Number of different series colours.
 inline constexpr uint32_t kSeriesColours = 10;
 
-// `text` with the five characters that HTML and SVG give a meaning replaced; bytes that are not UTF-8 and
-// characters that control the direction of text become U+FFFD, so that a name cannot reorder its neighbours.
+// `text` as it may be shown: bytes that are not UTF-8, control characters and characters that control the
+// direction of text become U+FFFD, so that a name cannot reorder its neighbours.
+std::string ShownText(const std::string& text);
+// ShownText with the five characters that HTML and SVG give a meaning replaced.
 std::string EscapedText(const std::string& text);
 
 // About how wide a text is in Helvetica of that height.

@@ -183,11 +183,11 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
     data["y"].push_back(std::round(10 * at.y[i]) / 10);
     data["t"].push_back(truth);
     data["p"].push_back(said);
-    data["n"].push_back(dataset.NodeName(nodes[i]));
+    data["n"].push_back(ShownText(dataset.NodeName(nodes[i])));
   }
   std::string choices = "<option value=\"\">all classes</option>", legend;
   for (uint32_t c = 0; c < dataset.labels.classes && c < 2000; ++c) {
-    data["names"].push_back(dataset.ClassName(c));
+    data["names"].push_back(ShownText(dataset.ClassName(c)));
     if (present[c] == 0) continue;
     choices += fmt::format("<option value=\"{}\">{}</option>", c, EscapedText(dataset.ClassName(c)));
     if (c >= kMostMapClasses) continue;

@@ -141,8 +141,9 @@ void AddScoreCards(const ReportJson& result, Page& page) {
       {"on validation nodes", WithSpread(result, "val")},
       {"on train nodes", WithSpread(result, "train")}};
   const ReportJson baseline = result.value("baseline", ReportJson());
-  if (baseline.is_object() && baseline.contains("f1")) {
-    cards.emplace_back("baseline, test", PercentText(NumberAt(baseline.at("f1"), "test")));
+  if (baseline.is_object() && baseline.contains("test")) {
+    cards.emplace_back("baseline on test: " + baseline.value("name", ""),
+                       PercentText(NumberAt(baseline, "test")));
   }
   cards.emplace_back("epochs", EpochsOfRun(result.at("epochs")));
   cards.emplace_back("training", SecondsText(SumOf(seconds, {"aggregate", "train", "transform"})));

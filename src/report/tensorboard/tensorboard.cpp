@@ -123,7 +123,7 @@ void TensorBoardLog::OnProgress(const Progress& progress) {
   if (progress.layer == 0 || progress.epoch == 0) return;
   impl_->Losses(progress.layer, progress.losses);
   impl_->Probabilities(progress.layer, progress.probabilities);
-  if (progress.validation_f1 >= 0) {
+  if (progress.validation_epoch > 0) {
     impl_->Once(progress.layer, progress.validation_epoch, 'v', "validation_f1", progress.validation_f1);
   }
   impl_->Events().Flush();

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Opens reports in Debian's chromium, headless: no console message, nothing fetched, charts drawn, hover, zoom and class
+# choice, dark mode, 375 px to 4K, print to PDF, tables without JavaScript, hostile names, size and time to open.
+# Usage: scripts/test-browser.sh [BINARY [FOLDER FOR PICTURES]]   (needs the packages chromium and python3)
+# L2GCN_SLOW_MACHINE=1 leaves out the limit on the time to open.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+binary=$(realpath "${1:-build/release/l2gcn}")
+shots=${2:-build/browser}
+command -v chromium >/dev/null || { echo "chromium is missing: apt-get install chromium" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A small data set whose names would run if anything let them.
+cat >"$work/nodes.csv" <<'CSV'
+id,label,x,y,z
+CSV
+cat >"$work/edges.csv" <<'CSV'
+source,target
+CSV
+python3 - "$work" <<'PY'
+import csv, random, sys
+random.seed(1)
+labels = ['<script>window.hacked = true</script>', '"><img src=x onerror="window.hacked = true">', "\u05e9\u05dc\u05d5\u05dd \u202etfel-ot-thgir"]
+with open(sys.argv[1] + '/nodes.csv', 'a', newline='') as file:
+    rows = csv.writer(file)
+    for i in range(150):
+        k = i % 3
+        rows.writerow([f"<svg onload='window.hacked=true'>{i}", labels[k]] + [round(random.gauss(2 if c == k else 0, 1), 4) for c in range(3)])
+with open(sys.argv[1] + '/edges.csv', 'a', newline='') as file:
+    rows = csv.writer(file)
+    for i in range(150):
+        for _ in range(3):
+            j = random.randrange(50) * 3 + i % 3
+            if i != j:
+                rows.writerow([f"<svg onload='window.hacked=true'>{i}", f"<svg onload='window.hacked=true'>{j}"])
+PY
+
+"$binary" train synthetic:cora -o "$work/cora-run" --runs 3 --quiet --report >/dev/null
+"$binary" train --edges "$work/edges.csv" --nodes "$work/nodes.csv" -o "$work/hostile-run" --quiet --report >/dev/null
+"$binary" compare synthetic:cora --methods lgcn,l2gcn,gcn --epochs 10 --json --quiet >"$work/compare.json"
+"$binary" report "$work/compare.json" -o "$work/comparison.html" --quiet >/dev/null
+size=$(stat -c %s "$work/cora-run/report.html")
+echo "report of a cora-shaped run: $size bytes"
+[ "$size" -le 1000000 ] || { echo "larger than 1 MB" >&2; exit 1; }
+python3 scripts/test-browser.py "$shots" "cora=file://$work/cora-run/report.html" "hostile=file://$work/hostile-run/report.html" \
+  "comparison=file://$work/comparison.html"
+echo "pictures: $shots"

@@ -1,0 +1,70 @@
+#include "run/progress_log.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace l2gcn {
+namespace {
+
+using ProgressJson = nlohmann::ordered_json;
+
+ProgressJson LossOrNull(double value) {
+  return std::isfinite(value) ? ProgressJson(value) : ProgressJson(nullptr);
+}
+
+}  // namespace
+
+ProgressLog::ProgressLog(const std::filesystem::path& folder, const std::string& dataset,
+                         const std::string& method, uint32_t runs)
+    : path_(folder / "progress.jsonl"), file_(std::fopen(path_.c_str(), "wbe")) {
+  const ProgressJson begin = {{"event", "begin"}, {"dataset", dataset}, {"method", method}, {"runs", runs}};
+  Line(begin.dump(-1, ' ', false, ProgressJson::error_handler_t::replace));
+}
+
+ProgressLog::~ProgressLog() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+void ProgressLog::BeginSeed(uint64_t seed) {
+  layer_ = 0;
+  Line(ProgressJson{{"event", "seed"}, {"seed", seed}}.dump());
+}
+
+void ProgressLog::Tell(const Progress& progress) {
+  if (file_ == nullptr) return;
+  if (progress.layer != layer_ || progress.losses.size() < losses_) {
+    layer_ = progress.layer;
+    losses_ = decisions_ = 0;
+  }
+  ProgressJson line = {{"event", "progress"},
+                       {"phase", progress.phase},
+                       {"layer", progress.layer},
+                       {"layers", progress.layers},
+                       {"epoch", progress.epoch},
+                       {"epochs", progress.epochs},
+                       {"loss", LossOrNull(progress.loss)}};
+  if (progress.stop_probability >= 0) line["stop_probability"] = progress.stop_probability;
+  for (; losses_ < progress.losses.size(); ++losses_)
+    line["losses"].push_back({losses_ + 1, LossOrNull(progress.losses[losses_])});
+  for (; decisions_ < progress.probabilities.size(); ++decisions_) {
+    line["probabilities"].push_back(
+        {progress.probabilities[decisions_].first, progress.probabilities[decisions_].second});
+  }
+  Line(line.dump());
+}
+
+void ProgressLog::Remove() {
+  if (file_ != nullptr) std::fclose(file_);
+  file_ = nullptr;
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+}
+
+void ProgressLog::Line(const std::string& text) {
+  if (file_ == nullptr) return;
+  std::fputs(text.c_str(), file_);
+  std::fputc('\n', file_);
+  std::fflush(file_);
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,44 @@
+// What a training has told so far, as a file that others may read while it grows:
+// RUN.unfinished/progress.jsonl.
+//
+//   {"event":"begin","dataset":…,"method":…,"runs":N}
+//   {"event":"seed","seed":S}
+//   {"event":"progress","phase":…,"layer":…,"layers":…,"epoch":…,"epochs":…,"loss":…,"stop_probability":…,
+//    "losses":[[epoch, loss],…],"probabilities":[[epoch, p],…]}      what is new since the line before
+//
+// The file is a help for onlookers, not part of the run: it is removed when the run is whole, and a training
+// goes on if it cannot be written.
+#pragma once
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "l2gcn/context.h"
+#include "l2gcn/train.h"
+
+namespace l2gcn {
+
+class ProgressLog {
+ public:
+  ProgressLog(const std::filesystem::path& folder, const std::string& dataset, const std::string& method,
+              uint32_t runs);
+  ~ProgressLog();
+  ProgressLog(const ProgressLog&) = delete;
+  ProgressLog& operator=(const ProgressLog&) = delete;
+
+  void BeginSeed(uint64_t seed);
+  void Tell(const Progress& progress);
+  // The run is whole.
+  void Remove();
+
+ private:
+  void Line(const std::string& text);
+
+  std::filesystem::path path_;
+  std::FILE* file_ = nullptr;
+  uint32_t layer_ = 0;
+  size_t losses_ = 0, decisions_ = 0;  // of that layer, written
+};
+
+}  // namespace l2gcn
