@@ -38,7 +38,7 @@ with open(sys.argv[1] + '/edges.csv', 'a', newline='') as file:
 PY
 
 "$binary" train synthetic:cora -o "$work/cora-run" --runs 3 --quiet --report >/dev/null
-"$binary" train --edges "$work/edges.csv" --nodes "$work/nodes.csv" -o "$work/hostile-run" --quiet --report >/dev/null
+"$binary" train --edges "$work/edges.csv" --nodes "$work/nodes.csv" --label label -o "$work/hostile-run" --quiet --report >/dev/null
 "$binary" compare synthetic:cora --methods lgcn,l2gcn,gcn --epochs 10 --json --quiet >"$work/compare.json"
 "$binary" report "$work/compare.json" -o "$work/comparison.html" --quiet >/dev/null
 size=$(stat -c %s "$work/cora-run/report.html")
