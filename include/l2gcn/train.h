@@ -102,14 +102,14 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
 class RunClaim;  // a run's name, taken (run/run_claim.h)
 
 struct RunOptions {
-  std::function<void(const Trained&)>
-      on_seed;         // told of every seed once it is trained and evaluated; may be empty
   std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
   bool write = true;
   bool force = false;       // replace an existing run
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
   PolicyMaker make_policy;  // called once for each seed; empty: MakeStopPolicy
+  // Told of every seed once it is trained and evaluated; may be empty.
+  std::function<void(const Trained&)> on_seed;
   // How the data set was opened, so that evaluate, predict and embed can open it again. A data set made from
   // arrays (MakeDataset) cannot be opened again, and the run says so.
   std::string dataset_spec;

@@ -54,11 +54,11 @@ std::string Shade(double share) {
   return fmt::format("#{:02x}{:02x}{:02x}", mix(255, 8), mix(255, 48), mix(255, 107));
 }
 
-struct Drawing {
+struct ConfusionLayout {
   double cell, left, top, font;
 };
 
-std::string CellSvg(const Drawing& d, size_t row, size_t col, uint64_t count, uint64_t members) {
+std::string CellSvg(const ConfusionLayout& d, size_t row, size_t col, uint64_t count, uint64_t members) {
   const double share = members == 0 ? 0 : static_cast<double>(count) / static_cast<double>(members);
   const double x = d.left + static_cast<double>(col) * d.cell, y = d.top + static_cast<double>(row) * d.cell;
   std::string svg = fmt::format(
@@ -92,7 +92,7 @@ std::string ConfusionToSvg(const Score& score, bool multilabel, const std::strin
   const size_t rows = score.classes.size(), cols = columns.size();
   const bool named = rows <= kMostNamed;
   const double cell = std::clamp(720.0 / static_cast<double>(std::max<size_t>(rows, 1)), 2.0, 56.0);
-  const Drawing d{cell, named ? 160.0 : 40.0, named ? 150.0 : 60.0, std::clamp(cell / 3, 8.0, 13.0)};
+  const ConfusionLayout d{cell, named ? 160.0 : 40.0, named ? 150.0 : 60.0, std::clamp(cell / 3, 8.0, 13.0)};
   const double width = d.left + cell * static_cast<double>(cols) + 30,
                height = d.top + cell * static_cast<double>(rows) + 30;
   std::string svg = fmt::format(

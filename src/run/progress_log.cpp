@@ -14,15 +14,23 @@ ProgressJson LossOrNull(double value) {
 
 }  // namespace
 
-ProgressLog::ProgressLog(const std::filesystem::path& folder, const std::string& dataset,
+ProgressLog::ProgressLog(const std::filesystem::path& run, const std::string& dataset,
                          const std::string& method, uint32_t runs)
-    : path_(folder / "progress.jsonl"), file_(std::fopen(path_.c_str(), "wbe")) {
+    : path_(std::filesystem::path(run.string() + ".unfinished") / "progress.jsonl") {
+  std::error_code ignored;
+  std::filesystem::create_directories(run.parent_path(), ignored);
+  made_folder_ = std::filesystem::create_directory(path_.parent_path(), ignored);
+  file_ = std::fopen(path_.c_str(), "wbe");
   const ProgressJson begin = {{"event", "begin"}, {"dataset", dataset}, {"method", method}, {"runs", runs}};
   Line(begin.dump(-1, ' ', false, ProgressJson::error_handler_t::replace));
 }
 
 ProgressLog::~ProgressLog() {
-  if (file_ != nullptr) std::fclose(file_);
+  if (file_ == nullptr) return;
+  std::fclose(file_);
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
+  if (made_folder_) std::filesystem::remove(path_.parent_path(), ignored);
 }
 
 void ProgressLog::BeginSeed(uint64_t seed) {
@@ -51,13 +59,6 @@ void ProgressLog::Tell(const Progress& progress) {
         {progress.probabilities[decisions_].first, progress.probabilities[decisions_].second});
   }
   Line(line.dump());
-}
-
-void ProgressLog::Remove() {
-  if (file_ != nullptr) std::fclose(file_);
-  file_ = nullptr;
-  std::error_code ignored;
-  std::filesystem::remove(path_, ignored);
 }
 
 void ProgressLog::Line(const std::string& text) {

@@ -6,8 +6,8 @@
 //   {"event":"progress","phase":…,"layer":…,"layers":…,"epoch":…,"epochs":…,"loss":…,"stop_probability":…,
 //    "losses":[[epoch, loss],…],"probabilities":[[epoch, p],…]}      what is new since the line before
 //
-// The file is a help for onlookers, not part of the run: it is removed when the run is whole, and a training
-// goes on if it cannot be written.
+// The file is a help for onlookers, not part of the run: it goes with the log, and with the folder if the log
+// made that; a training goes on if it cannot be written.
 #pragma once
 
 #include <cstdio>
@@ -21,7 +21,8 @@ namespace l2gcn {
 
 class ProgressLog {
  public:
-  ProgressLog(const std::filesystem::path& folder, const std::string& dataset, const std::string& method,
+  // `run`: the directory that will hold the run.
+  ProgressLog(const std::filesystem::path& run, const std::string& dataset, const std::string& method,
               uint32_t runs);
   ~ProgressLog();
   ProgressLog(const ProgressLog&) = delete;
@@ -29,13 +30,12 @@ class ProgressLog {
 
   void BeginSeed(uint64_t seed);
   void Tell(const Progress& progress);
-  // The run is whole.
-  void Remove();
 
  private:
   void Line(const std::string& text);
 
   std::filesystem::path path_;
+  bool made_folder_ = false;
   std::FILE* file_ = nullptr;
   uint32_t layer_ = 0;
   size_t losses_ = 0, decisions_ = 0;  // of that layer, written

@@ -21,6 +21,7 @@
 #include "pipeline/layer_pipeline.h"
 #include "run/checkpoint.h"
 #include "run/memory_need.h"
+#include "run/progress_log.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "run/trainer_choice.h"
@@ -255,6 +256,17 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                                         claim.target().string()));
 }
 
+// The context with progress told to the log as well.
+Context Telling(const Context& context, ProgressLog* log) {
+  Context telling = context;
+  if (log == nullptr) return telling;
+  telling.on_progress = [show = context.on_progress, log](const Progress& progress) {
+    if (show) show(progress);
+    log->Tell(progress);
+  };
+  return telling;
+}
+
 }  // namespace
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
@@ -273,6 +285,9 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
+  std::unique_ptr<ProgressLog> log;
+  if (writer) log = std::make_unique<ProgressLog>(result.run, dataset.name, config.method, options.runs);
+  const Context telling = Telling(chosen, log.get());
   try {
     for (uint32_t i = 0; i < options.runs; ++i) {
       Stopwatch watch;
@@ -283,9 +298,10 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
         result.seeds.push_back(std::move(*done));
         continue;
       }
+      if (log) log->BeginSeed(seeded.seed);
       Trained trained =
-          TrainedSeed(chosen, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
-      EvaluateTrained(chosen, dataset, trained);
+          TrainedSeed(telling, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
+      EvaluateTrained(telling, dataset, trained);
       trained.result.seconds.load = options.load_seconds;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();
       TellBaseline(context, trained.result);
@@ -298,6 +314,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       if (options.on_seed) options.on_seed(trained);
       result.seeds.push_back(std::move(trained.result));
     }
+    log.reset();
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

@@ -370,7 +370,7 @@ class LayerwiseTrainer {
           static_cast<double>(nodes_.train.size()) * record.epochs / std::max(seconds, 1e-9);
       progress.seconds_left = seconds / record.epochs * (budget - record.epochs);
       progress.stop_probability = layer_.probability;
-      TellHistory(record, layer + 1, trained_.result.validation, progress);
+      TellHistory(record, layer + 1, progress_.trained.result.validation, progress);
     }
     context_.on_progress(progress);
   }

@@ -69,7 +69,7 @@ class ReportTest : public ::testing::Test {
 TEST_F(ReportTest, HasEveryPart) {
   const std::string html = Report(SmallDataset());
   for (const char* part :
-       {"Training", "Scores", "Classes", "Map of the embeddings", "Nodes", "Data", "Time and memory",
+       {"Training", "Scores", "Classes", "Confusion", "Calibration", "Map of the embeddings", "Nodes", "Data", "Time and memory",
         "Settings and versions", "Loss by epoch", "Most mistaken", "micro F1"}) {
     EXPECT_NE(html.find(part), std::string::npos) << part;
   }

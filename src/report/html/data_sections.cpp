@@ -136,7 +136,7 @@ void AddDataParts(const Dataset& dataset, const Split& split, Page& page) {
       "{}: {} nodes, {} edges, {} {} features, {} {}; {:.2f} neighbours a node on average, at most {}, {} "
       "nodes have none. Split: {}.",
       dataset.name, CountText(dataset.nodes()), CountText(dataset.edges), CountText(dataset.features.cols()),
-      dataset.features.is_sparse ? "sparse" : "dense", CountText(dataset.labels.classes),
+      dataset.features.is_sparse() ? "sparse" : "dense", CountText(dataset.labels.classes),
       dataset.labels.multilabel ? "labels, several a node" : "classes", mean, CountText(most),
       CountText(isolated), split.name));
   page.Figure(degrees,

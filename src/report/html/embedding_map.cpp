@@ -17,15 +17,16 @@ constexpr size_t kRowsPerPiece = 16;
 
 // Rows along their principal axes (rows × at most `axes`).
 Matrix AlongAxes(const Context& context, const Matrix& rows, uint32_t axes) {
-  Features features;
-  features.dense = rows;
+  const Features features = Features::Dense(rows);
   Preparation preparation;
   Context silent = context;
   silent.on_note = nullptr;
   const std::vector<uint8_t> all(rows.rows, 1);
   const auto most = static_cast<uint32_t>(std::min(rows.cols, rows.rows));
   FitPca(silent, features, all, std::min(axes, most), 0, preparation);
-  return Project(silent, preparation, features).dense;
+  RowPreparation projected;
+  ScaledProjection(preparation, projected);
+  return features.WithPreparation(std::move(projected)).ToMatrix(silent);
 }
 
 class TsneMap {

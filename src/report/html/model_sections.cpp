@@ -101,19 +101,89 @@ void AddNodes(const Dataset& dataset, const Matrix& probabilities, const Split& 
   }
 }
 
+std::string NumberText(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "–"; }
+
 void AddSplitScores(const std::vector<std::pair<std::string, Score>>& scores, Page& page) {
   page.Section("Scores");
   std::vector<std::vector<Cell>> rows;
+  std::string baseline;
   for (const auto& [name, score] : scores) {
     if (score.nodes == 0) continue;
+    baseline = score.baseline;
     rows.push_back({{name},
                     {CountText(score.nodes)},
                     {PercentText(score.micro_f1)},
                     {PercentText(score.macro_f1)},
+                    {PercentText(score.accuracy)},
+                    {PercentText(score.balanced_accuracy)},
+                    {NumberText(score.roc_auc)},
+                    {NumberText(score.average_precision)},
+                    {NumberText(score.log_loss)},
                     {PercentText(score.baseline_f1)}});
   }
-  page.Table({"nodes", "number", "micro F1", "macro F1", "baseline F1"}, rows,
-             {"Baseline: the majority class for all; multi-label: every label on", false, false});
+  page.Table({"nodes", "number", "micro F1", "macro F1", "accuracy", "balanced accuracy", "ROC AUC",
+              "average precision", "log loss", "baseline F1"},
+             rows, {fmt::format("Baseline: {}", baseline), false, false});
+}
+
+// With many classes: the pairs that are confused most.
+void AddConfusedPairs(const Score& score, const std::string& which, Page& page) {
+  const size_t classes = score.classes.size();
+  std::vector<size_t> cells;
+  for (size_t i = 0; i < score.confusion.size(); ++i) {
+    if (i / classes != i % classes && score.confusion[i] > 0) cells.push_back(i);
+  }
+  const size_t count = std::min(cells.size(), kMostConfusionShown);
+  std::partial_sort(
+      cells.begin(), cells.begin() + static_cast<ptrdiff_t>(count), cells.end(), [&](size_t a, size_t b) {
+        return score.confusion[a] != score.confusion[b] ? score.confusion[a] > score.confusion[b] : a < b;
+      });
+  std::vector<std::vector<Cell>> rows;
+  for (size_t i = 0; i < count; ++i) {
+    rows.push_back({{score.classes[cells[i] / classes].name, "w"},
+                    {score.classes[cells[i] % classes].name, "l w"},
+                    {CountText(score.confusion[cells[i]])}});
+  }
+  page.Table({"true class", "model says", "nodes"}, rows,
+             {fmt::format("The pairs confused most, {} nodes, of {} classes", which, classes), true, false});
+}
+
+// Rows are the true classes, columns the model's; shades are shares of a row.
+void AddConfusion(const Score& score, const std::string& which, bool multilabel, Page& page) {
+  if (score.confusion.empty()) return;
+  page.Section("Confusion");
+  std::vector<std::vector<Cell>> rows;
+  if (multilabel) {
+    for (size_t c = 0; c < score.classes.size() && c < kMostClassRows; ++c) {
+      std::vector<Cell> row = {{score.classes[c].name, "w"}};
+      for (size_t k = 0; k < 4; ++k) row.push_back({CountText(score.confusion[4 * c + k])});
+      rows.push_back(std::move(row));
+    }
+    page.Table({"label", "rightly off", "wrongly on", "wrongly off", "rightly on"}, rows,
+               {fmt::format("By label, {} nodes", which), true, false});
+    return;
+  }
+  const size_t classes = score.classes.size();
+  if (classes > kMostConfusionShown) return AddConfusedPairs(score, which, page);
+  std::vector<std::string> head = {"true class"};
+  for (const ClassScore& one : score.classes) head.push_back(one.name);
+  for (size_t t = 0; t < classes; ++t) {
+    std::vector<Cell> row = {{score.classes[t].name}};
+    for (size_t p = 0; p < classes; ++p) {
+      const uint64_t count = score.confusion[t * classes + p];
+      const double share = score.classes[t].count > 0
+                               ? static_cast<double>(count) / static_cast<double>(score.classes[t].count)
+                               : 0;
+      const auto heat = static_cast<int>(std::ceil(10 * share - 1e-9));
+      row.push_back(
+          {CountText(count), fmt::format("{}{}", heat > 0 ? fmt::format("h{}", std::min(heat, 10)) : "",
+                                         t == p ? " diag" : "")});
+    }
+    rows.push_back(std::move(row));
+  }
+  page.Table(head, rows,
+             {fmt::format("{} nodes by true class (rows) and by what the model says (columns)", which), false,
+              true});
 }
 
 void AddClassScores(const Score& score, const std::string& which, Page& page) {
@@ -123,15 +193,48 @@ void AddClassScores(const Score& score, const std::string& which, Page& page) {
     if (rows.size() == kMostClassRows) break;
     rows.push_back({{one.name, "w"},
                     {CountText(one.count)},
+                    {CountText(one.predicted)},
                     {PercentText(one.precision)},
                     {PercentText(one.recall)},
-                    {PercentText(one.f1)}});
+                    {PercentText(one.f1)},
+                    {NumberText(one.roc_auc)},
+                    {NumberText(one.average_precision)}});
   }
   const std::string more = score.classes.size() > rows.size()
                                ? fmt::format("; the first {} of {}", rows.size(), score.classes.size())
                                : "";
-  page.Table({"class", "members", "precision", "recall", "F1"}, rows,
-             {fmt::format("By class, {} nodes{}", which, more), true, false});
+  page.Table({"class", "members", "predicted", "precision", "recall", "F1", "ROC AUC", "average precision"},
+             rows, {fmt::format("By class, {} nodes{}", which, more), true, false});
+}
+
+// How often predictions of a probability are right: on the diagonal if the model knows what it knows.
+void AddCalibration(const Score& score, const std::string& which, Page& page) {
+  if (score.calibration.empty() || !std::isfinite(score.calibration_error)) return;
+  page.Section("Calibration");
+  Chart chart;
+  chart.title = "How often the model is right";
+  chart.x_label = "probability it gives";
+  chart.y_label = "how often it is right";
+  chart.width = kPairWidth, chart.height = kPairHeight;
+  ChartSeries ideal{"as it should be", {0, 1}, {0, 1}, SeriesStyle::kDashedLine, 5, {}, {}, true};
+  ChartSeries real{"this model", {}, {}, SeriesStyle::kLineAndPoints, 0, {}, {}, true};
+  std::vector<std::vector<Cell>> rows;
+  for (const CalibrationBin& bin : score.calibration) {
+    if (bin.count == 0) continue;
+    real.x.push_back(bin.probability);
+    real.y.push_back(bin.frequency);
+    rows.push_back({{fmt::format("{:.2f} – {:.2f}", bin.low, bin.high)},
+                    {CountText(bin.count)},
+                    {NumberText(bin.probability)},
+                    {NumberText(bin.frequency)}});
+  }
+  chart.series = {std::move(ideal), std::move(real)};
+  page.BeginPair();
+  page.Figure(chart,
+              fmt::format("{} nodes; expected calibration error {:.4f}.", which, score.calibration_error));
+  page.Table({"probability", "predictions", "mean probability", "right"}, rows,
+             {"By bins of probability", false, false});
+  page.EndPair();
 }
 
 }  // namespace
@@ -143,16 +246,23 @@ uint32_t LikeliestClass(const Matrix& logits, uint32_t node) {
 
 void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
                    const ReportOptions& options, Page& page) {
-  const Split split = ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
+  const bool stored = run.split.roles.size() == dataset.nodes();
+  const Split split =
+      stored ? run.split : ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
   Matrix logits = PredictLogits(context, run.model, dataset);
   std::vector<std::pair<std::string, Score>> scores;
   const std::pair<const char*, Role> roles[] = {
       {"train", Role::kTrain}, {"validation", Role::kVal}, {"test", Role::kTest}};
-  for (const auto& [name, role] : roles) scores.emplace_back(name, ScoreLogits(dataset, logits, split, role));
+  for (const auto& [name, role] : roles)
+    scores.emplace_back(name, ScoreLogits(context, dataset, logits, split, role, run.model.thresholds));
   AddSplitScores(scores, page);
   const auto shown =
       std::find_if(scores.rbegin(), scores.rend(), [](const auto& one) { return one.second.nodes > 0; });
-  if (shown != scores.rend()) AddClassScores(shown->second, shown->first, page);
+  if (shown != scores.rend()) {
+    AddClassScores(shown->second, shown->first, page);
+    AddConfusion(shown->second, shown->first, run.model.multilabel, page);
+    AddCalibration(shown->second, shown->first, page);
+  }
   LogitsToProbabilities(logits, run.model.multilabel);
   if (options.map_nodes > 0) AddMap(context, run, dataset, logits, options, page);
   AddNodes(dataset, logits, split, page);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -33,10 +34,11 @@ struct LiveRun {
 void AddPoints(const ReportJson& line, const char* key, std::map<uint64_t, ChartSeries>& all,
                SeriesStyle style) {
   if (!line.contains(key)) return;
-  ChartSeries& series = all[line.value("layer", uint64_t{1})];
-  series.name = fmt::format("layer {}", line.value("layer", uint64_t{1}));
+  const uint64_t layer = std::max<uint64_t>(1, line.value("layer", uint64_t{1}));
+  ChartSeries& series = all[layer];
+  series.name = fmt::format("layer {}", layer);
   series.style = style;
-  series.colour = static_cast<int>((line.value("layer", uint64_t{1}) - 1) % 5);
+  series.colour = static_cast<int>((layer - 1) % 5);
   for (const ReportJson& point : line.at(key)) {
     series.x.push_back(point.at(0).get<double>());
     series.y.push_back(point.at(1).is_number() ? point.at(1).get<double>() : 0);
@@ -91,8 +93,9 @@ std::string LivePage(const std::string& run, const LiveRun& live, const std::str
   const auto number = [&](const char* key) { return last.value(key, uint64_t{0}); };
   std::vector<std::pair<std::string, std::string>> cards = {
       {"phase", last.value("phase", "starting")},
-      {"layer", fmt::format("{} of {}", number("layer"), number("layers"))},
       {"epoch", fmt::format("{} of {}", number("epoch"), number("epochs"))}};
+  if (number("layers") > 0)
+    cards.emplace_back("layer", fmt::format("{} of {}", number("layer"), number("layers")));
   if (last.contains("loss") && last.at("loss").is_number())
     cards.emplace_back("loss", fmt::format("{:.5g}", last.at("loss").get<double>()));
   if (last.value("stop_probability", -1.0) >= 0)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -120,11 +121,12 @@ TensorBoardLog::TensorBoardLog(const std::string& directory, uint64_t first_seed
 TensorBoardLog::~TensorBoardLog() = default;
 
 void TensorBoardLog::OnProgress(const Progress& progress) {
-  if (progress.layer == 0 || progress.epoch == 0) return;
-  impl_->Losses(progress.layer, progress.losses);
-  impl_->Probabilities(progress.layer, progress.probabilities);
+  if (progress.epoch == 0) return;
+  const uint32_t layer = std::max(1u, progress.layer);  // all at once: the record is the first layer's
+  impl_->Losses(layer, progress.losses);
+  impl_->Probabilities(layer, progress.probabilities);
   if (progress.validation_epoch > 0) {
-    impl_->Once(progress.layer, progress.validation_epoch, 'v', "validation_f1", progress.validation_f1);
+    impl_->Once(layer, progress.validation_epoch, 'v', "validation_f1", progress.validation_f1);
   }
   impl_->Events().Flush();
 }
