@@ -138,7 +138,12 @@ void RunCompare(Program& program, const CompareArguments& arguments) {
     }
   }
   if (all.size() > 1) json = "{\"comparisons\": [\n" + json + "\n]}";
-  if (folder) folder->Commit(json, text);
+  if (folder) {
+    std::pair<std::string, std::vector<uint64_t>> varied;
+    if (!arguments.vary.empty()) varied = ParseVary(arguments.vary);
+    const std::vector<double> at(varied.second.begin(), varied.second.end());
+    folder->Commit(json, text, ComparisonFigures(all, varied.first, at));
+  }
   program.terminal().Print(program.json() ? json : text);
 }
 
@@ -170,7 +175,8 @@ void AddCompare(Program& program) {
                   "Growth curves: layers=1..5, or nodes=N,N,… of a generated shape")
       ->type_name("WHAT=LIST");
   command.add_flag("--csv", arguments->csv, "Print comma-separated values");
-  arguments->output.AddTo(command, "DIR", "Folder for result.json and comparison.txt [none]", "comparison");
+  arguments->output.AddTo(
+      command, "DIR", "Folder for result.json, comparison.txt and figures (SVG, PDF) [none]", "comparison");
   command
       .add_option(
           "--resume", arguments->resume,

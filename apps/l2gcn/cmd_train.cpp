@@ -191,7 +191,7 @@ void RefuseOtherSettings(const TrainOptions& options, const TrainConfig& config)
 // Event files beside the display of progress.
 void FollowTraining(const TrainOptions& options, const TrainConfig& config, const Dataset& dataset,
                     Context& context, RunOptions& run) {
-  auto log = std::make_shared<TensorBoardLog>(options.tensorboard, config.seed, options.runs);
+  auto log = std::make_shared<TensorBoardLog>(options.tensorboard, config.seed, run.runs);
   context.on_progress = [show = context.on_progress, log](const Progress& progress) {
     if (show) show(progress);
     log->OnProgress(progress);

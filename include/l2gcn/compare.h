@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "l2gcn/train.h"
@@ -29,7 +30,9 @@ class ComparisonFolder {
   // Takes the name, or takes up what was left. Throws Error(kUsage) as for a run.
   ComparisonFolder(const std::string& folder, bool force, bool resume);
   std::string keep() const;  // for CompareOptions
-  void Commit(const std::string& json, const std::string& text);
+  // `figures`: (name, content) of files that go beside them.
+  void Commit(const std::string& json, const std::string& text,
+              const std::vector<std::pair<std::string, std::string>>& figures = {});
 
  private:
   std::shared_ptr<RunClaim> claim_;

@@ -235,7 +235,9 @@ ComparisonFolder::ComparisonFolder(const std::string& folder, bool force, bool r
 
 std::string ComparisonFolder::keep() const { return claim_->checkpoint().string(); }
 
-void ComparisonFolder::Commit(const std::string& json, const std::string& text) {
+void ComparisonFolder::Commit(const std::string& json, const std::string& text,
+                              const std::vector<std::pair<std::string, std::string>>& figures) {
+  for (const auto& [name, content] : figures) WriteFileWhole(claim_->work() / name, content);
   WriteFileWhole(claim_->work() / "comparison.txt", text + "\n");
   WriteFileWhole(claim_->work() / "result.json", json + "\n");
   claim_->Commit();

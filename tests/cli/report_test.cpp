@@ -28,7 +28,7 @@ TEST_F(ReportCommandTest, CompareWritesFiguresAndTheirReport) {
   const nlohmann::json printed = RunWell({"compare", "small", "--methods", "lgcn,gcn", "--epochs", "2",
                                           "--hidden", "8", "--json", "-o", "compared"})
                                      .json();
-  EXPECT_EQ(nlohmann::json::parse(Read("compared/compare.json")), printed);
+  EXPECT_EQ(nlohmann::json::parse(Read("compared/result.json")), printed);
   for (const char* name : {"f1.svg", "f1.pdf", "memory.svg", "memory.pdf"}) {
     EXPECT_FALSE(Read(std::string("compared/") + name).empty()) << name;
   }

@@ -80,6 +80,12 @@ class RunReport {
   const Dataset* dataset_;
 };
 
+// Comparisons have a result.json too, but no runs in it.
+bool IsRun(const fs::path& source) {
+  const fs::path record = source / "result.json";
+  return fs::is_directory(source) && fs::exists(record) && ReadReportJson(record).contains("runs");
+}
+
 // Comparisons and reproductions: JSON files, or a folder of them.
 void AddJson(const fs::path& path, Page& page) {
   const ReportJson json = ReadReportJson(path);
@@ -114,7 +120,7 @@ std::string MakeReport(const Context& context, const std::vector<std::string>& s
   if (!alone) page.Heading("l2gcn report", fmt::format("{} sources", sources.size()));
   for (const std::string& source : sources) {
     try {
-      if (fs::is_directory(source) && fs::exists(fs::path(source) / "result.json")) {
+      if (IsRun(source)) {
         RunReport(context, source, options, dataset).Add(alone, page);
         continue;
       }
