@@ -334,7 +334,7 @@ int main(int argc, char** argv) {
   }
   const std::string what = argc > 1 ? argv[1] : "all";
   const std::vector<std::string> names(argv + std::min(argc, 2), argv + argc);
-  const auto device = std::make_shared<Device>(0);
+  const auto device = std::make_shared<Device>(0, 0);
   if (what == "all" || what == "aggregate") {
     BenchAggregation(device, "cora", 1208, 5000, 1433);
     BenchAggregation(device, "ppi", 44906, 1200000, 512);

@@ -28,6 +28,9 @@ void ComplainOfMemory(const std::bad_alloc& failure) {
 // The sanitisers bring an operator new of their own, which checks more than ours could.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
+// Where GCC inlines only one of the pair, it takes malloc and free for a mismatch.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
 void* operator new(size_t bytes) {
   void* memory = std::malloc(bytes > 0 ? bytes : 1);
   if (memory == nullptr) throw l2gcn::cli::AllocationFailure(bytes);

@@ -21,7 +21,7 @@ struct GenerateCommandOptions {
 void RunGenerate(Program& program, const GenerateCommandOptions& options, const CLI::App& command) {
   Require(options.generate.shape, "SHAPE", command);
   Require(options.output.path, "-o DIR", command);
-  const Context context = program.MakeCommandContext(options.generate.seed);
+  const Context context = program.MakeCommandContext();
   GenerateToDirectory(context, options.generate, options.output.path, options.output.force);
   program.ReportWritten(options.output.path, 0, "");
 }

@@ -32,7 +32,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   const std::string& path = command.output.path;
   const bool replace = command.output.force || command.resume;
   CheckSearchPath(path, replace);
-  const Context context = program.MakeCommandContext(command.search.seed);
+  const Context context = program.MakeCommandContext();
   std::vector<Dataset> datasets;
   for (const std::string& spec : command.specs) datasets.push_back(OpenDataset(context, spec, command.open));
   SearchOutput output;

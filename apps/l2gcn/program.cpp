@@ -111,8 +111,8 @@ void Program::AddComputeOptions(CLI::App& command) {
       ->group("Machine");
 }
 
-Context Program::MakeCommandContext(uint64_t seed) {
-  Context context = MakeContext(threads_, seed);
+Context Program::MakeCommandContext() {
+  Context context = MakeContext(threads_);
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };

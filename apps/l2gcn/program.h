@@ -35,7 +35,7 @@ class Program {
   int Main(int argc, const char* const* argv);
 
   // The context a sub-command works in: threads, device, Ctrl-C, progress, notes.
-  Context MakeCommandContext(uint64_t seed = 0);
+  Context MakeCommandContext();
 
   // Whether a table goes to standard output ("-"); else makes sure that the file can be written. Throws
   // Error(kUsage) for "-" with --json, which has that stream for itself.

@@ -1,10 +1,12 @@
-// What travels with every call: threads, seed, device, the wish to stop, and where progress is told.
-// There is no other state: two Contexts in one process do not know of each other.
+// What travels with every call: threads, device, limits of memory, the wish to stop, and where progress goes.
+//
+// Two Contexts in one process do not know of each other, but for what belongs to the process or the thread:
+// the variables L2GCN_DATA and L2GCN_SIMD are read from the environment where they matter, the peak of
+// resident memory is the whole process's, and CUDA's current device is the calling thread's.
 //
 // One Context may be used by several threads at once. Its helpers then serve one of them at a time and the
 // others work alone; results stay the same to the last bit. Each calling thread calls on_progress, on_note
-// and on_warning for its own work, so these must be safe to call from several threads. Peak memory in a
-// result counts the whole process.
+// and on_warning for its own work, so these must be safe to call from several threads.
 #pragma once
 
 #include <atomic>
@@ -44,14 +46,16 @@ struct Progress {
 struct Context {
   std::shared_ptr<ThreadPool> pool;
   uint32_t threads = 1;
-  uint64_t seed = 0;
   DeviceKind device = DeviceKind::kCpu;
+  uint32_t device_index = 0;         // which of several cards
   bool device_is_automatic = false;  // nobody asked for it: the CPU takes what it cannot do or does slower
   uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the card has free
+  uint64_t host_memory = 0;          // budget in bytes of the whole process; 0: what the machine has
+  std::string scratch_directory;     // for files that outlive no run; empty: the system's temporary folder
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
-  std::function<void(const std::string&)>
-      on_note;  // one sentence for the user: choices, changes; may be empty
+  // One sentence for the user about a choice or a change; may be empty.
+  std::function<void(const std::string&)> on_note;
   std::function<void(const std::string&)> on_warning;  // may be empty
 
   // Throws Error(kCancelled) once the caller asked to stop.
@@ -76,7 +80,7 @@ std::string DeviceName(DeviceKind device);
 std::vector<std::string> DeviceNames();
 
 // A context with its own threads (0: one per core this process may use).
-Context MakeContext(uint32_t threads = 0, uint64_t seed = 0);
+Context MakeContext(uint32_t threads = 0);
 
 // A copy of `context` that works on the calling thread alone: for use inside a parallel region.
 Context SingleThreaded(const Context& context);

@@ -48,7 +48,7 @@ void Context::CheckCancelled() const {
   }
 }
 
-Context MakeContext(uint32_t threads, uint64_t seed) {
+Context MakeContext(uint32_t threads) {
   constexpr uint32_t kMostThreads = 4096;
   if (threads > kMostThreads) {
     ThrowUsage("a context of {} threads; expected at most {}, or 0 for one a core", threads, kMostThreads);
@@ -56,7 +56,6 @@ Context MakeContext(uint32_t threads, uint64_t seed) {
   Context context;
   context.pool = std::make_shared<ThreadPool>(threads == 0 ? UsableCores() : threads);
   context.threads = context.pool->threads();
-  context.seed = seed;
   return context;
 }
 

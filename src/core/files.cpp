@@ -10,6 +10,7 @@
 
 #include "core/error_format.h"
 #include "l2gcn/array.h"
+#include "l2gcn/context.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -44,6 +45,11 @@ void ReadFully(int descriptor, uint8_t* data, size_t bytes, const fs::path& path
 }
 
 }  // namespace
+
+std::filesystem::path ScratchDirectory(const Context& context) {
+  return context.scratch_directory.empty() ? std::filesystem::temp_directory_path()
+                                           : std::filesystem::path(context.scratch_directory);
+}
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   if (this == &other) return *this;

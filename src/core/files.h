@@ -18,6 +18,12 @@
 
 namespace l2gcn {
 
+struct Context;
+
+// Where files go that no run leaves behind: the context's scratch directory, or the system's temporary
+// folder.
+std::filesystem::path ScratchDirectory(const Context& context);
+
 // A whole file, read-only. Files of up to kCopiedBytes are read into memory, which nothing that happens to
 // the file later can disturb; larger ones are mapped, and reading one that another program cuts short raises
 // SIGBUS, which the program turns into a message (apps/l2gcn/bus_error.h). Throws Error(kInput) naming the

@@ -224,7 +224,7 @@ class Reproducer {
     std::string learned_on;
     double search_seconds = 0;
     const std::filesystem::path file =
-        std::filesystem::temp_directory_path() / fmt::format("l2gcn-reproduce-{}.controller", getpid());
+        ScratchDirectory(context_) / fmt::format("l2gcn-reproduce-{}.controller", getpid());
     for (const paper::TransferRow& printed : paper::kTransfer) {
       if (!Wants(printed.set, method_names::kL2gcn)) continue;
       if (learned_on != printed.learned_on) {

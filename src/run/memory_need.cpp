@@ -23,8 +23,12 @@ uint64_t LeastTrainingBytes(const Dataset& dataset, const TrainConfig& config) {
   return read + left;
 }
 
-void RefuseWithoutMemory(const Dataset& dataset, const TrainConfig& config) {
-  const MemoryCeiling ceiling = FindMemoryCeiling();
+void RefuseWithoutMemory(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  MemoryCeiling ceiling = FindMemoryCeiling();
+  if (context.host_memory != 0 && context.host_memory < ceiling.bytes) {
+    ceiling.bytes = context.host_memory;
+    ceiling.set_by = "the budget of host memory";
+  }
   const uint64_t used = ResidentBytes(), need = LeastTrainingBytes(dataset, config);
   if (used + need <= ceiling.bytes) return;
   const auto gib = [](uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} << 30); };

@@ -14,6 +14,6 @@ namespace l2gcn {
 uint64_t LeastTrainingBytes(const Dataset& dataset, const TrainConfig& config);
 
 // Throws Error(kUsage) with the figures if the process cannot have that much.
-void RefuseWithoutMemory(const Dataset& dataset, const TrainConfig& config);
+void RefuseWithoutMemory(const Context& context, const Dataset& dataset, const TrainConfig& config);
 
 }  // namespace l2gcn

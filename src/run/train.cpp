@@ -115,8 +115,11 @@ Context OnDeviceOf(const Context& context, const std::string& method) {
 Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                   const TrainConfig& config, StopPolicy& policy, SnapshotKeeper* keeper) {
   switch (FindMethod(config.method).loop) {
-    case TrainingLoop::kLayerwise:
-      return FitLayerwise(context, dataset, nodes, config, policy, {.keeper = keeper});
+    case TrainingLoop::kLayerwise: {
+      LayerwiseOptions options;
+      options.keeper = keeper;
+      return FitLayerwise(context, dataset, nodes, config, policy, std::move(options));
+    }
     case TrainingLoop::kConventional:
       return FitConventional(context, dataset, nodes, config, policy, nullptr, keeper);
     case TrainingLoop::kPowersLayerwise:
@@ -276,7 +279,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Context chosen = OnDeviceOf(context, config.method);
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
-  RefuseWithoutMemory(dataset, config);
+  RefuseWithoutMemory(context, dataset, config);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write) {

@@ -24,7 +24,7 @@ class CudaBackend final : public Backend {
   CudaBackend(const Context& context, const BackendOptions& options)
       : options_(options),
         kind_(KindOf(options.features_as)),
-        device_(std::make_shared<Device>(context.device_memory)) {
+        device_(std::make_shared<Device>(context.device_index, context.device_memory)) {
     explanation_ = device_->name();
   }
 

@@ -27,9 +27,16 @@ std::string WhyNoDevice() {
   return "";
 }
 
-Device::Device(uint64_t budget) : budget_(budget) {
+Device::Device(uint32_t index, uint64_t budget) : budget_(budget) {
+  int count = 0;
+  Check(cudaGetDeviceCount(&count), "counting devices");
+  if (index >= static_cast<uint32_t>(count)) {
+    ThrowUsage("CUDA device {} is not there: the machine has {}", index, count);
+  }
+  const auto card = static_cast<int>(index);
+  Check(cudaSetDevice(card), "choosing the device");
   cudaDeviceProp properties{};
-  Check(cudaGetDeviceProperties(&properties, 0), "asking for the device's properties");
+  Check(cudaGetDeviceProperties(&properties, card), "asking for the device's properties");
   limits_ = {properties.multiProcessorCount, static_cast<int>(properties.sharedMemPerBlockOptin),
              properties.major};
   name_ = properties.name;
@@ -37,7 +44,7 @@ Device::Device(uint64_t budget) : budget_(budget) {
   // Freed memory stays with the process, so that a layer's arrays cost no system call.
   cudaMemPool_t pool;
   uint64_t keep = budget_ != 0 ? budget_ : UINT64_MAX;
-  Check(cudaDeviceGetDefaultMemPool(&pool, 0), "asking for the memory pool");
+  Check(cudaDeviceGetDefaultMemPool(&pool, card), "asking for the memory pool");
   Check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "setting up the memory pool");
 }
 

@@ -21,7 +21,9 @@ void Check(cudaError_t status, const char* what);
 // over the bus; without one, an array that the card cannot hold is an error that names the budget flag.
 class Device {
  public:
-  explicit Device(uint64_t budget);  // bytes; 0: none
+  // Makes card `index` the calling thread's; budget in bytes, 0: none. Throws Error(kUsage) if there is no
+  // such card.
+  Device(uint32_t index, uint64_t budget);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
