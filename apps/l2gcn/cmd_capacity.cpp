@@ -10,11 +10,10 @@ namespace {
 
 struct CapacityArguments {
   CapacityOptions options;
-  uint64_t seed = 0;
 };
 
 void RunCapacity(Program& program, const CapacityArguments& arguments) {
-  const Context context = program.MakeCommandContext(arguments.seed);
+  const Context context = program.MakeCommandContext();
   const CapacityResult result = MeasureCapacity(context, arguments.options);
   program.terminal().Print(program.json() ? CapacityToJson(result) : CapacityToText(result));
 }
@@ -33,7 +32,7 @@ void AddCapacity(Program& program) {
       ->type_name("LIST")
       ->delimiter(',');
   AddWhole(command, "seeds", options.seeds, 1, 1000, "Networks of every kind [3]");
-  AddWhole(command, "seed", arguments->seed, 0, std::numeric_limits<uint32_t>::max(), "The first seed [0]");
+  AddWhole(command, "seed", options.seed, 0, std::numeric_limits<uint32_t>::max(), "The first seed [0]");
   command
       .add_option("--features", options.features,
                   "What nodes start with: constant, degree, separated by commas [constant,degree]")

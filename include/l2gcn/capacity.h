@@ -22,7 +22,8 @@ struct CapacityOptions {
   uint32_t most_nodes = 8;
   uint32_t layers = 5;  // networks of depth 1 … layers; colour refinement goes on until it ends
   std::vector<uint32_t> widths = {2, 8, 32};
-  uint32_t seeds = 3;  // of every network: context.seed … + seeds − 1
+  uint32_t seeds = 3;  // networks of every kind: seed … seed + seeds − 1
+  uint64_t seed = 0;
   std::vector<std::string> features = {"constant", "degree"};
   std::string activation = "relu";  // relu | tanh
   uint32_t steps = 40;              // of training, for a layer (layer-wise) or a network (end to end)

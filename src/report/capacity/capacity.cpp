@@ -68,7 +68,7 @@ class CapacityMeasurement {
     CheckOptions(options_);
     Stopwatch watch;
     result_.options = options_;
-    result_.seed = context_.seed;
+    result_.seed = options_.seed;
     for (uint32_t n = options_.least_nodes; n <= options_.most_nodes; ++n) {
       AddSet(fmt::format("n={}", n), AllGraphs(context_, n), true);
     }
@@ -89,7 +89,7 @@ class CapacityMeasurement {
     const std::pair<uint32_t, uint32_t> regular[] = {{10, 3}, {12, 3}, {12, 4}, {16, 3}};
     for (const auto& [nodes, degree] : regular) {
       AddSet(fmt::format("random regular, {} nodes of degree {}", nodes, degree),
-             RandomRegularGraphs(nodes, degree, kRegularGraphs, context_.seed), false);
+             RandomRegularGraphs(nodes, degree, kRegularGraphs, options_.seed), false);
     }
     AddSet("CFI pair of K4", CfiPair(FromEdges(4, {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}})), false);
     AddSet("CFI pair of K3,3",
@@ -188,7 +188,7 @@ class CapacityMeasurement {
       job.set = sets_.size() - 1;
       job.entry = networks.size();
       job.options = {operation,       features,       options_.activation, width,
-                     options_.layers, options_.steps, context_.seed + i};
+                     options_.layers, options_.steps, options_.seed + i};
       job.whole = whole;
       jobs_.push_back(std::move(job));
       order_.push_back(order_.size());
