@@ -2,6 +2,7 @@
 # How training fares on a machine that is not its own: beside processes that spin on every core, with more
 # threads than cores, and under a CPU quota. Every figure is a ratio of runs made in turns.
 #   scripts/bench-busy.sh [PROGRAM] [TURNS]      default: build/release/l2gcn, 5 turns; the median counts
+#   taskset -c 0,1 scripts/bench-busy.sh         on two cores of a larger machine
 # Needs L2GCN_DATA with cora and pubmed, or takes synthetic graphs of the same shapes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -35,7 +36,7 @@ arguments() {
 seconds() {
   # shellcheck disable=SC2046
   "$program" train $(arguments "$1") ${2:+--threads "$2"} --device cpu --json -q -o "$work/run" --force 2>/dev/null |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["seconds"]["train"])'
+    grep -o '"train":[0-9.e-]*,"transform"' | head -1 | grep -o '[0-9.e-]*[0-9]'
 }
 median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 

@@ -21,7 +21,7 @@ make() { "$program" generate "$@" --quiet > /dev/null; }
 train() { "$program" train "$@" --quiet > /dev/null; }
 make pubmed --nodes 2000 -o "$work/several"
 make pubmed --nodes 2000 --classes 2 -o "$work/two"
-make ppi --nodes 1500 -o "$work/labels"
+make ppi --nodes 1500 --edges 6000 -o "$work/labels"
 cd "$work"
 train several --epochs 5 --split random:0.5,0.2,0.2 -o several-run
 train two --epochs 5 --class-weights balanced --threshold auto -o two-run

@@ -39,7 +39,6 @@ class PhaseRun {
 
   // One worker's life.
   void Work(uint32_t worker) {
-    Breather breather;
     for (;;) {
       const uint32_t parked = parked_.Load();
       const PhaseState state = state_.load(std::memory_order_acquire);
@@ -50,7 +49,7 @@ class PhaseRun {
       }
       uint32_t done = 0;
       try {
-        done = TakeTasks(state, worker, breather);
+        done = TakeTasks(state, worker);
       } catch (...) {
         Enter({state.phase + 1, 0, 0});
         throw;
@@ -77,9 +76,8 @@ class PhaseRun {
   }
 
   // Runs tasks of the present phase until all are taken; returns how many.
-  uint32_t TakeTasks(const PhaseState& state, uint32_t worker, Breather& breather) {
+  uint32_t TakeTasks(const PhaseState& state, uint32_t worker) {
     uint32_t done = 0;
-    breather.Pause();
     for (uint32_t i = 0; i < state.workers; ++i) {
       const uint32_t owner = (worker + i) % state.workers;
       const uint32_t begin = ShareBegin(state, owner), end = ShareBegin(state, owner + 1);
@@ -90,7 +88,6 @@ class PhaseRun {
         body_({task, next, state.tasks, worker, ShareBegin(state, worker), end});
         ++done;
         if (!IsNow(state)) return done;  // another task has thrown
-        breather.Pause();
       }
     }
     return done;

@@ -4,8 +4,7 @@
 // A phase waits for its tasks, not for its workers. Each worker has a share of the tasks of its own, so that
 // the same memory tends to stay in the same core's cache; one that is through takes tasks from the others'
 // shares, from their far end. A worker that is not given a core therefore holds nobody up, unless it is
-// stopped in the middle of a task: between tasks it gives way by itself (Breather). It joins again wherever
-// the others are by then. A phase may ask for fewer workers than there are; the others sleep meanwhile.
+// stopped in the middle of a task; it joins again wherever the others are by then. A phase may ask for fewer workers than there are; the others sleep meanwhile.
 //
 // A task that throws ends the run: no new task begins, and the first exception reaches the caller.
 #pragma once

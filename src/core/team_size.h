@@ -25,14 +25,14 @@ class TeamSize {
   void EndTrial(bool better);
 
   uint32_t most_ = 1, size_ = 1, candidate_ = 1;
-  bool upwards_ = false;            // which neighbour is tried next
-  bool trial_ = false;              // whether the candidate runs at present
-  uint32_t rounds_ = 0;             // of a trial that is under way; 0: none is
-  uint32_t steps_ = 0;              // of the present window
-  uint32_t wait_ = 32;              // steps before a next trial
-  uint32_t interval_ = 32;          // what wait_ is set to
-  double present_ = 0, tried_ = 0;  // seconds of both in this trial
-  double window_ = 0;               // of the present window
+  bool upwards_ = false;    // which neighbour is tried next
+  bool trial_ = false;      // whether the candidate runs at present
+  uint32_t rounds_ = 0;     // of a trial that is under way; 0: none is
+  uint32_t steps_ = 0;      // of the present window
+  uint32_t wait_ = 32;      // steps before a next trial
+  uint32_t interval_ = 32;  // what wait_ is set to
+  double present_ = 0;      // seconds of the present number's last window
+  double window_ = 0;       // of the window that runs
 };
 
 }  // namespace l2gcn

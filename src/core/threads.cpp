@@ -49,11 +49,9 @@ struct ThreadPool::Impl {
 
   void Serve(uint32_t worker) {
     WaitWord& slot = *slots[worker - 1];
-    Breather breather;
     for (;;) {
       slot.WaitWhile(kIdle);
       if (slot.Load() == kQuit) return;
-      breather.Pause();
       if (!slot.Exchange(kOffered, kTaken)) continue;  // withdrawn meanwhile
       Invoke(worker);
       slot.Store(kIdle);
@@ -96,7 +94,8 @@ ThreadPool::ThreadPool(uint32_t threads) : impl_(std::make_unique<Impl>()) {
   } catch (const std::system_error&) {
     // No more threads to be had (a limit on processes or memory): those that started do the work.
   }
-  impl_->prompt = static_cast<uint32_t>(impl_->helpers.size()) + 1;
+  // More threads than cores are not likely to come at once: regions begin with as many as there are cores.
+  if (wanted > 0) impl_->prompt = std::min(this->threads(), UsableCores());
 }
 
 ThreadPool::~ThreadPool() {
@@ -143,13 +142,7 @@ void ParallelTasks(const Context& context, size_t count, const std::function<voi
   }
   std::atomic<size_t> next{0};
   context.pool->Run(workers, [&](uint32_t worker) {
-    Breather breather;
-    for (;;) {
-      breather.Pause();
-      const size_t task = next.fetch_add(1);
-      if (task >= count) return;
-      body(task, worker);
-    }
+    for (size_t task = next.fetch_add(1); task < count; task = next.fetch_add(1)) body(task, worker);
   });
 }
 

@@ -1,7 +1,6 @@
 #include "core/waiting.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,16 +26,5 @@ void WaitWord::SleepWhile(uint32_t old) const {
 }
 
 void WaitWord::WakeAll() { FutexWakeAll(value_); }
-
-void Breather::Pause() {
-  // Linux gives a core to the next in line after 3 to 4 ms at the latest.
-  constexpr std::chrono::microseconds kSlice(2500), kGap(1000);
-  const Clock::time_point now = Clock::now();
-  if (now - last_ > kGap) since_ = now;  // the thread slept, or was stopped: its slice began anew
-  last_ = now;
-  if (now - since_ < kSlice) return;
-  sched_yield();
-  since_ = last_ = Clock::now();
-}
 
 }  // namespace l2gcn

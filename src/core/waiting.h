@@ -1,6 +1,5 @@
 // How a thread waits for another: it looks for a bounded time, then sleeps in the kernel (futex), so that a
-// waiter never keeps a core from the thread it waits for. And how a busy thread gives way: at the end of a
-// task, before the scheduler would stop it in the middle of one.
+// waiter never keeps a core from the thread it waits for.
 #pragma once
 
 #include <atomic>
@@ -58,19 +57,6 @@ class alignas(64) WaitWord {
 
   std::atomic<uint32_t> value_;
   mutable std::atomic<uint32_t> sleepers_{0};
-};
-
-// One thread's memory of how long it has computed without a pause. Pause() is called where the thread holds
-// nothing that others wait for. Once it has computed for about a scheduler's slice it yields the core: a
-// neighbour that is due runs now, and not in the middle of the next task, where everyone would wait for it.
-// On a core of its own the call returns at once.
-class Breather {
- public:
-  void Pause();
-
- private:
-  using Clock = std::chrono::steady_clock;
-  Clock::time_point since_ = Clock::now(), last_ = since_;
 };
 
 }  // namespace l2gcn

@@ -39,6 +39,14 @@ TEST(TeamSize, KeepsTheNumberWhereItMakesNoDifference) {
   EXPECT_NEAR(MeanSize({4, 8}, 20000, [](uint32_t, int step) { return 1 + 0.02 * std::sin(step); }), 4, 0.3);
 }
 
+// Stalls of a shared machine fall on single steps, whatever their number of threads.
+TEST(TeamSize, StallsOfTheMachineDoNotDriveItAway) {
+  const auto seconds = [](uint32_t n, int step) {
+    return 1.0 / n + (uint32_t(step) * 2654435761u % 97 == 0 ? 5.0 : 0.0);
+  };
+  EXPECT_GT(MeanSize({8, 8}, 20000, seconds), 7.5);
+}
+
 TEST(TeamSize, FollowsAChange) {
   const auto seconds = [](uint32_t n, int step) { return step < 2000 ? 1.0 + 0.5 * n : 1.0 / n; };
   EXPECT_GT(MeanSize({4, 4}, 200000, seconds), 3.8);

@@ -73,7 +73,7 @@ TEST(ThreadPool, MoreThreadsThanCoresStillCoverEverything) {
     });
     for (int hit : hits) ASSERT_EQ(hit, 1);
   }
-  EXPECT_GE(context.pool->Prompt(), 2u);
+  EXPECT_GE(context.pool->Prompt(), 1u);
   EXPECT_LE(context.pool->Prompt(), 24u);
 }
 

@@ -11,6 +11,7 @@
 #include "core/phases.h"
 #include "core/rng.h"
 #include "core/team_size.h"
+#include "core/threads.h"
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
@@ -173,8 +174,9 @@ class CpuLayerTraining final : public LayerTraining {
 
   void Prepare(const Context& context) {
     const uint32_t likely = LikelyWorkers(context), most = std::min(context.threads, 2 * likely);
+    const uint32_t first = std::min(likely, context.pool->Prompt());
     if (team_.most() != most || workers_.empty()) {
-      team_ = TeamSize(likely, most);
+      team_ = TeamSize(first, most);
       if (input_.is_sparse) cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, most);
       cut_for_ = 0;
     }
