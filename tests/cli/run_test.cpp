@@ -72,7 +72,9 @@ TEST_F(RunTest, PredictionsNameNodePartTruthClassAndEveryProbability) {
     for (size_t c = 5; c < 12; ++c) {
       sum += std::stod(fields[c]);
       best = std::max(best, std::stod(fields[c]));
-      if (names[c] == fields[3]) EXPECT_EQ(fields[c], fields[4]) << "the class's own probability";
+      if (names[c] == fields[3]) {
+        EXPECT_EQ(fields[c], fields[4]) << "the class's own probability";
+      }
     }
     EXPECT_NEAR(sum, 1, 1e-5);
     EXPECT_EQ(best, std::stod(fields[4]));

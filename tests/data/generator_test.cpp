@@ -35,7 +35,9 @@ void ExpectSimpleAndSymmetric(const Graph& graph) {
       const uint32_t v = graph.indices[e];
       ASSERT_LT(v, graph.nodes);
       ASSERT_NE(v, u) << "self loop";
-      if (e > graph.indptr[u]) ASSERT_LT(graph.indices[e - 1], v) << "row " << u << " does not ascend";
+      if (e > graph.indptr[u]) {
+        ASSERT_LT(graph.indices[e - 1], v) << "row " << u << " does not ascend";
+      }
       ASSERT_TRUE(std::binary_search(graph.indices.begin() + graph.indptr[v],
                                      graph.indices.begin() + graph.indptr[v + 1], u))
           << u << " → " << v << " has no reverse";
@@ -157,7 +159,9 @@ TEST(Generator, GraphsAreSimpleSymmetricExactAndHeavyTailed) {
     }
     const double mean = 2.0 * static_cast<double>(dataset.edges) / dataset.nodes();
     EXPECT_GE(smallest, 1u) << "a node without an edge";
-    if (options.scale > 0.003) EXPECT_GT(static_cast<double>(largest), 8 * mean);
+    if (options.scale > 0.003) {
+      EXPECT_GT(static_cast<double>(largest), 8 * mean);
+    }
   }
 }
 

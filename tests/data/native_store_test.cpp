@@ -188,8 +188,9 @@ TEST(NativeStore, EveryFlippedBitIsFoundWhereTheBytesAreRead) {
       WriteFileWhole(file.path(), changed);
       const bool layout =
           file.path().filename() == kManifestFile && std::isspace(static_cast<unsigned char>(bytes[at]));
-      if (!layout)
+      if (!layout) {
         EXPECT_THROW(OpenDataset(context, directory.string()), Error) << file.path() << " byte " << at;
+      }
     }
     WriteFileWhole(file.path(), bytes);
   }

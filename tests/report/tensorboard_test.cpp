@@ -140,8 +140,9 @@ TEST_F(TensorBoardTest, HoldsEveryLossScoreAndWeightOnce) {
   context.on_progress = [&](const Progress& progress) {
     log.OnProgress(progress);
     told += progress.epoch > 0 ? 1 : 0;
-    if (progress.epoch > 0)
+    if (progress.epoch > 0) {
       EXPECT_FALSE(ReadEvents(EventPath(root_)).scalars.empty()) << "readable while training";
+    }
   };
   Trained trained = Train(context, dataset, config);
   EvaluateTrained(context, dataset, trained);
