@@ -123,9 +123,6 @@ Json ResultJson(const TrainResult& result) {
                     {"baseline", BaselineJson(seed)},
                     {"seconds", SecondsJson(seed.seconds)},
                     {"run", seed.run}});
-    for (const ValidationPoint& point : seed.validation) {
-      runs.back()["validation"].push_back({point.seconds, point.layer, point.epoch, point.f1});
-    }
   }
   Json json;
   json["method"] = result.config.method;
