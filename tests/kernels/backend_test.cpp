@@ -57,10 +57,10 @@ TEST_P(CpuBackendTest, GradientsMatchFiniteDifferences) {
 TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
   // Large enough that every thread is woken.
   for (bool sparse : {false, true}) {
-    const Shape shape{1500, 301, 64, 41, 512, sparse, false, true};
+    const Shape shape{1500, 150, 64, 41, 512, sparse, false, true};  // one worker goes by rows, two by groups
     std::vector<LayerState> states;
     std::vector<double> first_losses;
-    for (uint32_t threads : {1u, 2u, 3u, 4u}) {
+    for (uint32_t threads : {1u, 2u, 3u, 4u, 7u, 16u}) {
       const Context context = MakeContext(threads);
       BackendOptions options;
       options.sparse = SparseChoice::kAlways;
@@ -70,7 +70,7 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
       const TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});
       auto training =
           backend->BeginLayer(context, xhat, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
-                              backend_cases::SpecOf(shape), backend_cases::RandomState(301, 64, 41, 4));
+                              backend_cases::SpecOf(shape), backend_cases::RandomState(150, 64, 41, 4));
       std::vector<double> losses(3);
       training->RunEpochs(context, 0, 3, losses);
       if (first_losses.empty()) first_losses = losses;
@@ -83,6 +83,25 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
       EXPECT_TRUE(same(states[0].theta, states.back().theta)) << threads << " threads, sparse " << sparse;
     }
   }
+}
+
+// One step over 140,000 samples: groups and tasks are larger then. One thread goes by rows, three by groups.
+TEST_P(CpuBackendTest, AHugeBatchGivesTheSameBitsForAnyThreadCount) {
+  const Shape shape{140000, 40, 80, 5, 140000, false, false, false};
+  std::vector<Matrix> weights;
+  for (uint32_t threads : {1u, 3u}) {
+    const Context context = MakeContext(threads);
+    auto backend = MakeBackend(context, {});
+    const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(shape, 1));
+    auto training =
+        backend->BeginLayer(context, x, {}, backend_cases::RandomTargets(shape, shape.nodes, 3),
+                            backend_cases::SpecOf(shape), backend_cases::RandomState(40, 80, 5, 4));
+    std::vector<double> losses(2);
+    training->RunEpochs(context, 0, 2, losses);
+    EXPECT_LT(losses[1], losses[0]);
+    weights.push_back(training->Read().w);
+  }
+  EXPECT_EQ(std::memcmp(weights[0].values.data(), weights[1].values.data(), weights[0].bytes()), 0);
 }
 
 TEST_P(CpuBackendTest, NarrowStorageOnlyRounds) {

@@ -1,7 +1,8 @@
 // Dense products. A tile of MR rows × NV vectors of C stays in registers over the whole of k; A is broadcast
 // element by element, B read in vectors. The tile heights make (MR + 1) · NV fill the register file. C's
 // elements are sums over ascending k, by fused multiply–adds where the instruction set has them, whatever the
-// tiling: blocking over k stores and reloads exact f32 sums.
+// tiling: blocking over k stores and reloads exact f32 sums. A weight gradient may be asked for by groups of
+// samples: each group's sum begins with 0, and the groups are added in order.
 #pragma once
 
 #include <type_traits>
@@ -26,6 +27,9 @@ constexpr size_t kGradRows = 48, kGradSamples = 128;
 constexpr size_t kDepth = 128;
 constexpr size_t kMostAtOnce = 4;  // lines asked for every four terms
 
+// What a tile's sums do with what C holds: they replace it, begin with it, or are added to it at the end.
+enum class Before { kNothing, kContinue, kAdd };
+
 inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec value) {
   const size_t at = row * g.ldc + column;
   if (g.finish == Finish::kRelu) value = PositivePart(value);
@@ -37,7 +41,7 @@ inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec val
 // places. If kTransposed, element (i, p) of A is a[p·lda + i], else a[i·lda + p].
 template <int MR, int NV, bool kTransposed>
 void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const float* b, size_t k,
-          bool accumulate) {
+          Before before) {
   const size_t lda = g.lda, ldb = g.ldb;
   constexpr int kGroups = (MR + 2) / 3;  // three rows of A reach through one pointer: p, p + lda, p + 2·lda
   const float* group[kGroups];
@@ -48,7 +52,7 @@ void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const fl
   for (int i = 0; i < MR; ++i) {
 #pragma GCC unroll 4
     for (int v = 0; v < NV; ++v) {
-      sum[i][v] = accumulate ? Load(g.c + (row + i) * g.ldc + column + v * kLanes) : Vec{};
+      sum[i][v] = before == Before::kContinue ? Load(g.c + (row + i) * g.ldc + column + v * kLanes) : Vec{};
     }
   }
   PrefetchQueue queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
@@ -84,28 +88,32 @@ void Tile(const GemmArgs& g, size_t row, size_t column, const float* a, const fl
 #pragma GCC unroll 16
   for (int i = 0; i < MR; ++i) {
 #pragma GCC unroll 4
-    for (int v = 0; v < NV; ++v) FinishAndStore(g, row + i, column + v * kLanes, sum[i][v]);
+    for (int v = 0; v < NV; ++v) {
+      if (before == Before::kAdd) sum[i][v] = Load(g.c + (row + i) * g.ldc + column + v * kLanes) + sum[i][v];
+      FinishAndStore(g, row + i, column + v * kLanes, sum[i][v]);
+    }
   }
 }
 
 template <int MR, int NV, bool kTransposed>
 inline void TileOfHeight(size_t height, const GemmArgs& g, size_t row, size_t column, const float* a,
-                         const float* b, size_t k, bool accumulate) {
-  if (height == MR) return Tile<MR, NV, kTransposed>(g, row, column, a, b, k, accumulate);
-  if constexpr (MR > 1) TileOfHeight<MR - 1, NV, kTransposed>(height, g, row, column, a, b, k, accumulate);
+                         const float* b, size_t k, Before before) {
+  if (height == MR) return Tile<MR, NV, kTransposed>(g, row, column, a, b, k, before);
+  if constexpr (MR > 1) TileOfHeight<MR - 1, NV, kTransposed>(height, g, row, column, a, b, k, before);
 }
 
 // Rows [begin, end) of one column of tiles, in tiles of nearly equal height.
 template <int NV, bool kTransposed>
 void TileColumn(const GemmArgs& g, size_t begin, size_t end, size_t column, size_t k_begin, size_t k_end) {
   constexpr size_t kRows = TileRows(NV);
+  const Before before = k_begin == 0 ? Before::kNothing : g.group > 0 ? Before::kAdd : Before::kContinue;
   const size_t tiles = (end - begin + kRows - 1) / kRows;
   size_t row = begin;
   for (size_t tile = 1; tile <= tiles; ++tile) {
     const size_t next = begin + (end - begin) * tile / tiles;
     const float* a = kTransposed ? g.a + k_begin * g.lda + row : g.a + row * g.lda + k_begin;
     TileOfHeight<TileRows(NV), NV, kTransposed>(next - row, g, row, column, a, g.b + k_begin * g.ldb + column,
-                                                k_end - k_begin, k_begin > 0);
+                                                k_end - k_begin, before);
     row = next;
   }
 }
@@ -162,7 +170,7 @@ inline PrefetchQueue ChunkLines(const GemmArgs& g, size_t row, size_t row_end, s
                                 const void** lines) {
   constexpr size_t kLine = 16;  // floats
   size_t count = 0;
-  for (size_t sample = p; sample < p_end; ++sample) {
+  for (size_t sample = p; sample < p_end && sample < p + kGradSamples; ++sample) {
     for (size_t at = row; at < row_end; at += kLine) lines[count++] = g.a + sample * g.lda + at;
   }
   return {lines, lines + count};
@@ -170,19 +178,20 @@ inline PrefetchQueue ChunkLines(const GemmArgs& g, size_t row, size_t row_end, s
 
 void GemmTransposed(const GemmArgs& g) {
   if (g.k == 0) return TileColumns<true>(g, 0, g.m, 0, 0);  // a sum of nothing
+  const size_t at_once = g.group > 0 ? g.group : kGradSamples;
   const void* lines[kGradSamples * kGradRows / 16];
   GemmArgs chunk = g;
   PrefetchQueue queue;
   chunk.prefetch = &queue;
-  for (size_t p = 0; p < g.k; p += kGradSamples) {
-    const size_t p_end = p + kGradSamples < g.k ? p + kGradSamples : g.k;
+  for (size_t p = 0; p < g.k; p += at_once) {
+    const size_t p_end = p + at_once < g.k ? p + at_once : g.k;
     for (size_t row = 0; row < g.m; row += kGradRows) {
       const size_t row_end = row + kGradRows < g.m ? row + kGradRows : g.m;
       if (row_end < g.m) {
         const size_t next_end = row_end + kGradRows < g.m ? row_end + kGradRows : g.m;
         queue = ChunkLines(g, row_end, next_end, p, p_end, lines);
       } else if (p_end < g.k) {
-        const size_t next_end = p_end + kGradSamples < g.k ? p_end + kGradSamples : g.k;
+        const size_t next_end = p_end + at_once < g.k ? p_end + at_once : g.k;
         queue = ChunkLines(g, 0, kGradRows < g.m ? kGradRows : g.m, p_end, next_end, lines);
       } else {
         queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
@@ -190,6 +199,22 @@ void GemmTransposed(const GemmArgs& g) {
       Spread(row_end - row, g.n, p_end - p, queue);
       TileColumns<true>(chunk, row, row_end, p, p_end);
     }
+  }
+}
+
+// Parts mostly lie in other cores' caches: the lines of the vectors to come are asked for ahead.
+void AddGroups(size_t count, size_t groups, size_t stride, const float* parts, float* out) {
+  constexpr size_t kLine = 16, kAhead = 6 * kLine;
+  for (size_t i = 0; i < count; i += kLine) {
+    Vec sum[kLine / kLanes];
+    for (size_t v = 0; v < kLine / kLanes; ++v) sum[v] = Load(parts + i + v * kLanes);
+    if (i + kAhead < count) __builtin_prefetch(parts + i + kAhead);
+    for (size_t group = 1; group < groups; ++group) {
+      const float* part = parts + group * stride + i;
+      if (i + kAhead < count) __builtin_prefetch(part + kAhead);
+      for (size_t v = 0; v < kLine / kLanes; ++v) sum[v] += Load(part + v * kLanes);
+    }
+    for (size_t v = 0; v < kLine / kLanes; ++v) Store(out + i + v * kLanes, sum[v]);
   }
 }
 

@@ -131,8 +131,8 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 }
 
 constexpr CpuKernels MakeTable(const char* name) {
-  return {name,        Aggregate, Gemm, GemmTransposed, SparseGemm, SparseGemmGrad, SoftmaxLoss,
-          SigmoidLoss, ReluGrad,  Adam, Permute,        Gather,     Narrow};
+  return {name,        Aggregate,   Gemm,     GemmTransposed, AddGroups, SparseGemm, SparseGemmGrad,
+          SoftmaxLoss, SigmoidLoss, ReluGrad, Adam,           Permute,   Gather,     Narrow};
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ struct GemmArgs {
   const float* mask = nullptr;  // kMask: (m × n), stride ldc; C ← mask_scale · C where mask > 0, else 0
   float mask_scale = 1;
   PrefetchQueue* prefetch = nullptr;  // or null; used up as far as there is time
+  size_t group = 0;  // gemm_transposed: terms added up first; sums of groups are added in order. 0: all
 };
 
 // Non-zeros of picked rows of a CSR matrix.
@@ -104,6 +105,8 @@ struct CpuKernels {
   void (*gemm)(const GemmArgs& args);
   // C (m × n) = Aᵀ · B with A (k × m) and B (k × n): a weight gradient, summed over the k samples of a batch.
   void (*gemm_transposed)(const GemmArgs& args);
+  // out[i] = parts[i] + parts[stride + i] + … over `groups` parts, in order; count is a multiple of kPad.
+  void (*add_groups)(size_t count, size_t groups, size_t stride, const float* parts, float* out);
 
   // C (m × n): row i = Σ over the non-zeros of CSR row rows[i] of value · B[column]. With relu, negative
   // results become 0.

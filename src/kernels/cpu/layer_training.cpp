@@ -20,10 +20,10 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 32, kMostPanel = 36;  // rows of a batch that go through the layer together
-constexpr size_t kGroupPanels = 3;              // whose gradients are summed first, where W is small
-constexpr size_t kGroupedFloats = 21000;        // W and Θ up to which that pays
-constexpr size_t kWide = 64;                    // hidden units from which groups are made even
+constexpr size_t kPanel = 32;                // rows of a batch that go through the layer together
+constexpr size_t kTasksAtMost = 4096;        // of the first phase, in batches of any size
+constexpr size_t kGroupsAtMost = 64;         // of a batch
+constexpr size_t kPartialBytes = 600 << 10;  // of groups' gradients a worker may hold, in its cache
 constexpr size_t kFirstSamples = 128;   // the first samples of a gradient: their features are fetched ahead
 constexpr size_t kLine = 64;            // bytes
 constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
@@ -79,9 +79,7 @@ class CpuLayerTraining final : public LayerTraining {
     z_ = Array<float>::Allocate(size_t{batch_} * theta_.stride);
     grad_w_ = Array<float>::Zeros(features_ * w_.stride);
     grad_theta_ = Array<float>::Zeros(theta_.rows * theta_.stride);
-    grouped_ = !input_.is_sparse && batch_ > kGroupPanels * kPanel && PartialFloats() <= kGroupedFloats;
-    if (grouped_ && PadWidth(hidden_) >= kWide) panel_rows_ = EvenGroupsPanel(batch_);
-    if (grouped_) partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
+    group_rows_ = GroupRows(batch_);
     panel_loss_.resize(PanelsOf(batch_));
   }
 
@@ -150,6 +148,7 @@ class CpuLayerTraining final : public LayerTraining {
     uint32_t epoch, step;
     uint64_t done;  // steps before this one
     bool updating;  // in the second phase
+    bool by_groups = false;
     bool want_loss = false;
     double terms = 1;  // LossTerms() of this step
     StepPart part = StepPart::kBoth;
@@ -183,7 +182,7 @@ class CpuLayerTraining final : public LayerTraining {
     workers_.assign(most, {});
     for (Worker& worker : workers_) {
       worker.timer = LapTimer(profile_);
-      const size_t panel_lines = input_.is_sparse ? 0 : panel_rows_ * (input_.row_bytes() / kLine + 1);
+      const size_t panel_lines = input_.is_sparse ? 0 : kPanel * (input_.row_bytes() / kLine + 1);
       worker.lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
     }
   }
@@ -191,6 +190,9 @@ class CpuLayerTraining final : public LayerTraining {
   // Panels, or groups of them, of the step's batch.
   PhasePlan ForwardPlan(bool all_losses) {
     now_.updating = false;
+    now_.by_groups = GradientsByGroups(team_.size());
+    if (now_.by_groups && partial_.empty())
+      partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
     return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
@@ -227,13 +229,24 @@ class CpuLayerTraining final : public LayerTraining {
   size_t SizeOf(uint32_t step) const {
     return std::min<size_t>(batch_, sample_count_ - size_t{step} * batch_);
   }
-  size_t PanelsOf(size_t size) const { return (size + panel_rows_ - 1) / panel_rows_; }
-  // Rows of a panel so that a batch is an even number of equal groups: two threads end together. Wide layers
-  // alone: their products' tiles are 6 rows high, where those of narrow ones are 16 and fit a panel of 32.
-  static size_t EvenGroupsPanel(size_t batch) {
-    constexpr size_t kPair = 2 * kGroupPanels;
-    const size_t panels = (batch + kPair * kMostPanel - 1) / (kPair * kMostPanel) * kPair;
-    return (batch + panels - 1) / panels;
+  size_t PanelsOf(size_t size) const { return (size + kPanel - 1) / kPanel; }
+  // Samples whose gradients are added up first, the same for any number of threads: whole panels, enough
+  // groups to keep many threads busy, few enough to hold them all.
+  static size_t GroupRows(size_t batch) {
+    constexpr size_t kTwo = 2 * kPanel, kMany = kGroupsAtMost * kTwo;
+    if (batch <= 16 * kPanel) return kPanel;
+    return (batch + kMany - 1) / kMany * kTwo;
+  }
+  size_t GroupsOf(size_t size) const { return (size + group_rows_ - 1) / group_rows_; }
+  // Gradients of one group: (D × hidden) unless sparse, then (hidden × classes).
+  size_t PartialFloats() const { return PartialOfTheta() + grad_theta_.size(); }
+  size_t PartialOfTheta() const { return input_.is_sparse ? 0 : grad_w_.size(); }
+  // The two ways to the same sums. By groups: who has computed a group's activations adds up its gradients in
+  // the first phase, and the second phase adds the groups. By rows: the second phase adds up a few rows of W
+  // or Θ over all groups. The first moves fewer bytes between cores as long as the groups' gradients fit the
+  // caches.
+  bool GradientsByGroups(uint32_t workers) const {
+    return GroupsOf(batch_) * PartialFloats() * sizeof(float) <= kPartialBytes * workers;
   }
   uint32_t NextStep(uint32_t step) const { return step + 1 == steps_ ? 0 : step + 1; }
   // Row numbers of three steps are held: the one computed, the one prefetched, the one drawn. `done` counts
@@ -263,21 +276,23 @@ class CpuLayerTraining final : public LayerTraining {
 
   // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are
   // walked in order, and there the rows ahead are fetched.
-  size_t Unit() const { return grouped_ ? kGroupPanels : 1; }
-  size_t UnitsOf(size_t size) const { return (PanelsOf(size) + Unit() - 1) / Unit(); }
+  size_t UnitRows() const {
+    return now_.by_groups ? group_rows_ : kPanel * (1 + PanelsOf(batch_) / kTasksAtMost);
+  }
+  size_t UnitsOf(size_t size) const { return (size + UnitRows() - 1) / UnitRows(); }
   void ForwardAndLoss(const PhaseTask& task) {
     LapTimer& timer = workers_[task.worker].timer;
     timer.Lap(StepPhase::kWait);
-    const size_t size = SizeOf(now_.step), unit_rows = Unit() * panel_rows_;
+    const size_t size = SizeOf(now_.step), unit_rows = UnitRows();
     const Range samples{task.task * unit_rows, std::min((task.task + 1) * unit_rows, size)};
     DrawRows(task.worker, 2, samples.begin, task.task + 1 == task.tasks ? batch_ : samples.end);
-    for (size_t panel = samples.begin; panel < samples.end; panel += panel_rows_) {
+    for (size_t panel = samples.begin; panel < samples.end; panel += kPanel) {
       PrefetchQueue queue;
-      if (!input_.is_sparse) queue = LinesAfter(task, panel + panel_rows_, samples.end);
+      if (!input_.is_sparse) queue = LinesAfter(task, panel + kPanel, samples.end);
       const size_t left = std::min(task.share_end * unit_rows, size) - panel;
-      PanelForwardAndLoss(panel, std::min(panel_rows_, samples.end - panel), left, queue, timer);
+      PanelForwardAndLoss(panel, std::min(kPanel, samples.end - panel), left, queue, timer);
     }
-    if (grouped_) GroupGradients(task.task, samples, timer);
+    if (now_.by_groups) GroupGradients(task.task, samples, timer);
   }
 
   // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
@@ -292,7 +307,7 @@ class CpuLayerTraining final : public LayerTraining {
     kernels_.gemm(
         {count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z, theta_.stride});
     timer.Lap(StepPhase::kLogits);
-    panel_loss_[panel / panel_rows_] = LossAndGradient(z, panel, count);
+    panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count);
     timer.Lap(StepPhase::kLoss);
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
                    dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
@@ -300,10 +315,7 @@ class CpuLayerTraining final : public LayerTraining {
     timer.Lap(StepPhase::kHiddenGradient);
   }
 
-  // Gradients over the samples of one group, on the core that has them in its cache. Groups are the same for
-  // any number of threads, and added in order.
-  size_t GroupsOf(size_t size) const { return (PanelsOf(size) + kGroupPanels - 1) / kGroupPanels; }
-  size_t PartialFloats() const { return grad_w_.size() + grad_theta_.size(); }
+  // Gradients over the samples of one group, on the core that has them in its cache.
   void GroupGradients(size_t group, Range samples, LapTimer& timer) {
     float* w = partial_.mutable_data() + group * PartialFloats();
     const auto gradient = [&](const float* a, size_t lda, size_t rows, const float* d, size_t width,
@@ -311,22 +323,18 @@ class CpuLayerTraining final : public LayerTraining {
       kernels_.gemm_transposed({rows, width, samples.end - samples.begin, a + samples.begin * lda, lda,
                                 d + samples.begin * stride, stride, out, stride});
     };
-    gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
-    timer.Lap(StepPhase::kWeightGradient);
+    if (!input_.is_sparse) {
+      gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
+      timer.Lap(StepPhase::kWeightGradient);
+    }
     gradient(h_.data(), w_.stride, PadWidth(hidden_), z_.data(), PadWidth(classes_), theta_.stride,
-             w + grad_w_.size());
+             w + PartialOfTheta());
     timer.Lap(StepPhase::kThetaGradient);
   }
   // Adds up the groups' gradients from `offset` on.
   void AddGroups(size_t offset, Range at, Array<float>& grad) const {
-    const size_t groups = GroupsOf(SizeOf(now_.step));
-    float* sum = grad.mutable_data();
-    const float* part = partial_.data() + offset;
-    std::copy(part + at.begin, part + at.end, sum + at.begin);
-    for (size_t group = 1; group < groups; ++group) {
-      part += PartialFloats();
-      for (size_t i = at.begin; i < at.end; ++i) sum[i] += part[i];
-    }
+    kernels_.add_groups(at.end - at.begin, GroupsOf(SizeOf(now_.step)), PartialFloats(),
+                        partial_.data() + offset + at.begin, grad.mutable_data() + at.begin);
   }
 
   // ReLU(X̂W) of a panel of the batch.
@@ -367,15 +375,15 @@ class CpuLayerTraining final : public LayerTraining {
   PrefetchQueue LinesAfter(const PhaseTask& task, size_t next, size_t end) {
     uint32_t step = now_.step;
     uint64_t done = now_.done;
-    if (next >= end) next = task.next * Unit() * panel_rows_;
+    if (next >= end) next = task.next * UnitRows();
     if (next >= SizeOf(step)) {
       step = NextStep(step), ++done;
-      next = task.first * Unit() * panel_rows_;
+      next = task.first * UnitRows();
     }
     const uint32_t* rows = RowsOf(done).data();
     const void** lines = workers_[task.worker].lines.data();
     size_t count = 0;
-    for (size_t i = next; i < std::min(next + panel_rows_, SizeOf(step)); ++i) {
+    for (size_t i = next; i < std::min(next + kPanel, SizeOf(step)); ++i) {
       const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
       for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
     }
@@ -432,7 +440,7 @@ class CpuLayerTraining final : public LayerTraining {
     const Range rows = PieceOf(task.task - cuts);
     const Range next = task.next < task.tasks && task.next >= cuts ? PieceOf(task.next - cuts) : Range{0, 0};
     PrefetchQueue queue;
-    if (!grouped_) queue = FirstLines(next, task.worker);
+    if (!now_.by_groups) queue = FirstLines(next, task.worker);
     if (rows.begin < DenseRows()) UpdateW({rows.begin, std::min(rows.end, DenseRows())}, queue, timer);
     if (rows.end > DenseRows()) {
       UpdateTheta({std::max(rows.begin, DenseRows()) - DenseRows(), rows.end - DenseRows()}, queue, timer);
@@ -446,7 +454,7 @@ class CpuLayerTraining final : public LayerTraining {
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateW(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (now_.sums() && grouped_) {
+    if (now_.sums() && now_.by_groups) {
       AddGroups(0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
     } else if (now_.sums()) {
       DenseGradient(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
@@ -456,8 +464,8 @@ class CpuLayerTraining final : public LayerTraining {
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (now_.sums() && grouped_) {
-      AddGroups(grad_w_.size(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
+    if (now_.sums() && now_.by_groups) {
+      AddGroups(PartialOfTheta(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
     } else if (now_.sums()) {
       DenseGradient(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue);
     }
@@ -502,6 +510,7 @@ class CpuLayerTraining final : public LayerTraining {
                      grad.mutable_data() + rows.begin * weights.stride,
                      weights.stride};
     product.prefetch = &queue;
+    product.group = group_rows_;
     kernels_.gemm_transposed(product);
   }
 
@@ -552,9 +561,8 @@ class CpuLayerTraining final : public LayerTraining {
   std::vector<double> panel_loss_;  // (panels)
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
-  size_t panel_rows_ = kPanel;      // rows of a batch that go through the layer together
-  bool grouped_ = false;            // whether gradients are summed by groups of samples first
-  Array<float> partial_;            // (groups × (grad_w_, grad_theta_)) if grouped
+  size_t group_rows_ = kPanel;      // samples whose gradients are added up first
+  Array<float> partial_;            // (groups × PartialFloats()) once gradients are added up by groups
   FeatureCuts cuts_;                // if sparse
   // How a step is shared out, and where the training is.
   TeamSize team_;

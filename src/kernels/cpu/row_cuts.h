@@ -20,14 +20,16 @@ struct RowCosts {
   }
 };
 
-inline constexpr size_t kMostRows = 48, kFewRows = 16;  // in a piece
+inline constexpr size_t kMostRows = 48, kFewRows = 16;  // in a piece, unless there would be too many pieces
+inline constexpr size_t kPiecesAtMost = 1 << 14;
 
 // Ends of the pieces, the first beginning with row 0: as many pieces for each of `workers` shares.
 inline std::vector<size_t> CutRows(const RowCosts& costs, size_t workers) {
   const size_t shares = std::clamp<size_t>(costs.rows() / (kFewRows / 2), 1, workers);
   const size_t usual = (costs.rows() + shares - 1) / shares;
   const size_t small = std::clamp<size_t>(usual / kFewRows, 1, kMostRows / kFewRows);
-  const size_t large = usual <= small * kFewRows ? 0 : (usual - small * kFewRows + kMostRows - 1) / kMostRows;
+  const size_t rest = usual <= small * kFewRows ? 0 : usual - small * kFewRows;
+  const size_t large = std::min((rest + kMostRows - 1) / kMostRows, kPiecesAtMost / shares);
   std::vector<size_t> ends;
   for (size_t share = 0; share < shares; ++share) {
     const size_t begin = costs.Row(share, shares), end = costs.Row(share + 1, shares);
