@@ -48,15 +48,20 @@ TEST_F(SurviveTest, StandardErrorThatCannotBeWrittenStopsNothing) {
 }
 
 TEST_F(SurviveTest, NamesThatAreNoUtf8GoAllTheWay) {
-  std::ofstream edges(folder_ / "edges.csv"), nodes(folder_ / "nodes.csv");
+  std::ofstream edges(folder_ / "edges.csv"), nodes(folder_ / "nodes.csv"), latin(folder_ / "latin.csv");
   edges << "from,to\n";
   nodes << "id,size,kind\n";
+  latin << "id,size,kind\n0,1,caf\xe9\n1,0,tea\n";
   for (int i = 0; i < 40; ++i) {
     edges << i << "," << (i + 2) % 40 << "\n";
-    nodes << i << "," << i % 2 << "," << (i % 2 == 0 ? "caf\xe9" : "\x1b[31mred") << "\n";
+    nodes << i << "," << i % 2 << "," << (i % 2 == 0 ? "café" : "\x1b[31mred") << "\n";
   }
   edges.close();
   nodes.close();
+  latin.close();
+  const Outcome refused = Shell("$L2GCN train --edges edges.csv --nodes latin.csv --epochs 2 -o latin");
+  EXPECT_EQ(refused.status, 2) << "before any work is done";
+  EXPECT_NE(refused.err.find("latin.csv:2"), std::string::npos) << refused.err;
   const Outcome trained =
       Shell("$L2GCN train --edges edges.csv --nodes nodes.csv --epochs 2 --json -o \"$(printf 'r\\351n')\"");
   EXPECT_EQ(trained.status, 0) << trained.err;

@@ -23,7 +23,7 @@ constexpr size_t kMostConnections = 256, kMostRequestBytes = 16 << 10;
 constexpr auto kMostWait = std::chrono::seconds(10);
 constexpr int kPollMilliseconds = 200;
 
-std::string LowerCase(std::string_view text) {
+std::string LowerCaseHeader(std::string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -90,7 +90,7 @@ bool ParseHttpHead(std::string_view head, HttpRequest& request) {
     const std::string_view field = head.substr(at, end - at);
     const size_t colon = field.find(':');
     if (colon == std::string_view::npos || colon == 0) return false;
-    const std::string name = LowerCase(field.substr(0, colon));
+    const std::string name = LowerCaseHeader(field.substr(0, colon));
     // Two hosts in one request are a trick to pass one check with the one and be routed by the other.
     if (!request.headers.emplace(name, Trimmed(field.substr(colon + 1))).second &&
         (name == "host" || name == "origin"))
@@ -103,7 +103,7 @@ bool ParseHttpHead(std::string_view head, HttpRequest& request) {
 bool IsOwnRequest(const HttpRequest& request, const std::vector<std::string>& hosts) {
   const auto value = [&](const char* name) {
     const auto found = request.headers.find(name);
-    return found == request.headers.end() ? std::string() : LowerCase(found->second);
+    return found == request.headers.end() ? std::string() : LowerCaseHeader(found->second);
   };
   const auto own = [&](const std::string& host) {
     return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
@@ -140,7 +140,7 @@ HttpServer::HttpServer(const std::string& address, uint16_t port) : address_(add
   getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &bound_size);
   port_ = ntohs(is_v4 ? reinterpret_cast<sockaddr_in*>(&bound)->sin_port
                       : reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port);
-  std::vector<std::string> names = {is_v4 ? address : "[" + LowerCase(address) + "]"};
+  std::vector<std::string> names = {is_v4 ? address : "[" + LowerCaseHeader(address) + "]"};
   if (IsLoopback(address)) names.insert(names.end(), {"localhost", "127.0.0.1", "[::1]"});
   for (const std::string& name : names) {
     hosts_.push_back(fmt::format("{}:{}", name, port_));
@@ -228,7 +228,7 @@ void HttpServer::TakeRequests(Connection& connection, const Handler& handler) {
     } else {
       answer = handler(request);
       const auto wish = request.headers.find("connection");
-      close = (wish != request.headers.end() && LowerCase(wish->second) == "close") ||
+      close = (wish != request.headers.end() && LowerCaseHeader(wish->second) == "close") ||
               request.headers.count("content-length") != 0;
     }
     connection.in.erase(0, end == std::string::npos ? connection.in.size() : end + 4);
