@@ -78,10 +78,10 @@ train_kills() {
 }
 
 each=$(((trainings + 5) / 6))
-"$program" generate reddit --scale 0.004 -o reddit-shape -q
+"$program" generate reddit --scale 0.004 -o shape -q
 train_kills cora "synthetic:cora --method lgcn --epochs 40 --device cpu" $each 5
 train_kills pubmed "synthetic:pubmed --method lgcn --epochs 12,12 --device cpu" $each 3
-train_kills reddit "reddit-shape --method lgcn --epochs 6 --device cpu" $each 1
+train_kills reddit "shape --method lgcn --epochs 6 --device cpu" $each 1
 train_kills runs5 "synthetic:cora --method lgcn --runs 5 --epochs 10 --device cpu" $each 4
 train_kills l2gcn "synthetic:cora --method l2gcn --epochs 40 --device cpu" $each 5
 train_kills vrgcn "synthetic:cora --method vrgcn --epochs 8 --dropout 0.2 --device cpu" $((trainings - 5 * each)) 2
@@ -114,10 +114,10 @@ whole() {
   if [ -d "$1" ]; then digest "$1"; else sha256sum <"$1"; fi
 }
 
-"$program" train reddit-shape --method lgcn --epochs 2 -q -o model --force --device cpu >/dev/null
+"$program" train shape --method lgcn --epochs 2 -q -o model --force --device cpu >/dev/null
 touch names names-now said
 each=$(((others + 5) / 6))
-other_kills convert converted "convert reddit-shape converted --force -q" "" $each
+other_kills convert converted "convert shape converted --force -q" "" $each
 other_kills generate made "generate pubmed --nodes 30000 -o made --force -q" "" $each
 other_kills predict p.csv "predict model -o p.csv -q" "" $each
 other_kills embed e.npy "embed model -o e.npy -q" "" $each
