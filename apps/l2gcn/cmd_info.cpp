@@ -65,6 +65,8 @@ Json CountsOf(const Dataset& dataset) {
   for (uint32_t c = 0; c < labels.classes; ++c)
     classes.push_back({{"name", dataset.ClassName(c)}, {"count", members[c]}});
   Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
+  for (const TableColumn& column : dataset.schema.columns)
+    if (column.missing > 0) json["missing"][column.name] = column.missing;
   if (degrees.empty()) return json;
   const auto middle = degrees.begin() + static_cast<std::ptrdiff_t>(degrees.size() / 2);
   std::nth_element(degrees.begin(), middle, degrees.end());
@@ -89,6 +91,12 @@ std::string CountsText(const Json& counts) {
   text +=
       fmt::format("\n  labelled    {}, without a label {}", Grouped(counts.at("labelled").get<uint64_t>()),
                   Grouped(counts.at("unlabelled").get<uint64_t>()));
+  if (counts.contains("missing")) {
+    std::string columns;
+    for (const auto& [name, cells] : counts.at("missing").items())
+      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", name, Grouped(cells.get<uint64_t>()));
+    text += "\n  missing     " + columns;
+  }
   const Json& classes = counts.at("classes");
   for (size_t i = 0; i < classes.size() && i < kMostListed; ++i) {
     text += fmt::format("\n    {:<28}{:>12}", classes[i].at("name").get<std::string>(),

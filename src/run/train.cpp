@@ -192,6 +192,7 @@ void TellTask(const Context& context, const Dataset& dataset, const TrainConfig&
                   CountOfThings(dataset.nodes() - counts.unlabelled_nodes, "node"), counts.unlabelled_nodes,
                   labels.multilabel ? CountOfThings(labels.classes, "label") + ", several a node"
                                     : CountOfThings(labels.classes, "class", "classes"));
+  if (!dataset.schema.label.empty()) text += fmt::format(" in column '{}'", dataset.schema.label);
   text += fmt::format("; split {}: {} train, {} val, {} test", split.name, counts.train_nodes,
                       counts.val_nodes, counts.test_nodes);
   if (counts.unused_nodes > 0) text += fmt::format(", {} in no part", counts.unused_nodes);

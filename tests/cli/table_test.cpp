@@ -84,6 +84,17 @@ TEST_F(TableTest, ColumnsOfAnyUnitAreScaledAndTheModelRemembersThem) {
   EXPECT_EQ(table.at("columns")[2].at("levels"), nlohmann::json({"bern", "oslo", "rome"}));
 }
 
+TEST_F(TableTest, InfoCountsMissingValuesAndTrainNamesTheLabel) {
+  const std::vector<std::string> source = {"--edges",    "calls.csv", "--nodes",
+                                           "people.csv", "--label",   "churned"};
+  std::vector<std::string> words = {"info"};
+  words.insert(words.end(), source.begin(), source.end());
+  EXPECT_NE(RunWell(words).out.find("missing     age 17"), std::string::npos);
+  words[0] = "train";
+  words.insert(words.end(), {"--epochs", "2"});
+  EXPECT_NE(RunWell(words).err.find("2 classes in column 'churned'"), std::string::npos);
+}
+
 TEST_F(TableTest, PredictionMapsColumnsByName) {
   Train();
   RunWell({"predict", "run", "-o", "p.csv"});
