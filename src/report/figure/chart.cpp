@@ -197,7 +197,9 @@ class ChartDrawer {
     mark.kind = DrawnItem::Kind::kMark;
     mark.ink = Ink::kSeries, mark.series = colour;
     mark.mark = style == SeriesStyle::kHollowPoints ? Mark::kRing : Mark::kDisc;
-    mark.x = x, mark.y = y, mark.size = style == SeriesStyle::kLineAndPoints ? 3.2 : 4.6;
+    mark.x = x, mark.y = y;
+    // A ring goes around a disc at the same place.
+    mark.size = style == SeriesStyle::kLineAndPoints ? 3.2 : style == SeriesStyle::kHollowPoints ? 6.6 : 4.4;
     taken_.push_back({x - 6, y - 6, 12, 12});
     return mark;
   }

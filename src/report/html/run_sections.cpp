@@ -38,7 +38,7 @@ std::string WithSpread(const ReportJson& result, const char* part) {
 
 std::string EpochsOfRun(const ReportJson& epochs) {
   std::vector<std::string> parts;
-  for (const ReportJson& count : epochs) parts.push_back(fmt::format("{:g}", count.get<double>()));
+  for (const ReportJson& count : epochs) parts.push_back(fmt::format("{:.4g}", count.get<double>()));
   return fmt::format("{}", fmt::join(parts, " + "));
 }
 
