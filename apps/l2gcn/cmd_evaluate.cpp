@@ -200,7 +200,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Split split = SplitToScore(opened, options.split);
-  const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset);
+  const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);
   const Scores scores = ScoreParts(context, opened, logits, split);
   if (!options.confusion.empty()) {
     const auto& [part, score] = MainPart(scores);

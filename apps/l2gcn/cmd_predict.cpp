@@ -23,7 +23,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   const RunData opened = OpenRunData(context, options.source, command);
   const Model& model = opened.run.model;
   const Split parts = PartsOfRun(opened);
-  const Matrix logits = PredictLogits(context, model, opened.dataset);
+  const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (to_stdout)
     return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink());
   ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path);

@@ -23,6 +23,23 @@ struct Preparation {
   Array<float> center;  // (features) mean removed before projecting, or empty
 };
 
+// How a layer's output becomes logits: a hidden layer where `hidden` is not empty, then Θ and a bias.
+struct Head {
+  Matrix hidden;         // (D × M), or empty
+  Matrix hidden_affine;  // (2 × M) gain and shift of a norm, (1 × M) a bias, or empty
+  Matrix theta;          // (M or D × classes)
+  Matrix bias;           // (1 × classes), or empty
+};
+
+// Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
+// averaged over neighbours again and again; a weight of 0 leaves a half out.
+struct Spreading {
+  double correct = 0, smooth = 0;  // weight of the neighbours in each round, below 1
+  uint32_t rounds = 0;
+
+  bool on() const { return correct > 0 || smooth > 0; }
+};
+
 struct Model {
   TrainConfig config;
   uint32_t features = 0;  // columns the data set must have
@@ -36,7 +53,12 @@ struct Model {
   std::vector<Matrix> weights;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
   // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.
   std::vector<double> thresholds;
-  Matrix theta;                                       // Θ (D⁽ᴸ⁾ × classes)
+  Matrix theta;  // Θ (D⁽ᴸ⁾ × classes); empty where the layers have heads of their own
+  // Where the configuration gives layers more than W and Θ (empty elsewhere):
+  std::vector<Matrix> affines;  // of each layer: (2 × D⁽ˡ⁾) gain and shift, (1 × D⁽ˡ⁾) bias, or an empty one
+  std::vector<Head> heads;      // of each layer
+  bool mean_of_layers = false;  // probabilities are the mean over the layers' heads; else the last one's
+  Spreading spreading;
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
@@ -84,8 +106,11 @@ inline constexpr uint32_t kMostConfusion = 1024;
 // class is shared.
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
 
-// Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph.
-Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset);
+// Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph. A model that
+// spreads what is known of train nodes takes those of `known`, which may be null or empty: it then does without, and
+// says so in a note.
+Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset,
+                     const Split* known = nullptr);
 // Output of layer `layer` (1-based; 0 = the last) for every node.
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer = 0);
 

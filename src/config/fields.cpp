@@ -75,8 +75,9 @@ std::vector<Field> MakeFields() {
   using C = TrainConfig;
   return {
       ChoiceField("method", &C::method, BuiltMethods(), "How the network is trained."),
-      ChoiceField("preset", &C::preset, {"paper"},
-                  "Where defaults come from: the paper's settings for each data set."),
+      ChoiceField("preset", &C::preset, {"paper", "best"},
+                  "Where defaults come from: the paper's settings for each data set, or the most accurate "
+                  "recipe, chosen from the data."),
       WholeField("layers", &C::layers, 1, kMaxLayers, "Graph convolutions, trained one after another."),
       ListField("hidden", &C::hidden, 1, kMaxWidth, "Width of each layer; one value serves all."),
       ListField("epochs", &C::epochs, 1, kMaxEpochs, "Epochs of each layer, at most; one value serves all."),
@@ -89,6 +90,21 @@ std::vector<Field> MakeFields() {
       RealField("weight-decay", &C::weight_decay,
                 {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
                 "L2 penalty on the weights."),
+      WholeField("reach", &C::reach, 0, kMaxLayers,
+                 "Powers of the operator side by side in a layer's input, from the node's own row on (X, ÂX, …); "
+                 "0: the neighbours' average alone."),
+      FlagField("bias", &C::bias, "Add a bias to every product."),
+      FlagField("layer-norm", &C::layer_norm, "Normalise a layer's values row by row before ReLU."),
+      RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
+                "Share of a layer's input set to 0 in a training step."),
+      WholeField("head", &C::head, 0, kMaxWidth,
+                 "Width of a hidden layer between each layer and its classifier; 0: none."),
+      ChoiceField("read-out", &C::read_out, {"last", "mean", "auto"},
+                  "Whose probabilities count: the last layer's, the mean of all layers', or whichever the "
+                  "validation nodes prefer."),
+      ChoiceField("correct", &C::correct, {"off", "auto", "on"},
+                  "Correct & Smooth after training: what is known of the train nodes is spread over the graph; "
+                  "auto: where the validation nodes gain."),
       ChoiceField("theta", &C::theta, {"keep", "fresh"},
                   "Whether the classifier lives on into the next layer."),
       ChoiceField("init", &C::init, {"fan-in", "xavier"}, "How weights start."),

@@ -33,6 +33,13 @@ void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
   if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
 }
 
+// What only layers trained one by one have, beside the method's own settings.
+std::vector<std::string> LayerSettings(std::vector<std::string> own) {
+  for (const char* name : {"reach", "bias", "layer-norm", "input-dropout", "head", "read-out", "correct"})
+    own.emplace_back(name);
+  return own;
+}
+
 std::vector<Method> MakeMethods() {
   using Loop = TrainingLoop;
   using Op = MethodOperator;
@@ -51,7 +58,7 @@ std::vector<Method> MakeMethods() {
        .devices = every_device,
        .stop = "learned",
        .compared = false,
-       .settings = {"controller", "controller-kind"},
+       .settings = LayerSettings({"controller", "controller-kind"}),
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "lgcn",
        .sentence = "layer by layer, each for a fixed number of epochs",
@@ -63,7 +70,7 @@ std::vector<Method> MakeMethods() {
        .devices = every_device,
        .stop = "fixed",
        .compared = true,
-       .settings = {},
+       .settings = LayerSettings({}),
        .preset = [](const std::string&, TrainConfig& config) { config.drop_last = true; }},
       {.name = "gcn",
        .sentence = "all layers at once over the whole graph in every step",

@@ -49,6 +49,7 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
       scored_(std::move(scored)),
       shown_(std::move(shown)),
       pipeline_(context_, dataset, config_, std::move(train)) {
+  if (config_.reach > 0) ThrowUsage("--reach {}: a search trains layers over ÂX alone; leave it out", config_.reach);
   if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
   if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
   targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
@@ -101,7 +102,7 @@ void TraceTree::Expand(Node& node) {
 void TraceTree::Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best) {
   const LayerState& state = node.states.back();
   const auto logits = [&](const Tensor& xhat) {
-    return pipeline_.LayerLogits(context_, xhat, state.w, state.theta);
+    return pipeline_.LayerLogits(context_, xhat, state);
   };
   LayerTrace& trace = node.trace;
   bool keeps = true;
@@ -123,8 +124,8 @@ TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
   const LayerState& state = node.states[kept];
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
-  child->x = pipeline_.Transform(context_, *node.xhat, state.w);
-  if (LooksBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, *node.x_whole, state.w);
+  child->x = pipeline_.Transform(context_, *node.xhat, state.block());
+  if (LooksBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, node.x_whole, state.block());
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
   if (node.children.size() == possible.size()) node.Release();

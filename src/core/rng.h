@@ -33,6 +33,9 @@ enum class RandomUse : uint32_t {
   kSampler = 7,
   kController = 8,
   kPca = 9,
+  kInputDropout = 10,
+  kHeadDropout = 11,
+  kInitHead = 12,
 };
 
 struct Philox4 {
@@ -94,6 +97,24 @@ struct RandomStream {
     return radius * std::cos(6.28318530717958647692f * UniformFloat(block.v[half + 1]));
   }
 };
+
+// A 32-bit hash in which every bit of the input reaches every bit of the result. Always inlined, for the reason
+// given at Permutation::Once.
+L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE inline uint32_t Scramble(uint32_t x) {
+  x = (x ^ (x >> 16)) * 0x21F0AAADu;
+  x = (x ^ (x >> 15)) * 0xD35A2D97u;
+  return x ^ (x >> 15);
+}
+// Whether column `column` of a row is dropped by a layer of a given form: the row's key is a Philox word, the
+// columns under it are hashed, which is several times cheaper and does not depend on how the row is stored.
+L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE inline bool DropsColumn(uint32_t key, uint32_t column,
+                                                              uint32_t threshold) {
+  return Scramble(key + column) < threshold;
+}
+// The threshold for a share p of [0, 1).
+L2GCN_HOST_DEVICE inline uint32_t DropThreshold(float p) {
+  return static_cast<uint32_t>(static_cast<double>(p) * 4294967296.0);
+}
 
 // Keyed bijection of 0 … n−1. Six Feistel rounds over 2·half_bits bits; the round function is a 32-bit
 // multiply–xorshift hash, whose keys are Philox words.

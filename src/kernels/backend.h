@@ -18,6 +18,17 @@
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
 // weight_decay·w is added to them; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+//
+// A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::form asks for more:
+//   bias                ReLU(X̂W + b), and logits + c
+//   norm                ReLU(g ∘ (y − mean y)/√(var y + 1e-5) + s) with y = X̂W, row by row (LayerNorm)
+//   input_dropout       X̂ with a share of its elements set to 0 and the others scaled up, in training only
+//   head                a hidden layer of the same form between this layer and Θ; it is not part of the next
+//                       layer's input
+// There column c of position i of a batch is dropped where DropsColumn(key, c), key = word i of the stream
+// named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step). Where the form is not plain
+// weight_decay is taken from the weights apart from Adam (w ← w − lr·weight_decay·w first) and spares biases,
+// gains and shifts.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +38,7 @@
 
 #include "core/propagation.h"
 #include "core/rng.h"
+#include "kernels/norm_epsilon.h"
 #include "kernels/precision.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
@@ -93,6 +105,28 @@ class GradientSum {
   virtual void Sum(uint64_t step, std::span<float> w, std::span<float> theta) = 0;
 };
 
+// What a layer has besides W and Θ. All off: the layer of the paper.
+struct LayerForm {
+  bool bias = false;  // where norm is on its shift takes the place of the hidden layers' bias
+  bool norm = false;
+  uint32_t head = 0;  // width of a hidden layer before Θ; 0: none
+  float input_dropout = 0;
+
+  bool plain() const { return !bias && !norm && head == 0 && input_dropout == 0; }
+  // Rows of a hidden layer's affine: (gain, shift), (bias), or none.
+  size_t affine_rows() const { return norm ? 2 : bias ? 1 : 0; }
+};
+
+// A hidden layer: ReLU of X̂W, after the affine and the normalisation that its rows stand for. Two rows are a
+// norm's gain and shift, one row is a bias, none is the plain product.
+struct DenseBlock {
+  Matrix w;       // (D × H)
+  Matrix affine;  // (0, 1 or 2 × H)
+
+  DenseBlock() = default;
+  DenseBlock(Matrix weights, Matrix rows = {}) : w(std::move(weights)), affine(std::move(rows)) {}
+};
+
 // Everything that fixes one layer's training besides its data.
 struct LayerSpec {
   uint32_t layer = 0;  // 0-based; names the random streams
@@ -104,6 +138,7 @@ struct LayerSpec {
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   SampleOrder order = SampleOrder::kShuffled;
+  LayerForm form;
   GradientSum* gradient_sum = nullptr;  // null: the gradients of a step are those of its own samples
 };
 
@@ -116,11 +151,24 @@ inline Permutation OrderOf(const LayerSpec& spec, uint32_t samples, uint32_t epo
   return Permutation(samples, RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));
 }
 
+// A matrix with Adam's moments.
+struct Trainable {
+  Matrix value, m, v;
+};
+
 // Weights and optimiser of one layer; t counts the steps Adam has made with each matrix.
 struct LayerState {
   Matrix w, w_m, w_v;              // (D × H)
-  Matrix theta, theta_m, theta_v;  // (H × C)
+  Matrix theta, theta_m, theta_v;  // (H × C), or (head × C)
   uint64_t w_steps = 0, theta_steps = 0;
+  // Where the form asks for them; they count steps with Θ.
+  Trainable affine;       // (form.affine_rows() × H)
+  Trainable head;         // (H × head)
+  Trainable head_affine;  // (form.affine_rows() × head)
+  Trainable bias;         // (1 × C) of the logits, with a bias or a norm
+
+  DenseBlock block() const { return {w, affine.value}; }
+  DenseBlock head_block() const { return {head.value, head_affine.value}; }
 };
 
 // One layer being trained. Lives on the device between calls; must not outlive its backend.
@@ -148,9 +196,14 @@ class Backend {
   // Â X. `row_of_node` (nodes), if not empty, says which row of x stands for each node of the graph.
   virtual TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                               std::span<const uint32_t> row_of_node) = 0;
-  // ReLU(X̂ W); w is (x.cols × H).
-  virtual TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) = 0;
-  // ReLU(Â X W), in whichever order is narrower; w may be empty: Â X alone.
+  // Tensors of equally many rows side by side. Sparse ones come first.
+  virtual TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) = 0;
+  // Rows of x in the order named, as a tensor of its own.
+  virtual TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
+  // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols × H). `rows` picks rows of x, empty: all.
+  virtual TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+                              std::span<const uint32_t> rows = {}) = 0;
+  // ReLU(Â X W) without an affine, in whichever order is narrower; w may be empty: Â X alone.
   virtual TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                             const Matrix& w) = 0;
   // X Θ on the host; `rows` picks rows of x, empty: all.

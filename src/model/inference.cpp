@@ -7,6 +7,7 @@
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "model/model_shapes.h"
+#include "model/spread.h"
 
 namespace l2gcn {
 namespace {
@@ -61,15 +62,18 @@ TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power)
   return x;
 }
 
-TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers) {
+TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers,
+                            const std::function<void(const Tensor&)>& see) {
   const Method& method = FindMethod(model.config.method);
   TensorPtr x = pipeline_->Input(context);
   if (method.readout == Readout::kHops) x = Powers(context, std::move(x), model.config.hops);
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
     const Matrix& w = model.weights[layer];
+    const DenseBlock block(w, model.affines.empty() ? Matrix() : model.affines[layer]);
     x = method.weights == WeightShape::kOwnAndAggregated ? OwnAndAggregated(context, *x, w, true)
-                                                         : pipeline_->ForwardWhole(context, *x, w);
+                                                         : pipeline_->ForwardWhole(context, x, block);
+    if (see) see(*x);
   }
   return x;
 }
@@ -102,7 +106,21 @@ Matrix Inference::JoinedLogits(const Context& context, const Model& model, std::
   return logits;
 }
 
+std::vector<Matrix> Inference::LogitsOfLayers(const Context& context, const Model& model) {
+  std::vector<Matrix> logits;
+  Hidden(context, model, model.weights.size(), [&](const Tensor& x) {
+    logits.push_back(pipeline_->HeadLogits(context, x, model.heads[logits.size()], {}));
+  });
+  return logits;
+}
+
 Matrix Inference::Logits(const Context& context, const Model& model, std::span<const uint32_t> rows) {
+  if (model.mean_of_layers && !model.heads.empty())
+    return PickRows(MeanOfLayers(LogitsOfLayers(context, model), model.multilabel), rows);
+  if (!model.heads.empty()) {
+    return pipeline_->HeadLogits(context, *Hidden(context, model, model.weights.size()), model.heads.back(),
+                                 rows);
+  }
   const Method& method = FindMethod(model.config.method);
   if (method.readout == Readout::kJoinedPowers) return JoinedLogits(context, model, rows);
   const TensorPtr x = Hidden(context, model, model.weights.size());
@@ -128,15 +146,25 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
   CheckUsable(context, dataset);
   Validate(model.config);
   CheckModelShapes(model, "the model");
-  if (model.theta.rows == 0 || model.classes == 0)
+  if ((model.theta.rows == 0 && model.heads.empty()) || model.classes == 0)
     ThrowInput("the model has no classifier: it was not trained");
 }
 
 }  // namespace
 
-Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset) {
+Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset, const Split* known) {
   CheckArguments(context, model, dataset);
-  return Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
+  Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
+  Matrix logits = inference.Logits(context, model, {});
+  if (!model.spreading.on()) return logits;
+  std::vector<uint32_t> train;
+  if (known != nullptr && known->roles.size() == dataset.nodes() && dataset.labels.classes == model.classes)
+    train = TrainNodes(dataset.labels, *known);
+  if (train.empty()) {
+    context.Note("the model spreads labels of train nodes, and none are known here: it does without");
+    return logits;
+  }
+  return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
 }
 
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer) {

@@ -12,13 +12,18 @@
 // Where weights multiply a node's own row beside the aggregated one, a layer is ReLU([X | Â X] W), and logits
 // are the same without ReLU.
 //
+// Where layers have heads of their own (Model::heads), a layer is what the pipeline makes of it, and logits are
+// the last head's, or the logarithm of the mean of all heads' probabilities.
+//
 // A layer's product is taken in whichever order is narrower, so memory beyond the features is two activations
 // of the narrower width.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "l2gcn/model.h"
 #include "pipeline/layer_pipeline.h"
@@ -37,10 +42,15 @@ class Inference {
   Matrix Logits(const Context& context, const Model& model, std::span<const uint32_t> rows);
   // Output of hidden layer `layer`, 1-based; (nodes × width).
   Matrix Embedding(const Context& context, const Model& model, size_t layer);
+  // Of a model whose layers have heads: every layer's logits of all nodes.
+  std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
+  LayerPipeline& pipeline() { return *pipeline_; }
 
  private:
   Backend& backend() { return pipeline_->backend(); }
-  TensorPtr Hidden(const Context& context, const Model& model, size_t layers);
+  // `see` is called with each layer's output.
+  TensorPtr Hidden(const Context& context, const Model& model, size_t layers,
+                   const std::function<void(const Tensor&)>& see = nullptr);
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);
   // Output of the last layer of one of several networks over powers of Â.

@@ -30,12 +30,40 @@ NamedTensor VectorTensor(const char* name, const Array<float>& values) {
   return {name, {values.size()}, values};
 }
 
+// What a form adds to the layers: names of tensors, of layer `layer`.
+std::string AffineName(size_t layer) { return fmt::format("layers.{}.affine", layer); }
+std::string HeadName(size_t layer, const char* what) { return fmt::format("heads.{}.{}", layer, what); }
+constexpr std::pair<const char*, Matrix Head::*> kHeadTensors[] = {{"hidden.weight", &Head::hidden},
+                                                                   {"hidden.affine", &Head::hidden_affine},
+                                                                   {"classifier.weight", &Head::theta},
+                                                                   {"classifier.bias", &Head::bias}};
+
+void AddHeads(const Model& model, std::vector<NamedTensor>& tensors) {
+  for (size_t layer = 0; layer < model.heads.size(); ++layer) {
+    if (model.affines[layer].rows > 0) tensors.push_back(ToTensor(AffineName(layer), model.affines[layer]));
+    for (const auto& [name, member] : kHeadTensors) {
+      const Matrix& matrix = model.heads[layer].*member;
+      if (matrix.rows > 0) tensors.push_back(ToTensor(HeadName(layer, name), matrix));
+    }
+  }
+}
+
+void TakeHeads(const Safetensors& file, Model& model) {
+  const auto take = [&](const std::string& name) { return file.Has(name) ? file.TakeMatrix(name) : Matrix(); };
+  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
+    model.affines.push_back(take(AffineName(layer)));
+    Head& head = model.heads.emplace_back();
+    for (const auto& [name, member] : kHeadTensors) head.*member = take(HeadName(layer, name));
+  }
+}
+
 std::vector<NamedTensor> TensorsOf(const Model& model) {
   std::vector<NamedTensor> tensors;
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
     tensors.push_back(ToTensor(LayerName(layer), model.weights[layer]));
   }
   if (model.theta.rows > 0) tensors.push_back(ToTensor("classifier.weight", model.theta));
+  AddHeads(model, tensors);
   const Preparation& preparation = model.preparation;
   if (!preparation.shift.empty()) tensors.push_back(VectorTensor("prepare.shift", preparation.shift));
   if (!preparation.factor.empty()) tensors.push_back(VectorTensor("prepare.factor", preparation.factor));
@@ -100,6 +128,25 @@ void CheckStacks(const Model& model, size_t inputs, const std::string& where) {
   }
 }
 
+// A layer's affine and head, as the configuration says.
+void CheckHead(const Model& model, size_t layer, const std::string& where) {
+  const TrainConfig& config = model.config;
+  const Head& head = model.heads[layer];
+  const size_t width = config.HiddenOf(static_cast<uint32_t>(layer));
+  const size_t rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
+  const auto check = [&](const Matrix& matrix, const char* what, size_t height, size_t cols) {
+    const std::string name = fmt::format("the {} of layer {}", what, layer + 1);
+    if (matrix.values.size() != matrix.rows * matrix.cols)
+      ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows, matrix.cols);
+    if (height > 0 || matrix.rows > 0) CheckShape(matrix, name, height, cols, where);
+  };
+  check(model.affines[layer], "affine", rows, width);
+  check(head.hidden, "head", config.head > 0 ? width : 0, config.head);
+  check(head.hidden_affine, "head's affine", config.head > 0 ? rows : 0, config.head);
+  check(head.theta, "classifier", config.head > 0 ? config.head : width, model.classes);
+  check(head.bias, "classifier's bias", rows > 0 ? 1 : 0, model.classes);
+}
+
 }  // namespace
 
 // Shapes must chain: features → hidden … → classes.
@@ -123,17 +170,26 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   const Method& method = FindMethod(config.method);
   const bool joins = method.readout == Readout::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
-  const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1;
+  const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1 + size_t{config.reach};
+  if (model.heads.size() != model.affines.size() ||
+      (!model.heads.empty() && model.heads.size() != model.weights.size()))
+    ThrowInput("{}: {} layers have {} heads; the file is damaged", where, model.weights.size(),
+               model.heads.size());
   if (config.layers == 0) ThrowInput("{}: a model of 0 layers cannot be; the file is damaged", where);
   if (joins) CheckStacks(model, width, where);
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
     CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), joined * width,
                config.HiddenOf(static_cast<uint32_t>(layer)), where);
     width = model.weights[layer].cols;
+    if (!model.heads.empty()) CheckHead(model, layer, where);
   }
-  width *= joined;
+  if (method.weights == WeightShape::kOwnAndAggregated) width *= joined;
   if (joins) width = config.powers.size() * config.HiddenOf(config.layers - 1);
-  CheckShape(model.theta, "the classifier", width, model.classes, where);
+  if (model.heads.empty()) CheckShape(model.theta, "the classifier", width, model.classes, where);
+  const Spreading& spreading = model.spreading;
+  if (!(spreading.correct >= 0 && spreading.correct < 1 && spreading.smooth >= 0 && spreading.smooth < 1) ||
+      spreading.rounds > 1000)
+    ThrowInput("{}: its spreading of labels is out of range; the file is damaged", where);
   if (!model.class_names.empty() && model.class_names.size() != model.classes) {
     ThrowInput("{}: {} class names for {} classes; the file is damaged", where, model.class_names.size(),
                model.classes);
@@ -181,6 +237,12 @@ void SaveModel(const Model& model, const std::string& directory) {
   json["multilabel"] = model.multilabel;
   json["class_names"] = model.class_names;
   if (!model.thresholds.empty()) json["thresholds"] = model.thresholds;
+  if (!model.heads.empty()) json["mean_of_layers"] = model.mean_of_layers;
+  if (model.spreading.on()) {
+    json["spreading"] = {{"correct", model.spreading.correct},
+                         {"smooth", model.spreading.smooth},
+                         {"rounds", model.spreading.rounds}};
+  }
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
@@ -215,6 +277,12 @@ Model LoadModel(const std::string& directory) {
     model.config = ConfigFromJson(JsonText(json.at("config")), config_path.string());
     layers = json.at("layers").get<size_t>();
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
+    model.mean_of_layers = json.value("mean_of_layers", false);
+    if (json.contains("spreading")) {
+      const Json& spreading = json.at("spreading");
+      model.spreading = {spreading.at("correct").get<double>(), spreading.at("smooth").get<double>(),
+                         spreading.at("rounds").get<uint32_t>()};
+    }
     model.structure = json.value("structure", false);  // older models have neither
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), config_path.string());
   } catch (const Json::exception& error) {
@@ -224,7 +292,11 @@ Model LoadModel(const std::string& directory) {
   const Safetensors file = ReadSafetensors(fs::path(directory) / "model.safetensors");
   CheckFiniteWeights(file);
   for (size_t layer = 0; layer < layers; ++layer) model.weights.push_back(file.TakeMatrix(LayerName(layer)));
-  if (file.Has("classifier.weight")) model.theta = file.TakeMatrix("classifier.weight");
+  if (file.Has("classifier.weight")) {
+    model.theta = file.TakeMatrix("classifier.weight");
+  } else if (file.Has(HeadName(0, "classifier.weight"))) {
+    TakeHeads(file, model);
+  }
   Preparation& preparation = model.preparation;
   if (file.Has("prepare.shift")) preparation.shift = file.TakeVector("prepare.shift");
   if (file.Has("prepare.factor")) preparation.factor = file.TakeVector("prepare.factor");

@@ -135,17 +135,22 @@ std::span<const uint32_t> LayerPipeline::InputRows() const {
 }
 
 TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops) {
-  for (uint32_t hop = 0; hop < hops; ++hop) {
-    // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
-    const bool from_input = layer == 0 && hop == 0;
-    x = backend_->Aggregate(context, TrainOperator(context), *x,
-                            from_input ? InputRows() : std::span<const uint32_t>());
+  // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
+  std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
+  if (config_.reach == 0) {
+    for (uint32_t hop = 0; hop < hops; ++hop, rows = {})
+      x = backend_->Aggregate(context, TrainOperator(context), *x, rows);
+    return x;
   }
-  return x;
+  std::vector<TensorPtr> parts = {rows.empty() ? x : backend_->PickRows(context, *x, rows)};
+  x.reset();
+  for (uint32_t hop = 0; hop < config_.reach; ++hop)
+    parts.push_back(backend_->Aggregate(context, TrainOperator(context), *parts.back(), {}));
+  return backend_->Join(context, parts);
 }
 
-TensorPtr LayerPipeline::Transform(const Context& context, const Tensor& xhat, const Matrix& w) {
-  return backend_->Transform(context, xhat, w);
+TensorPtr LayerPipeline::Transform(const Context& context, const Tensor& xhat, const DenseBlock& block) {
+  return backend_->Transform(context, xhat, block);
 }
 
 Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_t hops) {
@@ -176,13 +181,40 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
   return backend_->Upload(context, RowsOf(context, whole_, nodes));
 }
 
-TensorPtr LayerPipeline::ForwardWhole(const Context& context, const Tensor& x, const Matrix& w) {
-  return backend_->Forward(context, WholeOperator(context), x, w);
+TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block) {
+  if (config_.reach == 0 && block.affine.rows == 0)
+    return backend_->Forward(context, WholeOperator(context), *x, block.w);
+  if (config_.reach == 0) {
+    return backend_->Transform(context, *backend_->Aggregate(context, WholeOperator(context), *x, {}), block);
+  }
+  std::vector<TensorPtr> parts = {x};
+  for (uint32_t hop = 0; hop < config_.reach; ++hop)
+    parts.push_back(backend_->Aggregate(context, WholeOperator(context), *parts.back(), {}));
+  return backend_->Transform(context, *backend_->Join(context, parts), block);
 }
 
-Matrix LayerPipeline::LayerLogits(const Context& context, const Tensor& xhat, const Matrix& w,
-                                  const Matrix& theta) {
-  return backend_->Logits(context, *backend_->Transform(context, xhat, w), theta, {});
+Matrix LayerPipeline::HeadLogits(const Context& context, const Tensor& x, const Head& head,
+                                 std::span<const uint32_t> rows) {
+  const bool two = head.hidden.rows > 0;
+  const TensorPtr hidden =
+      two ? backend_->Transform(context, x, {head.hidden, head.hidden_affine}, rows) : nullptr;
+  Matrix logits = two ? backend_->Logits(context, *hidden, head.theta, {})
+                      : backend_->Logits(context, x, head.theta, rows);
+  for (size_t i = 0; head.bias.rows > 0 && i < logits.rows; ++i) {
+    float* row = logits.mutable_row(i);
+    for (size_t c = 0; c < logits.cols; ++c) row[c] += head.bias.values[c];
+  }
+  return logits;
+}
+
+Matrix LayerPipeline::LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
+                                  std::span<const uint32_t> rows) {
+  const Head head = {state.head.value, state.head_affine.value, state.theta, state.bias.value};
+  return HeadLogits(context, *backend_->Transform(context, xhat, state.block(), rows), head, {});
+}
+
+DeviceGraphPtr LayerPipeline::SpreadingOperator(const Context& context) {
+  return backend_->Upload(context, MakePropagation(context, graph_, Norm::kSym));
 }
 
 }  // namespace l2gcn

@@ -4,8 +4,8 @@
 // inference differ in what they do between these steps, not in the steps.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
-//   X̂   = Âʰ X                            Aggregate(), the rows that training needs
-//   X   = ReLU(X̂ W)                       Transform()
+//   X̂   = Âʰ X, or X, ÂX, …, Âʳ X side by side where --reach is r       Aggregate(), the rows training needs
+//   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
 // degrees, and activations have one row for each train node; in the transductive setting both are of every
@@ -75,8 +75,8 @@ class LayerPipeline {
 
   // X̂ = Âʰ X of layer `layer` (0-based) in training. `x` comes by value so that it can go once it is used.
   TensorPtr Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops = 1);
-  // ReLU(X̂ W).
-  TensorPtr Transform(const Context& context, const Tensor& xhat, const Matrix& w);
+  // ReLU(X̂ W), or what the block's affine makes of it.
+  TensorPtr Transform(const Context& context, const Tensor& xhat, const DenseBlock& block);
   // The rows of activations in training that are train nodes: (train nodes × width).
   Matrix TrainRows(const Context& context, const Tensor& x, uint32_t hops = 1);
 
@@ -84,10 +84,17 @@ class LayerPipeline {
   // and aggregate nothing.
   const DeviceGraph& WholeOperator(const Context& context);
   DeviceGraphPtr WholeRows(const Context& context, std::span<const uint32_t> nodes, uint32_t hops = 1);
-  // ReLU(Â X W) of every node.
-  TensorPtr ForwardWhole(const Context& context, const Tensor& x, const Matrix& w);
-  // Logits ReLU(X̂ W) Θ with a layer in training as the last one; a row for each row of X̂.
-  Matrix LayerLogits(const Context& context, const Tensor& xhat, const Matrix& w, const Matrix& theta);
+  // The layer's output for every node, from its input x.
+  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block);
+  // The columns of a layer's input for each of its features: 1, or 1 + reach.
+  size_t InputCopies() const { return 1 + size_t{config_.reach}; }
+  // Logits of `rows` of a layer's output x; empty: all.
+  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head, std::span<const uint32_t> rows);
+  // Logits with a layer in training as the last one, for `rows` of X̂; empty: all.
+  Matrix LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
+                     std::span<const uint32_t> rows = {});
+  // A device's operator for spreading labels and residuals: D^-½(A+I)D^-½ of the whole graph.
+  DeviceGraphPtr SpreadingOperator(const Context& context);
 
  private:
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);

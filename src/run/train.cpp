@@ -17,6 +17,7 @@
 #include "core/usable.h"
 #include "data/structure.h"
 #include "model/inference.h"
+#include "model/spread.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "run/checkpoint.h"
@@ -152,7 +153,12 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
   pipeline->backend().ReleaseSpareMemory();
-  const Matrix logits = Inference(std::move(pipeline)).Logits(context, trained.model, {});
+  Inference inference(pipeline);
+  const Matrix logits = trained.model.heads.empty()
+                            ? inference.Logits(context, trained.model, {})
+                            : ChooseReadOut(context, *pipeline, dataset, trained.split,
+                                            inference.LogitsOfLayers(context, trained.model), trained.model);
+  pipeline.reset();
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;
   const auto score = [&](Role role, double& f1, double& baseline) {
@@ -311,7 +317,8 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       TellBaseline(context, trained.result);
       if (writer) {
         trained.result.run = writer->SeedDirectory(seeded.seed);
-        if (!trained.model.thresholds.empty()) writer->WriteModel(trained);  // with what evaluation chose
+        if (!trained.model.thresholds.empty() || !trained.model.heads.empty())
+          writer->WriteModel(trained);  // with what evaluation chose
         writer->WriteSeed(trained, result);
         checkpoint->KeepFinished(trained.result);
       }

@@ -1,5 +1,7 @@
 #include "train/layer_setup.h"
 
+#include <algorithm>
+
 #include "core/rng.h"
 #include "train/initialise.h"
 
@@ -14,8 +16,47 @@ LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer) {
   spec.lr = static_cast<float>(config.lr);
   spec.weight_decay = static_cast<float>(config.weight_decay);
   spec.dropout = static_cast<float>(config.dropout);
+  spec.form = FormOf(config);
   return spec;
 }
+
+namespace {
+
+// Biases and shifts start at 0, gains at 1.
+Trainable StartOfAffine(size_t rows, size_t width) {
+  Trainable affine{Matrix::Zeros(rows, width), Matrix::Zeros(rows, width), Matrix::Zeros(rows, width)};
+  if (rows == 2) std::fill_n(affine.value.mutable_row(0), width, 1.0f);
+  return affine;
+}
+
+// Everything a form adds to W and Θ; Θ itself is new and as high as the last hidden layer is wide.
+void AddForm(const TrainConfig& config, uint32_t layer, size_t hidden, size_t classes, LayerState& start) {
+  const LayerForm form = FormOf(config);
+  const Init init = ParseInit(config.init);
+  const size_t width = form.head > 0 ? form.head : hidden, rows = form.affine_rows();
+  start.theta = InitialWeights(width, classes, init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
+  start.theta_m = Matrix::Zeros(width, classes);
+  start.theta_v = Matrix::Zeros(width, classes);
+  start.theta_steps = 0;
+  if (rows > 0) start.affine = StartOfAffine(rows, hidden), start.bias = StartOfAffine(1, classes);
+  if (form.head == 0) return;
+  start.head = {InitialWeights(hidden, width, init, RandomStream(config.seed, RandomUse::kInitHead, layer)),
+                Matrix::Zeros(hidden, width), Matrix::Zeros(hidden, width)};
+  if (rows > 0) start.head_affine = StartOfAffine(rows, width);
+}
+
+}  // namespace
+
+LayerForm FormOf(const TrainConfig& config) {
+  LayerForm form;
+  form.bias = config.bias;
+  form.norm = config.layer_norm;
+  form.head = config.head;
+  form.input_dropout = static_cast<float>(config.input_dropout);
+  return form;
+}
+
+bool IsPlain(const TrainConfig& config) { return FormOf(config).plain() && config.reach == 0; }
 
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous) {
@@ -36,6 +77,7 @@ LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, 
     start.theta_m = Matrix::Zeros(hidden, classes);
     start.theta_v = Matrix::Zeros(hidden, classes);
   }
+  if (!IsPlain(config)) AddForm(config, layer, hidden, classes, start);
   return start;
 }
 

@@ -58,7 +58,7 @@ class LayerwiseTrainer {
       const LayerState state = TrainLayer(layer, xhat);
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
-        Transform(layer, std::move(xhat), state.w);
+        Transform(layer, std::move(xhat), state.block());
       }
     }
     if (options_.embeddings != nullptr) {
@@ -102,11 +102,12 @@ class LayerwiseTrainer {
     const uint32_t layer = RestoreLayers(*start);
     for (uint32_t done = 0; done < layer; ++done) {
       context_.CheckCancelled();
-      const Matrix& w = progress_.trained.model.weights[done];
+      const Model& model = progress_.trained.model;
+      const DenseBlock block(model.weights[done], model.affines.empty() ? Matrix() : model.affines[done]);
       if (probe_) probe_->BeginLayer(false);
       const TensorPtr xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
-      x_ = pipeline_->Transform(context_, *xhat, w);
-      if (probe_) probe_->EndLayer(w);
+      x_ = pipeline_->Transform(context_, *xhat, block);
+      if (probe_) probe_->EndLayer(block);
     }
     resumed_ = start;
     result().seconds.setup += setup.Seconds();
@@ -136,13 +137,48 @@ class LayerwiseTrainer {
       layer_.scored_epoch = state.at("scored_epoch").get<uint32_t>();
       progress_.epochs_done = state.at("epochs_done").get<uint32_t>();
       for (uint32_t done = 0; done < layer; ++done) {
-        const size_t inputs = done == 0 ? x_->cols : config_.HiddenOf(done - 1);
-        progress_.trained.model.weights.push_back(
-            snapshot.Take("weights." + std::to_string(done), inputs, config_.HiddenOf(done)));
+        const size_t inputs = pipeline_->InputCopies() * (done == 0 ? x_->cols : config_.HiddenOf(done - 1));
+        RestoreLayer(snapshot, done, inputs);
       }
       return layer;
     } catch (const nlohmann::json::exception& error) {
       ThrowInput("the checkpoint is damaged: {}", error.what());
+    }
+  }
+
+  // The weights of a finished layer, to the model.
+  void RestoreLayer(const Snapshot& snapshot, uint32_t done, size_t inputs) {
+    Model& model = progress_.trained.model;
+    const size_t hidden = config_.HiddenOf(done);
+    const std::string number = std::to_string(done);
+    model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
+    if (plain_) return;
+    const LayerForm form = FormOf(config_);
+    const size_t rows = form.affine_rows(), last = form.head > 0 ? form.head : hidden;
+    const size_t classes = dataset_.labels.classes;
+    const auto take = [&](const char* name, size_t height, size_t width) {
+      return height == 0 ? Matrix() : snapshot.Take(name + number, height, width);
+    };
+    model.affines.push_back(take("affine.", rows, hidden));
+    model.heads.push_back({take("head.", form.head > 0 ? hidden : 0, form.head),
+                           take("head_affine.", form.head > 0 ? rows : 0, form.head),
+                           take("theta.", last, classes), take("bias.", rows > 0 ? 1 : 0, classes)});
+  }
+
+  void KeepLayers(Snapshot& snapshot) const {
+    const Model& model = progress_.trained.model;
+    const auto add = [&](const char* name, size_t layer, const Matrix& matrix) {
+      if (matrix.rows > 0) snapshot.Add(name + std::to_string(layer), matrix);
+    };
+    for (size_t done = 0; done < model.weights.size(); ++done) {
+      add("weights.", done, model.weights[done]);
+      if (plain_) continue;
+      const Head& head = model.heads[done];
+      add("affine.", done, model.affines[done]);
+      add("head.", done, head.hidden);
+      add("head_affine.", done, head.hidden_affine);
+      add("theta.", done, head.theta);
+      add("bias.", done, head.bias);
     }
   }
 
@@ -163,9 +199,7 @@ class LayerwiseTrainer {
                               layer_.score.loss, layer_.probe_seconds};
     snapshot.AddNumbers("numbers", numbers);
     snapshot.AddNumbers("policy", policy_.Memory());
-    const std::vector<Matrix>& weights = progress_.trained.model.weights;
-    for (size_t done = 0; done < weights.size(); ++done)
-      snapshot.Add("weights." + std::to_string(done), weights[done]);
+    KeepLayers(snapshot);
     snapshot.AddLayer("current", state);
     if (layer_.best) snapshot.AddLayer("best", *layer_.best);
     options_.keeper->Keep(snapshot);
@@ -177,8 +211,8 @@ class LayerwiseTrainer {
     if (resumed_ == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
     try {
       if (resumed_->Has("best.w"))
-        layer_.best = resumed_->TakeLayer("best", inputs, config_.HiddenOf(layer), classes);
-      return resumed_->TakeLayer("current", inputs, config_.HiddenOf(layer), classes);
+        layer_.best = resumed_->TakeLayer("best", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
+      return resumed_->TakeLayer("current", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
     } catch (const nlohmann::json::exception& error) {
       ThrowInput("the checkpoint is damaged: {}", error.what());
     }
@@ -197,12 +231,15 @@ class LayerwiseTrainer {
     Report("aggregate", layer);
     Stopwatch watch;
     TensorPtr xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
+    if (probe_) probe_->ShareInput(xhat);
     LayerRecord& record = layer_.record;
     record.aggregate_seconds = watch.Seconds();
     record.sparse_input = xhat->sparse;
     if (!xhat->sparse) {
       const auto entries = static_cast<double>(pipeline_->TrainOperator(context_).entries);
-      record.gathered_bytes = 4.0 * options_.hops * entries * static_cast<double>(xhat->cols);
+      const size_t copies = pipeline_->InputCopies(), hops = copies > 1 ? copies - 1 : options_.hops;
+      record.gathered_bytes =
+          4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat->cols / copies);
     }
     result().seconds.aggregate += record.aggregate_seconds;
     if (layer == 0) context_.Note(pipeline_->backend().Explain());
@@ -273,7 +310,7 @@ class LayerwiseTrainer {
     peak_.Pause();
     Stopwatch probing;
     const LayerState state = training.Read();
-    layer_.score = probe_->Score(state.w, state.theta);
+    layer_.score = probe_->Score(state);
     layer_.scored_epoch = epoch;
     result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
@@ -310,23 +347,29 @@ class LayerwiseTrainer {
   }
 
   void KeepWeights(uint32_t layer, const LayerState& state) {
-    progress_.trained.model.weights.push_back(state.w);
+    Model& model = progress_.trained.model;
+    model.weights.push_back(state.w);
     progress_.previous = state;
     progress_.epochs_done += layer_.record.epochs;
-    if (layer + 1 == config_.layers) progress_.trained.model.theta = state.theta;
+    if (!plain_) {
+      model.affines.push_back(state.affine.value);
+      model.heads.push_back({state.head.value, state.head_affine.value, state.theta, state.bias.value});
+    } else if (layer + 1 == config_.layers) {
+      model.theta = state.theta;
+    }
     result().layers.push_back(std::move(layer_.record));
   }
 
-  void Transform(uint32_t layer, TensorPtr xhat, const Matrix& w) {
+  void Transform(uint32_t layer, TensorPtr xhat, const DenseBlock& block) {
     Report("transform", layer);
     Stopwatch watch;
-    x_ = pipeline_->Transform(context_, *xhat, w);
+    x_ = pipeline_->Transform(context_, *xhat, block);
     xhat.reset();
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
     Stopwatch probing;
-    if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(w);
+    if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
     result().seconds.evaluate += probing.Seconds();
   }
 
@@ -350,7 +393,8 @@ class LayerwiseTrainer {
     const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
     const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
                                       : static_cast<double>(xhat.cols);
-    return epochs * samples * (4 * inputs * hidden + 6 * hidden * classes);
+    const double head = static_cast<double>(state.head.value.cols), last = head > 0 ? head : hidden;
+    return epochs * samples * (4 * inputs * hidden + 6 * hidden * head + 6 * last * classes);
   }
 
   // `budget` is 0 outside the training of a layer.
@@ -388,6 +432,7 @@ class LayerwiseTrainer {
   PeakMeter peak_;
   uint64_t steps_per_epoch_ = 1;
   const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
+  const bool plain_ = IsPlain(config_);
   LayerwiseProgress progress_;
   LayerProgress layer_;
 };

@@ -102,6 +102,19 @@ std::vector<double> Snapshot::TakeNumbers(const std::string& name) const {
   return numbers;
 }
 
+namespace {
+
+struct FormMember {
+  const char* name;
+  Trainable LayerState::*member;
+};
+constexpr FormMember kFormMembers[] = {{".affine", &LayerState::affine},
+                                       {".head", &LayerState::head},
+                                       {".head_affine", &LayerState::head_affine},
+                                       {".bias", &LayerState::bias}};
+
+}  // namespace
+
 void Snapshot::AddLayer(const std::string& prefix, const LayerState& layer) {
   Add(prefix + ".w", layer.w);
   Add(prefix + ".w_m", layer.w_m);
@@ -109,18 +122,37 @@ void Snapshot::AddLayer(const std::string& prefix, const LayerState& layer) {
   Add(prefix + ".theta", layer.theta);
   Add(prefix + ".theta_m", layer.theta_m);
   Add(prefix + ".theta_v", layer.theta_v);
+  for (const FormMember& part : kFormMembers) {
+    const Trainable& trainable = layer.*part.member;
+    if (trainable.value.rows == 0) continue;
+    Add(prefix + part.name, trainable.value);
+    Add(prefix + part.name + "_m", trainable.m);
+    Add(prefix + part.name + "_v", trainable.v);
+  }
   state[prefix] = {{"w_steps", layer.w_steps}, {"theta_steps", layer.theta_steps}};
 }
 
-LayerState Snapshot::TakeLayer(const std::string& prefix, size_t inputs, size_t hidden,
-                               size_t classes) const {
+LayerState Snapshot::TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes,
+                               const LayerForm& form) const {
   LayerState layer;
   layer.w = Take(prefix + ".w", inputs, hidden);
   layer.w_m = Take(prefix + ".w_m", inputs, hidden);
   layer.w_v = Take(prefix + ".w_v", inputs, hidden);
-  layer.theta = Take(prefix + ".theta", hidden, classes);
-  layer.theta_m = Take(prefix + ".theta_m", hidden, classes);
-  layer.theta_v = Take(prefix + ".theta_v", hidden, classes);
+  const size_t last = form.head > 0 ? form.head : hidden, rows = form.affine_rows();
+  layer.theta = Take(prefix + ".theta", last, classes);
+  layer.theta_m = Take(prefix + ".theta_m", last, classes);
+  layer.theta_v = Take(prefix + ".theta_v", last, classes);
+  const auto take = [&](const char* name, size_t height, size_t width) -> Trainable {
+    if (height == 0) return {};
+    const std::string full = prefix + name;
+    return {Take(full, height, width), Take(full + "_m", height, width), Take(full + "_v", height, width)};
+  };
+  layer.affine = take(".affine", rows, hidden);
+  layer.bias = take(".bias", rows > 0 ? 1 : 0, classes);
+  if (form.head > 0) {
+    layer.head = take(".head", hidden, form.head);
+    layer.head_affine = take(".head_affine", rows, form.head);
+  }
   layer.w_steps = state.at(prefix).at("w_steps").get<uint64_t>();
   layer.theta_steps = state.at(prefix).at("theta_steps").get<uint64_t>();
   return layer;

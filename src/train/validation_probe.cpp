@@ -20,28 +20,64 @@ void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes) {
 
 ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
                                  const SplitNodes& nodes, uint32_t hops)
-    : context_(context), pipeline_(pipeline), labels_(dataset.labels), nodes_(nodes.val), hops_(hops) {
+    : context_(context),
+      pipeline_(pipeline),
+      labels_(dataset.labels),
+      nodes_(nodes.val),
+      hops_(hops),
+      reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
+      shares_(reach_ > 0 && !pipeline.inductive()) {
   CheckValidationNodes(dataset, nodes);
+  if (shares_) return;
   rows_ = pipeline.WholeRows(context, nodes_, hops);
   x_ = pipeline.Input(context);
 }
 
 void ValidationProbe::BeginLayer(bool last) {
+  if (shares_) return;
   Backend& backend = pipeline_.backend();
-  for (uint32_t hop = 1; hop < hops_; ++hop) {
-    x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
+  if (reach_ == 0) {
+    for (uint32_t hop = 1; hop < hops_; ++hop) {
+      x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
+    }
+    xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
+    if (last) x_.reset();
+    return;
   }
-  xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
-  if (last) x_.reset();
+  powers_ = {std::move(x_)};
+  std::vector<TensorPtr> parts = {backend.PickRows(context_, *powers_.back(), nodes_)};
+  for (uint32_t power = 1; power < reach_; ++power) {
+    powers_.push_back(
+        backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+    parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
+  }
+  parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
+  xhat_ = backend.Join(context_, parts);
+  if (last) powers_.clear();
 }
 
-ValidationScore ValidationProbe::Score(const Matrix& w, const Matrix& theta) {
-  return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, w, theta));
+void ValidationProbe::ShareInput(const TensorPtr& xhat) {
+  if (shares_) xhat_ = xhat;
+}
+
+ValidationScore ValidationProbe::Score(const LayerState& state) {
+  const std::span<const uint32_t> rows = shares_ ? std::span<const uint32_t>(nodes_) : std::span<const uint32_t>();
+  return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, state, rows));
 }
 
 // All hops but the last were made when the layer began.
-void ValidationProbe::EndLayer(const Matrix& w) {
-  x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, *x_, w) : pipeline_.Transform(context_, *x_, w);
+void ValidationProbe::EndLayer(const DenseBlock& block) {
+  xhat_.reset();
+  if (shares_) return;
+  if (reach_ == 0) {
+    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);
+    return;
+  }
+  Backend& backend = pipeline_.backend();
+  powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+  const TensorPtr joined = backend.Join(context_, powers_);
+  powers_.clear();
+  x_ = backend.Transform(context_, *joined, block);
 }
 
 }  // namespace l2gcn

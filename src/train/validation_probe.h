@@ -26,10 +26,12 @@ class ValidationProbe {
                   const SplitNodes& nodes, uint32_t hops);
   // Aggregates for the validation nodes. In the last layer the activations of other nodes are let go.
   void BeginLayer(bool last);
-  // Micro F1 and loss of ReLU(X̂W)Θ on the validation nodes.
-  ValidationScore Score(const Matrix& w, const Matrix& theta);
-  // The layer, which is not the last, is done with weights w.
-  void EndLayer(const Matrix& w);
+  // Where training holds every node, its X̂ serves the probe, too.
+  void ShareInput(const TensorPtr& xhat);
+  // Micro F1 and loss on the validation nodes with the layer as the last one.
+  ValidationScore Score(const LayerState& state);
+  // The layer, which is not the last, is done.
+  void EndLayer(const DenseBlock& block);
 
  private:
   const Context& context_;
@@ -37,9 +39,12 @@ class ValidationProbe {
   const Labels& labels_;
   const std::vector<uint32_t>& nodes_;  // validation nodes
   uint32_t hops_;
+  uint32_t reach_;       // powers of the operator side by side; 0: the hops-th alone
+  bool shares_;          // the training's own X̂ is looked at, so nothing else is kept
   DeviceGraphPtr rows_;  // the whole graph's operator: rows of validation nodes
   TensorPtr x_;          // activations of every node entering the layer; null in the last one
-  TensorPtr xhat_;       // aggregated, validation rows alone
+  std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
+  TensorPtr xhat_;                 // aggregated, validation rows alone; or the training's
 };
 
 }  // namespace l2gcn

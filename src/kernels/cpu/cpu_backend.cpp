@@ -10,6 +10,8 @@
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
+#include "kernels/cpu/form_training.h"
+#include "kernels/cpu/joined_matrix.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
@@ -33,12 +35,28 @@ struct CpuTensor final : Tensor {
   }
 };
 
+struct CpuJoined final : Tensor {
+  JoinedMatrix joined;
+
+  explicit CpuJoined(JoinedMatrix matrix) : joined(std::move(matrix)) {
+    rows = joined.rows;
+    cols = joined.cols;
+    sparse = joined.dense.empty();
+    nonzeros = joined.sparse.nnz();
+    bytes = joined.bytes();
+  }
+};
+
 struct CpuGraph final : DeviceGraph {
   Propagation propagation;
 };
 
 const StoredMatrix& AsStored(const Tensor& tensor) { return CheckedCast<CpuTensor>(tensor).stored; }
 const Propagation& AsOperator(const DeviceGraph& graph) { return CheckedCast<CpuGraph>(graph).propagation; }
+JoinedMatrix AsJoined(const Tensor& tensor) {
+  if (const auto* joined = dynamic_cast<const CpuJoined*>(&tensor)) return joined->joined;
+  return JoinedMatrix(AsStored(tensor));
+}
 TensorPtr MakeTensor(StoredMatrix matrix) { return std::make_shared<CpuTensor>(std::move(matrix)); }
 
 const char* NameOf(FeatureType type) {
@@ -109,8 +127,38 @@ class CpuBackend final : public Backend {
         Narrowed(context, AggregateSparseToDense(context, memory_, a, input.sparse, row_of_node)));
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const Matrix& w) override {
-    return MakeTensor(Narrowed(context, Multiply(context, AsStored(x), w, {}, true)));
+  TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) override {
+    JoinedMatrix joined;
+    std::vector<const CsrMatrix*> sparse;
+    for (const TensorPtr& part : parts) {
+      L2GCN_ASSERT(part->rows == parts.front()->rows);
+      joined.cols += part->cols;
+      const StoredMatrix& stored = AsStored(*part);
+      if (!stored.is_sparse) {
+        joined.dense.push_back(stored);
+      } else if (joined.dense.empty()) {
+        sparse.push_back(&stored.sparse);
+      } else {
+        joined.dense.emplace_back(Download(context, *part, {}));
+      }
+    }
+    joined.rows = parts.front()->rows;
+    if (sparse.size() == 1) joined.sparse = *sparse.front();
+    if (sparse.size() > 1) joined.sparse = JoinSparse(sparse);
+    return std::make_shared<CpuJoined>(std::move(joined));
+  }
+
+  TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    const StoredMatrix& stored = AsStored(x);
+    if (stored.is_sparse) return MakeTensor(StoredMatrix(SparseRowsOf(stored.sparse, rows)));
+    return MakeTensor(Narrowed(context, Download(context, x, rows)));
+  }
+
+  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+                      std::span<const uint32_t> rows) override {
+    const bool plain = block.affine.rows == 0 && dynamic_cast<const CpuJoined*>(&x) == nullptr;
+    return MakeTensor(Narrowed(context, plain ? Multiply(context, AsStored(x), block.w, rows, true)
+                                              : HiddenRows(context, AsJoined(x), block, rows)));
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -118,7 +166,7 @@ class CpuBackend final : public Backend {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     const Propagation& a = AsOperator(graph);
     if (x.cols <= w.cols) {
-      if (x.sparse) return Transform(context, *Aggregate(context, graph, x, {}), w);
+      if (x.sparse) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
       return MakeTensor(Narrowed(context, AggregateAndTransform(context, a, AsStored(x), w)));
     }
     const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
@@ -166,6 +214,14 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
+    if (!spec.form.plain() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
+      JoinedMatrix input = AsJoined(*xhat);
+      for (StoredMatrix& part : input.dense) {
+        if (part.prepared()) part = ReadWhole(context, part.source);
+      }
+      return MakeCpuFormTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
+                                 options_.profile);
+    }
     const StoredMatrix& stored = AsStored(*xhat);
     return MakeCpuLayerTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
                                 std::move(samples), targets, spec, start, options_.profile);
@@ -233,13 +289,14 @@ class CpuBackend final : public Backend {
       return;
     }
     Array<float> padded = Array<float>::Allocate(PadWidth(x.cols));
-    GatherRows(x, &row, 1, padded.mutable_data());
+    GatherRows(x, &row, 1, padded.mutable_data(), PadWidth(x.cols));
     std::memcpy(out, padded.data(), x.cols * sizeof(float));
   }
 
-  // gathered (count × PadStride(cols), zeros in the padding that products read) ← the picked rows.
-  void GatherRows(const StoredMatrix& x, const uint32_t* picked, size_t count, float* gathered) const {
-    const size_t stride = PadStride(x.cols), width = PadWidth(x.cols);
+  // gathered (count × stride, zeros up to PadWidth(cols), which products read) ← the picked rows.
+  void GatherRows(const StoredMatrix& x, const uint32_t* picked, size_t count, float* gathered,
+                  size_t stride) const {
+    const size_t width = PadWidth(x.cols);
     if (!x.prepared()) return kernels_.gather(count, x.cols, x.data(), x.type, picked, gathered, stride);
     for (size_t i = 0; i < count; ++i) {
       float* to = gathered + i * stride;
@@ -270,6 +327,79 @@ class CpuBackend final : public Backend {
       }
     });
     return out;
+  }
+
+  static CsrMatrix SparseRowsOf(const CsrMatrix& x, std::span<const uint32_t> rows) {
+    CsrMatrix out;
+    out.rows = rows.size();
+    out.cols = x.cols;
+    out.indptr = Array<uint64_t>::Allocate(rows.size() + 1);
+    uint64_t* indptr = out.indptr.mutable_data();
+    indptr[0] = 0;
+    for (size_t i = 0; i < rows.size(); ++i)
+      indptr[i + 1] = indptr[i] + x.indptr[rows[i] + 1] - x.indptr[rows[i]];
+    out.indices = Array<uint32_t>::Allocate(indptr[rows.size()]);
+    out.values = Array<float>::Allocate(indptr[rows.size()]);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const uint64_t from = x.indptr[rows[i]], count = indptr[i + 1] - indptr[i];
+      std::copy_n(x.indices.data() + from, count, out.indices.mutable_data() + indptr[i]);
+      std::copy_n(x.values.data() + from, count, out.values.mutable_data() + indptr[i]);
+    }
+    return out;
+  }
+
+  // A hidden layer's rows (all, or those named), block by block of kProductRows rows.
+  Matrix HiddenRows(const Context& context, const JoinedMatrix& x, const DenseBlock& block,
+                    std::span<const uint32_t> rows) {
+    L2GCN_ASSERT(x.cols == block.w.rows);
+    const size_t count = rows.empty() ? x.rows : rows.size(), hidden = block.w.cols;
+    const PaddedWeights w(block.w, {}, {}, block.w.rows), affine(block.affine, {}, {}, block.affine.rows);
+    Matrix out = memory_.NewMatrix(count, hidden);
+    float* out_values = out.values.mutable_data();
+    ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+      // Widths of parts are padded where they end, so that the last one may reach a pad further.
+      const size_t x_stride = PadStride(x.dense_cols() + kPad);
+      Array<float> gathered = Array<float>::Allocate(kProductRows * x_stride);
+      Array<float> y = Array<float>::Allocate(kProductRows * w.stride);
+      Array<float> more = Array<float>::Allocate(kProductRows * w.stride);
+      float inverse[kProductRows];
+      uint32_t picked[kProductRows];
+      for (size_t from = begin; from < end; from += kProductRows) {
+        const size_t size = std::min(kProductRows, end - from);
+        for (size_t i = 0; i < size; ++i)
+          picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
+        JoinedProduct(x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
+                      y.mutable_data());
+        ApplyAffine(kernels_, size, hidden, w.stride, block.affine.rows, affine.w.data(), y.mutable_data(),
+                    inverse, more.mutable_data());
+        CopyRows(more.data(), w.stride, size, hidden, out_values + from * hidden);
+      }
+    });
+    return out;
+  }
+
+  // y (size × w.stride) = rows `picked` of X · W; gathered (size × x_stride) and more (like y) are scratch.
+  void JoinedProduct(const JoinedMatrix& x, const PaddedWeights& w, const uint32_t* picked, size_t size,
+                     size_t x_stride, float* gathered, float* more, float* y) const {
+    const size_t n = PadWidth(w.cols), sparse_cols = x.sparse.cols;
+    if (sparse_cols > 0) {
+      kernels_.sparse_gemm(
+          size, n, {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0},
+          w.w.data(), w.stride, y, w.stride, false);
+    }
+    if (x.dense.empty()) return;
+    size_t column = 0;
+    for (const StoredMatrix& part : x.dense) {
+      GatherRows(part, picked, size, gathered + column, x_stride);
+      column += part.cols;
+    }
+    float* const product = sparse_cols > 0 ? more : y;
+    kernels_.gemm({size, n, column, gathered, x_stride, w.w.data() + sparse_cols * w.stride, w.stride, product,
+                   w.stride});
+    if (sparse_cols == 0) return;
+    for (size_t i = 0; i < size; ++i) {
+      for (size_t c = 0; c < n; ++c) y[i * w.stride + c] += more[i * w.stride + c];
+    }
   }
 
   // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
@@ -305,7 +435,7 @@ class CpuBackend final : public Backend {
           w.stride, block, w.stride, relu);
       return;
     }
-    GatherRows(x, picked, size, gathered);
+    GatherRows(x, picked, size, gathered, PadStride(x.cols));
     kernels_.gemm({size, PadWidth(w.cols), x.cols, gathered, PadStride(x.cols), w.w.data(), w.stride, block,
                    w.stride, relu ? Finish::kRelu : Finish::kNone});
   }

@@ -6,6 +6,7 @@
 #include "kernels/cpu/aggregate-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/loss-inl.h"
+#include "kernels/cpu/norm-inl.h"
 #include "kernels/cpu/sparse-inl.h"
 #include "kernels/cpu/vec-inl.h"
 
@@ -132,7 +133,8 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 
 constexpr CpuKernels MakeTable(const char* name) {
   return {name,        Aggregate,   Gemm,     GemmTransposed, AddGroups, SparseGemm, SparseGemmGrad,
-          SoftmaxLoss, SigmoidLoss, ReluGrad, Adam,           Permute,   Gather,     Narrow};
+          SoftmaxLoss, SigmoidLoss, ReluGrad, Drop,           BiasRelu,  NormRelu,   NormGradient,
+          ColumnSums,  Adam,        Permute,  Gather,         Narrow};
 }
 
 }  // namespace

@@ -130,6 +130,23 @@ struct CpuKernels {
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);
 
+  // The hidden layers of a form that is not plain (kernels/backend.h), row by row of m; n columns of ld, those
+  // from n to PadWidth(n) become 0.
+  //   drop           x ← scale · x, or 0 where DropsColumn(keys[row], column, threshold)
+  //   bias_relu      h = ReLU(y + bias); h may be y
+  //   norm_relu      y ← normalised y, inverse (m) ← 1/√(var + ε), h = ReLU(gain ∘ y + shift)
+  //   norm_gradient  d ← ∂loss/∂(product), from d = ∂loss/∂(gain ∘ y + shift) and the y, inverse of norm_relu
+  //   column_sums    sum[c] = Σ d[·][c], and, where y is not null, product[c] = Σ d[·][c] · y[·][c], over m rows
+  //                  in order; here n is a multiple of kPad
+  void (*drop)(size_t m, size_t n, size_t ld, const uint32_t* keys, uint32_t threshold, float scale, float* x);
+  void (*bias_relu)(size_t m, size_t n, size_t ld, const float* bias, const float* y, float* h);
+  void (*norm_relu)(size_t m, size_t n, size_t ld, const float* gain, const float* shift, float* y,
+                    float* inverse, float* h);
+  void (*norm_gradient)(size_t m, size_t n, size_t ld, const float* gain, const float* y,
+                        const float* inverse, float* d);
+  void (*column_sums)(size_t m, size_t n, size_t ld, const float* d, const float* y, float* sum,
+                      float* product);
+
   void (*adam)(size_t count, const float* grad, float* w, float* m, float* v, const AdamConstants& constants);
 
   // out[i] = shuffle(begin + i), i < count.

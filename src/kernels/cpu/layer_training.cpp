@@ -12,6 +12,7 @@
 #include "core/rng.h"
 #include "core/team_size.h"
 #include "core/threads.h"
+#include "kernels/cpu/adam_constants.h"
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
@@ -27,16 +28,6 @@ constexpr size_t kPartialBytes = 600 << 10;  // of groups' gradients a worker ma
 constexpr size_t kFirstSamples = 128;   // the first samples of a gradient: their features are fetched ahead
 constexpr size_t kLine = 64;            // bytes
 constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
-
-AdamConstants ConstantsAt(const LayerSpec& spec, uint64_t step) {
-  const double t = static_cast<double>(step);
-  return {static_cast<float>(spec.lr / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),
-          static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec.beta2), t))),
-          spec.beta1,
-          spec.beta2,
-          spec.epsilon,
-          spec.weight_decay};
-}
 
 struct Range {
   size_t begin, end;
@@ -205,8 +196,8 @@ class CpuLayerTraining final : public LayerTraining {
       row_ends_ = CutRows({DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}, team_.size());
       cut_for_ = team_.size();
     }
-    w_adam_ = ConstantsAt(spec_, w_steps_ + now_.done + 1);
-    theta_adam_ = ConstantsAt(spec_, theta_steps_ + now_.done + 1);
+    w_adam_ = AdamConstantsAt(spec_, w_steps_ + now_.done + 1);
+    theta_adam_ = AdamConstantsAt(spec_, theta_steps_ + now_.done + 1);
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
   }
   // The gradients of this step are whole; their sum with others' is what the update takes.

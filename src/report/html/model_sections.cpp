@@ -249,7 +249,7 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
   const bool stored = run.split.roles.size() == dataset.nodes();
   const Split split =
       stored ? run.split : ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
-  Matrix logits = PredictLogits(context, run.model, dataset);
+  Matrix logits = PredictLogits(context, run.model, dataset, &split);
   std::vector<std::pair<std::string, Score>> scores;
   const std::pair<const char*, Role> roles[] = {
       {"train", Role::kTrain}, {"validation", Role::kVal}, {"test", Role::kTest}};
