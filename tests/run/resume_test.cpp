@@ -133,6 +133,25 @@ TEST_F(ResumeTest, LayerwiseMethodsUnderEveryPolicy) {
   }
 }
 
+TEST_F(ResumeTest, LayersThatAreNotPlain) {
+  config_.method = "lgcn";
+  config_.stop = "early";
+  config_.watch = "val";
+  config_.patience = 5;
+  config_.dropout = 0.3;
+  config_.input_dropout = 0.2;
+  config_.reach = 2;
+  config_.layer_norm = true;
+  config_.head = 8;
+  config_.read_out = config_.correct = "auto";
+  for (const char* setting : {"inductive", "transductive"}) {
+    config_.setting = setting;
+    TrainWhole();
+    EXPECT_GT(TrainInPieces(7), 1) << setting;
+    ExpectSameRun(std::string("powers, norm and head, ") + setting);
+  }
+}
+
 TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
   runs_ = 3;
   TrainWhole();
