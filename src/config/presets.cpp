@@ -67,6 +67,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 
 constexpr double kSteps = 12000;  // of a layer, at most, unless that is fewer than kLeastEpochs
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
+constexpr uint64_t kFewNodes = 2000;
 
 struct SplitCounts {
   uint64_t train = 0, val = 0;
@@ -102,7 +103,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.norm = "sym";
   config.theta = "fresh";
   config.init = "fan-in";
-  config.lr = 0.003;
+  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart
   config.drop_last = false;
   config.read_out = "auto";
   config.correct = "auto";

@@ -141,6 +141,20 @@ Trained Train(const Context& context, const Dataset& given, const TrainConfig& c
   return TrainOnce(OnDeviceOf(context, config.method), dataset, config, nullptr, nullptr);
 }
 
+namespace {
+
+// What validation chose after training, where there was a choice.
+void TellReadOut(const Context& context, const Model& model) {
+  if (model.heads.empty() || (model.config.read_out != "auto" && model.config.correct == "off")) return;
+  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'" : "probabilities are the last layer's";
+  const Spreading& spreading = model.spreading;
+  if (spreading.correct > 0) text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
+  if (spreading.smooth > 0) text += fmt::format("; labels of train nodes are spread ({})", spreading.smooth);
+  context.Note(fmt::format("seed {}: {}", model.config.seed, text));
+}
+
+}  // namespace
+
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
   Stopwatch watch;
   if (context.on_progress) {
@@ -159,6 +173,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
                             : ChooseReadOut(context, *pipeline, dataset, trained.split,
                                             inference.LogitsOfLayers(context, trained.model), trained.model);
   pipeline.reset();
+  TellReadOut(context, trained.model);
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;
   const auto score = [&](Role role, double& f1, double& baseline) {
