@@ -65,7 +65,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 
 // ---- preset best --------------------------------------------------------------------------------------------
 
-constexpr double kSteps = 12000;  // of a layer, at most, unless that is fewer than kLeastEpochs
+constexpr double kMostSteps = 12000;  // of a layer, at most, unless that is fewer than kLeastEpochs
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
 
@@ -111,7 +111,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.batch = 256;
   while (config.batch < 4096 && counts.train >= 32 * uint64_t{config.batch}) config.batch *= 2;
   const double steps = std::max(1.0, static_cast<double>(counts.train) / config.batch);
-  config.epochs = {static_cast<uint32_t>(std::clamp(kSteps / steps, double{kLeastEpochs}, double{kMostEpochs}))};
+  config.epochs = {static_cast<uint32_t>(std::clamp(kMostSteps / steps, double{kLeastEpochs}, double{kMostEpochs}))};
   config.patience = std::max(4u, config.epochs[0] * 3 / 10);
   if (config.scale == "none" && !dataset.features.is_sparse()) config.scale = "standard";
   // F1 of two classes, or of many labels, moves in jumps where the loss still tells epochs apart.

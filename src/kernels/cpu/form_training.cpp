@@ -29,10 +29,10 @@ void ApplyAffine(const CpuKernels& kernels, size_t count, size_t width, size_t s
 
 namespace {
 
-constexpr size_t kPanel = 32;           // rows of a batch that go through the layer together
+constexpr size_t kFormPanel = 32;           // rows of a batch that go through the layer together
 constexpr size_t kGroupRows = 128;      // samples whose gradients are added up first
 constexpr size_t kPieceRows = 48;       // of a weight matrix, updated by one task
-constexpr double kWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
+constexpr double kFormWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
 
 // A weight matrix or an affine in training.
 struct Parameter {
@@ -173,8 +173,8 @@ class CpuFormTraining final : public LayerTraining {
  private:
   struct alignas(64) Worker {
     LapTimer timer;
-    Array<float> sparse_product;  // (kPanel × first_.stride) where the input is sparse and dense
-    uint32_t keys[kPanel];
+    Array<float> sparse_product;  // (kFormPanel × first_.stride) where the input is sparse and dense
+    uint32_t keys[kFormPanel];
   };
   struct Now {
     uint32_t epoch, step;
@@ -193,7 +193,7 @@ class CpuFormTraining final : public LayerTraining {
   const HiddenLayer& last() const { return head_ ? *head_ : first_; }
   size_t XStride() const { return PadStride(input_.dense_cols() + kPad); }
   size_t Size() const { return std::min<size_t>(batch_, sample_count_ - size_t{now_.step} * batch_); }
-  static size_t PanelsOf(size_t size) { return (size + kPanel - 1) / kPanel; }
+  static size_t PanelsOf(size_t size) { return (size + kFormPanel - 1) / kFormPanel; }
 
   // A rough count of one thread's cycles in a step, as in layer_training.cpp.
   uint32_t LikelyWorkers(const Context& context) const {
@@ -206,7 +206,7 @@ class CpuFormTraining final : public LayerTraining {
     const double outer = static_cast<double>(last().width * PadWidth(classes_));
     const double flops = batch * (4 * inputs * hidden + 6 * inner + 6 * outer);
     return static_cast<uint32_t>(
-        std::clamp(flops / 64 / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
+        std::clamp(flops / 64 / kFormWorkerCycles, 1.0, static_cast<double>(context.threads)));
   }
 
   void Prepare(const Context& context) {
@@ -219,7 +219,7 @@ class CpuFormTraining final : public LayerTraining {
     for (Worker& worker : workers_) {
       worker.timer = LapTimer(profile_);
       if (input_.sparse.cols > 0 && input_.dense_cols() > 0)
-        worker.sparse_product = Array<float>::Allocate(kPanel * first_.stride);
+        worker.sparse_product = Array<float>::Allocate(kFormPanel * first_.stride);
     }
   }
 
@@ -304,7 +304,7 @@ class CpuFormTraining final : public LayerTraining {
   void ForthAndBack(const PhaseTask& task) {
     Worker& worker = workers_[task.worker];
     worker.timer.Lap(StepPhase::kWait);
-    const size_t panel = task.task * kPanel, count = std::min(kPanel, Size() - panel);
+    const size_t panel = task.task * kFormPanel, count = std::min(kFormPanel, Size() - panel);
     if (input_.sparse.cols > 0) GatherSparse(panel, count, worker);
     if (input_.dense_cols() > 0) GatherDense(panel, count, worker);
     worker.timer.Lap(StepPhase::kGather);
@@ -418,7 +418,7 @@ class CpuFormTraining final : public LayerTraining {
     timer.Lap(StepPhase::kLogits);
     const float* weights = weights_.empty() ? nullptr : weights_.data();
     const float scale = 1.0f / static_cast<float>(now_.terms);
-    panel_loss_[panel / kPanel] =
+    panel_loss_[panel / kFormPanel] =
         targets_.multilabel
             ? kernels_.sigmoid_loss(count, classes_, stride, z, label_targets_.data() + panel, weights, scale,
                                     now_.want_loss)
