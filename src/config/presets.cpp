@@ -65,7 +65,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 
 // ---- preset best --------------------------------------------------------------------------------------------
 
-constexpr double kMostSteps = 12000;  // of a layer, at most, unless that is fewer than kLeastEpochs
+constexpr double kMostSamples = 4e6;  // a layer is shown, unless that is fewer than kLeastEpochs
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
 
@@ -110,9 +110,9 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
   config.batch = 256;
   while (config.batch < 4096 && counts.train >= 32 * uint64_t{config.batch}) config.batch *= 2;
-  const double steps = std::max(1.0, static_cast<double>(counts.train) / config.batch);
-  config.epochs = {static_cast<uint32_t>(std::clamp(kMostSteps / steps, double{kLeastEpochs}, double{kMostEpochs}))};
-  config.patience = std::max(4u, config.epochs[0] * 3 / 10);
+  const double epochs = kMostSamples / std::max(1.0, static_cast<double>(counts.train));
+  config.epochs = {static_cast<uint32_t>(std::clamp(epochs, double{kLeastEpochs}, double{kMostEpochs}))};
+  config.patience = std::max(3u, config.epochs[0] * 3 / 10);
   if (config.scale == "none" && !dataset.features.is_sparse()) config.scale = "standard";
   // F1 of two classes, or of many labels, moves in jumps where the loss still tells epochs apart.
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
