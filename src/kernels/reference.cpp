@@ -276,8 +276,9 @@ FormLayer::FormLayer(const LayerState& start)
       w_steps(start.w_steps),
       theta_steps(start.theta_steps) {}
 
-double FormLayer::Step(const Dense& x, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
-                       const Targets& targets, const LayerSpec& spec) {
+double FormLayer::Step(const Dense& x, std::span<const int32_t> classes,
+                       std::span<const uint8_t* const> labels, const Targets& targets,
+                       const LayerSpec& spec) {
   Dense xb = x;
   Drop(spec, RandomUse::kInputDropout, steps, spec.form.input_dropout, xb);
   const Dense y = Multiply(xb, w.value);

@@ -49,7 +49,9 @@ void AddHeads(const Model& model, std::vector<NamedTensor>& tensors) {
 }
 
 void TakeHeads(const Safetensors& file, Model& model) {
-  const auto take = [&](const std::string& name) { return file.Has(name) ? file.TakeMatrix(name) : Matrix(); };
+  const auto take = [&](const std::string& name) {
+    return file.Has(name) ? file.TakeMatrix(name) : Matrix();
+  };
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
     model.affines.push_back(take(AffineName(layer)));
     Head& head = model.heads.emplace_back();
@@ -137,7 +139,8 @@ void CheckHead(const Model& model, size_t layer, const std::string& where) {
   const auto check = [&](const Matrix& matrix, const char* what, size_t height, size_t cols) {
     const std::string name = fmt::format("the {} of layer {}", what, layer + 1);
     if (matrix.values.size() != matrix.rows * matrix.cols)
-      ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows, matrix.cols);
+      ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows,
+                 matrix.cols);
     if (height > 0 || matrix.rows > 0) CheckShape(matrix, name, height, cols, where);
   };
   check(model.affines[layer], "affine", rows, width);

@@ -112,7 +112,8 @@ Matrix MeanOfLayers(std::vector<Matrix> logits, bool multilabel) {
 std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split) {
   std::vector<uint32_t> nodes;
   for (uint32_t node = 0; node < split.roles.size(); ++node) {
-    if (static_cast<Role>(split.roles[node]) == Role::kTrain && labels.IsLabelled(node)) nodes.push_back(node);
+    if (static_cast<Role>(split.roles[node]) == Role::kTrain && labels.IsLabelled(node))
+      nodes.push_back(node);
   }
   return nodes;
 }

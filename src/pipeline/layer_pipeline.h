@@ -89,7 +89,8 @@ class LayerPipeline {
   // The columns of a layer's input for each of its features: 1, or 1 + reach.
   size_t InputCopies() const { return 1 + size_t{config_.reach}; }
   // Logits of `rows` of a layer's output x; empty: all.
-  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head, std::span<const uint32_t> rows);
+  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head,
+                    std::span<const uint32_t> rows);
   // Logits with a layer in training as the last one, for `rows` of X̂; empty: all.
   Matrix LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
                      std::span<const uint32_t> rows = {});

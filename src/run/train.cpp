@@ -146,9 +146,11 @@ namespace {
 // What validation chose after training, where there was a choice.
 void TellReadOut(const Context& context, const Model& model) {
   if (model.heads.empty() || (model.config.read_out != "auto" && model.config.correct == "off")) return;
-  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'" : "probabilities are the last layer's";
+  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
+                                          : "probabilities are the last layer's";
   const Spreading& spreading = model.spreading;
-  if (spreading.correct > 0) text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
+  if (spreading.correct > 0)
+    text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
   if (spreading.smooth > 0) text += fmt::format("; labels of train nodes are spread ({})", spreading.smooth);
   context.Note(fmt::format("seed {}: {}", model.config.seed, text));
 }

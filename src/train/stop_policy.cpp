@@ -35,9 +35,10 @@ std::unique_ptr<StopPolicy> MakeFixedEpochs(const PolicyRequest&) { return std::
 std::unique_ptr<StopPolicy> MakeEarlyStopping(const PolicyRequest& request) {
   using Watch = EarlyStopping::Watch;
   const std::string& watch = request.config.watch;
-  return std::make_unique<EarlyStopping>(
-      request.config.patience,
-      watch == "val" ? Watch::kValidation : watch == "val-loss" ? Watch::kValidationLoss : Watch::kLoss);
+  return std::make_unique<EarlyStopping>(request.config.patience, watch == "val" ? Watch::kValidation
+                                                                  : watch == "val-loss"
+                                                                      ? Watch::kValidationLoss
+                                                                      : Watch::kLoss);
 }
 
 }  // namespace l2gcn

@@ -9,7 +9,8 @@ namespace l2gcn::backend_cases {
 struct FormCase {
   Shape shape;
   LayerForm form;
-  uint32_t parts = 1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
+  uint32_t parts =
+      1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
 };
 
 inline std::vector<FormCase> FormCases() {
@@ -29,7 +30,9 @@ inline std::vector<FormCase> FormCases() {
       {{128, 40, 16, 4, 50, true, false, false, 0.3f, 0.02f, true}, form(true, false, 0, 0.4f), 2},
       {{260, 40, 72, 6, 230, false, false, false, 0, 0, false, true}, form(false, true, 72, 0.1f), 4},
       {{150, 50, 40, 19, 64, false, true, false, 0.2f, 0, false, true}, form(true, true, 0, 0)},
-      {{120, 21, 30, 5, 64, true, false, false}, form(false, false, 0, 0), 3},  // side by side and nothing else
+      {{120, 21, 30, 5, 64, true, false, false},
+       form(false, false, 0, 0),
+       3},  // side by side and nothing else
   };
 }
 
@@ -48,7 +51,8 @@ inline LayerState FormState(const FormCase& one, size_t inputs) {
     for (size_t c = 0; rows == 2 && c < width; ++c) made.value.mutable_row(0)[c] += 1;
     return made;
   };
-  if (rows > 0) state.affine = affine(hidden, 15), state.bias = RandomTrainable(1, one.shape.classes, 16, 0.3f);
+  if (rows > 0)
+    state.affine = affine(hidden, 15), state.bias = RandomTrainable(1, one.shape.classes, 16, 0.3f);
   if (head > 0) state.head = RandomTrainable(hidden, head, 17, 0.4f);
   if (head > 0 && rows > 0) state.head_affine = affine(head, 18);
   return state;
@@ -91,11 +95,11 @@ inline void CheckFormVerbs(const Context& context, Backend& backend, const FormC
   const FormInput input = InputOf(context, backend, one);
   const LayerState state = FormState(one, input.x.cols);
   const DenseBlock block = state.block();
-  reference::Dense h =
-      reference::ApplyAffine(reference::Multiply(input.x, reference::Dense(block.w)), reference::Dense(block.affine));
+  reference::Dense h = reference::ApplyAffine(reference::Multiply(input.x, reference::Dense(block.w)),
+                                              reference::Dense(block.affine));
   for (double& value : h.values) value = std::max(value, 0.0);
-  ExpectNear(h, backend.Download(context, *backend.Transform(context, *input.device, block)), tolerance.product,
-             "transform");
+  ExpectNear(h, backend.Download(context, *backend.Transform(context, *input.device, block)),
+             tolerance.product, "transform");
   const std::vector<uint32_t> rows = {3, 0, one.shape.nodes - 1, 3};
   const auto pick = [&](const reference::Dense& from) {
     reference::Dense picked(rows.size(), from.cols);
@@ -108,7 +112,8 @@ inline void CheckFormVerbs(const Context& context, Backend& backend, const FormC
   const Features features = RandomFeatures(one.shape, 1);
   const TensorPtr x = backend.Upload(context, features);
   ExpectNear(pick(reference::FromFeatures(features)),
-             backend.Download(context, *backend.PickRows(context, *x, rows)), tolerance.product, "picked rows");
+             backend.Download(context, *backend.PickRows(context, *x, rows)), tolerance.product,
+             "picked rows");
 }
 
 // Three epochs, step by step against the reference, and the weights they end with.
