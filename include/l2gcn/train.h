@@ -57,7 +57,11 @@ struct SeedResult {
   std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
   uint64_t sampler_bytes =
-      0;            // what a conventional method keeps from step to step: histories, whole-graph blocks
+      0;  // what a conventional method keeps from step to step: histories, whole-graph blocks
+  // How often the seed began again because its loss stopped being finite (--on-nan restart), and the rate that it
+  // ended with; the rate is 0 where it never began again.
+  uint32_t restarts = 0;
+  double lowered_lr = 0;
   std::string run;  // directory, or empty
 };
 

@@ -34,10 +34,22 @@ bool OpensCell(std::string_view text, size_t at, char separator) {
   return at == 0 || text[at - 1] == separator || text[at - 1] == '\n';
 }
 
-bool IsOnCommentLine(std::string_view text, size_t at) {
-  const size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  return IsCommentLine(text.substr(before == std::string_view::npos ? 0 : before + 1, 1));
-}
+// Tells for places in ascending order whether they lie on a comment line. Each byte is looked at once, however long
+// lines are.
+class CommentLines {
+ public:
+  explicit CommentLines(std::string_view text) : text_(text) {}
+  bool Hold(size_t at) {
+    const size_t newline = text_.substr(seen_, at - seen_).rfind('\n');
+    if (newline != std::string_view::npos) line_ = seen_ + newline + 1;
+    seen_ = at;
+    return IsCommentLine(text_.substr(line_, 1));
+  }
+
+ private:
+  std::string_view text_;
+  size_t seen_ = 0, line_ = 0;  // up to where newlines are known; where the line begins that holds this place
+};
 
 // Behind the quote that closes the cell opened before `at`; npos if none does.
 size_t BehindClosingQuote(std::string_view text, size_t at) {
@@ -231,10 +243,11 @@ char FindSeparator(const fs::path& path, const TextBlock& block, bool comments) 
 
 size_t LastRecordEnd(std::string_view text, char separator, bool comments) {
   size_t last = std::string_view::npos;
+  CommentLines comment_lines(text);
   for (size_t at = 0;;) {
     size_t quote = text.find('"', at);
     while (quote != std::string_view::npos &&
-           (!OpensCell(text, quote, separator) || (comments && IsOnCommentLine(text, quote)))) {
+           (!OpensCell(text, quote, separator) || (comments && comment_lines.Hold(quote)))) {
       quote = text.find('"', quote + 1);
     }
     const std::string_view plain = text.substr(at, quote == std::string_view::npos ? quote : quote - at);

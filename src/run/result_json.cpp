@@ -123,6 +123,10 @@ Json ResultJson(const TrainResult& result) {
                     {"baseline", BaselineJson(seed)},
                     {"seconds", SecondsJson(seed.seconds)},
                     {"run", seed.run}});
+    if (seed.restarts > 0) {
+      runs.back()["restarts"] = seed.restarts;
+      runs.back()["lowered_lr"] = seed.lowered_lr;
+    }
   }
   Json json;
   json["method"] = result.config.method;

@@ -237,6 +237,15 @@ void TellBaseline(const Context& context, const SeedResult& result) {
 constexpr uint32_t kMostRestarts = 3;
 constexpr double kLoweredRate = 1.0 / 3;
 
+// Says that a seed that had diverged ended well, and keeps it in the result.
+void TellRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
+                  uint32_t restarts, SeedResult& result) {
+  result.restarts = restarts;
+  result.lowered_lr = tried.lr;
+  context.Note(fmt::format("seed {}: ended well at --lr {:.4g} in place of {:.4g}, after {}", given.seed,
+                           tried.lr, given.lr, CountOfThings(restarts, "restart")));
+}
+
 // Trains one seed, from its last snapshot on if there is one. A training that diverges begins again at a
 // lower rate where the settings say so.
 Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
@@ -247,7 +256,9 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
     for (uint32_t i = 0; i < attempt; ++i) tried.lr *= kLoweredRate;
     try {
       // A policy of the caller's may remember what no snapshot knows: its seed begins anew.
-      return TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+      Trained trained = TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+      if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
+      return trained;
     } catch (const Diverged& error) {
       if (config.on_nan != "restart" || attempt == kMostRestarts) throw;
       context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", config.seed,

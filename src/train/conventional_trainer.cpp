@@ -251,7 +251,7 @@ class ConventionalTrainer {
       loss = progress_.network->Step(context_, input_, batch, targets_, progress_.steps_done++);
       sampler_->Observe(context_, batch, *progress_.network);
       if (step_losses_ != nullptr) step_losses_->push_back(loss);
-      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, loss, config_);
+      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, step + 1, loss, config_);
     }
     record.losses.push_back(loss);
     ++record.epochs;

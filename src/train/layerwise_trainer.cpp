@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "core/clock.h"
@@ -34,6 +35,9 @@ struct LayerProgress {
   uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
   ValidationScore score;
 };
+
+// Of a layer whose loss is no longer finite, at most so much training is done again to find the step.
+constexpr double kSecondsToFindStep = 20;
 
 class LayerwiseTrainer {
  public:
@@ -205,14 +209,20 @@ class LayerwiseTrainer {
     options_.keeper->Keep(snapshot);
   }
 
+  std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat) {
+    return pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
+                                           LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+  }
+
   // What a layer starts with: fresh weights, or those of the snapshot.
   LayerState StartOf(uint32_t layer, size_t inputs) {
     const size_t classes = dataset_.labels.classes;
-    if (resumed_ == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
+    const Snapshot* snapshot = begun_.snapshot;
+    if (snapshot == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
     try {
-      if (resumed_->Has("best.w"))
-        layer_.best = resumed_->TakeLayer("best", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
-      return resumed_->TakeLayer("current", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
+      if (snapshot->Has("best.w"))
+        layer_.best = snapshot->TakeLayer("best", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
+      return snapshot->TakeLayer("current", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
     } catch (const nlohmann::json::exception& error) {
       ThrowInput("the checkpoint is damaged: {}", error.what());
     }
@@ -249,9 +259,8 @@ class LayerwiseTrainer {
   LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
-    auto training =
-        pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
-                                        LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+    begun_ = {resumed_, resumed_ != nullptr ? layer_.record.epochs : 0};
+    auto training = BeginLayer(layer, xhat);
     steps_per_epoch_ = StepsPerEpoch();
     result().seconds.setup += setup.Seconds();
 
@@ -262,7 +271,7 @@ class LayerwiseTrainer {
     resumed_ = nullptr;
     Stopwatch watch;
     while (record.epochs < budget) {
-      RunUntilDecision(layer, budget, *training, watch);
+      RunUntilDecision(layer, budget, xhat, *training, watch);
       if (Decides(layer, *training, watch) && record.epochs < budget) {
         record.stopped_by = policy_.Name();
         break;
@@ -319,7 +328,8 @@ class LayerwiseTrainer {
   }
 
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
-  void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch) {
+  void RunUntilDecision(uint32_t layer, uint32_t budget, const TensorPtr& xhat, LayerTraining& training,
+                        const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
     if (layer_.decision_at <= record.epochs) {
       layer_.decision_at = record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs));
@@ -338,12 +348,33 @@ class LayerwiseTrainer {
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count),
                          options_.step_losses);
-      CheckLosses(std::span(record.losses).last(count), layer + 1, record.epochs, steps_per_epoch_, config_);
+      if (const auto bad = FirstNotFinite(std::span(record.losses).last(count)))
+        ThrowAtFirstBadStep(layer, record.epochs + static_cast<uint32_t>(*bad), xhat, watch);
       record.epochs += count;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);
       if (record.epochs < target) KeepSnapshot(layer, training, watch);
     }
+  }
+
+  // The loss of an epoch's last step is all that training computes, and that of epoch `bad` (counted from 0) is
+  // not finite. To name the step where that began, the layer is trained once more with the loss of every step:
+  // random numbers are counter-based, so it goes the same way. A layer that has trained for long is not trained
+  // again; then the epoch is named with the range of its steps.
+  [[noreturn]] void ThrowAtFirstBadStep(uint32_t layer, uint32_t bad, const TensorPtr& xhat,
+                                        const Stopwatch& watch) {
+    const double loss = layer_.record.losses[bad];
+    if (watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
+      std::vector<double> epoch_losses(1), losses;
+      const auto again = BeginLayer(layer, xhat);
+      for (uint32_t epoch = begun_.epoch; epoch <= bad; ++epoch) {
+        losses.clear();
+        again->RunEpochs(context_, epoch, 1, epoch_losses, &losses);
+        if (const auto step = FirstNotFinite(losses))
+          ThrowDiverged(layer + 1, epoch + 1, *step + 1, *step + 1, losses[*step], config_);
+      }
+    }
+    ThrowDiverged(layer + 1, bad + 1, 1, steps_per_epoch_, loss, config_);
   }
 
   void KeepWeights(uint32_t layer, const LayerState& state) {
@@ -433,6 +464,10 @@ class LayerwiseTrainer {
   uint64_t steps_per_epoch_ = 1;
   const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
   const bool plain_ = IsPlain(config_);
+  struct {
+    const Snapshot* snapshot = nullptr;
+    uint32_t epoch = 0;
+  } begun_;  // where this process began the layer at hand: in a snapshot, or at the layer's first epoch
   LayerwiseProgress progress_;
   LayerProgress layer_;
 };
