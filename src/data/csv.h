@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/text_marks.h"
 #include "data/text_source.h"
 
 namespace l2gcn {
@@ -36,7 +38,7 @@ class CsvRecords {
 
   // The next record that is not blank; false at the end of the block.
   bool Next();
-  const std::vector<std::string_view>& fields() const { return fields_; }
+  std::span<const std::string_view> fields() const { return {fields_.data(), count_}; }
   uint64_t offset() const { return block_.offset + begin_; }  // of the record in the unpacked text
   bool refused() const { return refused_; }                   // a sniffing reader ended at a mistake
   uint64_t Line() const { return LineOfOffset(path_, offset()); }
@@ -45,10 +47,17 @@ class CsvRecords {
   size_t position() const { return at_; }
 
  private:
-  bool SplitPlain(std::string_view line);
+  enum class LineKind : uint8_t { kRecord, kBlank, kQuoted, kBroken };
+  // Splits the line at begin_ in one pass, if it holds no quote and no carriage return but at its end.
+  LineKind SplitPlain();
+  LineKind BrokenLine(size_t at);
   bool SplitQuoted();
   bool TakeQuoted(size_t& at);
   bool TakePlain(size_t& at);
+  void Add(std::string_view cell) {
+    if (count_ == fields_.size()) fields_.resize(2 * count_ + 8);
+    fields_[count_++] = cell;
+  }
   // Throws, or ends a sniffing reader and returns false.
   bool Refuse(size_t at, const char* what);
 
@@ -59,7 +68,9 @@ class CsvRecords {
   const CsvReading reading_;
   bool refused_ = false;
   size_t at_ = 0, begin_ = 0;
-  std::vector<std::string_view> fields_;
+  TextMarks marks_;
+  std::vector<std::string_view> fields_;  // The first count_ are the record's; the others are spare.
+  size_t count_ = 0;
 };
 
 // The separator of a text: of tab , ; | the one that cuts its first lines into equally many cells, where the
@@ -77,8 +88,14 @@ bool ParseNumber(std::string_view token, float& number);
 bool ParseGroupedNumber(std::string_view token, char separator, float& number);
 // Something that is a number for the eye, of any size and spelling: 007, +1, 1e400, 99999999999999999999.
 bool LooksNumeric(std::string_view token);
+// Whether one of the usual spellings of "no value" is `token`, which begins as they do.
+bool IsMissingWord(std::string_view token);
 // The usual spellings of "no value": nothing, NA, N/A, NaN, null, None, -, ?, #N/A, <NA>, ….
-bool IsMissing(std::string_view token);
+inline bool IsMissing(std::string_view token) {
+  if (token.empty()) return true;
+  const char c = token[0];
+  return (c == 'N' || c == 'n' || c == '#' || c == '<' || c == '-' || c == '?') && IsMissingWord(token);
+}
 // The first byte that is not UTF-8; npos if all is.
 size_t FirstNotUtf8(std::string_view text);
 

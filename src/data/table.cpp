@@ -137,7 +137,7 @@ class TableParser {
     CsvRecords records(path_, block, format_.separator, /*comments=*/false);
     if (format_.header && block.number == 0) records.Next();
     while (records.Next()) {
-      const std::vector<std::string_view>& cells = records.fields();
+      const std::span<const std::string_view> cells = records.fields();
       if (cells.size() != format_.columns()) RefuseRagged(records);
       for (size_t c = 0; c < cells.size(); ++c) {
         if (!TakeCell(records, c, parsed.columns[c]) && !std::exchange(parsed.columns[c].is_text, true))
