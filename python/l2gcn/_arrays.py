@@ -75,7 +75,9 @@ def feature_arrays(features: Any) -> dict[str, Any]:
     if array.dtype.kind in "OSU":
         try:
             array = array.astype(np.float32)
-        except (TypeError, ValueError) as problem:
+        except TypeError as problem:
+            raise TypeError(f"features: {problem}; expected numbers") from None
+        except ValueError as problem:
             raise error(f"features: {problem}; expected numbers") from None
     if array.dtype.kind not in "fiub":
         raise error(f"features: elements of type {array.dtype}; expected numbers")

@@ -75,7 +75,7 @@ class Dataset:
             Edges. A symmetric CSR matrix with sorted rows is shared, not copied. Weights are read from a matrix whose
             values are not all 1, from the attribute "weight" of a NetworkX graph, or given as (edge_index, weights).
         y : array (nodes,) or (nodes, labels), optional
-            Class of each node from 0 on, −1 where it is unknown; or 0/1 a label.
+            Class of each node from 0 on, −1 where it is unknown; or 0/1 a label, −1 in the rows of unlabelled nodes.
         train, val, test : mask or node numbers, optional
             The split. Where none is given, training draws one (setting `split`).
         directed, keep_self_loops : bool
@@ -366,8 +366,12 @@ def _label_arrays(y: Any, labelled: Any = None) -> dict[str, Any]:
         return {"classes_of": index_array(array, "y")}
     if array.ndim != 2:
         raise error(f"y: an array of {array.ndim} dimensions; expected 1, a class a node, or 2, 0 or 1 a label")
-    if array.size and not np.isin(array, (0, 1)).all():
-        raise error("y: a matrix of labels holds more than 0 and 1")
+    known = ~((array < 0) | np.not_equal(array, array)).any(axis=1)
+    if not np.isin(array[known], (0, 1)).all():
+        raise error("y: a matrix of labels holds more than 0 and 1, and −1 or NaN in the rows of unlabelled nodes")
+    if not known.all():
+        labelled = known
+        array = np.where(known[:, None], array, 0)
     arrays: dict[str, Any] = {"label_matrix": np.ascontiguousarray(array, dtype=np.uint8)}
     if labelled is not None:
         arrays["labelled"] = np.ascontiguousarray(labelled, dtype=np.uint8)
