@@ -167,7 +167,7 @@ def _edge_arrays(graph: Any) -> dict[str, Any]:
         graph, weights = graph
     edges = as_array(graph, "graph")
     if edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] != 2:
-        source, target = np.nonzero(edges)
+        source, target = (np.ascontiguousarray(ends) for ends in np.nonzero(edges))
         arrays: dict[str, Any] = {"nodes": edges.shape[0], "source": source, "target": target}
         if edges.dtype.kind != "b" and not _all_one(edges[source, target]):
             arrays["weights"] = np.ascontiguousarray(edges[source, target], dtype=np.float32)

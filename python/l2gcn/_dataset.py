@@ -252,7 +252,8 @@ class Dataset:
     def edge_index(self) -> np.ndarray:
         """The graph as (2, entries) int64, both directions of an undirected edge; a new array."""
         edges = np.empty((2, len(self.indices)), dtype=np.int64)
-        edges[0] = np.repeat(np.arange(self.n_nodes), np.diff(self.indptr.view(np.int64)))
+        degrees: Any = np.diff(self.indptr.view(np.int64))
+        edges[0] = np.repeat(np.arange(self.n_nodes), degrees)
         edges[1] = self.indices
         return edges
 

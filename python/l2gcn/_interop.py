@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import tempfile
 from typing import TYPE_CHECKING, Any, Optional
 
 import numpy as np
@@ -26,13 +25,14 @@ def need(module: str, purpose: str) -> Any:
 
 
 def _entry_rows(data: Dataset) -> np.ndarray:
-    return np.repeat(np.arange(data.n_nodes), np.diff(data.indptr.view(np.int64)))
+    degrees: Any = np.diff(data.indptr.view(np.int64))
+    return np.repeat(np.arange(data.n_nodes), degrees)
 
 
 # scipy
 
 
-def from_scipy(cls: type[Dataset], adjacency: Any, X: Any = None, y: Any = None, **options: Any) -> Dataset:
+def from_scipy(cls: type[Dataset], /, adjacency: Any, X: Any = None, y: Any = None, **options: Any) -> Dataset:
     """A data set from an adjacency matrix; X, y and options as `from_arrays`."""
     return cls.from_arrays(X, adjacency, y, **options)
 
@@ -55,6 +55,7 @@ def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
 
 def from_pandas(
     cls: type[Dataset],
+    /,
     edges: Any,
     nodes: Any = None,
     *,
@@ -95,6 +96,8 @@ def from_pandas(
         "weight_column": weight,
         "id_column": id,
     }
+    import tempfile  # slow to import, and rarely needed
+
     with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
         options["edges"] = os.path.join(folder, "edges.csv")
         edges.to_csv(options["edges"], index=False)
@@ -149,6 +152,7 @@ def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
 
 def from_networkx(
     cls: type[Dataset],
+    /,
     graph: Any,
     *,
     features: Any = None,
@@ -228,7 +232,7 @@ def to_networkx(self: Dataset, features: str = "x", label: str = "label") -> Any
 # PyTorch Geometric
 
 
-def from_pyg(cls: type[Dataset], data: Any, *, split: int = 0, **options: Any) -> Dataset:
+def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any) -> Dataset:
     """A data set from a PyG `Data`: x, edge_index, edge_weight (or one column of edge_attr), y and the masks.
 
     `split` is the column of masks that have several. Float32 features are shared, not copied.
@@ -240,7 +244,7 @@ def from_pyg(cls: type[Dataset], data: Any, *, split: int = 0, **options: Any) -
             weights = attributes.reshape(-1)
     edges = as_array(data.edge_index, "edge_index")
     graph: Any = edges if weights is None else (edges, as_array(weights, "edge_weight"))
-    masks = {}
+    masks: dict[str, Any] = {}
     for part in ("train", "val", "test"):
         mask = getattr(data, f"{part}_mask", None)
         if mask is not None:
@@ -280,7 +284,7 @@ def to_pyg(self: Dataset, split: str = "", seed: int = 0) -> Any:
 
 
 def from_dgl(
-    cls: type[Dataset], graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
+    cls: type[Dataset], /, graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
 ) -> Dataset:
     """A data set from a homogeneous DGL graph: ndata[features], ndata[label], the masks, and edata[weight]."""
     source, target = (as_array(end, "edges") for end in graph.edges())
@@ -288,7 +292,7 @@ def from_dgl(
     if weight is not None:
         edges = (edges, as_array(graph.edata[weight], "weight"))
     nodes = graph.ndata
-    masks = {
+    masks: dict[str, Any] = {
         part: as_array(nodes[f"{part}_mask"], f"{part}_mask").astype(bool)
         for part in ("train", "val", "test")
         if f"{part}_mask" in nodes
@@ -326,7 +330,7 @@ def to_dgl(self: Dataset, split: str = "", seed: int = 0) -> Any:
 # OGB
 
 
-def from_ogb(cls: type[Dataset], graph: dict[str, Any], labels: Any, split: Optional[dict[str, Any]] = None, **options: Any) -> Dataset:
+def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: Optional[dict[str, Any]] = None, **options: Any) -> Dataset:
     """A data set from what an OGB `NodePropPredDataset` gives.
 
     >>> graph, labels = dataset[0]                                         # doctest: +SKIP
@@ -340,7 +344,7 @@ def from_ogb(cls: type[Dataset], graph: dict[str, Any], labels: Any, split: Opti
         y = y[:, 0]
     if y.dtype.kind == "f":
         y = np.where(np.isnan(y), -1, y).astype(np.int64 if y.ndim == 1 else np.int8)
-    parts = {}
+    parts: dict[str, Any] = {}
     for ours, theirs in (("train", "train"), ("val", "valid"), ("test", "test")):
         if split is not None and theirs in split:
             parts[ours] = as_array(split[theirs], theirs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from typing import Any, Optional
 
 import numpy as np
@@ -132,6 +131,8 @@ class Model:
         )
 
     def __reduce__(self) -> Any:
+        import tempfile  # slow to import, and rarely needed
+
         with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
             self.save(folder)
             files = {}
@@ -149,6 +150,8 @@ class Model:
 
 def _from_files(files: dict[str, bytes]) -> Model:
     """A pickled model again."""
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
         for name, content in files.items():
             with open(os.path.join(folder, name), "wb") as file:

@@ -13,7 +13,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, TypeVar
 
 from . import _core
 
@@ -115,7 +115,7 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if hasattr(value, "tolist"):  # NumPy's scalars and arrays
         value = value.tolist()
     if isinstance(value, bool):
@@ -174,11 +174,14 @@ def document(table: Iterable[Setting], indent: str = "    ") -> str:
     return text.replace("\n", "\n" + indent)
 
 
-def documented(text: str, table: Iterable[Setting]) -> Any:
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def documented(text: str, table: Iterable[Setting]) -> Callable[[Function], Function]:
     """A decorator: the docstring `text` with {settings} replaced by the table's, and the table's parameters in the
     signature in place of **settings."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: Function) -> Function:
         rows = tuple(table)
         function.__doc__ = inspect.cleandoc(text).replace("{settings}", document(rows, ""))
         signature = inspect.signature(function)
@@ -188,7 +191,7 @@ def documented(text: str, table: Iterable[Setting]) -> Any:
             for row in rows
             if row.name not in signature.parameters
         ]
-        function.__signature__ = signature.replace(parameters=own + more)
+        setattr(function, "__signature__", signature.replace(parameters=own + more))
         return function
 
     return decorate

@@ -235,7 +235,7 @@ class Controller:
     data : Dataset, name or path, or a list of them
     training : dict, optional
         Settings of the sampled trainings, as for `train`.
-    state : path, optional
+    keep : path, optional
         Where progress is kept; with `resume`, an interrupted search goes on from there to the same bits.
     threads, device, progress, verbose : as for `train`
     {settings}
@@ -250,7 +250,7 @@ def search(
     data: Any,
     *,
     training: Optional[TrainSettings] = None,
-    state: Union[None, str, os.PathLike[str]] = None,
+    keep: Union[None, str, os.PathLike[str]] = None,
     resume: bool = False,
     threads: Optional[int] = None,
     device: str = "auto",
@@ -264,7 +264,7 @@ def search(
         [one._handle for one in sets],
         search_overrides(settings),
         overrides(training or {}),
-        "" if state is None else os.fspath(state),
+        "" if keep is None else os.fspath(keep),
         resume,
     )
     return Controller(handle)

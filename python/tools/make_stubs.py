@@ -66,6 +66,7 @@ text = generator.get()
 text = re.sub(r"\bobject\b(?! stubs)", "Any", text)
 text = re.sub(r"-> dict:", "-> dict[str, Any]:", text)
 text = re.sub(r"-> list:", "-> list[Any]:", text)
+text = re.sub(r"-> tuple:", "-> tuple[Any, ...]:", text)
 text = re.sub(r": dict\b(?!\[)", ": dict[str, Any]", text)
 text = re.sub(r": list\b(?!\[)", ": list[Any]", text)
 # The class lives in the module and bears the package's name, by which the generator would import it.
