@@ -17,7 +17,7 @@ from ._arrays import as_array, feature_names, index_array, is_frame, node_mask
 from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
 from ._dataset import Dataset
 from ._model import Model
-from ._parameters import NOT_OF_ESTIMATORS
+from ._parameters import NOT_OF_ESTIMATORS, OWN_PARAMETERS
 from ._settings import Setting, document, error, train_settings
 from ._training import train
 
@@ -33,36 +33,14 @@ def _estimator_settings() -> tuple[Setting, ...]:
     return tuple(row for row in train_settings() if row.name not in NOT_OF_ESTIMATORS)
 
 
-_OWN_PARAMETERS: dict[str, Any] = {
-    "random_state": 0,
-    "n_jobs": None,
-    "device": "auto",
-    "data": None,
-    "callbacks": None,
-    "progress": False,
-    "verbose": 0,
-}
-
-_OWN_DOCUMENTATION = """random_state : int, RandomState, Generator or None, default 0
-    Everything drawn at random follows from it; None draws a new seed for each fit.
-n_jobs : int, default None
-    Threads; None or -1: one per core this process may use. Results do not depend on it.
-device : {'auto', 'cpu', 'cuda'}, default 'auto'
-    Where to compute.
-data : Dataset, default None
-    A data set whose nodes are the samples: X is then an array of node numbers, and the features and the graph are this
-    data set's. So `cross_val_score` and `GridSearchCV` split nodes and not the graph.
-callbacks : function or list of functions, default None
-    As for `train`.
-progress : bool or function, default False
-    As for `train`.
-verbose : int, default 0
-    Print the library's notes."""
+def _document_own() -> str:
+    return "\n".join(f"{own.name} : {own.kind}, default {own.default!r}\n    {own.help}" for own in OWN_PARAMETERS)
 
 
 def _signature(extra: dict[str, Any]) -> inspect.Signature:
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    names = {**extra, **{row.name: None for row in _estimator_settings()}, **_OWN_PARAMETERS}
+    names = {**extra, **{row.name: None for row in _estimator_settings()}}
+    names.update({own.name: own.default for own in OWN_PARAMETERS})
     for name, default in names.items():
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
     return inspect.Signature(parameters)
@@ -87,7 +65,7 @@ def _parameters_from_table(text: str, **extra: Any) -> Any:
         __init__.__doc__ = "Keeps the parameters; fit() checks them."
         cls.__init__ = __init__
         settings = document(_estimator_settings(), "")
-        cls.__doc__ = inspect.cleandoc(text).replace("{parameters}", settings + "\n" + _OWN_DOCUMENTATION)
+        cls.__doc__ = inspect.cleandoc(text).replace("{parameters}", settings + "\n" + _document_own())
         return cls
 
     return decorate

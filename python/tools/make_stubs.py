@@ -19,7 +19,7 @@ sys.modules["l2gcn"] = package
 from nanobind.stubgen import StubGen  # noqa: E402
 
 import l2gcn._core as core  # noqa: E402
-from l2gcn._parameters import NOT_OF_ESTIMATORS  # noqa: E402
+from l2gcn._parameters import NOT_OF_ESTIMATORS, OWN_PARAMETERS  # noqa: E402
 from l2gcn._settings import Setting, open_options, search_settings, train_settings  # noqa: E402
 
 
@@ -48,12 +48,15 @@ def option_type(value: object) -> str:
 
 
 training = {row.name: type_of(row) for row in train_settings()}
+estimator = {name: kind for name, kind in training.items() if name not in NOT_OF_ESTIMATORS}
+estimator.update({own.name: own.type for own in OWN_PARAMETERS})
 parameters = [
     '"""Made by python/tools/make_stubs.py from the library\'s tables of settings."""\n\n'
-    "from os import PathLike\nfrom typing import Literal, Sequence, TypedDict\n\n"
-    "NOT_OF_ESTIMATORS: tuple[str, ...]\n",
+    "from os import PathLike\nfrom typing import Any, Literal, NamedTuple, Sequence, TypedDict\n\n"
+    "class OwnParameter(NamedTuple):\n    name: str\n    default: Any\n    kind: str\n    type: str\n    help: str\n\n"
+    "NOT_OF_ESTIMATORS: tuple[str, ...]\nOWN_PARAMETERS: tuple[OwnParameter, ...]\n",
     typed_dict("TrainSettings", training),
-    typed_dict("EstimatorSettings", {name: kind for name, kind in training.items() if name not in NOT_OF_ESTIMATORS}),
+    typed_dict("EstimatorSettings", estimator),
     typed_dict("SearchSettings", {row.name: type_of(row) for row in search_settings()}),
     typed_dict("OpenOptions", {name: option_type(value) for name, value in open_options().items()}),
 ]
