@@ -94,6 +94,7 @@ struct FieldOf {
   std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
   std::function<std::string(const Config&)> get;         // as text that set() accepts
   std::vector<std::string> methods = {};                 // the methods that take it; empty: all of them
+  std::string range = {};  // of a number, or of each in a list, in words: "from 1 to 64", "above 0"
 };
 using Field = FieldOf<TrainConfig>;
 

@@ -237,5 +237,12 @@ TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("x", {}), "");
 }
 
+TEST(FieldsTest, NumbersTellTheirRange) {
+  EXPECT_EQ(FindField("layers").range, "from 1 to 64");
+  EXPECT_EQ(FindField("dropout").range, "from 0 to below 1");
+  EXPECT_EQ(FindField("hidden").range, "from 1 to 1048576");  // of each number in the list
+  EXPECT_EQ(FindField("norm").range, "");                     // words have choices
+}
+
 }  // namespace
 }  // namespace l2gcn
