@@ -42,14 +42,23 @@ class CudaBackend final : public Backend {
     return Aggregated(context, graph, x, row_of_node, false);
   }
 
-  TensorPtr Transform(const Context&, const Tensor& x, const Matrix& w) override {
-    return Multiply(AsCuda(x), w, {}, true, kind_);
+  TensorPtr Join(const Context&, std::span<const TensorPtr>) override {
+    ThrowUsage("--device cuda cannot put matrices side by side; use --device cpu");
+  }
+  TensorPtr PickRows(const Context&, const Tensor&, std::span<const uint32_t>) override {
+    ThrowUsage("--device cuda cannot pick rows of a matrix; use --device cpu");
+  }
+
+  TensorPtr Transform(const Context&, const Tensor& x, const DenseBlock& block,
+                      std::span<const uint32_t> rows) override {
+    if (block.affine.rows > 0) ThrowUsage("--device cuda has no norm and no bias; use --device cpu");
+    return Multiply(AsCuda(x), block.w, rows, true, kind_);
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregated(context, graph, x, {}, false);
-    if (x.cols <= w.cols) return Transform(context, *Aggregated(context, graph, x, {}, false), w);
+    if (x.cols <= w.cols) return Transform(context, *Aggregated(context, graph, x, {}, false), w, {});
     return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, true);
   }
 
@@ -73,6 +82,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
+    if (!spec.form.plain()) ThrowUsage("--device cuda trains plain layers only; use --device cpu");
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
     return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
