@@ -96,6 +96,17 @@ bool ResetPeakResidentBytes() {
   return (std::fclose(file) == 0) && written;
 }
 
+void StretchMeter::Restart() {
+  peak_ = PeakResidentBytes();
+  resident_ = ResidentBytes();
+}
+
+void StretchMeter::End(uint64_t& most) {
+  const uint64_t peak = peak_, resident = resident_;
+  Restart();
+  most = std::max({most, resident, resident_, peak_ > peak ? peak_ : 0});
+}
+
 void PeakMeter::Pause() { before_ = Peak(); }
 
 void PeakMeter::Resume() { ResetPeakResidentBytes(); }

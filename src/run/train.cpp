@@ -142,6 +142,7 @@ Trained Train(const Context& context, const Dataset& given, const TrainConfig& c
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
   Stopwatch watch;
+  StretchMeter memory;
   if (context.on_progress) {
     Progress progress;
     progress.phase = "evaluate";
@@ -166,6 +167,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   score(Role::kTest, result.f1_test, result.baseline_test);
   CountParts(dataset, trained.split, result);
   trained.result.seconds.evaluate += watch.Seconds();
+  memory.End(trained.result.resident.evaluate);
   trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
 
@@ -286,6 +288,7 @@ Context Telling(const Context& context, ProgressLog* log) {
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
                         const RunOptions& options) {
+  const uint64_t loaded = PeakResidentBytes();
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
   const Context chosen = OnDeviceOf(context, config.method);
@@ -318,6 +321,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
           TrainedSeed(telling, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
       EvaluateTrained(telling, dataset, trained);
       trained.result.seconds.load = options.load_seconds;
+      if (options.load_seconds > 0) trained.result.resident.load = loaded;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();
       TellBaseline(context, trained.result);
       if (writer) {

@@ -94,6 +94,7 @@ class LayerwiseTrainer {
     }
     pipeline_->ReleaseInput();
     result().seconds.setup += setup.Seconds() - smoothing;
+    memory_.End(result().resident.setup);
     result().seconds.aggregate += smoothing;
   }
 
@@ -114,6 +115,7 @@ class LayerwiseTrainer {
     }
     resumed_ = start;
     result().seconds.setup += setup.Seconds();
+    memory_.End(result().resident.setup);
     return layer;
   }
 
@@ -215,6 +217,7 @@ class LayerwiseTrainer {
       record.gathered_bytes = 4.0 * options_.hops * entries * static_cast<double>(xhat->cols);
     }
     result().seconds.aggregate += record.aggregate_seconds;
+    memory_.End(result().resident.aggregate);
     if (layer == 0) context_.Note(pipeline_->backend().Explain());
     return xhat;
   }
@@ -249,6 +252,7 @@ class LayerwiseTrainer {
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
+    memory_.End(result().resident.train);
     return state;
   }
 
@@ -356,6 +360,7 @@ class LayerwiseTrainer {
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
+    memory_.End(result().resident.transform);
     Stopwatch probing;
     if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(w);
     result().seconds.evaluate += probing.Seconds();
@@ -417,6 +422,7 @@ class LayerwiseTrainer {
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
   PeakMeter peak_;
+  StretchMeter memory_;  // since the last phase
   uint64_t steps_per_epoch_ = 1;
   const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
   struct {
