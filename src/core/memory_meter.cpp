@@ -1,6 +1,7 @@
 #include "core/memory_meter.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -94,6 +95,13 @@ bool ResetPeakResidentBytes() {
   if (file == nullptr) return false;
   const bool written = std::fputs("5", file) >= 0;
   return (std::fclose(file) == 0) && written;
+}
+
+void ReturnFreeMemory() {
+#ifdef __GLIBC__
+  constexpr uint64_t kSmallProcess = uint64_t{64} << 20;
+  if (ResidentBytes() > kSmallProcess) malloc_trim(0);
+#endif
 }
 
 void StretchMeter::Restart() {

@@ -26,6 +26,10 @@ class PeakMeter {
   uint64_t before_ = 0;  // peak up to the last pause
 };
 
+// Gives free memory of the heap back to the system, where the C library can and the process is large enough for it to
+// matter: pages that reading and preparing left behind would otherwise stand beside the matrices of what comes next.
+void ReturnFreeMemory();
+
 // What is known of the memory of a stretch of work, without disturbing the peak of the process: the peak where the work
 // raised it, else what was resident at its begin or end.
 class StretchMeter {

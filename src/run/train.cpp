@@ -152,7 +152,9 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
+  pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
+  ReturnFreeMemory();
   const Matrix logits = Inference(std::move(pipeline)).Logits(context, trained.model, {});
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;

@@ -93,6 +93,7 @@ class LayerwiseTrainer {
       probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
     }
     pipeline_->ReleaseInput();
+    ReturnFreeMemory();
     result().seconds.setup += setup.Seconds() - smoothing;
     memory_.End(result().resident.setup);
     result().seconds.aggregate += smoothing;
