@@ -3,6 +3,7 @@
 #   release   all tests, as users run them
 #   asan      all tests under address and undefined-behaviour sanitisers
 #   tsan      the tests that use several threads, under the thread sanitiser
+# A report is opened in a browser if chromium is installed.
 # clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
 # Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
 set -euo pipefail
@@ -58,6 +59,14 @@ build asan
 run_tests asan
 build tsan thread_tests
 run_tests tsan
+
+# A report opened in a real browser, where there is one.
+if command -v chromium >/dev/null; then
+  check 'the report in a browser (scripts/test-browser.sh --quick)' env L2GCN_SLOW_MACHINE=1 bash scripts/test-browser.sh --quick
+else
+  echo "browser check skipped: chromium is not installed (scripts/install-deps.sh --browser)"
+  count 0 0 1
+fi
 
 [ "$skipped" -eq 0 ] || echo "$skipped skipped (data or devices that are not here; build/*/tests.log says which)"
 echo "$passed passed, $failed failed"
