@@ -5,6 +5,7 @@
 #   tsan      the tests that use several threads, under the thread sanitiser
 # Then it builds the Python package as a wheel, installs it into an environment of its own and runs its tests
 # (scripts/test-python.sh); what needs torch is skipped there and runs in scripts/test-interop.sh.
+# A report is opened in a browser if chromium is installed.
 # clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
 # Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
 set -euo pipefail
@@ -81,6 +82,14 @@ run_tests asan
 build tsan thread_tests
 run_tests tsan
 
-[ "$skipped" -eq 0 ] || echo "$skipped skipped (data or devices that are not here; build/*/tests.log say which)"
+# A report opened in a real browser, where there is one.
+if command -v chromium >/dev/null; then
+  check 'the report in a browser (scripts/test-browser.sh --quick)' env L2GCN_SLOW_MACHINE=1 bash scripts/test-browser.sh --quick
+else
+  echo "browser check skipped: chromium is not installed (scripts/install-deps.sh --browser)"
+  count 0 0 1
+fi
+
+[ "$skipped" -eq 0 ] || echo "$skipped skipped (data or devices that are not here; build/*/tests.log says which)"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

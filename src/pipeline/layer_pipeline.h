@@ -53,6 +53,9 @@ class LayerPipeline {
   TensorPtr Input(const Context& context);
   // Training has aggregated X⁰ and needs it no more. It stays where it costs no memory of its own.
   void ReleaseInput();
+  // Lets go of the operator over the train nodes where it is not that of the whole graph: a subgraph is a copy, and
+  // evaluation has no use for it. It is made again if it is asked for.
+  void ReleaseTrainOperator();
   // X⁰ on the host, for trainers that pick rows of it. Sparse features stay sparse.
   Features HostInput(const Context& context);
   double smooth_seconds() const { return smooth_seconds_; }

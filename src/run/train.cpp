@@ -155,10 +155,20 @@ void TellReadOut(const Context& context, const Model& model) {
   context.Note(fmt::format("seed {}: {}", model.config.seed, text));
 }
 
+// Logits of every node by the read-out that the model has or that validation chooses. The pipeline goes.
+Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                Trained& trained) {
+  Inference inference(std::move(pipeline));
+  if (trained.model.heads.empty()) return inference.Logits(context, trained.model, {});
+  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split,
+                       inference.LogitsOfLayers(context, trained.model), trained.model);
+}
+
 }  // namespace
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
   Stopwatch watch;
+  StretchMeter memory;
   if (context.on_progress) {
     Progress progress;
     progress.phase = "evaluate";
@@ -168,13 +178,10 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
+  pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
-  Inference inference(pipeline);
-  const Matrix logits = trained.model.heads.empty()
-                            ? inference.Logits(context, trained.model, {})
-                            : ChooseReadOut(context, *pipeline, dataset, trained.split,
-                                            inference.LogitsOfLayers(context, trained.model), trained.model);
-  pipeline.reset();
+  ReturnFreeMemory();
+  const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
   TellReadOut(context, trained.model);
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;
@@ -189,6 +196,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   score(Role::kTest, result.f1_test, result.baseline_test);
   CountParts(dataset, trained.split, result);
   trained.result.seconds.evaluate += watch.Seconds();
+  memory.End(trained.result.resident.evaluate);
   trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
 
@@ -309,6 +317,7 @@ Context Telling(const Context& context, ProgressLog* log) {
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
                         const RunOptions& options) {
+  const uint64_t loaded = PeakResidentBytes();
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
   const Context chosen = OnDeviceOf(context, config.method);
@@ -341,6 +350,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
           TrainedSeed(telling, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
       EvaluateTrained(telling, dataset, trained);
       trained.result.seconds.load = options.load_seconds;
+      if (options.load_seconds > 0) trained.result.resident.load = loaded;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();
       TellBaseline(context, trained.result);
       if (writer) {

@@ -49,9 +49,12 @@ class ConventionalTrainer {
 
   Trained Fit() {
     Prepare();
+    memory_.End(result().resident.setup);
     Precompute();
+    memory_.End(result().resident.aggregate);
     MakeNetwork();
     TrainEpochs();
+    memory_.End(result().resident.train);
     return Finish();
   }
 
@@ -330,6 +333,7 @@ class ConventionalTrainer {
   std::vector<double>* step_losses_;
   SnapshotKeeper* keeper_;
   PeakMeter peak_;
+  StretchMeter memory_;  // since the last phase
   std::shared_ptr<LayerPipeline> pipeline_;
   SamplingProblem problem_;
   NetworkInput input_;

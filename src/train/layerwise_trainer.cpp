@@ -93,7 +93,9 @@ class LayerwiseTrainer {
       probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
     }
     pipeline_->ReleaseInput();
+    ReturnFreeMemory();
     result().seconds.setup += setup.Seconds() - smoothing;
+    memory_.End(result().resident.setup);
     result().seconds.aggregate += smoothing;
   }
 
@@ -115,6 +117,7 @@ class LayerwiseTrainer {
     }
     resumed_ = start;
     result().seconds.setup += setup.Seconds();
+    memory_.End(result().resident.setup);
     return layer;
   }
 
@@ -252,6 +255,7 @@ class LayerwiseTrainer {
           4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat->cols / copies);
     }
     result().seconds.aggregate += record.aggregate_seconds;
+    memory_.End(result().resident.aggregate);
     if (layer == 0) context_.Note(pipeline_->backend().Explain());
     return xhat;
   }
@@ -286,6 +290,7 @@ class LayerwiseTrainer {
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
+    memory_.End(result().resident.train);
     return state;
   }
 
@@ -399,6 +404,7 @@ class LayerwiseTrainer {
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
+    memory_.End(result().resident.transform);
     Stopwatch probing;
     if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
     result().seconds.evaluate += probing.Seconds();
@@ -461,6 +467,7 @@ class LayerwiseTrainer {
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
   PeakMeter peak_;
+  StretchMeter memory_;  // since the last phase
   uint64_t steps_per_epoch_ = 1;
   const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
   const bool plain_ = IsPlain(config_);

@@ -58,6 +58,11 @@ constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
     {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
     {"total", &PhaseSeconds::total}};
 
+constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
+    {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
+    {"aggregate", &PhaseBytes::aggregate}, {"train", &PhaseBytes::train},
+    {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
+
 std::string RateAdvice(const TrainConfig& config) {
   return fmt::format(
       "lower --lr (it is {}), scale the features (--scale standard), or let the program lower the rate with "
@@ -175,6 +180,7 @@ Json SeedResultToJson(const SeedResult& result) {
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["peak_device_bytes"] = result.peak_device_bytes;
   json["sampler_bytes"] = result.sampler_bytes;
+  for (const auto& [name, member] : kResident) json["resident"][name] = result.resident.*member;
   json["restarts"] = result.restarts;
   json["lowered_lr"] = result.lowered_lr;
   return json;
@@ -205,7 +211,11 @@ SeedResult SeedResultFromJson(const Json& json) {
   result.peak_rss_bytes = json.at("peak_rss_bytes").get<uint64_t>();
   result.peak_device_bytes = json.at("peak_device_bytes").get<uint64_t>();
   result.sampler_bytes = json.at("sampler_bytes").get<uint64_t>();
-  result.restarts = json.value("restarts", 0u);  // files of earlier versions have none
+  if (json.contains("resident")) {  // files of earlier versions have none
+    for (const auto& [name, member] : kResident)
+      result.resident.*member = json.at("resident").at(name).get<uint64_t>();
+  }
+  result.restarts = json.value("restarts", 0u);  // likewise
   result.lowered_lr = json.value("lowered_lr", 0.0);
   return result;
 }
