@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 
@@ -23,6 +24,9 @@ std::string Duration(double seconds) {
 }
 
 [[noreturn]] void ThrowUnwritable() {
+  if (errno == EPIPE) {
+    throw Error(ErrorKind::kRuntime, "standard output was closed before everything was written to it");
+  }
   throw Error(ErrorKind::kRuntime, "standard output could not be written; is the disk it goes to full?");
 }
 
@@ -32,7 +36,8 @@ size_t TerminalColumns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// Pieces of a line two blanks apart, as many from the front as fit in `columns` (0: all). Progress is ASCII.
+// Pieces of a line two blanks apart, as many from the front as fit in `columns` (0: all). Progress is
+// ASCII.
 std::string FitPieces(const std::string& line, size_t columns) {
   if (columns == 0 || line.size() < columns) return line;
   std::string fitted = line.substr(0, columns - 1);

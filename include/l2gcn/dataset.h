@@ -48,9 +48,9 @@ struct NameTable {
   static NameTable FromStrings(std::span<const std::string> names);
 };
 
-// A column of a person's table that became features: a number is one feature, a category one a level; behind
-// them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
-// prepared).
+// A column of a person's table that became features: a number is one feature, a category one a level;
+// behind them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until
+// it is prepared).
 struct TableColumn {
   std::string name;                 // from the header, or its position: "0", "1", …
   bool category = false;            // words
@@ -123,7 +123,10 @@ struct OpenOptions {
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   std::string source_column, target_column,
-      weight_column;             // of the edge list; empty: found. Weight "none": none
+      weight_column;  // of the edge list; empty: found. Weight "none": none
+  // Columns of the node table that become features whatever they hold. Those of a model are named here when
+  // it predicts, because a short table may look as if a column of categories held names.
+  std::vector<std::string> feature_columns;
   bool no_ids = false;           // row k of features and labels is node k
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
 };
@@ -133,11 +136,12 @@ std::string OpenOptionsToJson(const OpenOptions& options);
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where);
 
 // Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph
-// (synthetic:pubmed). Everything read is checked (ValidateDataset), unless `map_only` says that only headers
-// will be used.
+// (synthetic:pubmed). Everything read is checked (ValidateDataset), unless `map_only` says that only
+// headers will be used.
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
-// Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.
+// Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at
+// all.
 void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory,
                  bool force = false);
 

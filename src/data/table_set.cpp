@@ -434,8 +434,8 @@ class TableSetReader {
     return value == 0 || value == 1 || std::isnan(value);
   }
 
-  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no set
-  // of labels.
+  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no
+  // set of labels.
   bool IsMultilabelTable() const {
     if (!options_.label_column.empty()) return false;
     const std::vector<size_t> columns = LabelColumns();
@@ -517,7 +517,7 @@ class TableSetReader {
     const TableFormat& format = rows.table.format;
     // A row number that a program put before the ids.
     if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
-    TakeTableFeatures(context_, rows.table, rows.row_of, skip, dataset);
+    TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
   }
 
   const Context& context_;

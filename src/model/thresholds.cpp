@@ -17,8 +17,8 @@ struct Candidate {
   bool member;
 };
 
-// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of them
-// lie above the cut and `hits` of those are members.
+// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of
+// them lie above the cut and `hits` of those are members.
 template <class Body>
 void ForCuts(std::vector<Candidate>& all, const Body& body) {
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });

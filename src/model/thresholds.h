@@ -7,7 +7,8 @@
 //                 the larger class of these nodes. Where there is none, it has the best macro F1 of all.
 //
 // Both rules were chosen on generated sets alone (scripts/compare-thresholds.py, docs/metrics.md).
-// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is taken.
+// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is
+// taken.
 #pragma once
 
 #include <cstdint>
