@@ -36,8 +36,7 @@ size_t TerminalColumns() {
   return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
-// Pieces of a line two blanks apart, as many from the front as fit in `columns` (0: all). Progress is
-// ASCII.
+// Pieces of a line two blanks apart, as many from the front as fit in `columns` (0: all). Progress is ASCII.
 std::string FitPieces(const std::string& line, size_t columns) {
   if (columns == 0 || line.size() < columns) return line;
   std::string fitted = line.substr(0, columns - 1);

@@ -48,9 +48,9 @@ struct NameTable {
   static NameTable FromStrings(std::span<const std::string> names);
 };
 
-// A column of a person's table that became features: a number is one feature, a category one a level;
-// behind them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until
-// it is prepared).
+// A column of a person's table that became features: a number is one feature, a category one a level; behind
+// them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
+// prepared).
 struct TableColumn {
   std::string name;                 // from the header, or its position: "0", "1", …
   bool category = false;            // words
@@ -136,12 +136,11 @@ std::string OpenOptionsToJson(const OpenOptions& options);
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where);
 
 // Opens a path, a known name, or synthetic:SHAPE; an empty spec is the embedded demo graph
-// (synthetic:pubmed). Everything read is checked (ValidateDataset), unless `map_only` says that only
-// headers will be used.
+// (synthetic:pubmed). Everything read is checked (ValidateDataset), unless `map_only` says that only headers
+// will be used.
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
-// Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at
-// all.
+// Writes the native directory: .npy files + dataset.json. Replaces an existing data set whole, or not at all.
 void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory,
                  bool force = false);
 

@@ -1,11 +1,11 @@
 // Edge lists as text: two ids a record, perhaps a weight, perhaps more columns; with or without a header,
-// separated by commas, tabs, semicolons, bars or blanks; cells may be quoted (csv.h); lines that start with
-// # or % are comments.
+// separated by commas, tabs, semicolons, bars or blanks; cells may be quoted (csv.h); lines that start with #
+// or % are comments.
 //
 // Which columns are the ends and which the weight is found from the header, else they are the first, second
-// and third; the user may name them. Ids are of one of three kinds, from narrow to wide. A file is first
-// read as the narrowest kind its beginning fits; a later id that does not fit throws NeedsWiderIds, and the
-// caller starts again with the wider kind (ReadInStages does).
+// and third; the user may name them. Ids are of one of three kinds, from narrow to wide. A file is first read
+// as the narrowest kind its beginning fits; a later id that does not fit throws NeedsWiderIds, and the caller
+// starts again with the wider kind (ReadInStages does).
 #pragma once
 
 #include <cstdint>
@@ -86,8 +86,8 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const std::
 void ParseTextEdges(TextBlock& block, const EdgeTextFormat& format, const std::filesystem::path& path,
                     std::vector<TextEdge>& out);
 
-// Calls read(format) until ids and quotes fit: with wider ids, and with quotes, as the file asks for them.
-// An error in a list read without quotes may be due to a quoted cell cut in two: it stands only if it comes
+// Calls read(format) until ids and quotes fit: with wider ids, and with quotes, as the file asks for them. An
+// error in a list read without quotes may be due to a quoted cell cut in two: it stands only if it comes
 // again with quotes.
 template <class Read>
 auto ReadInStages(EdgeTextFormat format, const Read& read) {

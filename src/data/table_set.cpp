@@ -434,8 +434,8 @@ class TableSetReader {
     return value == 0 || value == 1 || std::isnan(value);
   }
 
-  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no
-  // set of labels.
+  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no set
+  // of labels.
   bool IsMultilabelTable() const {
     if (!options_.label_column.empty()) return false;
     const std::vector<size_t> columns = LabelColumns();

@@ -69,15 +69,19 @@ double LabelCut(std::vector<Candidate>& all, double common) {
 
 double BestBinaryCut(std::vector<Candidate>& all) {
   const uint64_t nodes = all.size(), members = MembersAmong(all), others = nodes - members;
-  const uint64_t larger = std::max(members, others);
-  Choice fair, any;
+  const double count = static_cast<double>(nodes), larger = static_cast<double>(std::max(members, others));
+  const double error = std::sqrt(
+      larger * (1 - larger / count));  // This is the standard error of the larger class's count, as a sample.
+  Choice surely, fair, any;
   ForCuts(all, [&](double cut, uint64_t hits, uint64_t chosen) {
     const uint64_t others_hit = others - (chosen - hits);
+    const double right = static_cast<double>(hits + others_hit);
     const double macro = 0.5 * (F1Of(hits, chosen, members) + F1Of(others_hit, nodes - chosen, others));
     any.Offer(cut, macro);
-    if (hits + others_hit >= larger) fair.Offer(cut, macro);
+    if (right >= larger) fair.Offer(cut, macro);
+    if (right >= larger + error) surely.Offer(cut, macro);
   });
-  return fair.value >= 0 ? fair.cut : any.cut;
+  return surely.value >= 0 ? surely.cut : fair.value >= 0 ? fair.cut : any.cut;
 }
 
 double ToProbability(double logit) {

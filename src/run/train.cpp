@@ -1,5 +1,5 @@
-// From a configuration to a trained, evaluated, stored run: which trainer a method means, which policy
-// stops it, and the loop over seeds.
+// From a configuration to a trained, evaluated, stored run: which trainer a method means, which policy stops
+// it, and the loop over seeds.
 #include "l2gcn/train.h"
 
 #include <fmt/ranges.h>
