@@ -70,8 +70,8 @@ double LabelCut(std::vector<Candidate>& all, double common) {
 double BestBinaryCut(std::vector<Candidate>& all) {
   const uint64_t nodes = all.size(), members = MembersAmong(all), others = nodes - members;
   const double count = static_cast<double>(nodes), larger = static_cast<double>(std::max(members, others));
-  const double error = std::sqrt(
-      larger * (1 - larger / count));  // This is the standard error of the larger class's count, as a sample.
+  // The standard error of the larger class's count, if these nodes are a sample.
+  const double error = std::sqrt(larger * (1 - larger / count));
   Choice surely, fair, any;
   ForCuts(all, [&](double cut, uint64_t hits, uint64_t chosen) {
     const uint64_t others_hit = others - (chosen - hits);
