@@ -57,7 +57,7 @@ class Program:
         said = re.sub(r"\S*/(src/\S+)", r"\1", said)  # Where the program was built is of no interest.
         lines = [line for line in said.splitlines() if line.strip()]
         wrong = [line for line in lines if "error" in line or "assert" in line.lower()] or lines[-1:]
-        return f"exit {status}" + (": " + wrong[0].strip()[:150] if status else "")
+        return f"exit {status}" + (": " + short(wrong[0].strip()) if status else "")
 
     def count(self, field, *arguments):
         status, out, _ = self.run("info", *arguments, "--json")
@@ -67,7 +67,7 @@ class Program:
         """Exit status and whether the words stand in what it says."""
         status, out, said = self.run(*arguments)
         found = [line.strip() for line in (out + "\n" + said).splitlines() if words in line]
-        return f"exit {status}: " + (found[0][:150] if found else f"no word of \"{words}\"")
+        return f"exit {status}: " + (short(found[0]) if found else f"no word of \"{words}\"")
 
     def train(self, *arguments):
         return self.run("train", *arguments, "--epochs", "20", "--device", "cpu", "-q", "-o", "run", "--force")
@@ -75,6 +75,10 @@ class Program:
     def f1(self, *arguments):
         status, out, _ = self.run("train", *arguments, "--epochs", "60", "--device", "cpu", "-q", "-o", "run", "--force", "--json")
         return f"exit {status}" + (f": test F1 {100 * json.loads(out)['f1']['test']:.0f} %" if status == 0 else "")
+
+
+def short(line):
+    return line if len(line) <= 150 else line[:149] + "…"
 
 
 CASES = []
@@ -141,7 +145,7 @@ def _(p):
     for name in ("n", "m"):
         status, _, said = p.run("predict", "run", "--edges", "e.csv", "--nodes", f"{name}.csv", "-o", f"{name}.out.csv")
         if status:
-            return f"exit {status}: {said.splitlines()[-1][:120]}"
+            return f"exit {status}: {short(said.splitlines()[-1])}"
         answers.append([row["class"] for row in csv.DictReader(open(f"{name}.out.csv", newline=""))])
     return f"exit 0: {sum(a != b for a, b in zip(*answers))} of {PEOPLE}"
 
