@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kInnerReturn = "a carriage return stands inside the line; end all lines alike";
-constexpr size_t kSeparatorRecords = 64;  // that decide about the separator
+constexpr size_t kSeparatorRecords = 64;  // So many records decide about the separator.
 constexpr size_t kSeparatorBytes = size_t{1} << 16;
 
 bool IsBlankChar(char c) { return c == ' ' || c == '\t'; }
@@ -61,7 +61,7 @@ class CommentLines {
   size_t seen_ = 0, line_ = 0;  // up to where newlines are known; where the line begins that holds this place
 };
 
-// Behind the quote that closes the cell opened before `at`; npos if none does.
+// The position behind the quote that closes the cell opened before `at`; npos if none does.
 size_t BehindClosingQuote(std::string_view text, size_t at) {
   for (;;) {
     const size_t quote = text.find('"', at);
@@ -75,7 +75,7 @@ bool AllDigits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Digits with `mark` between groups of three, one group at least behind a mark.
+// Whether these are digits with `mark` between groups of three, with at least one group behind a mark.
 bool IsGrouped(std::string_view whole, char mark) {
   const size_t first = whole.find(mark);
   if (first == std::string_view::npos || first == 0 || first > 3) return false;
@@ -211,7 +211,7 @@ bool CsvRecords::SplitQuoted() {
   }
 }
 
-// From the opening quote to what ends the cell: a separator, CR, LF or the end.
+// Takes a cell from its opening quote to what ends it: a separator, CR, LF or the end.
 bool CsvRecords::TakeQuoted(size_t& at) {
   std::string& text = block_.text;
   const size_t opening = at, begin = at + 1;
@@ -292,9 +292,9 @@ size_t LastRecordEnd(std::string_view text, char separator, bool comments) {
 
 namespace {
 
-// A number of few digits without an exponent, as most are. Its digits as a whole number and the power of ten
-// that divides it are exact as floats, so the quotient is rounded once: the same float as from_chars finds.
-// False where the number is longer, or is none.
+// A number of few digits without an exponent, as most are. Its digits as a whole number and the power of
+// ten that divides it are exact as floats, so the quotient is rounded once: the same float as from_chars
+// finds. False where the number is longer, or is none.
 bool ParseShortNumber(std::string_view token, float& number) {
   constexpr std::array<float, 9> kPowers = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f};
   constexpr uint32_t kExactBelow = uint32_t{1} << 24;

@@ -26,7 +26,7 @@ constexpr size_t kToldCategories = 3;
 constexpr size_t kLeastFittedTogether = 16;
 constexpr size_t kCellsFittedTogether = size_t{1} << 18;
 
-// First feature of each column.
+// The first feature of each column.
 std::vector<uint32_t> Starts(const TableSchema& schema) {
   std::vector<uint32_t> starts;
   uint32_t at = 0;
@@ -83,7 +83,7 @@ class SchemaMap {
     }
   }
 
-  // Nothing to be moved or filled.
+  // Whether nothing has to be moved or filled.
   bool IsIdentity() const {
     if (to_.size() != schema_.width() || !fills_.empty() || !numbers_to_levels_.empty()) return false;
     for (uint32_t f = 0; f < to_.size(); ++f) {
@@ -95,7 +95,7 @@ class SchemaMap {
   // put(feature, value) for each value of the row that is not zero, in any order.
   template <class Put>
   void ApplyTo(size_t row, const Put& put) const {
-    std::map<uint32_t, float> numbers;  // of columns that hold numbers here and categories there
+    std::map<uint32_t, float> numbers;  // what stands in columns that hold numbers here and categories there
     for (const auto& [feature, levels] : numbers_to_levels_) numbers[feature] = 0;
     ForEachValue(dataset_.features, row, [&](uint32_t feature, float value) {
       if (to_[feature] != kNoFeature) put(to_[feature], value);
@@ -163,8 +163,7 @@ class SchemaMap {
       if (ours.contains(column.name)) continue;
       ThrowInput(
           "{}: column '{}' is one too many; the model was trained on {}. Take it out; if it is the label, "
-          "name it with "
-          "--label",
+          "name it with --label",
           WhereOf(dataset_), column.name, fmt::join(known, ", "));
     }
   }
@@ -200,11 +199,13 @@ class SchemaMap {
 
   const TableSchema& schema_;
   const Dataset& dataset_;
-  std::unordered_map<std::string_view, size_t> their_columns_;       // the first of each name
-  std::vector<uint32_t> to_;                                         // (their features) ours, or kNoFeature
-  std::map<uint32_t, Fill> fills_;                                   // their mark: what to put where
-  std::map<uint32_t, std::map<float, uint32_t>> numbers_to_levels_;  // their number: level of each value
-  std::map<uint32_t, uint32_t> skip_;  // their mark: the number that is missing then
+  std::unordered_map<std::string_view, size_t> their_columns_;  // the first column of each name
+  // "Their" features are the data set's, "ours" the schema's.
+  std::vector<uint32_t> to_;        // (their features) ours, or kNoFeature
+  std::map<uint32_t, Fill> fills_;  // from their mark of a missing cell to what is put where
+  std::map<uint32_t, std::map<float, uint32_t>>
+      numbers_to_levels_;              // from their number to each value's level
+  std::map<uint32_t, uint32_t> skip_;  // from their mark of a missing cell to the number it speaks of
 };
 
 }  // namespace
@@ -213,7 +214,7 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
   TableSchema schema = dataset.schema;
   const std::vector<uint32_t> starts = Starts(schema);
   const Features& features = dataset.features;
-  std::vector<uint32_t> numbers;  // columns
+  std::vector<uint32_t> numbers;  // the columns of numbers
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     if (!schema.columns[c].category) numbers.push_back(static_cast<uint32_t>(c));
   }

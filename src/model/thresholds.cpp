@@ -17,8 +17,8 @@ struct Candidate {
   bool member;
 };
 
-// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of them
-// lie above the cut and `hits` of those are members.
+// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of
+// them lie above the cut and `hits` of those are members.
 template <class Body>
 void ForCuts(std::vector<Candidate>& all, const Body& body) {
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
@@ -69,15 +69,19 @@ double LabelCut(std::vector<Candidate>& all, double common) {
 
 double BestBinaryCut(std::vector<Candidate>& all) {
   const uint64_t nodes = all.size(), members = MembersAmong(all), others = nodes - members;
-  const uint64_t larger = std::max(members, others);
-  Choice fair, any;
+  const double count = static_cast<double>(nodes), larger = static_cast<double>(std::max(members, others));
+  // The standard error of the larger class's count, if these nodes are a sample.
+  const double error = std::sqrt(larger * (1 - larger / count));
+  Choice surely, fair, any;
   ForCuts(all, [&](double cut, uint64_t hits, uint64_t chosen) {
     const uint64_t others_hit = others - (chosen - hits);
+    const double right = static_cast<double>(hits + others_hit);
     const double macro = 0.5 * (F1Of(hits, chosen, members) + F1Of(others_hit, nodes - chosen, others));
     any.Offer(cut, macro);
-    if (hits + others_hit >= larger) fair.Offer(cut, macro);
+    if (right >= larger) fair.Offer(cut, macro);
+    if (right >= larger + error) surely.Offer(cut, macro);
   });
-  return fair.value >= 0 ? fair.cut : any.cut;
+  return surely.value >= 0 ? surely.cut : fair.value >= 0 ? fair.cut : any.cut;
 }
 
 double ToProbability(double logit) {

@@ -1,13 +1,15 @@
 // Thresholds on probabilities, chosen on nodes that were not trained on.
 //
-//   multi-label   Each label has a cut of its own with the best F1 of that label, and all labels have one cut in
-//                 common with the best micro F1. A label's threshold lies between the two, as logits, with the
-//                 weights m and 25, where m counts its members among these nodes.
-//   two classes   The threshold has the best macro F1 among those whose accuracy is not below always answering
-//                 the larger class of these nodes. Where there is none, it has the best macro F1 of all.
+//   multi-label   Each label has a cut of its own with the best F1 of that label, and all labels have one
+//                 cut in common with the best micro F1. A label's threshold lies between the two, as
+//                 logits, with the weights m and 25, where m counts its members among these nodes.
+//   two classes   The threshold has the best macro F1 among those whose accuracy is a standard error above
+//                 always answering the larger class of these nodes. Where there is none, its accuracy is not
+//                 below that answer's; where there is none either, it has the best macro F1 of all.
 //
-// Both rules were chosen on generated sets alone (scripts/compare-thresholds.py, docs/metrics.md).
-// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is taken.
+// Generated sets decided about both rules (scripts/compare-thresholds.py, docs/metrics.md).
+// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is
+// taken.
 #pragma once
 
 #include <cstdint>

@@ -231,15 +231,18 @@ void TellTask(const Context& context, const Dataset& dataset, const TrainConfig&
 }
 
 // Says when a model is no better than the same answer for every node.
-void TellBaseline(const Context& context, const SeedResult& result) {
+void TellBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
+  std::string advice = config.scale == "none" ? "--scale standard, another --lr" : "another --lr";
+  advice += config.class_weights.empty()
+                ? ", more --epochs, or --class-weights balanced where classes are rare"
+                : " or more --epochs";
   context.Note(fmt::format(
-      "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try --scale "
-      "standard, another --lr, more --epochs, or --class-weights balanced where classes are rare",
-      result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline));
+      "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try {}",
+      result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));
 }
 
 constexpr uint32_t kMostRestarts = 3;
@@ -352,7 +355,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       trained.result.seconds.load = options.load_seconds;
       if (options.load_seconds > 0) trained.result.resident.load = loaded;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();
-      TellBaseline(context, trained.result);
+      TellBaseline(context, config, trained.result);
       if (writer) {
         trained.result.run = writer->SeedDirectory(seeded.seed);
         if (!trained.model.thresholds.empty() || !trained.model.heads.empty())

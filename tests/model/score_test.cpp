@@ -156,7 +156,8 @@ TEST(Thresholds, OfLabelsLieBetweenTheirOwnAndTheCommonOne) {
     logits.mutable_row(i)[2] = rare ? 8.0f : -9.0f;
   }
   const std::vector<double> chosen = ChooseThresholds(MakeContext(2), labels, nodes, logits);
-  // One threshold for all does best at −4.5: F1 70/90, against 42/56 at 2.5. Labels have 20, 14 and 1 members.
+  // One threshold for all does best at −4.5: F1 70/90, against 42/56 at 2.5. Labels have 20, 14 and 1
+  // members.
   const auto between = [](double own, double members) {
     return 1 / (1 + std::exp(-(members * own + 25 * -4.5) / (members + 25)));
   };
