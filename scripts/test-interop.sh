@@ -21,7 +21,7 @@ fi
 cmake --preset release >/dev/null
 cmake --build --preset release --target l2gcn_cli
 rm -rf "$folder/wheel"
-"$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder/wheel" \
+CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder/wheel" \
   --config-settings=cmake.define.L2GCN_WERROR=ON .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 L2GCN_EVERYTHING=1 "$venv/bin/python" -m pytest python/tests "$@"
