@@ -74,7 +74,7 @@ def figure_overhead(options):
     for name, features in (("sparse", X), ("dense", data.dense_features())):
         over, wall = [], []
         for seed in range(30):
-            clf = Classifier(method="lgcn", hidden=16, batch=256, lr=0.005, random_state=seed)
+            clf = l2gcn.GCNClassifier(method="lgcn", hidden=16, batch=256, lr=0.005, random_state=seed)
             start = time.perf_counter()
             clf.fit(features, labels, graph=A, val=split.val)
             wall.append(time.perf_counter() - start)
