@@ -10,7 +10,7 @@ bash scripts/install-deps.sh --torch
 folder=build/python
 venv=$folder/venv-torch
 mkdir -p "$folder"
-packages=('numpy<2' scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest torch_geometric==2.5.3)
+packages=(scikit-build-core nanobind 'numpy<2' scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest torch_geometric==2.5.3)
 if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$venv"
   /usr/bin/python3 -m venv --system-site-packages "$venv"
@@ -21,7 +21,7 @@ fi
 cmake --preset release >/dev/null
 cmake --build --preset release --target l2gcn_cli
 rm -rf "$folder/wheel"
-"$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$folder/wheel" \
+CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
   --config-settings=cmake.define.L2GCN_WERROR=ON .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 L2GCN_EVERYTHING=1 "$venv/bin/python" -m pytest python/tests "$@"

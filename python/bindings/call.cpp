@@ -62,12 +62,15 @@ Context Call::MakeCallContext() {
 
 void Call::Attend(const std::function<void()>* body) {
   const nb::gil_scoped_acquire lock;
-  if (raised_ != nullptr) return;
+  if (raised_ != nullptr || thrown_) return;
   try {
     if (body != nullptr) (*body)();
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   } catch (nb::python_error& error) {
     raised_ = std::make_unique<nb::python_error>(std::move(error));
+    cancel_.store(true, std::memory_order_relaxed);
+  } catch (...) {
+    thrown_ = std::current_exception();
     cancel_.store(true, std::memory_order_relaxed);
   }
 }
@@ -107,6 +110,7 @@ void Call::RunErased(const std::function<void(const Context&)>& work) {
     const std::unique_ptr<nb::python_error> raised = std::move(raised_);
     throw nb::python_error(std::move(*raised));
   }
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   if (failure) std::rethrow_exception(failure);
 }
 

@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -68,6 +69,7 @@ class Call {
   bool done_ = false;                             // the work has ended; guarded by mutex_
   std::atomic<bool> cancel_{false};
   std::unique_ptr<nb::python_error> raised_;  // by a callback or a signal; the caller's alone
+  std::exception_ptr thrown_;                 // likewise, what is no Python error
 };
 
 // Calls `callable` from the working thread, or does nothing where it is None.

@@ -31,7 +31,10 @@ void TellDecision(Call& call, const nb::object& callable, const LayerView& view,
     if (decision.probability >= 0) dict["stop_probability"] = decision.probability;
     if (std::isfinite(seen.validation.f1)) dict["validation_f1"] = seen.validation.f1;
     const nb::object answer = callable(dict);
-    if (!answer.is_none()) decision.stop = nb::cast<bool>(answer);
+    if (answer.is_none()) return;
+    const int stop = PyObject_IsTrue(answer.ptr());
+    if (stop < 0) throw nb::python_error();
+    decision.stop = stop == 1;
   });
 }
 
