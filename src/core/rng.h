@@ -14,10 +14,10 @@
 
 #ifdef __CUDACC__
 #define L2GCN_HOST_DEVICE __host__ __device__
-#define L2GCN_ALWAYS_INLINE __forceinline__
+#define L2GCN_ALWAYS_INLINE __attribute__((always_inline))
 #else
 #define L2GCN_HOST_DEVICE
-#define L2GCN_ALWAYS_INLINE inline __attribute__((always_inline))
+#define L2GCN_ALWAYS_INLINE __attribute__((always_inline))
 #endif
 
 namespace l2gcn {
@@ -100,14 +100,14 @@ struct RandomStream {
 
 // A 32-bit hash in which every bit of the input reaches every bit of the result. Always inlined, for the reason
 // given at Permutation::Once.
-L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE uint32_t Scramble(uint32_t x) {
+L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE inline uint32_t Scramble(uint32_t x) {
   x = (x ^ (x >> 16)) * 0x21F0AAADu;
   x = (x ^ (x >> 15)) * 0xD35A2D97u;
   return x ^ (x >> 15);
 }
 // Whether column `column` of a row is dropped by a layer of a given form: the row's key is a Philox word, the
 // columns under it are hashed, which is several times cheaper and does not depend on how the row is stored.
-L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE bool DropsColumn(uint32_t key, uint32_t column,
+L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE inline bool DropsColumn(uint32_t key, uint32_t column,
                                                               uint32_t threshold) {
   return Scramble(key + column) < threshold;
 }

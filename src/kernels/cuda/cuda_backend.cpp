@@ -6,6 +6,8 @@
 
 #include "core/error_format.h"
 #include "kernels/checked_cast.h"
+#include "kernels/cuda/form_kernels.h"
+#include "kernels/cuda/form_training.h"
 #include "kernels/cuda/layer_training.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/tensor.h"
@@ -18,6 +20,8 @@ namespace {
 constexpr double kSparseDensity = 0.03;
 
 const CudaTensor& AsCuda(const Tensor& tensor) { return CheckedCast<CudaTensor>(tensor); }
+
+bool IsJoined(const Tensor& tensor) { return dynamic_cast<const CudaJoined*>(&tensor) != nullptr; }
 
 class CudaBackend final : public Backend {
  public:
@@ -42,17 +46,25 @@ class CudaBackend final : public Backend {
     return Aggregated(context, graph, x, row_of_node, false);
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr>) override {
-    ThrowUsage("--device cuda cannot put matrices side by side; use --device cpu");
-  }
-  TensorPtr PickRows(const Context&, const Tensor&, std::span<const uint32_t>) override {
-    ThrowUsage("--device cuda cannot pick rows of a matrix; use --device cpu");
+  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override { return JoinTensors(parts); }
+
+  TensorPtr PickRows(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
+    const CudaTensor& from = AsCuda(x);
+    Buffer picked = Buffer::OnDevice(device_, rows.size_bytes(), "picked rows");
+    picked.CopyFrom(rows.data(), rows.size_bytes());
+    auto out = from.sparse ? NewSparse(device_, rows.size(), x.cols, PickedOffsets(from, rows))
+                           : NewDense(device_, rows.size(), x.cols, from.view.kind);
+    LaunchPickRows(from.view, picked.as<uint32_t>(), rows.size(), out->view, out->columns.as<uint32_t>(),
+                   out->values.as<float>(), device_->stream());
+    device_->Synchronise("picking rows");
+    return out;
   }
 
-  TensorPtr Transform(const Context&, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    if (block.affine.rows > 0) ThrowUsage("--device cuda has no norm and no bias; use --device cpu");
-    return Multiply(AsCuda(x), block.w, rows, true, kind_);
+    if (block.affine.rows == 0 && !IsJoined(x)) return Multiply(AsCuda(x), block.w, rows, true, kind_);
+    if (blas_ == nullptr) blas_ = std::make_unique<Blas>(device_, device_->stream(), options_.precision);
+    return TransformRows(context, device_, *blas_, x, block, rows, kind_);
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -82,17 +94,26 @@ class CudaBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    if (!spec.form.plain()) ThrowUsage("--device cuda trains plain layers only; use --device cpu");
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
-    return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
-                             &explanation_);
+    const bool plain = spec.form.plain() && !IsJoined(*xhat);
+    return (plain ? MakeLayerTraining : MakeFormTraining)(device_, std::move(xhat), targets_, spec, start,
+                                                          options_.precision, &explanation_);
   }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }
 
  private:
+  // Where the picked rows of a sparse matrix begin.
+  static std::vector<uint64_t> PickedOffsets(const CudaTensor& from, std::span<const uint32_t> rows) {
+    std::vector<uint64_t> all(from.rows + 1), offsets(rows.size() + 1, 0);
+    from.indptr.CopyTo(all.data(), all.size() * sizeof(uint64_t));
+    for (size_t i = 0; i < rows.size(); ++i)
+      offsets[i + 1] = offsets[i] + all[rows[i] + size_t{1}] - all[rows[i]];
+    return offsets;
+  }
+
   // Arrays are shared, not copied, so equal addresses of arrays we still hold mean equal labels.
   bool SameTargets(const Array<uint32_t>& samples, const Targets& targets) const {
     return targets_ != nullptr && targets_->samples.data() == samples.data() &&
@@ -226,7 +247,8 @@ class CudaBackend final : public Backend {
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<const DeviceTargets> targets_;
-  BlockPool pool_;  // host memory for what is downloaded
+  std::unique_ptr<Blas> blas_;  // made when it is first wanted
+  BlockPool pool_;              // host memory for what is downloaded
   std::string explanation_;
 };
 

@@ -1,0 +1,571 @@
+#include "kernels/cuda/form_training.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/error_format.h"
+#include "kernels/checked_cast.h"
+#include "kernels/cuda/form_kernels.h"
+
+namespace l2gcn::cuda {
+namespace {
+
+// Steps between two looks at the wish to stop: a few tens of milliseconds.
+constexpr uint64_t kStepsPerRound = 256;
+// Gathered rows of a forward pass.
+constexpr size_t kGatheredBytes = size_t{256} << 20;
+
+// How the columns of the input lie in a gathered row: each part begins at a multiple of 8.
+class InputLayout {
+ public:
+  explicit InputLayout(const Tensor& input) {
+    const auto* joined = dynamic_cast<const CudaJoined*>(&input);
+    const auto add = [&](const CudaTensor& part) {
+      if (groups_.empty() || groups_.back().parts == kPartsAtOnce) groups_.emplace_back();
+      JoinedRows& group = groups_.back();
+      const uint32_t width = static_cast<uint32_t>(PaddedStride(part.cols));
+      const int p = group.parts++;
+      group.part[p] = part.view;
+      group.width[p] = width;
+      group.first[p] = static_cast<uint32_t>(row_at_.size());
+      group.at[p] = width_;
+      for (uint32_t column = 0; column < part.cols; ++column) row_at_.push_back(width_ + column);
+      width_ += width;
+    };
+    if (joined == nullptr) {
+      add(CheckedCast<CudaTensor>(input));
+    } else {
+      for (const TensorPtr& part : joined->parts) add(CheckedCast<CudaTensor>(*part));
+    }
+  }
+
+  size_t width() const { return width_; }
+  // Where each true column lies; the rows of W lie likewise.
+  const std::vector<uint32_t>& places() const { return row_at_; }
+  void Gather(const uint32_t* rows, size_t first, size_t count, RowKind kind, void* to,
+              const Dropping& dropping, cudaStream_t stream) const {
+    for (const JoinedRows& group : groups_)
+      LaunchGather(group, rows, first, count, kind, to, width_, dropping, stream);
+  }
+
+ private:
+  std::vector<JoinedRows> groups_;
+  std::vector<uint32_t> row_at_;
+  uint32_t width_ = 0;
+};
+
+// A matrix among a layer's parameters, which lie one after another, padded with zeros.
+struct Placed {
+  size_t at = 0, rows = 0, cols = 0, padded_rows = 0, stride = 0;
+  const std::vector<uint32_t>* places = nullptr;  // of rows, or null: each in its own place
+
+  size_t size() const { return padded_rows * stride; }
+  size_t PlaceOf(size_t row) const { return places == nullptr ? row : (*places)[row]; }
+  void Write(const Matrix& from, std::vector<float>& to) const {
+    for (size_t i = 0; i < from.rows; ++i)
+      std::copy_n(from.row(i), cols, to.begin() + static_cast<std::ptrdiff_t>(at + PlaceOf(i) * stride));
+  }
+  Matrix Read(const std::vector<float>& from) const {
+    Matrix to = Matrix::Allocate(rows, cols);
+    for (size_t i = 0; i < rows; ++i)
+      std::copy_n(from.begin() + static_cast<std::ptrdiff_t>(at + PlaceOf(i) * stride), cols,
+                  to.mutable_row(i));
+    return to;
+  }
+};
+
+// A hidden layer of one batch, all (batch × stride).
+struct Hidden {
+  uint32_t width = 0, stride = 0;
+  int affine_rows = 0;
+  Placed w, affine;
+  Buffer y, h, d, dy, inverse, keys;
+
+  const void* product_gradient() const { return dy.as<void>() != nullptr ? dy.as<void>() : d.as<void>(); }
+};
+
+class CudaFormTraining final : public LayerTraining {
+ public:
+  CudaFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+                   std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
+                   const LayerState& start, Precision precision)
+      : device_(device),
+        input_(std::move(input)),
+        targets_(std::move(targets)),
+        spec_(spec),
+        blas_(device, device->stream(), precision),
+        layout_(*input_),
+        batch_(std::min(spec.batch, targets_->count)),
+        steps_per_epoch_(std::max<uint32_t>(
+            1, spec.drop_last ? targets_->count / batch_ : (targets_->count + batch_ - 1) / batch_)),
+        chunks_(ChunksOf(batch_)),
+        narrow_(blas_.operands() == RowKind::kBf16),
+        w_steps_(start.w_steps),
+        theta_steps_(start.theta_steps) {
+    L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_->cols);
+    PlaceParameters(start);
+    L2GCN_ASSERT(start.theta.rows == last().width);
+    UploadParameters(start);
+    AllocateBatch();
+    device_->Synchronise(kWhat);
+  }
+  ~CudaFormTraining() override {
+    cudaStreamSynchronize(device_->stream());
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+  CudaFormTraining(const CudaFormTraining&) = delete;
+  CudaFormTraining& operator=(const CudaFormTraining&) = delete;
+
+  void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
+                 std::vector<double>* step_losses) override {
+    const uint64_t steps = uint64_t{count} * steps_per_epoch_;
+    std::vector<double> round(static_cast<size_t>(std::min(steps, kStepsPerRound)));
+    for (uint64_t done = 0; done < steps;) {
+      const uint64_t some = std::min(steps - done, kStepsPerRound);
+      RunSteps(first, done, some);
+      losses_.CopyTo(round.data(), static_cast<size_t>(some) * sizeof(double));
+      for (uint64_t i = 0; i < some; ++i) {
+        const double loss = round[static_cast<size_t>(i)];
+        if (step_losses != nullptr) step_losses->push_back(loss);
+        if ((done + i + 1) % steps_per_epoch_ == 0) losses[(done + i) / steps_per_epoch_] = loss;
+      }
+      done += some;
+      context.CheckCancelled();
+    }
+  }
+
+  LayerState Read() const override {
+    const std::vector<float> value = ReadAll(value_), m = ReadAll(m_), v = ReadAll(v_);
+    const auto read = [&](const Placed& from) -> Trainable {
+      if (from.rows == 0) return {};
+      return {from.Read(value), from.Read(m), from.Read(v)};
+    };
+    LayerState state;
+    Trainable w = read(first_.w), theta = read(theta_);
+    state.w = std::move(w.value), state.w_m = std::move(w.m), state.w_v = std::move(w.v);
+    state.theta = std::move(theta.value), state.theta_m = std::move(theta.m),
+    state.theta_v = std::move(theta.v);
+    state.affine = read(first_.affine);
+    if (head_) state.head = read(head_->w), state.head_affine = read(head_->affine);
+    state.bias = read(bias_);
+    state.w_steps = w_steps_;
+    state.theta_steps = theta_steps_;
+    return state;
+  }
+
+ private:
+  static constexpr const char* kWhat = "training a layer";
+
+  Hidden& last() { return head_ ? *head_ : first_; }
+  const Hidden& last() const { return head_ ? *head_ : first_; }
+  cudaStream_t stream() const { return device_->stream(); }
+  Buffer NewBuffer(size_t bytes) const { return Buffer::OnDevice(device_, bytes, kWhat); }
+
+  // ---- parameters -----------------------------------------------------------------------------------------
+
+  Placed Place(const Matrix& matrix, size_t padded_rows) {
+    Placed placed{end_, matrix.rows, matrix.cols, padded_rows, PaddedStride(matrix.cols)};
+    end_ += placed.size();
+    return placed;
+  }
+
+  void PlaceParameters(const LayerState& start) {
+    const auto hidden = [](const Placed& w, const Trainable& affine) {
+      Hidden layer;
+      layer.w = w;
+      layer.width = static_cast<uint32_t>(w.cols);
+      layer.stride = static_cast<uint32_t>(w.stride);
+      layer.affine_rows = static_cast<int>(affine.value.rows);
+      return layer;
+    };
+    first_ = hidden(Place(start.w, layout_.width()), start.affine);
+    first_.w.places = &layout_.places();
+    w_end_ = end_;
+    if (start.head.value.rows > 0) head_ = hidden(Place(start.head.value, first_.stride), start.head_affine);
+    theta_ = Place(start.theta, last().stride);
+    decay_end_ = end_;
+    first_.affine = Place(start.affine.value, start.affine.value.rows);
+    if (head_) head_->affine = Place(start.head_affine.value, start.head_affine.value.rows);
+    bias_ = Place(start.bias.value, start.bias.value.rows);
+  }
+
+  void UploadParameters(const LayerState& start) {
+    const auto upload = [&](Buffer& to, const Matrix& w, const Matrix& theta, Matrix Trainable::*which) {
+      std::vector<float> packed(end_, 0.0f);
+      first_.w.Write(w, packed);
+      theta_.Write(theta, packed);
+      first_.affine.Write(start.affine.*which, packed);
+      if (head_) head_->w.Write(start.head.*which, packed);
+      if (head_) head_->affine.Write(start.head_affine.*which, packed);
+      bias_.Write(start.bias.*which, packed);
+      to = NewBuffer(end_ * sizeof(float));
+      to.CopyFrom(packed.data(), end_ * sizeof(float));
+      device_->Synchronise(kWhat);
+    };
+    upload(value_, start.w, start.theta, &Trainable::value);
+    upload(m_, start.w_m, start.theta_m, &Trainable::m);
+    upload(v_, start.w_v, start.theta_v, &Trainable::v);
+    gradient_ = NewBuffer(decay_end_ * sizeof(float));
+    sums_ = NewBuffer(chunks_ * (end_ - decay_end_) * sizeof(float));
+    sums_.Clear();
+    if (!narrow_) return;
+    narrow_values_ = NewBuffer(decay_end_ * 2);
+    LaunchNarrow(value_.as<float>(), narrow_values_.as<void>(), decay_end_, stream());
+  }
+
+  std::vector<float> ReadAll(const Buffer& from) const {
+    std::vector<float> values(end_);
+    from.CopyTo(values.data(), end_ * sizeof(float));
+    return values;
+  }
+
+  // A matrix as products read it.
+  const void* Weights(const Placed& placed) const {
+    if (narrow_) return narrow_values_.as<char>() + placed.at * 2;
+    return value_.as<float>() + placed.at;
+  }
+  const float* Values(const Placed& placed) const {
+    return placed.rows > 0 ? value_.as<float>() + placed.at : nullptr;
+  }
+  float* Gradient(const Placed& placed) const { return gradient_.as<float>() + placed.at; }
+  ChunkSums Sums(const Placed& placed) const {
+    if (placed.rows == 0) return {};
+    return {sums_.as<float>(), end_ - decay_end_, placed.at - decay_end_};
+  }
+
+  // ---- one batch ------------------------------------------------------------------------------------------
+
+  void AllocateBatch() {
+    const size_t element = narrow_ ? 2 : 4, numbers = batch_ * sizeof(uint32_t);
+    cursor_ = NewBuffer(sizeof(FormCursor));
+    now_ = NewBuffer(sizeof(FormNow));
+    drawn_ = NewBuffer(numbers);
+    rows_ = NewBuffer(numbers);
+    if (spec_.form.input_dropout > 0) input_keys_ = NewBuffer(numbers);
+    x_ = NewBuffer(batch_ * layout_.width() * element);
+    const auto allocate = [&](Hidden& layer) {
+      const size_t cells = size_t{batch_} * layer.stride;
+      layer.y = NewBuffer(cells * sizeof(float));
+      layer.h = NewBuffer(cells * element);
+      layer.d = NewBuffer(cells * sizeof(float));
+      if (layer.affine_rows == 2 || narrow_) layer.dy = NewBuffer(cells * element);
+      if (layer.affine_rows == 2) layer.inverse = NewBuffer(batch_ * sizeof(float));
+      if (spec_.dropout > 0) layer.keys = NewBuffer(numbers);
+    };
+    allocate(first_);
+    if (head_) allocate(*head_);
+    z_ = NewBuffer(batch_ * theta_.stride * sizeof(float));
+    if (narrow_) dz_ = NewBuffer(batch_ * theta_.stride * element);
+    chunk_losses_ = NewBuffer(chunks_ * sizeof(double));
+    losses_ = NewBuffer(kStepsPerRound * sizeof(double));
+  }
+
+  static Dropping DroppingBy(const Buffer& keys, float share) {
+    if (share == 0) return {};
+    return {keys.as<uint32_t>(), DropThreshold(share), 1.0f / (1.0f - share)};
+  }
+
+  // Steps `begin` … begin + count − 1, counted from the start of epoch `first`.
+  void RunSteps(uint32_t first, uint64_t begin, uint64_t count) {
+    FormCursor cursor;
+    cursor.epoch = first + static_cast<uint32_t>(begin / steps_per_epoch_);
+    cursor.step = static_cast<uint32_t>(begin % steps_per_epoch_);
+    cursor.done = uint64_t{first} * steps_per_epoch_ + begin;
+    cursor.w_steps = w_steps_;
+    cursor.other_steps = theta_steps_;
+    cursor_.CopyFrom(&cursor, sizeof cursor);
+    for (uint64_t i = 0; i < count; ++i) {
+      if (graph_ != nullptr) {
+        Check(cudaGraphLaunch(graph_, stream()), kWhat);
+        continue;
+      }
+      LaunchStep();  // also loads every kernel, which a capture might not
+      if (i + 1 < count) Capture();
+    }
+    w_steps_ += count;
+    theta_steps_ += count;
+  }
+
+  void Capture() {
+    Check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal), "capturing a step");
+    cudaGraph_t graph = nullptr;
+    try {
+      LaunchStep();
+    } catch (...) {
+      cudaStreamEndCapture(stream(), &graph);
+      if (graph != nullptr) cudaGraphDestroy(graph);
+      throw;
+    }
+    Check(cudaStreamEndCapture(stream(), &graph), "capturing a step");
+    const cudaError_t status = cudaGraphInstantiate(&graph_, graph, 0);
+    cudaGraphDestroy(graph);
+    Check(status, "capturing a step");
+  }
+
+  void LaunchStep() const {
+    Draw();
+    layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_.operands(), x_.as<void>(),
+                   DroppingBy(input_keys_, spec_.form.input_dropout), stream());
+    Forward(first_, x_.as<void>(), layout_.width());
+    if (head_) Forward(*head_, first_.h.as<void>(), first_.stride);
+    Loss();
+    // Gradients: of the hidden values and of what made them, from the logits down.
+    const void* dz = narrow_ ? dz_.as<void>() : z_.as<void>();
+    WeightGradient(last().h.as<void>(), last().stride, dz, theta_);
+    Back(last(), dz, theta_);
+    if (head_) {
+      WeightGradient(first_.h.as<void>(), first_.stride, head_->product_gradient(), head_->w);
+      Back(first_, head_->product_gradient(), head_->w);
+    }
+    WeightGradient(x_.as<void>(), layout_.width(), first_.product_gradient(), first_.w);
+    Update();
+  }
+
+  void Draw() const {
+    FormDraw a;
+    a.cursor = cursor_.as<FormCursor>();
+    a.now = now_.as<FormNow>();
+    a.order = OrderOf(spec_, targets_->count, 0);
+    a.samples = targets_->samples.empty() ? nullptr : targets_->sample_rows.as<uint32_t>();
+    a.count = targets_->count;
+    a.batch = batch_;
+    a.classes = static_cast<uint32_t>(theta_.cols);
+    a.multilabel = targets_->targets.multilabel;
+    a.seed = spec_.seed;
+    a.layer = spec_.layer;
+    a.lr = spec_.lr;
+    a.beta1 = spec_.beta1;
+    a.beta2 = spec_.beta2;
+    a.drawn = drawn_.as<uint32_t>();
+    a.rows = rows_.as<uint32_t>();
+    a.input_keys = input_keys_.as<uint32_t>();
+    a.hidden_keys = first_.keys.as<uint32_t>();
+    a.head_keys = head_ ? head_->keys.as<uint32_t>() : nullptr;
+    if (!a.multilabel && !targets_->targets.weights.empty()) {
+      a.classes_of = targets_->labels.as<int32_t>();
+      a.weights = targets_->weights.as<float>();
+    }
+    LaunchDraw(a, stream());
+  }
+
+  // layer.h from `from` (batch × depth).
+  void Forward(const Hidden& layer, const void* from, size_t depth) const {
+    BlasProduct product{batch_, layer.stride, depth, from, depth};
+    product.b = Weights(layer.w);
+    product.ldb = product.ldc = layer.stride;
+    product.c = layer.y.as<float>();
+    blas_.Multiply(product);
+    Activation a;
+    a.rows = batch_;
+    a.width = layer.width;
+    a.stride = layer.stride;
+    a.affine_rows = layer.affine_rows;
+    a.affine = Values(layer.affine);
+    a.y = layer.y.as<float>();
+    a.inverse = layer.inverse.as<float>();
+    a.kind = blas_.operands();
+    a.h = layer.h.as<void>();
+    a.dropping = DroppingBy(layer.keys, spec_.dropout);
+    LaunchActivate(a, stream());
+  }
+
+  void Loss() const {
+    BlasProduct product{batch_, theta_.stride, last().stride, last().h.as<void>(), last().stride};
+    product.b = Weights(theta_);
+    product.ldb = product.ldc = theta_.stride;
+    product.c = z_.as<float>();
+    blas_.Multiply(product);
+    LossArguments a;
+    a.now = now_.as<FormNow>();
+    a.batch = batch_;
+    a.classes = static_cast<uint32_t>(theta_.cols);
+    a.stride = static_cast<uint32_t>(theta_.stride);
+    a.multilabel = targets_->targets.multilabel;
+    a.drawn = drawn_.as<uint32_t>();
+    if (a.multilabel) {
+      a.label_rows = targets_->labels.as<uint8_t>();
+      a.label_bytes = targets_->label_bytes;
+    } else {
+      a.classes_of = targets_->labels.as<int32_t>();
+    }
+    if (!targets_->targets.weights.empty()) a.weights = targets_->weights.as<float>();
+    a.bias = Values(bias_);
+    a.z = z_.as<float>();
+    a.narrow = dz_.as<void>();
+    a.sums = Sums(bias_);
+    a.losses = chunk_losses_.as<double>();
+    LaunchLoss(a, stream());
+  }
+
+  // The layer's gradients, from the gradient `above` of the product of its values with `weights`.
+  void Back(const Hidden& layer, const void* above, const Placed& weights) const {
+    BlasProduct product{batch_, layer.stride, weights.stride, above, weights.stride};
+    product.b = Weights(weights);
+    product.ldb = weights.stride;
+    product.b_transposed = true;
+    product.c = layer.d.as<float>();
+    product.ldc = layer.stride;
+    blas_.Multiply(product);
+    ActivationBack a;
+    a.batch = batch_;
+    a.width = layer.width;
+    a.stride = layer.stride;
+    a.affine_rows = layer.affine_rows;
+    a.affine = Values(layer.affine);
+    a.y = layer.y.as<float>();
+    a.inverse = layer.inverse.as<float>();
+    a.kind = blas_.operands();
+    a.h = layer.h.as<void>();
+    a.scale = 1.0f / (1.0f - spec_.dropout);
+    a.d = layer.d.as<float>();
+    a.dy = layer.dy.as<void>();
+    a.sums = Sums(layer.affine);
+    LaunchActivationBack(a, stream());
+  }
+
+  // Of weights that `from` (batch × depth) was multiplied by.
+  void WeightGradient(const void* from, size_t depth, const void* above, const Placed& weights) const {
+    BlasProduct product{depth, weights.stride, batch_, from, depth, true, above, weights.stride};
+    product.c = Gradient(weights);
+    product.ldc = weights.stride;
+    blas_.Multiply(product);
+  }
+
+  void Update() const {
+    FormUpdate a;
+    a.cursor = cursor_.as<FormCursor>();
+    a.now = now_.as<FormNow>();
+    a.steps_per_epoch = steps_per_epoch_;
+    a.chunks = chunks_;
+    a.w_end = w_end_;
+    a.decay_end = decay_end_;
+    a.end = end_;
+    a.value = value_.as<float>();
+    a.m = m_.as<float>();
+    a.v = v_.as<float>();
+    a.gradient = gradient_.as<float>();
+    a.sums = sums_.as<float>();
+    a.narrow = narrow_values_.as<void>();
+    a.kept = 1.0f - spec_.lr * spec_.weight_decay;
+    a.beta1 = spec_.beta1;
+    a.beta2 = spec_.beta2;
+    a.epsilon = spec_.epsilon;
+    a.chunk_losses = chunk_losses_.as<double>();
+    a.losses = losses_.as<double>();
+    LaunchUpdate(a, stream());
+  }
+
+  const std::shared_ptr<Device> device_;
+  const TensorPtr input_;
+  const std::shared_ptr<const DeviceTargets> targets_;
+  const LayerSpec spec_;
+  const Blas blas_;
+  const InputLayout layout_;
+  const uint32_t batch_, steps_per_epoch_, chunks_;
+  const bool narrow_;  // products read bf16
+  uint64_t w_steps_, theta_steps_;
+  // Parameters, one after another: W, head, Θ, then what does not decay.
+  Hidden first_;
+  std::optional<Hidden> head_;
+  Placed theta_, bias_;
+  size_t w_end_ = 0, decay_end_ = 0, end_ = 0;
+  Buffer value_, m_, v_;  // (end_)
+  Buffer gradient_;       // (decay_end_)
+  Buffer narrow_values_;  // (decay_end_) in bf16
+  Buffer sums_;           // (chunks × (end_ − decay_end_))
+  // One batch:
+  Buffer cursor_, now_, drawn_, rows_, input_keys_;
+  Buffer x_;             // (batch × layout_.width())
+  Buffer z_, dz_;        // (batch × stride of Θ) logits, then their gradient; the same in bf16
+  Buffer chunk_losses_;  // (chunks)
+  Buffer losses_;        // (kStepsPerRound)
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace
+
+TensorPtr JoinTensors(std::span<const TensorPtr> parts) {
+  auto joined = std::make_shared<CudaJoined>();
+  joined->rows = parts.front()->rows;
+  joined->sparse = true;
+  for (const TensorPtr& part : parts) {
+    L2GCN_ASSERT(part->rows == joined->rows);
+    joined->cols += part->cols;
+    joined->sparse = joined->sparse && part->sparse;
+    joined->nonzeros += part->nonzeros;
+    joined->bytes += part->bytes;
+    joined->parts.push_back(part);
+  }
+  return joined;
+}
+
+std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+                                                std::shared_ptr<const DeviceTargets> targets,
+                                                const LayerSpec& spec, const LayerState& start,
+                                                Precision precision, std::string* explanation) {
+  if (spec.gradient_sum != nullptr) {
+    ThrowUsage("--device cuda cannot sum gradients with other processes; use --device cpu");
+  }
+  auto training = std::make_unique<CudaFormTraining>(device, std::move(input), std::move(targets), spec,
+                                                     start, precision);
+  *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
+  return training;
+}
+
+TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& device, const Blas& blas,
+                        const Tensor& input, const DenseBlock& block, std::span<const uint32_t> rows,
+                        RowKind kind) {
+  const char* what = "transforming features";
+  L2GCN_ASSERT(input.cols == block.w.rows);
+  const InputLayout layout(input);
+  const size_t count = rows.empty() ? input.rows : rows.size(), stride = PaddedStride(block.w.cols);
+  const size_t depth = layout.width(), element = ElementBytes(blas.operands());
+  auto out = NewDense(device, count, block.w.cols, kind);
+  if (count == 0) return out;
+  // Weights and affine, padded.
+  const Placed w{0, block.w.rows, block.w.cols, depth, stride, &layout.places()};
+  const Placed affine{w.size(), block.affine.rows, block.affine.cols, block.affine.rows, stride};
+  std::vector<float> packed(w.size() + affine.size(), 0.0f);
+  w.Write(block.w, packed);
+  affine.Write(block.affine, packed);
+  Buffer parameters = Buffer::OnDevice(device, packed.size() * sizeof(float), what), narrow, picked;
+  parameters.CopyFrom(packed.data(), packed.size() * sizeof(float));
+  if (element == 2) {
+    narrow = Buffer::OnDevice(device, w.size() * 2, what);
+    LaunchNarrow(parameters.as<float>(), narrow.as<void>(), w.size(), device->stream());
+  }
+  if (!rows.empty()) {
+    picked = Buffer::OnDevice(device, rows.size_bytes(), what);
+    picked.CopyFrom(rows.data(), rows.size_bytes());
+  }
+  const size_t fitting =
+      std::min<size_t>(kGatheredBytes, device->FreeBytes() / 4) / (depth * element + stride * 4);
+  const size_t most = std::clamp<size_t>(fitting, 1, count);
+  const Buffer x = Buffer::OnDevice(device, most * depth * element, what);
+  const Buffer y = Buffer::OnDevice(device, most * stride * sizeof(float), what);
+  for (size_t first = 0; first < count; first += most) {
+    context.CheckCancelled();
+    const size_t some = std::min(most, count - first);
+    layout.Gather(rows.empty() ? nullptr : picked.as<uint32_t>() + first, first, some, blas.operands(),
+                  x.as<void>(), {}, device->stream());
+    BlasProduct product{some, stride, depth, x.as<void>(), depth};
+    product.b = element == 2 ? narrow.as<void>() : parameters.as<void>();
+    product.ldb = product.ldc = stride;
+    product.c = y.as<float>();
+    blas.Multiply(product);
+    Activation a;
+    a.rows = some;
+    a.width = static_cast<uint32_t>(block.w.cols);
+    a.stride = static_cast<uint32_t>(stride);
+    a.affine_rows = static_cast<int>(block.affine.rows);
+    a.affine = parameters.as<float>() + w.size();
+    a.y = y.as<float>();
+    a.kind = kind;
+    a.h = out->dense.as<char>() + first * stride * ElementBytes(kind);
+    LaunchActivate(a, device->stream());
+  }
+  device->Synchronise(what);
+  return out;
+}
+
+}  // namespace l2gcn::cuda
