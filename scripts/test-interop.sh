@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every Python test, those that need torch, PyTorch Geometric and DGL and the long comparisons with the program included.
-# torch is Debian's (python3-torch); PyG 2.5.3 goes with it and with NumPy before 2. DGL's wheels are made for other
-# builds of torch: where it cannot be installed or imported, its test says so. Arguments go to pytest.
+# torch is Debian's (python3-torch); PyG 2.5.3 goes with it and with NumPy before 2, and so does DGL 1.1.3, whose list of
+# requirements is left aside. Where DGL cannot be installed or imported, its test says so. Arguments go to pytest.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +15,8 @@ if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$venv"
   /usr/bin/python3 -m venv --system-site-packages "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps dgl || echo "DGL cannot be installed: its test is skipped"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps dgl==1.1.3 psutil ||
+    echo "DGL cannot be installed: its test is skipped"
   echo "${packages[*]}" >"$venv/packages"
 fi
 cmake --preset release >/dev/null

@@ -132,6 +132,14 @@ void LogitsToProbabilities(Matrix& logits, bool multilabel);
 Array<int32_t> DecideClasses(const Model& model, const Matrix& logits);
 Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits);
 
+// Every tensor of a model by the name it has in model.safetensors; shares the model's memory.
+struct ModelTensor {
+  std::string name;
+  std::vector<size_t> shape;
+  Array<float> values;
+};
+std::vector<ModelTensor> TensorsByName(const Model& model);
+
 // How features become logits, for other programs that are to compute them: columns of the table of methods as
 // words (docs/methods.md).
 struct ModelForm {

@@ -12,23 +12,10 @@ namespace {
 
 using Handle = std::shared_ptr<ModelHandle>;
 
-// Every matrix of a model by the name it has in model.safetensors.
 nb::dict Tensors(const ModelHandle& handle) {
-  const Model& model = handle.model;
-  const Preparation& preparation = model.preparation;
   nb::dict tensors;
-  const auto give_matrix = [](const Matrix& m) { return Give(m.values, {m.rows, m.cols}, false); };
-  const auto add_vector = [&](const char* name, const Array<float>& values) {
-    if (!values.empty()) tensors[name] = Give(values, {values.size()}, false);
-  };
-  for (size_t i = 0; i < model.weights.size(); ++i)
-    tensors[nb::cast("layers." + std::to_string(i) + ".weight")] = give_matrix(model.weights[i]);
-  if (model.theta.rows > 0) tensors["classifier.weight"] = give_matrix(model.theta);
-  add_vector("prepare.shift", preparation.shift);
-  add_vector("prepare.factor", preparation.factor);
-  add_vector("prepare.center", preparation.center);
-  if (preparation.projection.rows > 0) tensors["prepare.projection"] = give_matrix(preparation.projection);
-  for (const auto& [name, matrix] : model.extra) tensors[nb::cast("extra." + name)] = give_matrix(matrix);
+  for (const ModelTensor& tensor : TensorsByName(handle.model))
+    tensors[nb::cast(tensor.name)] = Give(tensor.values, tensor.shape, false);
   return tensors;
 }
 
@@ -39,32 +26,46 @@ nb::dict Form(const ModelHandle& handle) {
   dict["own_beside"] = form.own_beside;
   dict["readout"] = form.readout;
   dict["row_normalise"] = handle.model.preparation.row_normalise;
+  dict["heads"] = handle.model.heads.size();
+  dict["mean_of_layers"] = handle.model.mean_of_layers;
+  dict["spreads"] = handle.model.spreading.on();
   return dict;
 }
 
-nb::object Logits(Call& call, const ModelHandle& handle, const DatasetHandle& data) {
-  return Give(
-      call.Run([&](const Context& context) { return PredictLogits(context, handle.model, data.data); }));
+// Roles of nodes as a split; None: nothing is known of them.
+Split SplitOf(nb::handle roles, const std::string& name = "given") {
+  const SharedBuffer buffer = ReadBuffer(roles, "roles");
+  return {name, Array<uint8_t>::CopyOf(buffer.As<uint8_t>("B", "roles"))};
 }
 
-nb::object Probabilities(Call& call, const ModelHandle& handle, const DatasetHandle& data) {
+nb::object Logits(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
+  const Split split = SplitOf(known);
+  return Give(call.Run(
+      [&](const Context& context) { return PredictLogits(context, handle.model, data.data, &split); }));
+}
+
+nb::object Probabilities(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
+  const Split split = SplitOf(known);
   return Give(call.Run([&](const Context& context) {
-    Matrix logits = PredictLogits(context, handle.model, data.data);
+    Matrix logits = PredictLogits(context, handle.model, data.data, &split);
     LogitsToProbabilities(logits, handle.model.multilabel);
     return logits;
   }));
 }
 
-nb::object Decisions(Call& call, const ModelHandle& handle, const DatasetHandle& data) {
+nb::object Decisions(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
   const Model& model = handle.model;
+  const Split split = SplitOf(known);
+  const auto logits = [&](const Context& context) {
+    return PredictLogits(context, model, data.data, &split);
+  };
   if (!model.multilabel) {
-    const Array<int32_t> classes = call.Run([&](const Context& context) {
-      return DecideClasses(model, PredictLogits(context, model, data.data));
-    });
+    const Array<int32_t> classes =
+        call.Run([&](const Context& context) { return DecideClasses(model, logits(context)); });
     return Give(classes, {classes.size()}, true);
   }
-  const Array<uint8_t> labels = call.Run(
-      [&](const Context& context) { return DecideLabels(model, PredictLogits(context, model, data.data)); });
+  const Array<uint8_t> labels =
+      call.Run([&](const Context& context) { return DecideLabels(model, logits(context)); });
   return Give(labels, {data.data.nodes(), model.classes}, true);
 }
 
@@ -122,15 +123,14 @@ nb::dict ScoreDict(const Score& score, bool multilabel) {
 
 // Scores of every part of a split that has nodes, and of all labelled nodes.
 nb::dict Evaluate(Call& call, const ModelHandle& handle, const DatasetHandle& data, const std::string& name,
-                  nb::handle roles) {
+                  nb::handle roles, nb::handle known) {
   const Model& model = handle.model;
-  const SharedBuffer buffer = ReadBuffer(roles, "roles");
-  const Split split{name, Array<uint8_t>::CopyOf(buffer.As<uint8_t>("B", "roles"))};
+  const Split split = SplitOf(roles, name), train = SplitOf(known);
   constexpr std::pair<const char*, Role> kParts[] = {
       {"train", Role::kTrain}, {"val", Role::kVal}, {"test", Role::kTest}, {"all", Role::kNone}};
   const auto scores = call.Run([&](const Context& context) {
     const Dataset aligned = AlignLabels(context, model, data.data);
-    const Matrix logits = PredictLogits(context, model, aligned);
+    const Matrix logits = PredictLogits(context, model, aligned, &train);
     std::vector<std::pair<std::string, Score>> parts;
     for (const auto& [part, role] : kParts) {
       Score score = ScoreLogits(context, aligned, logits, split, role, model.thresholds);
@@ -176,23 +176,25 @@ void BindModel(nb::module_& module) {
       .def(
           "save", [](const ModelHandle& h, const std::string& directory) { SaveModel(h.model, directory); },
           nb::arg("directory"));
-  module.def("logits", Logits, nb::arg("call"), nb::arg("model"), nb::arg("data"));
-  module.def("probabilities", Probabilities, nb::arg("call"), nb::arg("model"), nb::arg("data"));
-  module.def("decisions", Decisions, nb::arg("call"), nb::arg("model"), nb::arg("data"));
+  module.def("logits", Logits, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("known").none());
+  module.def("probabilities", Probabilities, nb::arg("call"), nb::arg("model"), nb::arg("data"),
+             nb::arg("known").none());
+  module.def("decisions", Decisions, nb::arg("call"), nb::arg("model"), nb::arg("data"),
+             nb::arg("known").none());
   module.def("embedding", Embedding, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("layer"));
   module.def("evaluate", Evaluate, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("split_name"),
-             nb::arg("roles"));
+             nb::arg("roles"), nb::arg("known").none());
   module.def("load_run", Load, nb::arg("directory"), nb::arg("seed"));
   module.def(
       "export_predictions",
       [](Call& call, const ModelHandle& h, const DatasetHandle& data, nb::handle roles,
          const std::string& path) {
         CheckExportPath(path);
-        const SharedBuffer buffer = ReadBuffer(roles, "roles");
-        const Split split{"given", Array<uint8_t>::CopyOf(buffer.As<uint8_t>("B", "roles"))};
+        const Split split = SplitOf(roles);
         call.Run([&](const Context& context) {
           const Dataset aligned = AlignLabels(context, h.model, data.data);
-          ExportPredictions(context, h.model, aligned, PredictLogits(context, h.model, aligned), split, path);
+          ExportPredictions(context, h.model, aligned, PredictLogits(context, h.model, aligned, &split),
+                            split, path);
         });
       },
       nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("roles").none(), nb::arg("path"));

@@ -78,6 +78,7 @@ class _GraphEstimator(BaseEstimator):
         model_: Model
         classes_: Any
         label_type_: Any
+        known_: np.ndarray
         data_: Dataset
         data: Optional[Dataset]
         n_features_in_: int
@@ -115,6 +116,7 @@ class _GraphEstimator(BaseEstimator):
         self.data_ = data
         self.has_graph_ = graph is not None
         self.model_ = run.model
+        self.known_ = np.flatnonzero(run._split()[1] == 1)
         self.result_ = run.result
         self.history_ = run.history
         self.n_iter_ = int(sum(layer["epochs"] for layer in run.layers))
@@ -195,19 +197,20 @@ class _GraphEstimator(BaseEstimator):
                 "using this estimator."
             )
 
-    def _target(self, X: Any, graph: Any) -> tuple[Dataset, Optional[np.ndarray]]:
-        """The data set that is asked about, and which of its nodes (None: all)."""
+    def _target(self, X: Any, graph: Any) -> tuple[Dataset, Optional[np.ndarray], bool]:
+        """The data set that is asked about, which of its nodes (None: all), and whether they are those of fit()."""
         self._check_fitted()
         if X is None:
             if graph is not None:
                 raise error("a new graph needs its X", "usage")
-            return self.data_, None
+            return self.data_, None, True
         if self.data is not None:
             numbers = index_array(np.asarray(X).reshape(len(X), -1)[:, 0], "X")
             node_mask(numbers, self.data_.n_nodes, "X")
-            return self.data_, numbers
+            return self.data_, numbers, True
         self._check_names(X)
-        if graph is None and self.has_graph_:
+        same = graph is None and self.has_graph_
+        if same:
             rows = _with_shape(X).shape[0]
             if rows != self.data_.n_nodes:
                 raise error(
@@ -215,17 +218,20 @@ class _GraphEstimator(BaseEstimator):
                     "nodes' graph beside X"
                 )
             graph = self.data_
-        made = _make(np.asarray(X) if is_frame(X) else X, graph)
+        labels = self.data_.labels if same else None
+        made = _make(np.asarray(X) if is_frame(X) else X, graph, labels)
         if made.n_features != self.n_features_in_:
             raise error(
                 f"X has {made.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
             )
-        return made, None
+        return made, None, same
 
     def _compute(self, what: str, X: Any, graph: Any, **more: Any) -> np.ndarray:
-        data, nodes = self._target(X, graph)
+        data, nodes, same = self._target(X, graph)
         parameters = self.get_params(deep=False)
         function = getattr(self.model_, what)
+        if what != "embed":
+            more["known"] = self.known_ if same else None
         values: np.ndarray = function(data, threads=self._threads(parameters), device=parameters["device"], **more)
         return values if nodes is None else values[nodes]
 

@@ -22,9 +22,12 @@ class Model:
     depend on the number of threads.
     """
 
-    def __init__(self, handle: _core.Model, origin: Optional[dict[str, Any]] = None) -> None:
+    def __init__(
+        self, handle: _core.Model, origin: Optional[dict[str, Any]] = None, data: Optional[Dataset] = None
+    ) -> None:
         self._handle = handle
-        self._origin = origin or {}  # what a run's directory says of its data
+        self._origin = origin or {}  # what its run says of the data: its split, and how to open it
+        self._data = data  # what it was trained on, where that is in memory
 
     @property
     def config(self) -> dict[str, Any]:
@@ -67,28 +70,48 @@ class Model:
         return self._handle.tensors
 
     def predict(
-        self, data: Any, graph: Any = None, *, threads: Optional[int] = None, device: str = "auto"
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
     ) -> np.ndarray:
         """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels).
 
-        `data` is a Dataset, or features with `graph` beside them as in `Dataset.from_arrays`.
+        `data` is a Dataset, or features with `graph` beside them as in `Dataset.from_arrays`. A model of preset "best" may
+        spread the labels of train nodes over the graph: those of the nodes in `known` (a mask or node numbers), by default
+        of the train nodes where `data` is what it was trained on, else of none.
         """
-        call = make_call(threads, device)
-        return _core.decisions(call, self._handle, as_dataset(data, graph)._handle)
+        data = as_dataset(data, graph)
+        return _core.decisions(make_call(threads, device), self._handle, data._handle, self._known(data, known))
 
     def predict_proba(
-        self, data: Any, graph: Any = None, *, threads: Optional[int] = None, device: str = "auto"
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
     ) -> np.ndarray:
         """Probabilities (nodes, classes), float32."""
-        call = make_call(threads, device)
-        return _core.probabilities(call, self._handle, as_dataset(data, graph)._handle)
+        data = as_dataset(data, graph)
+        return _core.probabilities(make_call(threads, device), self._handle, data._handle, self._known(data, known))
 
     def logits(
-        self, data: Any, graph: Any = None, *, threads: Optional[int] = None, device: str = "auto"
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
     ) -> np.ndarray:
         """What the probabilities are made of (nodes, classes), float32."""
-        call = make_call(threads, device)
-        return _core.logits(call, self._handle, as_dataset(data, graph)._handle)
+        data = as_dataset(data, graph)
+        return _core.logits(make_call(threads, device), self._handle, data._handle, self._known(data, known))
 
     def embed(
         self,
@@ -105,16 +128,30 @@ class Model:
         call = make_call(threads, device)
         return _core.embedding(call, self._handle, as_dataset(data, graph)._handle, layer)
 
+    def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
+        """Roles of the nodes whose labels the model may look at, or None."""
+        if known is not None:
+            return roles_of({"train": known}, data.n_nodes)
+        roles: Optional[np.ndarray] = self._origin.get("roles")
+        if roles is None or len(roles) != data.n_nodes:
+            return None
+        opened = bool(self._origin.get("knows_data")) and data._handle.spec == self._origin["spec"]
+        same = opened and json.loads(data._handle.options_json) == json.loads(self._origin["options_json"])
+        return roles if same or data is self._data else None
+
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes model.safetensors and config.json; `load_model` and the program open them."""
         self._handle.save(os.fspath(directory))
 
     def export_predictions(self, data: Dataset, path: str | os.PathLike[str], *, threads: Optional[int] = None) -> None:
         """Writes every node's class and probabilities as the program's predict does: .csv or .npy."""
-        _core.export_predictions(make_call(threads), self._handle, data._handle, None, os.fspath(path))
+        _core.export_predictions(make_call(threads), self._handle, data._handle, self._known(data), os.fspath(path))
 
     def to_torch(self) -> Any:
         """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
+
+        Labels that a model of preset "best" spreads over the graph are not the module's business: its logits are those of
+        `logits(data, known=[])`.
 
         >>> module = model.to_torch()                                           # doctest: +SKIP
         >>> module(torch.from_numpy(data.dense_features()), torch.from_numpy(data.edge_index))  # doctest: +SKIP
@@ -231,4 +268,4 @@ def evaluate(
         name, roles = _core.resolve_split(
             make_call(threads=1), data._handle, split or config.get("split", ""), int(config["seed"])
         )
-    return _core.evaluate(make_call(threads, device), model._handle, data._handle, name, roles)
+    return _core.evaluate(make_call(threads, device), model._handle, data._handle, name, roles, model._known(data))

@@ -15,6 +15,8 @@ from torch import nn
 from ._model import Model
 from ._settings import error
 
+LEAST_PROBABILITY = 1e-7  # a mean of layers is kept this far from 0 and 1, as in src/model/spread.cpp
+
 
 def make_module(model: Model) -> GraphNetwork:
     """The module of a model."""
@@ -37,6 +39,9 @@ class GraphNetwork(nn.Module):
         config, tensors, form = model.config, model.tensors, model._handle.form
         self.norm: str = config["norm"]
         self.smooth = int(config["smooth"])
+        self.reach = int(config.get("reach", 0))
+        self.multilabel = model.multilabel
+        self.mean_of_layers: bool = form["mean_of_layers"]
         self.hops = int(config["hops"])
         self.diagonal = float(config["diagonal"])
         self.powers = [int(p) for p in np.atleast_1d(config["powers"])]
@@ -58,11 +63,23 @@ class GraphNetwork(nn.Module):
                 self.stacks.append(nn.ParameterList([_parameter(tensors[name]) for name in names]))
         else:
             self.layers.extend([_parameter(tensors[f"layers.{i}.weight"]) for i in range(model.n_layers)])
-        self.classifier = _parameter(tensors["classifier.weight"])
+        # What layers have besides their weights: a norm's gain and shift (2, width) or a bias (1, width), and heads.
+        self.affines = nn.ParameterDict()
+        self.heads = nn.ModuleList()
+        for i in range(form["heads"]):
+            if f"layers.{i}.affine" in tensors:
+                self.affines[str(i)] = _parameter(tensors[f"layers.{i}.affine"])
+            prefix = f"heads.{i}."
+            own = {name[len(prefix) :].replace(".", "_"): array for name, array in tensors.items() if name.startswith(prefix)}
+            self.heads.append(nn.ParameterDict({name: _parameter(array) for name, array in own.items()}))
+        if "classifier.weight" in tensors:
+            self.classifier = _parameter(tensors["classifier.weight"])
+        else:
+            self.register_parameter("classifier", None)
 
     def prepare(self, x: torch.Tensor) -> torch.Tensor:
         """Features as the first layer sees them, before smoothing."""
-        x = x.to(self.classifier.dtype)
+        x = x.to(next(self.parameters()).dtype)
         for column, mark, fill in self.fills:
             x = x.clone()
             x[:, column] = torch.where(x[:, mark] != 0, torch.full_like(x[:, column], fill), x[:, column])
@@ -78,7 +95,7 @@ class GraphNetwork(nn.Module):
     def operator(self, norm: str, aggregation: str, edge_index: torch.Tensor, edge_weight: Optional[torch.Tensor], nodes: int) -> Any:
         """Â as a function of (nodes, width) tensors."""
         rows, columns = edge_index
-        dtype = self.classifier.dtype
+        dtype = next(self.parameters()).dtype
         ones = torch.ones(rows.numel(), dtype=dtype, device=rows.device)
         weight = ones if edge_weight is None else edge_weight.to(dtype)
         if aggregation == "neighbour-mean":
@@ -123,6 +140,8 @@ class GraphNetwork(nn.Module):
         a = self.operator(self.norm, self.aggregation, edge_index, edge_weight, nodes)
         if self.readout == "joined-powers":
             return self._joined(x, a)
+        if len(self.heads) > 0:
+            return self._with_heads(x, a)
         if self.readout == "hops":
             for _ in range(self.hops):
                 x = a(x)
@@ -136,6 +155,29 @@ class GraphNetwork(nn.Module):
             return x @ weight[:width] + a(x @ weight[width:])
         return a(x @ weight) if weight.shape[1] < x.shape[1] else a(x) @ weight
 
+    def _with_heads(self, x: torch.Tensor, a: Any) -> torch.Tensor:
+        logits = []
+        for i, weight in enumerate(self.layers):
+            parts = [x] if self.reach else [a(x)]
+            for _ in range(self.reach):
+                parts.append(a(parts[-1]))
+            affine = self.affines[str(i)] if str(i) in self.affines else None
+            x = _block(torch.cat(parts, dim=1), weight, affine)
+            head = self.heads[i]
+            last = i + 1 == len(self.layers)
+            if last or self.mean_of_layers:
+                h = x
+                if "hidden_weight" in head:
+                    h = _block(h, head["hidden_weight"], head["hidden_affine"] if "hidden_affine" in head else None)
+                z = h @ head["classifier_weight"]
+                logits.append(z + head["classifier_bias"] if "classifier_bias" in head else z)
+        if len(logits) == 1:
+            return logits[0]
+        stacked = torch.stack(logits)
+        mean = (torch.sigmoid(stacked) if self.multilabel else torch.softmax(stacked, dim=2)).mean(dim=0)
+        mean = mean.clamp(LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        return torch.log(mean / (1 - mean)) if self.multilabel else torch.log(mean)
+
     def _joined(self, x: torch.Tensor, a: Any) -> torch.Tensor:
         outputs = []
         for power, layers in zip(self.powers, self.stacks):
@@ -146,6 +188,16 @@ class GraphNetwork(nn.Module):
                 h = torch.relu(h @ weight)
             outputs.append(h)
         return torch.cat(outputs, dim=1) @ self.classifier
+
+
+def _block(x: torch.Tensor, weight: torch.Tensor, affine: Optional[torch.Tensor]) -> torch.Tensor:
+    """A hidden layer: ReLU of the product, after a norm or a bias."""
+    y = x @ weight
+    if affine is not None and affine.shape[0] == 2:
+        y = nn.functional.layer_norm(y, y.shape[1:], affine[0], affine[1], eps=1e-5)
+    elif affine is not None:
+        y = y + affine[0]
+    return torch.relu(y)
 
 
 def _fills(model: Model) -> list[tuple[int, int, float]]:

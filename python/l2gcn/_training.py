@@ -106,7 +106,11 @@ class Run:
     @property
     def models(self) -> list[Model]:
         """One model a seed."""
-        return [Model(self._handle.model(i)) for i in range(len(self.seeds))]
+        models = []
+        for i in range(len(self.seeds)):
+            name, roles = self._handle.split(i)
+            models.append(Model(self._handle.model(i), {"split_name": name, "roles": roles}, self.data))
+        return models
 
     def _best(self) -> int:
         scores = [one["f1"]["val"] for one in self.result["runs"]]

@@ -188,6 +188,16 @@ def test_feature_names():
             clf.predict(changed)
 
 
+def test_preset_best(citations):
+    """The most accurate recipe: asked about its own nodes, by X or without it, before and after pickling, it says the same."""
+    split = citations.split()
+    seen = np.where(split.train | split.val, citations.labels, -1)
+    clf = GCNClassifier(preset="best", epochs=20).fit(citations.features, seen, graph=citations, val=split.val)
+    assert clf.score(y=citations.labels, mask=split.test) > 0.8
+    np.testing.assert_array_equal(clf.predict_proba(), clf.predict_proba(citations.features))
+    np.testing.assert_array_equal(clf.predict_proba(), pickle.loads(pickle.dumps(clf)).predict_proba())
+
+
 def test_random_state(problem):
     data, X, y, _ = problem
     fits = [

@@ -27,7 +27,7 @@ def test_example(name, root, tmp_path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONWARNINGS": "ignore"},
+        env={**os.environ, "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1"},  # threads that spin stall a busy machine
     )
     assert done.returncode == 0, done.stdout + done.stderr
     if name == "4_embeddings.py":

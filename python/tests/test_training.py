@@ -260,6 +260,21 @@ def test_multilabel_and_thresholds():
     assert scores["test"]["confusion"].shape == (5, 4) and scores["train"]["f1"] > 0.7
 
 
+def test_labels_that_a_model_spreads(citations, tmp_path):
+    """A model that looks at train nodes' labels finds them for its own data, and does without elsewhere."""
+    run = l2gcn.train(citations, method="lgcn", epochs=10, correct="on", layer_norm=True)
+    assert run.model._handle.form["spreads"]
+    split = citations.split()
+    own = run.model.predict(citations)
+    assert run.f1["test"] == pytest.approx(np.mean(own[split.test] == citations.labels[split.test]))
+    assert l2gcn.evaluate(run)["test"]["f1"] == run.f1["test"]
+    again = l2gcn.load_model(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.logits(citations), run.model.logits(citations))
+    without = run.model.logits(citations, known=[])
+    assert not np.array_equal(without, run.model.logits(citations))
+    np.testing.assert_array_equal(run.model.logits(citations, known=split.train), run.model.logits(citations))
+
+
 def test_import_is_light():
     """Importing needs NumPy and nothing else."""
     code = (

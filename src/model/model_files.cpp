@@ -76,6 +76,17 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
   return tensors;
 }
 
+}  // namespace
+
+std::vector<ModelTensor> TensorsByName(const Model& model) {
+  std::vector<ModelTensor> tensors;
+  for (NamedTensor& tensor : TensorsOf(model))
+    tensors.push_back({std::move(tensor.name), std::move(tensor.shape), std::move(tensor.values)});
+  return tensors;
+}
+
+namespace {
+
 // One for each label, or one for two classes; each a probability.
 void CheckThresholds(const Model& model, const std::string& where) {
   const size_t expected = model.multilabel ? model.classes : 1;
