@@ -39,7 +39,7 @@ class GraphNetwork(nn.Module):
         config, tensors, form = model.config, model.tensors, model._handle.form
         self.norm: str = config["norm"]
         self.smooth = int(config["smooth"])
-        self.reach = int(config.get("reach", 0))
+        self.reach = int(config["reach"])
         self.multilabel = model.multilabel
         self.mean_of_layers: bool = form["mean_of_layers"]
         self.hops = int(config["hops"])
