@@ -70,7 +70,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--split", default="paper")
-    parser.add_argument("--lr", default="0.005", help="a number, or what the setting lr takes in words")
+    parser.add_argument("--lr", default="0.01", help="a number, or what the setting lr takes in words")
     parser.add_argument("--method", default=None)
     parser.add_argument("--preset", default="paper", help="presets, separated by commas")
     parser.add_argument("--json")
