@@ -20,7 +20,7 @@ packages=(
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
 [ "${1:-}" = --browser ] && packages+=(chromium python3)
-[ "${1:-}" = --torch ] && packages+=(python3-torch)
+[ "${1:-}" = --torch ] && packages+=(python3-torch libopenblas0-pthread)
 [ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
 
 missing=()
