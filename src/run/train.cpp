@@ -145,7 +145,8 @@ namespace {
 
 // What validation chose after training, where there was a choice.
 void TellReadOut(const Context& context, const Model& model) {
-  if (model.heads.empty() || (model.config.read_out != "auto" && model.config.correct == "off")) return;
+  const TrainConfig& config = model.config;
+  if (config.correct == "off" && (model.heads.empty() || config.read_out != "auto")) return;
   std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
                                           : "probabilities are the last layer's";
   const Spreading& spreading = model.spreading;
@@ -159,9 +160,15 @@ void TellReadOut(const Context& context, const Model& model) {
 Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                 Trained& trained) {
   Inference inference(std::move(pipeline));
-  if (trained.model.heads.empty()) return inference.Logits(context, trained.model, {});
-  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split,
-                       inference.LogitsOfLayers(context, trained.model), trained.model);
+  std::vector<Matrix> of_layers;
+  if (trained.model.heads.empty()) {
+    of_layers.push_back(inference.Logits(context, trained.model, {}));
+    if (trained.model.config.correct == "off") return of_layers.back();
+  } else {
+    of_layers = inference.LogitsOfLayers(context, trained.model);
+  }
+  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split, std::move(of_layers),
+                       trained.model);
 }
 
 }  // namespace
@@ -358,7 +365,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       TellBaseline(context, config, trained.result);
       if (writer) {
         trained.result.run = writer->SeedDirectory(seeded.seed);
-        if (!trained.model.thresholds.empty() || !trained.model.heads.empty())
+        if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
           writer->WriteModel(trained);  // with what evaluation chose
         writer->WriteSeed(trained, result);
         checkpoint->KeepFinished(trained.result);

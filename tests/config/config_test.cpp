@@ -126,6 +126,7 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7)).stop, "learned");
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "gcn"}}, LabelledSet(1000, 7)).head, 0u);
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
+  EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
 }
 
 TEST(Presets, PreparationDependsOnWhatTheFilesHold) {

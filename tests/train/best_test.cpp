@@ -179,7 +179,22 @@ TEST(Best, LearnsWhatThePlainLayerLearns) {
   }
 }
 
-// Spreading by its definition on a path of three nodes, of which the first trains.
+// A plain layer's answer may be spread, too, and a stored model does it again.
+TEST(Best, PlainLayersSpreadWhereAskedTo) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.method = "lgcn";
+  config.stop = "fixed";
+  config.correct = "on";
+  const Trained trained = TrainedOn(dataset, config);
+  EXPECT_TRUE(trained.model.spreading.on());
+  const Matrix logits = PredictLogits(context, trained.model, dataset, &trained.split);
+  EXPECT_EQ(ScoreClasses(dataset, logits, trained.split, Role::kTest).micro_f1, trained.result.f1_test);
+  EXPECT_FALSE(SameBits(logits, PredictLogits(context, trained.model, dataset)));
+}
+
+// One round of spreading by its definition, from answers that know nothing.
 TEST(Best, SpreadsLabelsByTheFormula) {
   const Context context = MakeContext(1);
   Dataset dataset = SmallDataset();
