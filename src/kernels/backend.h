@@ -231,6 +231,8 @@ class Backend {
   virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
     return Features::Dense(Download(context, x));
   }
+  // The same with elements of the type that the backend keeps them in, where it can tell.
+  virtual Features DownloadStored(const Context& context, const Tensor& x) { return DownloadFeatures(context, x); }
 
   // Sample s is row samples[s] of xhat (empty: row s).
   virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,

@@ -200,10 +200,13 @@ class CpuBackend final : public Backend {
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    if (stored.is_sparse) return Features::Sparse(stored.sparse);
-    if (stored.type != FeatureType::kF32 && !stored.prepared())
-      return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
-    return Features::Dense(Download(context, x, {}));
+    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x, {}));
+  }
+
+  Features DownloadStored(const Context& context, const Tensor& x) override {
+    const StoredMatrix& stored = AsStored(x);
+    if (stored.is_sparse || stored.type == FeatureType::kF32 || stored.prepared()) return DownloadFeatures(context, x);
+    return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
   }
 
   void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {

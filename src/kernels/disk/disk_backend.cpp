@@ -104,7 +104,7 @@ class DiskBackend final : public Backend {
     if (dense == nullptr) return mapped_->PickRows(context, x, rows);
     auto out = NewTensor(rows.size(), x.cols, options_.features_as);
     ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
-      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, chunk), out->type), writing_);
+      out->Write(first, 0, Typed(context, device().DownloadStored(context, chunk), out->type), writing_);
     });
     return out;
   }
@@ -115,7 +115,7 @@ class DiskBackend final : public Backend {
     auto out = NewTensor(count, block.w.cols, options_.features_as);
     ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
       const TensorPtr result = device().Transform(context, chunk, block);
-      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, *result), out->type), writing_);
+      out->Write(first, 0, Typed(context, device().DownloadStored(context, *result), out->type), writing_);
     });
     return out;
   }
@@ -159,7 +159,7 @@ class DiskBackend final : public Backend {
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
-    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadFeatures(context, x);
+    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadStored(context, x);
     return Features::Dense(Download(context, x, {}));
   }
 
@@ -222,12 +222,12 @@ class DiskBackend final : public Backend {
   // Dense features in the type that a tensor has.
   Features Typed(const Context& context, Features features, FeatureType type) {
     if (features.type() == type) return features;
-    return cpu_->DownloadFeatures(context, *cpu_->Upload(context, features));
+    return cpu_->DownloadStored(context, *cpu_->Upload(context, features));
   }
   // A dense matrix in mapped memory becomes a tensor that is read by blocks.
   TensorPtr OnDisk(const Context& context, TensorPtr tensor) {
     if (tensor->sparse) return tensor;
-    return Upload(context, mapped_->DownloadFeatures(context, *tensor));
+    return Upload(context, mapped_->DownloadStored(context, *tensor));
   }
 
   // Columns of x that are resident at a time.
@@ -302,7 +302,7 @@ class DiskBackend final : public Backend {
     while (const Propagation* rows = stream.Next()) {
       context.CheckCancelled();
       const DeviceGraphPtr part = kernels.Upload(context, *rows);
-      Features result = kernels.DownloadFeatures(context, *kernels.Aggregate(context, *part, panel, {}));
+      Features result = kernels.DownloadStored(context, *kernels.Aggregate(context, *part, panel, {}));
       if (relu) result = Typed(context, Rectified(context, result), out.type);
       if (writing.valid()) writing.get();
       writing = std::async(std::launch::async, [&out, &buffer = buffers[stretch++ % 2], first, result,
@@ -350,7 +350,7 @@ class DiskBackend final : public Backend {
         std::copy(rows.begin() + first, rows.begin() + end, named.begin());
       }
       return device().Upload(context,
-                             mapped_->DownloadFeatures(context, *mapped_->PickRows(context, x, named)));
+                             mapped_->DownloadStored(context, *mapped_->PickRows(context, x, named)));
     }
     const std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
     char* const to = static_cast<char*>(memory.get());
@@ -385,9 +385,9 @@ class DiskBackend final : public Backend {
                          bool in_memory) {
     const DiskTensor* dense = AsDisk(part);
     if (dense == nullptr) {
-      if (samples.empty()) return device().Upload(context, mapped_->DownloadFeatures(context, part));
+      if (samples.empty()) return device().Upload(context, mapped_->DownloadStored(context, part));
       const TensorPtr picked = mapped_->PickRows(context, part, samples.span());
-      return device().Upload(context, mapped_->DownloadFeatures(context, *picked));
+      return device().Upload(context, mapped_->DownloadStored(context, *picked));
     }
     const size_t count = samples.empty() ? part.rows : samples.size(),
                  row_bytes = part.cols * BytesOf(dense->type);

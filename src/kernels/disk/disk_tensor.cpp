@@ -180,7 +180,7 @@ void FeatureTensor::Read(size_t begin, size_t end, size_t first, size_t count, D
   Features narrow;
   if (type != FeatureType::kF32) {
     const Context alone = MakeContext(1);
-    narrow = narrower_->DownloadFeatures(
+    narrow = narrower_->DownloadStored(
         alone,
         *narrower_->Upload(alone, RowsAsFeatures(FeatureType::kF32, nullptr, elements, end - begin, cols)));
     elements = ElementsOf(narrow);
