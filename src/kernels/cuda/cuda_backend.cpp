@@ -63,8 +63,7 @@ class CudaBackend final : public Backend {
   TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
     if (block.affine.rows == 0 && !IsJoined(x)) return Multiply(AsCuda(x), block.w, rows, true, kind_);
-    if (blas_ == nullptr) blas_ = std::make_unique<Blas>(device_, device_->stream(), options_.precision);
-    return TransformRows(context, device_, *blas_, x, block, rows, kind_);
+    return TransformRows(context, device_, *Products(), x, block, rows, kind_);
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -97,14 +96,23 @@ class CudaBackend final : public Backend {
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
     const bool plain = spec.form.plain() && !IsJoined(*xhat);
-    return (plain ? MakeLayerTraining : MakeFormTraining)(device_, std::move(xhat), targets_, spec, start,
-                                                          options_.precision, &explanation_);
+    if (!plain) {
+      return MakeFormTraining(device_, Products(), std::move(xhat), targets_, spec, start, &explanation_);
+    }
+    return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
+                             &explanation_);
   }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }
 
  private:
+  std::shared_ptr<const Blas> Products() {
+    if (blas_ == nullptr)
+      blas_ = std::make_shared<const Blas>(device_, device_->stream(), options_.precision);
+    return blas_;
+  }
+
   // Where the picked rows of a sparse matrix begin.
   static std::vector<uint64_t> PickedOffsets(const CudaTensor& from, std::span<const uint32_t> rows) {
     std::vector<uint64_t> all(from.rows + 1), offsets(rows.size() + 1, 0);
@@ -247,8 +255,8 @@ class CudaBackend final : public Backend {
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<const DeviceTargets> targets_;
-  std::unique_ptr<Blas> blas_;  // made when it is first wanted
-  BlockPool pool_;              // host memory for what is downloaded
+  std::shared_ptr<const Blas> blas_;  // made when it is first wanted
+  BlockPool pool_;                    // host memory for what is downloaded
   std::string explanation_;
 };
 

@@ -86,20 +86,20 @@ struct Hidden {
 
 class CudaFormTraining final : public LayerTraining {
  public:
-  CudaFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas, TensorPtr input,
                    std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
-                   const LayerState& start, Precision precision)
+                   const LayerState& start)
       : device_(device),
         input_(std::move(input)),
         targets_(std::move(targets)),
         spec_(spec),
-        blas_(device, device->stream(), precision),
+        blas_(std::move(blas)),
         layout_(*input_),
         batch_(std::min(spec.batch, targets_->count)),
         steps_per_epoch_(std::max<uint32_t>(
             1, spec.drop_last ? targets_->count / batch_ : (targets_->count + batch_ - 1) / batch_)),
         chunks_(ChunksOf(batch_)),
-        narrow_(blas_.operands() == RowKind::kBf16),
+        narrow_(blas_->operands() == RowKind::kBf16),
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps) {
     L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_->cols);
@@ -304,7 +304,7 @@ class CudaFormTraining final : public LayerTraining {
 
   void LaunchStep() const {
     Draw();
-    layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_.operands(), x_.as<void>(),
+    layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_->operands(), x_.as<void>(),
                    DroppingBy(input_keys_, spec_.form.input_dropout), stream());
     Forward(first_, x_.as<void>(), layout_.width());
     if (head_) Forward(*head_, first_.h.as<void>(), first_.stride);
@@ -354,7 +354,7 @@ class CudaFormTraining final : public LayerTraining {
     product.b = Weights(layer.w);
     product.ldb = product.ldc = layer.stride;
     product.c = layer.y.as<float>();
-    blas_.Multiply(product);
+    blas_->Multiply(product);
     Activation a;
     a.rows = batch_;
     a.width = layer.width;
@@ -363,7 +363,7 @@ class CudaFormTraining final : public LayerTraining {
     a.affine = Values(layer.affine);
     a.y = layer.y.as<float>();
     a.inverse = layer.inverse.as<float>();
-    a.kind = blas_.operands();
+    a.kind = blas_->operands();
     a.h = layer.h.as<void>();
     a.dropping = DroppingBy(layer.keys, spec_.dropout);
     LaunchActivate(a, stream());
@@ -374,7 +374,7 @@ class CudaFormTraining final : public LayerTraining {
     product.b = Weights(theta_);
     product.ldb = product.ldc = theta_.stride;
     product.c = z_.as<float>();
-    blas_.Multiply(product);
+    blas_->Multiply(product);
     LossArguments a;
     a.now = now_.as<FormNow>();
     a.batch = batch_;
@@ -405,7 +405,7 @@ class CudaFormTraining final : public LayerTraining {
     product.b_transposed = true;
     product.c = layer.d.as<float>();
     product.ldc = layer.stride;
-    blas_.Multiply(product);
+    blas_->Multiply(product);
     ActivationBack a;
     a.batch = batch_;
     a.width = layer.width;
@@ -414,7 +414,7 @@ class CudaFormTraining final : public LayerTraining {
     a.affine = Values(layer.affine);
     a.y = layer.y.as<float>();
     a.inverse = layer.inverse.as<float>();
-    a.kind = blas_.operands();
+    a.kind = blas_->operands();
     a.h = layer.h.as<void>();
     a.scale = 1.0f / (1.0f - spec_.dropout);
     a.d = layer.d.as<float>();
@@ -428,7 +428,7 @@ class CudaFormTraining final : public LayerTraining {
     BlasProduct product{depth, weights.stride, batch_, from, depth, true, above, weights.stride};
     product.c = Gradient(weights);
     product.ldc = weights.stride;
-    blas_.Multiply(product);
+    blas_->Multiply(product);
   }
 
   void Update() const {
@@ -459,7 +459,7 @@ class CudaFormTraining final : public LayerTraining {
   const TensorPtr input_;
   const std::shared_ptr<const DeviceTargets> targets_;
   const LayerSpec spec_;
-  const Blas blas_;
+  const std::shared_ptr<const Blas> blas_;
   const InputLayout layout_;
   const uint32_t batch_, steps_per_epoch_, chunks_;
   const bool narrow_;  // products read bf16
@@ -499,15 +499,16 @@ TensorPtr JoinTensors(std::span<const TensorPtr> parts) {
   return joined;
 }
 
-std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
+                                                std::shared_ptr<const Blas> blas, TensorPtr input,
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
-                                                Precision precision, std::string* explanation) {
+                                                std::string* explanation) {
   if (spec.gradient_sum != nullptr) {
     ThrowUsage("--device cuda cannot sum gradients with other processes; use --device cpu");
   }
-  auto training = std::make_unique<CudaFormTraining>(device, std::move(input), std::move(targets), spec,
-                                                     start, precision);
+  auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), std::move(input),
+                                                     std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
   return training;
 }
