@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes every reader with libFuzzer and the address and undefined-behaviour sanitizers, as many at a time as there are cores.
-# Needs a release build (or its library as $L2GCN_ARCHIVE).
+# What need not be instrumented comes from a library without CUDA, which is built in build/fuzz/library; L2GCN_ARCHIVE
+# names another one.
 # usage: scripts/fuzz.sh [SECONDS [SEEDS…]]   each folder of tests/fuzz/seeds for 600 seconds unless told; 0 builds only.
 # Findings go to build/fuzz/findings; the exit status is not 0 if there are any.
 set -euo pipefail
@@ -34,8 +35,14 @@ export -f compile fuzz
 sources=(src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp src/model/model_files.cpp src/model/safetensors.cpp
   src/controller/controller_files.cpp src/controller/controller_impl.cpp src/controller/policy_net.cpp
   src/run/checkpoint.cpp src/run/run_claim.cpp src/run/run_directory.cpp src/run/result_json.cpp src/train/snapshot.cpp)
-# What the readers of models and checkpoints need besides (kernels, trainers) comes as it is from an ordinary build.
-archive=${L2GCN_ARCHIVE:-build/release/src/libl2gcn.a}
+# What reads no file (kernels, trainers, eigenvectors, which need Eigen's headers) comes as it is from an ordinary build.
+for i in "${!sources[@]}"; do [ "${sources[i]}" != src/data/pca.cpp ] || unset "sources[i]"; done
+sources=("${sources[@]}")
+archive=${L2GCN_ARCHIVE:-build/fuzz/library/src/libl2gcn.a}
+if [ -z "${L2GCN_ARCHIVE:-}" ]; then
+  cmake -S . -B build/fuzz/library -G Ninja -DCMAKE_BUILD_TYPE=Release -DL2GCN_CUDA=OFF -DL2GCN_TESTS=OFF -DL2GCN_BENCH=OFF >/dev/null
+  cmake --build build/fuzz/library --target src/libl2gcn.a >/dev/null
+fi
 targets=$(for kind in "${kinds[@]}"; do echo "${kind%%_*}"; done | sort -u)
 { printf '%s\n' "${sources[@]}"; for target in $targets; do echo "tests/fuzz/fuzz_$target.cpp"; done; } |
   xargs -P "$(nproc)" -I{} bash -c 'compile {}'
@@ -43,6 +50,6 @@ objects=("${sources[@]//\//_}")
 objects=("${objects[@]/#/build/fuzz/objects/}")
 for target in $targets; do
   clang++ -fsanitize=address,undefined,fuzzer "build/fuzz/objects/tests_fuzz_fuzz_$target.cpp.o" "${objects[@]/%/.o}" \
-    -Wl,--allow-multiple-definition "$archive" -o "build/fuzz/$target" -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lpthread
+    -Wl,--allow-multiple-definition "$archive" -o "build/fuzz/$target" -lfmt -lyaml-cpp -ldeflate -lzstd -lz -lmetis -latomic -lpthread
 done
 [ "$seconds" = 0 ] || printf '%s\n' "${kinds[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz {}'

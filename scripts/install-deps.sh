@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
 # This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs,
-# --browser what scripts/test-browser.sh needs.
+# --browser what scripts/test-browser.sh needs, --torch what scripts/test-interop.sh needs.
 set -euo pipefail
 
 packages=(
@@ -15,10 +15,12 @@ packages=(
   libyaml-cpp-dev                       # metadata of GraphBolt folders
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   python3                               # writes the tables that tests read
+  python3-dev python3-venv              # the Python package
   clang-format                          # layout check
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
 [ "${1:-}" = --browser ] && packages+=(chromium python3)
+[ "${1:-}" = --torch ] && packages+=(python3-torch libopenblas0-pthread)
 [ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
 
 missing=()

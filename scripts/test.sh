@@ -3,6 +3,9 @@
 #   release   all tests, as users run them
 #   asan      all tests under address and undefined-behaviour sanitisers
 #   tsan      the tests that use several threads, under the thread sanitiser
+# Then it builds the Python package as a wheel, installs it into an environment of its own and runs its tests
+# (scripts/test-python.sh); what needs torch is skipped there and runs in scripts/test-interop.sh.
+# A report is opened in a browser if chromium is installed.
 # clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
 # Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
 set -euo pipefail
@@ -51,13 +54,41 @@ run_tests() {
   count $((all - bad - not_run)) "$bad" "$not_run"
 }
 
+# run_python: the Python package's tests, counted like the others.
+run_python() {
+  local report="$PWD/build/python/tests.xml"
+  echo "== test python"
+  rm -f "$report"
+  mkdir -p build/python
+  bash scripts/test-python.sh --junitxml="$report" >build/python/tests.log 2>&1 || tail -n 60 build/python/tests.log
+  if [ ! -s "$report" ]; then
+    echo "FAILED: the tests of the Python package did not run" >&2
+    count 0 1 0
+    return
+  fi
+  local all bad not_run
+  all=$(attribute tests "$report") not_run=$(attribute skipped "$report")
+  bad=$(($(attribute failures "$report") + $(attribute errors "$report")))
+  echo "python: $((all - bad - not_run)) passed, $bad failed, $not_run skipped"
+  count $((all - bad - not_run)) "$bad" "$not_run"
+}
+
 check 'code layout (clang-format -i fixes it)' formatted
 build release
 run_tests release
+run_python
 build asan
 run_tests asan
 build tsan thread_tests
 run_tests tsan
+
+# A report opened in a real browser, where there is one.
+if command -v chromium >/dev/null; then
+  check 'the report in a browser (scripts/test-browser.sh --quick)' env L2GCN_SLOW_MACHINE=1 bash scripts/test-browser.sh --quick
+else
+  echo "browser check skipped: chromium is not installed (scripts/install-deps.sh --browser)"
+  count 0 0 1
+fi
 
 [ "$skipped" -eq 0 ] || echo "$skipped skipped (data or devices that are not here; build/*/tests.log says which)"
 echo "$passed passed, $failed failed"

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -80,8 +81,15 @@ bool FindMapped(uintptr_t address, char* name, size_t room) {
 
 void OnBusError(int, siginfo_t* info, void*) {
   static char name[4096];
-  if (!FindMapped(reinterpret_cast<uintptr_t>(info->si_addr), name, sizeof(name)))
-    return;  // again, by default
+  // Several threads read the file: those that come second wait for the first one's end of the process.
+  static std::atomic_flag telling = ATOMIC_FLAG_INIT;
+  if (telling.test_and_set()) {
+    for (;;) pause();
+  }
+  if (!FindMapped(reinterpret_cast<uintptr_t>(info->si_addr), name, sizeof(name))) {
+    signal(SIGBUS, SIG_DFL);
+    return;  // it faults again, and ends by default
+  }
   Say("\nl2gcn: ");
   Say(name);
   Say(": became shorter while it was read, or its disk failed; no result was written. Run again once the "
@@ -95,7 +103,7 @@ void OnBusError(int, siginfo_t* info, void*) {
 void ListenForBusErrors() {
   struct sigaction action {};
   action.sa_sigaction = OnBusError;
-  action.sa_flags = static_cast<int>(SA_SIGINFO | SA_RESETHAND);
+  action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   sigaction(SIGBUS, &action, nullptr);
 }

@@ -39,23 +39,49 @@ std::string DatasetText(const Json& dataset) {
   return text;
 }
 
-// Counting nodes and neighbours reads a few bytes of every node: not of graphs so large that it takes
-// seconds, unless they are read anyway.
-constexpr uint64_t kMostCounted = 20'000'000;
+// A stored data set opens without being read, so its nodes are counted at once only where that takes a few
+// milliseconds; --counts asks for it. Other formats are read anyway.
+constexpr uint64_t kMostCountedAtOnce = 1'000'000;
+
+// {"min", "median", "mean", "max", "isolated"} of the nodes' degrees, or null for a graph without nodes.
+Json DegreesOf(const Graph& graph) {
+  if (graph.nodes == 0) return nullptr;
+  constexpr size_t kUsual = 4096;
+  std::vector<uint64_t> usual(kUsual, 0);  // how many nodes have each usual degree
+  std::vector<uint64_t> large;             // the other degrees
+  for (uint32_t node = 0; node < graph.nodes; ++node) {
+    const uint64_t degree = graph.degree(node);
+    if (degree < kUsual) {
+      ++usual[degree];
+    } else {
+      large.push_back(degree);
+    }
+  }
+  std::sort(large.begin(), large.end());
+  const auto ranked = [&](uint64_t rank) {  // the degree that stands at this place in ascending order
+    for (uint64_t degree = 0; degree < kUsual; ++degree) {
+      if (rank < usual[degree]) return degree;
+      rank -= usual[degree];
+    }
+    return large[rank];
+  };
+  const uint64_t entries = graph.indptr[graph.nodes] - graph.indptr[0];
+  return {{"min", ranked(0)},
+          {"median", ranked(graph.nodes / 2)},
+          {"mean", static_cast<double>(entries) / graph.nodes},
+          {"max", ranked(graph.nodes - 1)},
+          {"isolated", usual[0]}};
+}
 
 // Classes, labelled nodes and degrees: {"classes": [{"name", "count"}], "labelled", "unlabelled", "degree":
 // {"min", "median", "mean", "max", "isolated"}, "missing": {column: cells}}.
 Json CountsOf(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
   std::vector<uint64_t> members(labels.classes, 0);
-  std::vector<uint64_t> degrees(dataset.nodes());
-  uint64_t labelled = 0, isolated = 0, sum = 0;
+  uint64_t labelled = 0;
   const bool known = labels.multilabel ? !labels.matrix.empty() : !labels.classes_of.empty();
-  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-    degrees[node] = dataset.graph.indptr[node + 1] - dataset.graph.indptr[node];
-    sum += degrees[node];
-    isolated += degrees[node] == 0 ? 1 : 0;
-    if (!known || !labels.IsLabelled(node)) continue;
+  for (uint32_t node = 0; known && node < dataset.nodes(); ++node) {
+    if (!labels.IsLabelled(node)) continue;
     ++labelled;
     if (!labels.multilabel) ++members[static_cast<size_t>(labels.classes_of[node])];
     for (uint32_t c = 0; labels.multilabel && c < labels.classes; ++c)
@@ -67,14 +93,7 @@ Json CountsOf(const Dataset& dataset) {
   Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
   for (const TableColumn& column : dataset.schema.columns)
     if (column.missing > 0) json["missing"][column.name] = column.missing;
-  if (degrees.empty()) return json;
-  const auto middle = degrees.begin() + static_cast<std::ptrdiff_t>(degrees.size() / 2);
-  std::nth_element(degrees.begin(), middle, degrees.end());
-  json["degree"] = {{"min", *std::min_element(degrees.begin(), degrees.end())},
-                    {"median", *middle},
-                    {"mean", static_cast<double>(sum) / static_cast<double>(degrees.size())},
-                    {"max", *std::max_element(degrees.begin(), degrees.end())},
-                    {"isolated", isolated}};
+  if (const Json degrees = DegreesOf(dataset.graph); !degrees.is_null()) json["degree"] = degrees;
   return json;
 }
 
@@ -175,7 +194,7 @@ void ShowController(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
-void ShowDataset(Program& program, const DataOptions& data, bool verify) {
+void ShowDataset(Program& program, const DataOptions& data, bool verify, bool count) {
   const Context context = program.MakeCommandContext();
   OpenOptions open = data.open;
   open.map_only = !verify;
@@ -185,7 +204,7 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
     context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
   }
   const Json description = Json::parse(DescribeDatasetJson(dataset));
-  const bool counted = verify || dataset.nodes() <= kMostCounted;
+  const bool counted = count || verify || dataset.format != "native" || dataset.nodes() <= kMostCountedAtOnce;
   const Json counts = counted ? CountsOf(dataset) : Json(nullptr);
   const TrainConfig config = ResolveConfig({}, dataset);
   if (program.json()) {
@@ -198,7 +217,7 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
     return;
   }
   const std::string more =
-      counted ? CountsText(counts) : "\n  (classes and degrees of so large a graph: with --verify)";
+      counted ? CountsText(counts) : "\n  (classes and degrees of so large a graph: with --counts)";
   program.terminal().Print(DatasetText(description) + more + "\n\nl2gcn train would use" +
                            SettingsText(config));
 }
@@ -207,18 +226,22 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify) {
 
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
-  auto verify = std::make_shared<bool>(false);
+  auto verify = std::make_shared<bool>(false), count = std::make_shared<bool>(false);
   CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
-  program.OnRun(command, [&program, data, verify, &command] {
+  program.OnRun(command, [&program, data, verify, count, &command] {
     if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
-    ShowDataset(program, *data, *verify);
+    ShowDataset(program, *data, *verify, *count);
   });
   data->AddTo(command, "WHAT",
               "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
   command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
+      ->group("Data");
+  command
+      .add_flag("--counts", *count,
+                "Count classes and degrees also of a native data set with more than a million nodes")
       ->group("Data");
   program.AddComputeOptions(command);
 }

@@ -40,6 +40,8 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
     spec = opened.run.dataset_spec;
     opened.same = true;
   }
+  for (const TableColumn& column : opened.run.model.schema.columns)
+    open.feature_columns.push_back(column.name);
   opened.dataset = AlignLabels(context, opened.run.model, OpenDataset(context, spec, open));
   return opened;
 }

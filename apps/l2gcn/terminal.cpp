@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 
@@ -23,6 +24,9 @@ std::string Duration(double seconds) {
 }
 
 [[noreturn]] void ThrowUnwritable() {
+  if (errno == EPIPE) {
+    throw Error(ErrorKind::kRuntime, "standard output was closed before everything was written to it");
+  }
   throw Error(ErrorKind::kRuntime, "standard output could not be written; is the disk it goes to full?");
 }
 

@@ -28,14 +28,14 @@ struct TrainConfig {
   double dropout = 0;
   double weight_decay = 0;
   // What a layer has besides W and Θ; all off: the layer of the paper
-  uint32_t reach = 0;        // powers of Â side by side in a layer's input: X, ÂX, …, Âʳᵉᵃᶜʰ X; 0: ÂX alone
-  bool bias = false;         // added to every product
-  bool layer_norm = false;   // before each ReLU
-  double input_dropout = 0;  // share of a layer's input set to 0 in a training step
-  uint32_t head = 0;         // width of a hidden layer between each layer and its classifier; 0: none
+  uint32_t reach = 0;  // powers of Â side by side in a layer's input: X, ÂX, …, Âʳᵉᵃᶜʰ X; 0: ÂX alone
+  bool bias = false;              // added to every product
+  bool layer_norm = false;        // before each ReLU
+  double input_dropout = 0;       // share of a layer's input set to 0 in a training step
+  uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
   std::string read_out = "last";  // last | mean | auto: which layers' probabilities count
-  std::string correct = "off";    // off | auto | on: residuals and labels of train nodes spread over the graph
-  std::string theta = "keep";     // keep | fresh
+  std::string correct = "off";  // off | auto | on: residuals and labels of train nodes spread over the graph
+  std::string theta = "keep";   // keep | fresh
   std::string init = "fan-in";  // fan-in | xavier
   // On what
   std::string norm = "row+i";         // row+i | row | sym | sum
@@ -94,6 +94,7 @@ struct FieldOf {
   std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
   std::function<std::string(const Config&)> get;         // as text that set() accepts
   std::vector<std::string> methods = {};                 // the methods that take it; empty: all of them
+  std::string range = {};  // of a number, or of each in a list, in words: "from 1 to 64", "above 0"
 };
 using Field = FieldOf<TrainConfig>;
 

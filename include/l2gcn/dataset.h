@@ -123,7 +123,10 @@ struct OpenOptions {
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   std::string source_column, target_column,
-      weight_column;             // of the edge list; empty: found. Weight "none": none
+      weight_column;  // of the edge list; empty: found. Weight "none": none
+  // Columns of the node table that become features whatever they hold. Those of a model are named here when
+  // it predicts, because a short table may look as if a column of categories held names.
+  std::vector<std::string> feature_columns;
   bool no_ids = false;           // row k of features and labels is node k
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
 };

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <variant>
@@ -25,7 +26,7 @@ namespace l2gcn {
 using IndexSpan = std::variant<std::span<const int64_t>, std::span<const int32_t>, std::span<const uint32_t>,
                                std::span<const uint64_t>>;
 
-// All spans are only read, and only while MakeDataset runs.
+// All spans are only read, and only while MakeDataset runs (but see rows_owner).
 struct DatasetArrays {
   std::string name = "arrays";  // shown to people
   std::string recipe;           // the paper's row of settings to start from: "cora", "reddit", …; "": none
@@ -35,7 +36,12 @@ struct DatasetArrays {
   IndexSpan source, target;        // (edges) each
   IndexSpan indptr, indices;       // (nodes + 1), (entries); rows may be unsorted and repeat entries
   std::span<const float> weights;  // one for each edge or entry; empty: every edge weighs 1
-  bool directed = false;           // keep directions; otherwise each edge counts both ways
+  // Keeps `indices` and `weights` alive after MakeDataset has returned; may be null. The data set then shares
+  // compressed rows that are already what a graph holds: 32-bit indices, each row ascending without repeats
+  // or self loops, each edge both ways with one weight. Other rows, and directed ones, are copied all the
+  // same.
+  std::shared_ptr<const void> rows_owner;
+  bool directed = false;  // keep directions; otherwise each edge counts both ways
   bool keep_self_loops = false;
 
   Features features;  // (nodes × columns), dense or sparse; the data set shares this memory

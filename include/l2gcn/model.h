@@ -126,6 +126,31 @@ Score ScoreLogits(const Context& context, const Dataset& dataset, const Matrix& 
 // Class probabilities in place: softmax per row, or sigmoid per entry.
 void LogitsToProbabilities(Matrix& logits, bool multilabel);
 
+// The model's decisions from its logits (nodes × classes), its thresholds included: the class of each node
+// (nodes), or, of a multi-label model, which labels are on (nodes × classes) 0/1. The one that does not fit the model
+// throws Error(kUsage).
+Array<int32_t> DecideClasses(const Model& model, const Matrix& logits);
+Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits);
+
+// Every tensor of a model by the name it has in model.safetensors; shares the model's memory.
+struct ModelTensor {
+  std::string name;
+  std::vector<size_t> shape;
+  Array<float> values;
+};
+std::vector<ModelTensor> TensorsByName(const Model& model);
+
+// How features become logits, for other programs that are to compute them: columns of the table of methods as
+// words (docs/methods.md).
+struct ModelForm {
+  std::string aggregation;  // "normalised": Â as config.norm says | "enhanced-diagonal": Â + λ·diag(Â), λ =
+                            // config.diagonal | "neighbour-mean": without the node itself, weights not read
+  bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
+  std::string readout;      // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
+                            // "joined-powers": one network a power of Â, logits of all summed
+};
+ModelForm FormOf(const Model& model);
+
 // Writes model.safetensors and config.json into `directory`, which is made if it is not there. LoadModel and
 // the program's evaluate, predict, embed and info open it. Throws Error(kUsage) for a model whose shapes do
 // not fit together.

@@ -21,6 +21,13 @@ struct PhaseSeconds {
   double load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0, total = 0;
 };
 
+// The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase
+// that raised the peak of the process has that peak. Of another phase, which stayed below the peak, it is what was
+// resident when the phase began or ended, whichever is more.
+struct PhaseBytes {
+  uint64_t load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0;
+};
+
 // What happened in one layer.
 struct LayerRecord {
   uint32_t epochs = 0;
@@ -56,8 +63,13 @@ struct SeedResult {
   PhaseSeconds seconds;
   std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
+  PhaseBytes resident;
   uint64_t sampler_bytes =
-      0;            // what a conventional method keeps from step to step: histories, whole-graph blocks
+      0;  // what a conventional method keeps from step to step: histories, whole-graph blocks
+  // How often the seed began again because its loss stopped being finite (--on-nan restart), and the rate that it
+  // ended with; the rate is 0 where it never began again.
+  uint32_t restarts = 0;
+  double lowered_lr = 0;
   std::string run;  // directory, or empty
 };
 

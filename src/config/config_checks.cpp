@@ -42,6 +42,14 @@ void Validate(const TrainConfig& config) {
     ThrowUsage("--precompute: method {} does not read Â X as it is; it is for {}", config.method,
                fmt::join(FindField("precompute").methods, ", "));
   }
+  const bool plain = config.reach == 0 && !config.bias && !config.layer_norm && config.head == 0 &&
+                     config.input_dropout == 0;
+  if (config.read_out == "mean" && plain) {
+    ThrowUsage(
+        "--read-out mean: plain layers share one classifier, so there is one answer; it needs --head, "
+        "--layer-norm, "
+        "--bias, --reach or --input-dropout");
+  }
   if (config.stop == "learned" && !TakesSetting("controller", config.method)) {
     ThrowUsage(
         "--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",

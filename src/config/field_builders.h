@@ -19,6 +19,8 @@ inline uint32_t ParseCount(const std::string& name, const std::string& text, uin
   return static_cast<uint32_t>(ParseWholeNumber(name, text, low, high));
 }
 
+inline std::string WholeRange(uint32_t low, uint32_t high) { return fmt::format("from {} to {}", low, high); }
+
 inline std::vector<std::string> SplitList(const std::string& text) {
   std::vector<std::string> items;
   size_t begin = 0;
@@ -39,7 +41,9 @@ FieldOf<C> WholeField(const char* name, uint32_t C::*member, uint32_t low, uint3
           help,
           {},
           [=](C& config, const std::string& value) { config.*member = ParseCount(text, value, low, high); },
-          [=](const C& config) { return fmt::format("{}", config.*member); }};
+          [=](const C& config) { return fmt::format("{}", config.*member); },
+          {},
+          WholeRange(low, high)};
 }
 
 // A number in [low, high], or above low where `open` says the bound itself is not allowed; `range` says it in
@@ -62,9 +66,15 @@ FieldOf<C> RealField(const char* name, double C::*member, RealRange range, const
     }
     config.*member = number;
   };
-  return {text, FieldKind::kNumber, "X", help, {}, set, [=](const C& config) {
-            return fmt::format("{}", config.*member);
-          }};
+  return {text,
+          FieldKind::kNumber,
+          "X",
+          help,
+          {},
+          set,
+          [=](const C& config) { return fmt::format("{}", config.*member); },
+          {},
+          range.range};
 }
 
 template <class C>
@@ -76,9 +86,15 @@ FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_
     for (const std::string& item : SplitList(value)) numbers.push_back(ParseCount(text, item, low, high));
     config.*member = std::move(numbers);
   };
-  return {text, FieldKind::kList, "N[,N…]", help, {}, set, [=](const C& config) {
-            return fmt::format("{}", fmt::join(config.*member, ","));
-          }};
+  return {text,
+          FieldKind::kList,
+          "N[,N…]",
+          help,
+          {},
+          set,
+          [=](const C& config) { return fmt::format("{}", fmt::join(config.*member, ",")); },
+          {},
+          WholeRange(low, high)};
 }
 
 template <class C>
@@ -131,7 +147,9 @@ FieldOf<C> SeedField(uint64_t C::*member) {
           [=](C& config, const std::string& value) {
             config.*member = ParseWholeNumber("seed", value, 0, std::numeric_limits<uint64_t>::max());
           },
-          [=](const C& config) { return fmt::format("{}", config.*member); }};
+          [=](const C& config) { return fmt::format("{}", config.*member); },
+          {},
+          "of 0 or more"};
 }
 
 }  // namespace l2gcn

@@ -90,9 +90,10 @@ std::vector<Field> MakeFields() {
       RealField("weight-decay", &C::weight_decay,
                 {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
                 "L2 penalty on the weights."),
-      WholeField("reach", &C::reach, 0, kMaxLayers,
-                 "Powers of the operator side by side in a layer's input, from the node's own row on (X, ÂX, …); "
-                 "0: the neighbours' average alone."),
+      WholeField(
+          "reach", &C::reach, 0, kMaxLayers,
+          "Powers of the operator side by side in a layer's input, from the node's own row on (X, ÂX, …); "
+          "0: the neighbours' average alone."),
       FlagField("bias", &C::bias, "Add a bias to every product."),
       FlagField("layer-norm", &C::layer_norm, "Normalise a layer's values row by row before ReLU."),
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
@@ -102,9 +103,10 @@ std::vector<Field> MakeFields() {
       ChoiceField("read-out", &C::read_out, {"last", "mean", "auto"},
                   "Whose probabilities count: the last layer's, the mean of all layers', or whichever the "
                   "validation nodes prefer."),
-      ChoiceField("correct", &C::correct, {"off", "auto", "on"},
-                  "Correct & Smooth after training: what is known of the train nodes is spread over the graph; "
-                  "auto: where the validation nodes gain."),
+      ChoiceField(
+          "correct", &C::correct, {"off", "auto", "on"},
+          "Correct & Smooth after training: what is known of the train nodes is spread over the graph; "
+          "auto: where the validation nodes gain."),
       ChoiceField("theta", &C::theta, {"keep", "fresh"},
                   "Whether the classifier lives on into the next layer."),
       ChoiceField("init", &C::init, {"fan-in", "xavier"}, "How weights start."),
@@ -131,7 +133,8 @@ std::vector<Field> MakeFields() {
                   "What ends a layer's training; by default the method's own."),
       WholeField("patience", &C::patience, 1, kMaxEpochs,
                  "Epochs without improvement that --stop early allows."),
-      ChoiceField("watch", &C::watch, {"loss", "val"}, "What --stop early looks at."),
+      ChoiceField("watch", &C::watch, {"loss", "val", "val-loss"},
+                  "What --stop early looks at: the training loss, or F1 or loss of the validation nodes."),
       TextField("controller", "FILE", &C::controller,
                 "Learned stopping controller; by default the shipped one."),
       ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"}, "Which shipped controller."),

@@ -63,6 +63,64 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   }
 }
 
+// ---- preset best --------------------------------------------------------------------------------------------
+
+constexpr double kMostSamples = 4e6;  // a layer is shown, unless that is fewer than kLeastEpochs
+constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
+constexpr uint64_t kFewNodes = 2000;
+
+struct SplitCounts {
+  uint64_t train = 0, val = 0;
+};
+
+// Of the split that the run will resolve with its first seed; a split that cannot be had is refused there.
+SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
+  SplitCounts counts;
+  if (dataset.nodes() == 0 || dataset.labels.classes == 0) return counts;
+  try {
+    for (const uint8_t role : ResolveSplit(dataset, split, 0).roles) {
+      counts.train += static_cast<Role>(role) == Role::kTrain;
+      counts.val += static_cast<Role>(role) == Role::kVal;
+    }
+  } catch (const Error&) {
+    counts.train = dataset.nodes();
+  }
+  return counts;
+}
+
+// The most accurate recipe, from what can be seen of the data: how many nodes train and validate, whether nodes
+// have several labels, whether features are dense numbers. The layer and its regularisation are the same for
+// every data set; docs/best.md has each part's worth.
+void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& config) {
+  const SplitCounts counts = CountSplit(dataset, split);
+  config.layers = 2;
+  config.reach = 2;
+  config.hidden = {256};
+  config.head = 256;
+  config.layer_norm = true;
+  config.dropout = 0.5;
+  config.input_dropout = 0.3;
+  config.norm = "sym";
+  config.theta = "fresh";
+  config.init = "fan-in";
+  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart
+  config.drop_last = false;
+  config.read_out = "auto";
+  config.correct = "auto";
+  // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
+  config.batch = 256;
+  while (config.batch < 4096 && counts.train >= 32 * uint64_t{config.batch}) config.batch *= 2;
+  const double epochs = kMostSamples / std::max(1.0, static_cast<double>(counts.train));
+  config.epochs = {static_cast<uint32_t>(std::clamp(epochs, double{kLeastEpochs}, double{kMostEpochs}))};
+  config.patience = std::max(3u, config.epochs[0] * 3 / 10);
+  if (config.scale == "none" && !dataset.features.is_sparse()) config.scale = "standard";
+  // F1 of two classes, or of many labels, moves in jumps where the loss still tells epochs apart.
+  const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
+  config.watch = by_loss ? "val-loss" : "val";
+  if (dataset.labels.multilabel) config.threshold = "auto";
+  if (counts.val == 0) config.stop = "fixed";
+}
+
 // What the user said for the setting `name`; empty if nothing was said.
 std::string ValueFor(const Overrides& overrides, const std::string& name) {
   std::string value;
@@ -86,7 +144,8 @@ const Method& ChooseMethod(const Overrides& overrides) {
   TrainConfig scratch;
   const std::string named = ValueFor(overrides, "method");
   if (!named.empty()) FindField("method").set(scratch, named);
-  const Method& method = FindMethod(scratch.method);
+  const bool best = named.empty() && ValueFor(overrides, "preset") == "best";
+  const Method& method = best ? MethodThatStopsBy("fixed") : FindMethod(scratch.method);
   const std::string stop = ValueFor(overrides, "stop");
   if (stop.empty() || !FindStopPolicy(stop).makes_the_method) return method;
   const Method& stopped = MethodThatStopsBy(stop);
@@ -121,6 +180,8 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   config.method = method.name;
   ApplySetRow(dataset, config);
   method.preset(dataset.recipe, config);
+  const bool best = ValueFor(overrides, "preset") == "best" && method.loop == TrainingLoop::kLayerwise;
+  if (best) ApplyBest(dataset, ValueFor(overrides, "split"), config);
   const std::string layers = ValueFor(overrides, "layers");
   if (!layers.empty()) FindField("layers").set(config, layers);
   FitToLayers(config.layers, config.samples);
@@ -129,7 +190,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     CheckTakes(field, method);
     if (field.name != "method") field.set(config, value);
   }
-  if (config.stop.empty()) config.stop = method.stop;
+  if (config.stop.empty()) config.stop = best && std::string(method.stop) == "fixed" ? "early" : method.stop;
   Validate(config);
   if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
       dataset.labels.classes != 2) {

@@ -49,7 +49,8 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
       scored_(std::move(scored)),
       shown_(std::move(shown)),
       pipeline_(context_, dataset, config_, std::move(train)) {
-  if (config_.reach > 0) ThrowUsage("--reach {}: a search trains layers over ÂX alone; leave it out", config_.reach);
+  if (config_.reach > 0)
+    ThrowUsage("--reach {}: a search trains layers over ÂX alone; leave it out", config_.reach);
   if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
   if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
   targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
@@ -101,9 +102,7 @@ void TraceTree::Expand(Node& node) {
 
 void TraceTree::Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best) {
   const LayerState& state = node.states.back();
-  const auto logits = [&](const Tensor& xhat) {
-    return pipeline_.LayerLogits(context_, xhat, state);
-  };
+  const auto logits = [&](const Tensor& xhat) { return pipeline_.LayerLogits(context_, xhat, state); };
   LayerTrace& trace = node.trace;
   bool keeps = true;
   if (shown != nullptr) {

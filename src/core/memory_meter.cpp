@@ -1,6 +1,7 @@
 #include "core/memory_meter.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -94,6 +95,24 @@ bool ResetPeakResidentBytes() {
   if (file == nullptr) return false;
   const bool written = std::fputs("5", file) >= 0;
   return (std::fclose(file) == 0) && written;
+}
+
+void ReturnFreeMemory() {
+#ifdef __GLIBC__
+  constexpr uint64_t kSmallProcess = uint64_t{64} << 20;
+  if (ResidentBytes() > kSmallProcess) malloc_trim(0);
+#endif
+}
+
+void StretchMeter::Restart() {
+  peak_ = PeakResidentBytes();
+  resident_ = ResidentBytes();
+}
+
+void StretchMeter::End(uint64_t& most) {
+  const uint64_t peak = peak_, resident = resident_;
+  Restart();
+  most = std::max({most, resident, resident_, peak_ > peak ? peak_ : 0});
 }
 
 void PeakMeter::Pause() { before_ = Peak(); }

@@ -26,6 +26,24 @@ class PeakMeter {
   uint64_t before_ = 0;  // peak up to the last pause
 };
 
+// Gives free memory of the heap back to the system, where the C library can and the process is large enough for it to
+// matter: pages that reading and preparing left behind would otherwise stand beside the matrices of what comes next.
+void ReturnFreeMemory();
+
+// What is known of the memory of a stretch of work, without disturbing the peak of the process: the peak where the work
+// raised it, else what was resident at its begin or end.
+class StretchMeter {
+ public:
+  StretchMeter() { Restart(); }
+  // The stretch ends here and the next begins. `most` becomes the larger of itself and what the stretch took.
+  void End(uint64_t& most);
+  // Forgets what was done since the last end.
+  void Restart();
+
+ private:
+  uint64_t peak_ = 0, resident_ = 0;  // when the stretch began
+};
+
 // The most memory this process may ever have, and what says so: the smallest of the machine's memory, the
 // control group's limit and `ulimit -v`.
 struct MemoryCeiling {

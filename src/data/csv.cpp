@@ -13,7 +13,8 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kSeparatorRecords = 64;  // that decide about the separator
+constexpr const char* kInnerReturn = "a carriage return stands inside the line; end all lines alike";
+constexpr size_t kSeparatorRecords = 64;  // So many records decide about the separator.
 constexpr size_t kSeparatorBytes = size_t{1} << 16;
 
 bool IsBlankChar(char c) { return c == ' ' || c == '\t'; }
@@ -22,6 +23,15 @@ std::string_view TrimBlanks(std::string_view text) {
   while (!text.empty() && IsBlankChar(text.front())) text.remove_prefix(1);
   while (!text.empty() && IsBlankChar(text.back())) text.remove_suffix(1);
   return text;
+}
+
+// The characters that end a cell, or that say that a line is no plain one.
+MarkedChars CharsThatEndCells(char separator) {
+  return {separator == '\0' ? '\n' : separator, separator == ' ' ? '\t' : '\n', '\n', '\r', '"'};
+}
+
+size_t BehindLine(std::string_view text, size_t at) {
+  return std::min(text.find('\n', at), text.size() - 1) + 1;
 }
 
 bool IsCommentLine(std::string_view line) { return !line.empty() && (line[0] == '#' || line[0] == '%'); }
@@ -34,12 +44,24 @@ bool OpensCell(std::string_view text, size_t at, char separator) {
   return at == 0 || text[at - 1] == separator || text[at - 1] == '\n';
 }
 
-bool IsOnCommentLine(std::string_view text, size_t at) {
-  const size_t before = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-  return IsCommentLine(text.substr(before == std::string_view::npos ? 0 : before + 1, 1));
-}
+// Tells for places in ascending order whether they lie on a comment line. Each byte is looked at once, however long
+// lines are.
+class CommentLines {
+ public:
+  explicit CommentLines(std::string_view text) : text_(text) {}
+  bool Hold(size_t at) {
+    const size_t newline = text_.substr(seen_, at - seen_).rfind('\n');
+    if (newline != std::string_view::npos) line_ = seen_ + newline + 1;
+    seen_ = at;
+    return IsCommentLine(text_.substr(line_, 1));
+  }
 
-// Behind the quote that closes the cell opened before `at`; npos if none does.
+ private:
+  std::string_view text_;
+  size_t seen_ = 0, line_ = 0;  // up to where newlines are known; where the line begins that holds this place
+};
+
+// The position behind the quote that closes the cell opened before `at`; npos if none does.
 size_t BehindClosingQuote(std::string_view text, size_t at) {
   for (;;) {
     const size_t quote = text.find('"', at);
@@ -53,7 +75,7 @@ bool AllDigits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Digits with `mark` between groups of three, one group at least behind a mark.
+// Whether these are digits with `mark` between groups of three, with at least one group behind a mark.
 bool IsGrouped(std::string_view whole, char mark) {
   const size_t first = whole.find(mark);
   if (first == std::string_view::npos || first == 0 || first > 3) return false;
@@ -97,59 +119,82 @@ int FitOfSeparator(const fs::path& path, const std::string& text, char separator
 
 CsvRecords::CsvRecords(const fs::path& path, TextBlock& block, char separator, bool comments,
                        CsvReading reading)
-    : path_(path), block_(block), separator_(separator), comments_(comments), reading_(reading) {}
+    : path_(path),
+      block_(block),
+      separator_(separator),
+      comments_(comments),
+      reading_(reading),
+      marks_(CharsThatEndCells(separator)) {}
 
 bool CsvRecords::Refuse(size_t at, const char* what) {
   at_ = block_.text.size();
   refused_ = true;
   if (reading_ == CsvReading::kSniffing) return false;
-  ThrowInput("{}:{}: column {}: {}", path_.string(), LineOfOffset(path_, block_.offset + at),
-             fields_.size() + 1, what);
+  ThrowInput("{}:{}: column {}: {}", path_.string(), LineOfOffset(path_, block_.offset + at), count_ + 1,
+             what);
 }
 
 bool CsvRecords::Next() {
   const std::string_view text = block_.text;
   while (at_ < text.size()) {
     begin_ = at_;
-    const size_t end = std::min(text.find('\n', at_), text.size());
-    std::string_view line = text.substr(at_, end - at_);
-    const bool comment = comments_ && IsCommentLine(line);
-    if (!comment && std::memchr(line.data(), '"', line.size()) != nullptr) {
-      if (reading_ == CsvReading::kUnquoted) throw NeedsQuotes{};
-      return SplitQuoted();
-    }
-    at_ = end + 1;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (comment || line.find_first_not_of(separator_ == '\t' ? " " : " \t") == std::string_view::npos)
+    if (comments_ && IsCommentLine(text.substr(at_, 1))) {
+      at_ = BehindLine(text, at_);
       continue;
-    return SplitPlain(line);
+    }
+    switch (SplitPlain()) {
+      case LineKind::kRecord:
+        return true;
+      case LineKind::kBlank:
+        continue;
+      case LineKind::kBroken:
+        return Refuse(begin_, kInnerReturn);
+      case LineKind::kQuoted:
+        break;
+    }
+    if (reading_ == CsvReading::kUnquoted) throw NeedsQuotes{};
+    return SplitQuoted();
   }
   return false;
 }
 
-bool CsvRecords::SplitPlain(std::string_view line) {
-  fields_.clear();
-  if (line.find('\r') != std::string_view::npos)
-    return Refuse(begin_, "a carriage return stands inside the line; end all lines alike");
-  if (separator_ == ' ') {
-    for (size_t at = 0; at < line.size();) {
-      while (at < line.size() && IsBlankChar(line[at])) ++at;
-      const size_t begin = at;
-      while (at < line.size() && !IsBlankChar(line[at])) ++at;
-      if (at > begin) fields_.push_back(line.substr(begin, at - begin));
+CsvRecords::LineKind CsvRecords::SplitPlain() {
+  const std::string_view text = block_.text;
+  const char separator = separator_;
+  const bool blanks = separator == ' ';
+  TextMarks marks = marks_;  // A copy that nothing else can reach stays in registers.
+  marks.MoveTo(text, begin_);
+  count_ = 0;
+  for (size_t cell = begin_;;) {
+    const size_t mark = marks.Next(text);
+    const char c = mark < text.size() ? text[mark] : '\n';
+    if (c == separator || (blanks && c == '\t')) {
+      if (!blanks || mark > cell) Add(TrimBlanks(text.substr(cell, mark - cell)));
+      cell = mark + 1;
+      continue;
     }
-    return true;
+    if (c == '"') return LineKind::kQuoted;
+    const bool inner_return = c == '\r' && mark + 1 < text.size() && text[mark + 1] != '\n';
+    if (inner_return) return BrokenLine(mark);
+    marks_ = marks;
+    at_ = mark + (c == '\r' ? 2 : 1);
+    const std::string_view last = TrimBlanks(text.substr(cell, mark - cell));
+    if (count_ == 0 && last.empty()) return LineKind::kBlank;
+    if (!blanks || !last.empty()) Add(last);
+    return LineKind::kRecord;
   }
-  for (size_t at = 0; at <= line.size();) {
-    const size_t end = separator_ == '\0' ? line.size() : std::min(line.find(separator_, at), line.size());
-    fields_.push_back(TrimBlanks(line.substr(at, end - at)));
-    at = end + 1;
-  }
-  return true;
+}
+
+// A quote further on in the line says that the carriage return may stand in a quoted cell.
+CsvRecords::LineKind CsvRecords::BrokenLine(size_t at) {
+  const std::string_view text = block_.text;
+  const std::string_view rest = text.substr(at, BehindLine(text, at) - at);
+  count_ = 0;
+  return rest.find('"') == std::string_view::npos ? LineKind::kBroken : LineKind::kQuoted;
 }
 
 bool CsvRecords::SplitQuoted() {
-  fields_.clear();
+  count_ = 0;
   const std::string& text = block_.text;
   for (size_t at = begin_;; ++at) {
     while (at < text.size() && (text[at] == ' ' || (text[at] == '\t' && separator_ == ' '))) ++at;
@@ -166,7 +211,7 @@ bool CsvRecords::SplitQuoted() {
   }
 }
 
-// From the opening quote to what ends the cell: a separator, CR, LF or the end.
+// Takes a cell from its opening quote to what ends it: a separator, CR, LF or the end.
 bool CsvRecords::TakeQuoted(size_t& at) {
   std::string& text = block_.text;
   const size_t opening = at, begin = at + 1;
@@ -193,7 +238,7 @@ bool CsvRecords::TakeQuoted(size_t& at) {
   if (!ends)
     return Refuse(opening, "text stands behind the closing quote; double quotes that belong to the cell");
   if (separator_ == ' ' && at > read) --at;  // the blank that separates
-  fields_.push_back(std::string_view(text).substr(begin, write - begin));
+  Add(std::string_view(text).substr(begin, write - begin));
   return true;
 }
 
@@ -207,9 +252,8 @@ bool CsvRecords::TakePlain(size_t& at) {
   size_t end = at;
   if (end > begin && text[end - 1] == '\r' && (end == text.size() || text[end] == '\n')) at = --end;
   const std::string_view cell = std::string_view(text).substr(begin, end - begin);
-  if (cell.find('\r') != std::string_view::npos)
-    return Refuse(begin, "a carriage return stands inside the line; end all lines alike");
-  fields_.push_back(TrimBlanks(cell));
+  if (cell.find('\r') != std::string_view::npos) return Refuse(begin, kInnerReturn);
+  Add(TrimBlanks(cell));
   return true;
 }
 
@@ -231,10 +275,11 @@ char FindSeparator(const fs::path& path, const TextBlock& block, bool comments) 
 
 size_t LastRecordEnd(std::string_view text, char separator, bool comments) {
   size_t last = std::string_view::npos;
+  CommentLines comment_lines(text);
   for (size_t at = 0;;) {
     size_t quote = text.find('"', at);
     while (quote != std::string_view::npos &&
-           (!OpensCell(text, quote, separator) || (comments && IsOnCommentLine(text, quote)))) {
+           (!OpensCell(text, quote, separator) || (comments && comment_lines.Hold(quote)))) {
       quote = text.find('"', quote + 1);
     }
     const std::string_view plain = text.substr(at, quote == std::string_view::npos ? quote : quote - at);
@@ -245,7 +290,41 @@ size_t LastRecordEnd(std::string_view text, char separator, bool comments) {
   }
 }
 
+namespace {
+
+// A number of few digits without an exponent, as most are. Its digits as a whole number and the power of
+// ten that divides it are exact as floats, so the quotient is rounded once: the same float as from_chars
+// finds. False where the number is longer, or is none.
+bool ParseShortNumber(std::string_view token, float& number) {
+  constexpr std::array<float, 9> kPowers = {1e0f, 1e1f, 1e2f, 1e3f, 1e4f, 1e5f, 1e6f, 1e7f, 1e8f};
+  constexpr uint32_t kExactBelow = uint32_t{1} << 24;
+  const bool negative = token.starts_with('-');
+  if (negative) token.remove_prefix(1);
+  if (token.empty() || token.size() > kPowers.size()) return false;
+  uint32_t digits = 0;
+  size_t point = token.size() - 1;  // where the point stands, or the last digit of a whole number
+  bool pointed = false;
+  for (size_t i = 0; i < token.size(); ++i) {
+    const auto digit = static_cast<unsigned char>(token[i] - '0');
+    if (digit < 10) {
+      digits = digits * 10 + digit;
+    } else if (token[i] == '.' && !pointed && i > 0 && i + 1 < token.size()) {
+      pointed = true;
+      point = i;
+    } else {
+      return false;
+    }
+  }
+  if (digits >= kExactBelow) return false;
+  const float size = static_cast<float>(digits) / kPowers[token.size() - 1 - point];
+  number = negative ? -size : size;
+  return true;
+}
+
+}  // namespace
+
 bool ParseNumber(std::string_view token, float& number) {
+  if (ParseShortNumber(token, number)) return true;
   if (token.size() > 1 && token[0] == '+' && token[1] != '-') token.remove_prefix(1);
   const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), number);
   if (end != token.data() + token.size() || token.empty()) return false;
@@ -280,9 +359,8 @@ bool LooksNumeric(std::string_view token) {
   return !bare.empty() && (AllDigits(bare.substr(0, 1)) || bare[0] == '.') && ParseNumber(bare, number);
 }
 
-bool IsMissing(std::string_view token) {
-  if (token.empty()) return true;
-  if (token.size() > 6 || std::string_view("Nn#<-?").find(token[0]) == std::string_view::npos) return false;
+bool IsMissingWord(std::string_view token) {
+  if (token.size() > 6) return false;
   static constexpr std::array<std::string_view, 24> kSpellings = {
       "NA",   "N/A",  "n/a", "na",   "NaN", "nan", "NAN", "-nan", "-NaN", "null",   "NULL", "Null",
       "None", "#N/A", "#NA", "<NA>", "NaT", "nil", "-",   "--",   "?",    "#NULL!", "N.A.", "n.a."};

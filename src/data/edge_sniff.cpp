@@ -61,7 +61,7 @@ bool HasDigit(const std::string& word) {
 struct SniffedEdges {
   char separator = '\0';
   bool quoted = false;
-  std::vector<EdgeRow> rows;  // the first ones
+  std::vector<EdgeRow> rows;  // the first rows of the file
 };
 
 SniffedEdges ReadBeginning(const fs::path& path) {

@@ -38,6 +38,24 @@ inline bool ParseDigits(const char*& at, const char* end, uint64_t& value) {
   return digits > 0 && digits < 11 && (digits == 1 || *begin != '0');
 }
 
+inline bool SeparatesIds(char c, char separator) { return c == separator || (separator == ' ' && c == '\t'); }
+
+// A separator and the weight behind it; moves `at` to the weight's end. False if it is anything unusual.
+inline bool ParsePlainWeight(const char*& at, const char* end, char separator, float& weight) {
+  if (at == end || !SeparatesIds(*at, separator)) return false;
+  const char* const begin = ++at;
+  while (at != end && *at != '\n' && *at != '\r') ++at;
+  return ParseNumber({begin, static_cast<size_t>(at - begin)}, weight) && std::isfinite(weight);
+}
+
+// Moves `at` behind the end of a line, if it stands there.
+inline bool PassLineEnd(const char*& at, const char* end) {
+  if (at != end && *at == '\r') ++at;
+  if (at != end && *at != '\n') return false;
+  ++at;
+  return true;
+}
+
 // Where a token of an ordinary line ends: at anything that is, or may ask for, more than copying.
 class PlainTokens {
  public:
@@ -48,7 +66,7 @@ class PlainTokens {
     while (at < text.size() && !ends_[static_cast<unsigned char>(text[at])]) ++at;
     return at;
   }
-  bool Separates(char c) const { return c == separator_ || (separator_ == ' ' && c == '\t'); }
+  bool Separates(char c) const { return SeparatesIds(c, separator_); }
 
  private:
   char separator_;
@@ -61,7 +79,7 @@ CsvReading ReadingOf(const EdgeTextFormat& format) {
 
 // The ids and the weight of a record; everything about it is checked.
 TextEdge EdgeOf(const CsvRecords& records, const EdgeTextFormat& format, const fs::path& path) {
-  const std::vector<std::string_view>& cells = records.fields();
+  const std::span<const std::string_view> cells = records.fields();
   if (cells.size() < 2) ThrowAtLine(path, records.offset(), "expected two node ids on the line");
   if (cells.size() != format.columns) {
     ThrowAtLine(path, records.offset(),
@@ -95,10 +113,19 @@ bool ParseId(std::string_view token, int64_t& id) {
   return digits.size() == 1 ? token[0] != '-' || digits[0] != '0' : digits[0] != '0';
 }
 
-IdKind KindOfId(std::string_view token) {
-  int64_t id = 0;
+namespace {
+
+// The narrowest kind that `token` fits, and the id where it is a number.
+IdKind TakeId(std::string_view token, int64_t& id) {
   if (!ParseId(token, id)) return IdKind::kText;
   return id >= 0 && id < kSmallLimit ? IdKind::kSmall : IdKind::kInteger;
+}
+
+}  // namespace
+
+IdKind KindOfId(std::string_view token) {
+  int64_t id = 0;
+  return TakeId(token, id);
 }
 
 TextSource EdgeBlocks(const fs::path& path, const EdgeTextFormat& format) {
@@ -120,16 +147,16 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::p
   while (at < end) {
     const char* const line = at;
     uint64_t source = 0, target = 0;
-    // The usual line: digits, one separator, digits, end of line.
-    if (ParseDigits(at, end, source) && at != end &&
-        (*at == separator || (separator == ' ' && *at == '\t')) && (++at, ParseDigits(at, end, target)) &&
-        !skip_header && plain) {
+    float weight = 1;
+    // The usual line: digits, one separator, digits, perhaps a weight, end of line.
+    if (plain && !skip_header && ParseDigits(at, end, source) && at != end && SeparatesIds(*at, separator) &&
+        ParseDigits(++at, end, target) &&
+        (!format.weighted || ParsePlainWeight(at, end, separator, weight))) {
       if ((source | target) >= static_cast<uint64_t>(kSmallLimit)) throw NeedsWiderIds{IdKind::kInteger};
-      if (at != end && *at == '\r') ++at;
-      if (at == end || *at == '\n') {
+      if (PassLineEnd(at, end)) {
         out.source.push_back(static_cast<uint32_t>(source));
         out.target.push_back(static_cast<uint32_t>(target));
-        ++at;
+        if (format.weighted) out.weights.push_back(weight);
         continue;
       }
     }
@@ -141,11 +168,9 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::p
       continue;
     }
     const TextEdge edge = EdgeOf(records, format, path);
-    const IdKind kind = std::max(KindOfId(edge.source), KindOfId(edge.target));
-    if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
     int64_t from = 0, to = 0;
-    ParseId(edge.source, from);
-    ParseId(edge.target, to);
+    const IdKind kind = std::max(TakeId(edge.source, from), TakeId(edge.target, to));
+    if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
     out.source.push_back(static_cast<uint32_t>(from));
     out.target.push_back(static_cast<uint32_t>(to));
     if (format.weighted) out.weights.push_back(edge.weight);
@@ -161,14 +186,18 @@ void ParseTextEdges(TextBlock& block, const EdgeTextFormat& format, const fs::pa
   const std::string_view text = block.text;
   CsvRecords records(path, block, format.separator, /*comments=*/true, ReadingOf(format));
   for (size_t at = 0; at < text.size();) {
-    // The usual line: a token, one separator, a token, and its end.
+    // The usual line: a token, one separator, a token, perhaps a weight, and its end.
     const size_t source_end = tokens.End(text, at), target_end = tokens.End(text, source_end + 1);
-    if (!skip_header && plain && text[at] != '#' && text[at] != '%' && source_end > at &&
-        target_end > source_end + 1 && target_end < text.size() && tokens.Separates(text[source_end]) &&
-        text[target_end] == '\n') {
-      out.push_back(
-          {text.substr(at, source_end - at), text.substr(source_end + 1, target_end - source_end - 1), 1.0f});
-      at = target_end + 1;
+    const char* line_end = text.data() + std::min(target_end, text.size());
+    float weight = 1;
+    if (plain && !skip_header && text[at] != '#' && text[at] != '%' && source_end > at &&
+        target_end > source_end + 1 && tokens.Separates(text[source_end]) &&
+        (!format.weighted ||
+         ParsePlainWeight(line_end, text.data() + text.size(), format.separator, weight)) &&
+        line_end < text.data() + text.size() && *line_end == '\n') {
+      out.push_back({text.substr(at, source_end - at),
+                     text.substr(source_end + 1, target_end - source_end - 1), weight});
+      at = static_cast<size_t>(line_end - text.data()) + 1;
       continue;
     }
     records.MoveTo(at);

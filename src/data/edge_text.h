@@ -44,8 +44,10 @@ struct EdgeTextFormat {
   size_t columns = 2, source = 0, target = 1, weight = 2;
   std::vector<std::string> names;    // (columns) from the header, or "0", "1", …
   std::vector<std::string> ignored;  // columns that are not used, except a row number
-  // The usual list, which has fast paths: two columns and nothing else.
-  bool plain() const { return columns == 2 && source == 0 && target == 1; }
+  // The usual list, which has fast paths: the ends, then a weight if there is one, and nothing else.
+  bool plain() const {
+    return source == 0 && target == 1 && (weighted ? columns == 3 && weight == 2 : columns == 2);
+  }
 };
 
 // What the user, or another file, says about an edge list.

@@ -1,6 +1,6 @@
 // MakeDataset: arrays of the caller's become a data set. Indices are checked and narrowed to 32 bits one
-// array at a time, then the graph is built as every reader builds it; features are shared, everything else
-// copied.
+// array at a time, then the graph is built as every reader builds it; features are shared, and so are rows of
+// a graph that need no building and have an owner; everything else is copied.
 #include <algorithm>
 #include <limits>
 
@@ -32,6 +32,32 @@ void EachIndex(const IndexSpan& indices, const Body& body) {
         }
       },
       indices);
+}
+
+// Indices of 32 bits where they lie, or null. A negative one reads as a number no graph has.
+const uint32_t* NarrowIndices(const IndexSpan& indices) {
+  if (const auto* span = std::get_if<std::span<const uint32_t>>(&indices)) return span->data();
+  if (const auto* span = std::get_if<std::span<const int32_t>>(&indices))
+    return reinterpret_cast<const uint32_t*>(span->data());
+  return nullptr;
+}
+
+// Whether rows are those of an undirected graph as it is stored: ascending, without repeats or self loops,
+// each entry with its reverse of the same weight. Going through the rows in order, the reverses of a row's
+// entries come in that order, too, so one place in each row, which only moves forward, finds them all.
+bool AreRowsOfGraph(uint32_t nodes, std::span<const uint64_t> indptr, const uint32_t* indices,
+                    std::span<const float> weights) {
+  std::vector<uint64_t> next(indptr.begin(), indptr.end());  // of each row, the entry whose reverse is due
+  for (uint32_t node = 0; node < nodes; ++node) {
+    for (uint64_t e = indptr[node]; e < indptr[node + 1]; ++e) {
+      const uint32_t other = indices[e];
+      if (other >= nodes || other == node || (e > indptr[node] && indices[e - 1] >= other)) return false;
+      const uint64_t reverse = next[other]++;
+      if (reverse >= indptr[other + 1] || indices[reverse] != node) return false;
+      if (!weights.empty() && weights[e] != weights[reverse]) return false;
+    }
+  }
+  return true;
 }
 
 class ArraysToDataset {
@@ -89,6 +115,25 @@ class ArraysToDataset {
     return offsets;
   }
 
+  // The caller's rows as they are, where they need no building. Says whether they were taken.
+  bool ShareRows() {
+    const uint32_t* indices = NarrowIndices(arrays_.indices);
+    if (arrays_.rows_owner == nullptr || indices == nullptr || arrays_.directed || arrays_.keep_self_loops)
+      return false;
+    const size_t entries = LengthOf(arrays_.indices);
+    const std::vector<uint64_t> indptr = RowOffsets();
+    if (!AreRowsOfGraph(nodes_, indptr, indices, arrays_.weights)) return false;
+    Graph& graph = dataset_.graph;
+    graph.nodes = nodes_;
+    graph.indptr = Array<uint64_t>::CopyOf(indptr);
+    graph.indices = Array<uint32_t>::Borrow(arrays_.rows_owner, indices, entries);
+    if (!arrays_.weights.empty())
+      graph.weights = Array<float>::Borrow(arrays_.rows_owner, arrays_.weights.data(), entries);
+    dataset_.changes.entries_read = entries;
+    dataset_.edges = entries / 2;
+    return true;
+  }
+
   void MakeGraph() {
     const bool rows = LengthOf(arrays_.indptr) + LengthOf(arrays_.indices) > 0;
     const bool edges = LengthOf(arrays_.source) + LengthOf(arrays_.target) > 0;
@@ -98,6 +143,7 @@ class ArraysToDataset {
     const size_t count = LengthOf(rows ? arrays_.indices : arrays_.source);
     if (!rows) CheckLength("target", LengthOf(arrays_.target), count);
     if (!arrays_.weights.empty()) CheckLength("weights", arrays_.weights.size(), count);
+    if (rows && ShareRows()) return;
     const BuildOptions options{arrays_.directed, arrays_.keep_self_loops, arrays_.name};
     BuiltGraph built =
         rows ? BuildGraphFromCsr(context_, nodes_, RowOffsets(), NodeNumbers("indices", arrays_.indices),

@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <utility>
 
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -70,41 +71,55 @@ bool LooksLikeHeader(const std::vector<TableRow>& rows, char separator, bool id_
          StandsAboveCategories(rows);
 }
 
-// A column turned out to hold text after all.
-struct ColumnIsText {
-  size_t column;
-};
+// Columns turned out to hold text after all.
+struct ColumnsAreText {};
 
 struct BlockColumn {
   std::vector<float> numbers;
   std::vector<uint64_t> ends;  // where each text ends
   std::string text;
   uint64_t missing = 0, grouped = 0;
+  bool is_text = false;  // taken for numbers, and holds a word
 };
 struct ParsedBlock {
   size_t rows = 0;
   std::vector<BlockColumn> columns;
+  std::vector<size_t> found_text;  // columns taken for numbers that hold a word here
 };
 
 class TableParser {
  public:
   TableParser(const Context& context, const fs::path& path, const TableFormat& format,
               std::vector<uint8_t> is_text)
-      : context_(context), path_(path), format_(format), is_text_(std::move(is_text)) {}
+      : context_(context),
+        path_(path),
+        format_(format),
+        is_text_(std::move(is_text)),
+        found_text_(is_text_) {}
 
-  Table Parse() {
+  // Which columns hold text: those known before, and those that the parsing found.
+  const std::vector<uint8_t>& found_text() const { return found_text_; }
+
+  // Throws ColumnsAreText where a column that was taken for numbers holds a word: at the end of the first block with
+  // one if `at_once`, else at the end of the file, when all such columns are found.
+  Table Parse(bool at_once) {
     TextSource source = TextSource::OfRecords(path_, format_.separator, /*comments=*/false);
     std::map<uint64_t, ParsedBlock> parsed;  // by block number
     std::mutex mutex;
+    bool found_any = false;
     context_.pool->Run(context_.threads, [&](uint32_t) {
       TextBlock block;
       while (source.Next(block)) {
         context_.CheckCancelled();
         ParsedBlock result = ParseBlock(block);
         const std::lock_guard<std::mutex> lock(mutex);
-        parsed.emplace(block.number, std::move(result));
+        for (const size_t column : result.found_text) found_text_[column] = 1;
+        found_any = found_any || !result.found_text.empty();
+        if (found_any && at_once) throw ColumnsAreText{};
+        if (!found_any) parsed.emplace(block.number, std::move(result));
       }
     });
+    if (found_any) throw ColumnsAreText{};
     return Join(parsed);
   }
 
@@ -122,9 +137,12 @@ class TableParser {
     CsvRecords records(path_, block, format_.separator, /*comments=*/false);
     if (format_.header && block.number == 0) records.Next();
     while (records.Next()) {
-      const std::vector<std::string_view>& cells = records.fields();
+      const std::span<const std::string_view> cells = records.fields();
       if (cells.size() != format_.columns()) RefuseRagged(records);
-      for (size_t c = 0; c < cells.size(); ++c) TakeCell(records, c, parsed.columns[c]);
+      for (size_t c = 0; c < cells.size(); ++c) {
+        if (!TakeCell(records, c, parsed.columns[c]) && !std::exchange(parsed.columns[c].is_text, true))
+          parsed.found_text.push_back(c);
+      }
       ++parsed.rows;
     }
     return parsed;
@@ -139,12 +157,13 @@ class TableParser {
                cells == 1 ? "" : "s", format_.columns(), at);
   }
 
-  void TakeCell(const CsvRecords& records, size_t c, BlockColumn& column) const {
+  // False where a word stands in a column of numbers.
+  bool TakeCell(const CsvRecords& records, size_t c, BlockColumn& column) const {
     const std::string_view cell = records.fields()[c];
     if (is_text_[c] != 0) {
       column.text.append(cell);
       column.ends.push_back(column.text.size());
-      return;
+      return true;
     }
     float number = std::numeric_limits<float>::quiet_NaN();
     if (!ParseNumber(cell, number)) {
@@ -153,7 +172,7 @@ class TableParser {
       } else if (ParseGroupedNumber(cell, format_.separator, number)) {
         ++column.grouped;
       } else {
-        throw ColumnIsText{c};
+        return false;
       }
     }
     if (std::isinf(number)) {
@@ -162,6 +181,7 @@ class TableParser {
     }
     column.missing += std::isnan(number) ? 1 : 0;
     column.numbers.push_back(number);
+    return true;
   }
 
   Table Join(std::map<uint64_t, ParsedBlock>& parsed) const {
@@ -211,6 +231,7 @@ class TableParser {
   const fs::path& path_;
   const TableFormat& format_;
   const std::vector<uint8_t> is_text_;  // (columns) 0/1
+  std::vector<uint8_t> found_text_;     // the same with what Parse() finds
 };
 
 }  // namespace
@@ -257,11 +278,14 @@ Table ReadTable(const Context& context, const fs::path& path, const TableFormat&
                 const std::vector<size_t>& as_text) {
   std::vector<uint8_t> is_text = format.words;
   for (const size_t column : as_text) is_text[column] = 1;
-  for (;;) {
+  // A wrong guess about a column mostly shows in the first block, and costs little. If there is another, the whole file
+  // is looked at for all of them, so that no file is read more than three times.
+  for (bool at_once = true;; at_once = false) {
+    TableParser parser(context, path, format, std::move(is_text));
     try {
-      return TableParser(context, path, format, is_text).Parse();
-    } catch (const ColumnIsText& found) {
-      is_text[found.column] = 1;
+      return parser.Parse(at_once);
+    } catch (const ColumnsAreText&) {
+      is_text = parser.found_text();
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <unordered_set>
 
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -13,8 +14,8 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kMostCategories = 1000;
-constexpr size_t kNameLikeLevels = 20;  // above this many, levels that hardly ever repeat are names
-constexpr double kSparseBelow = 0.1;    // share of non-zeros under which table features are kept sparse
+constexpr size_t kNameLikeLevels = 20;  // Of more levels, those that hardly ever repeat are names.
+constexpr double kSparseBelow = 0.1;    // Features with a smaller share of non-zeros are kept sparse.
 constexpr size_t kFeatureRows = 512;
 constexpr size_t kToldColumns = 8;
 
@@ -24,13 +25,31 @@ Role RoleNamed(std::string_view value) {
   return value == "test" ? Role::kTest : Role::kNone;
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether a word is a date such as 2024-01-31, 31.1.2024 or 1/31/24, perhaps with a time behind it.
+bool IsDate(std::string_view word) {
+  size_t at = 0;
+  char mark = '\0';
+  for (int part = 0; part < 3; ++part) {
+    const size_t begin = at;
+    while (at < word.size() && IsDigit(word[at])) ++at;
+    if (at == begin || at - begin > 4 || at - begin == 3) return false;
+    if (part == 2) break;
+    if (at == word.size() || (word[at] != '-' && word[at] != '/' && word[at] != '.')) return false;
+    if (part == 1 && word[at] != mark) return false;
+    mark = word[at++];
+  }
+  return at == word.size() || ((word[at] == 'T' || word[at] == ' ') && word.find(':', at) != word.npos);
+}
+
 // A column that becomes features.
 struct UsedColumn {
   const ColumnValues* values = nullptr;
-  std::map<std::string_view, uint32_t> levels;  // of words: place of each
-  uint32_t first = 0, width = 1;                // features
+  std::map<std::string_view, uint32_t> levels;  // the place of each word among the column's features
+  uint32_t first = 0, width = 1;                // where its features begin, and how many they are
   bool marks_missing = false;
-  uint64_t missing = 0;  // cells of a column of words
+  uint64_t missing = 0;  // how many cells of a column of words are missing
 
   bool MissingAt(uint32_t row) const {
     if (row == kNoTableRow) return true;
@@ -52,12 +71,17 @@ struct UsedColumn {
 class TableFeatures {
  public:
   TableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
-                Dataset& dataset)
-      : context_(context), table_(table), row_of_(row_of), dataset_(dataset) {}
+                const FeatureChoice& choice, Dataset& dataset)
+      : context_(context),
+        table_(table),
+        row_of_(row_of),
+        skip_(choice.skip),
+        wanted_(choice.wanted.begin(), choice.wanted.end()),
+        dataset_(dataset) {}
 
-  void Take(std::span<const size_t> skip) {
+  void Take() {
     for (size_t c = 0; c < table_.columns.size(); ++c) {
-      if (std::find(skip.begin(), skip.end(), c) == skip.end()) TakeColumn(c);
+      if (std::find(skip_.begin(), skip_.end(), c) == skip_.end()) TakeColumn(c);
     }
     NoteMissing();
     Build();
@@ -73,12 +97,14 @@ class TableFeatures {
     if (!why.empty()) Note(fmt::format("column {} {} and is left out", Name(c), why));
   }
 
+  bool IsWanted(size_t c) const { return wanted_.contains(table_.format.names[c]); }
+
   void TakeColumn(size_t c) {
     const ColumnValues& values = table_.columns[c];
     UsedColumn used;
     used.values = &values;
     if (values.numeric) {
-      if (values.missing == table_.rows) return Ignore(c, "is empty");
+      if (values.missing == table_.rows && !IsWanted(c)) return Ignore(c, "is empty");
       if (values.grouped > 0) {
         Note(fmt::format("column {}: {} numbers such as {} read as numbers", Name(c), values.grouped,
                          table_.format.separator == ';' ? "0,5 (decimal comma)" : "1,234 (groups of three)"));
@@ -128,10 +154,23 @@ class TableFeatures {
     dataset_.splits.push_back(std::move(split));
   }
 
+  // Why a column of words makes no features; empty where it does.
+  static std::string WhyNot(const UsedColumn& used, size_t filled) {
+    const size_t levels = used.levels.size();
+    if (levels == 0) return "is empty";
+    if (levels <= kNameLikeLevels) return "";
+    const auto is_date = [](const auto& level) { return IsDate(level.first); };
+    if (std::all_of(used.levels.begin(), used.levels.end(), is_date))
+      return "holds dates (write them as numbers, such as days, to use them)";
+    if (levels > kMostCategories) return fmt::format("has more than {} different words", kMostCategories);
+    return levels * 10 > filled * 9 ? "has another word in almost every row" : "";
+  }
+
   // False if the column is left out.
   bool TakeLevels(size_t c, UsedColumn& used) {
+    const bool wanted = IsWanted(c);
     size_t filled = 0;
-    for (size_t row = 0; row < table_.rows && used.levels.size() <= kMostCategories; ++row) {
+    for (size_t row = 0; row < table_.rows && (wanted || used.levels.size() <= kMostCategories); ++row) {
       const std::string_view word = used.values->text[row];
       if (IsMissing(word)) {
         ++used.missing;
@@ -140,11 +179,8 @@ class TableFeatures {
       used.levels.emplace(word, 0);
       ++filled;
     }
-    if (used.levels.empty()) return Ignore(c, "is empty"), false;
-    if (used.levels.size() > kMostCategories)
-      return Ignore(c, fmt::format("has more than {} different words", kMostCategories)), false;
-    if (used.levels.size() > kNameLikeLevels && used.levels.size() * 10 > filled * 9)
-      return Ignore(c, "has another word in almost every row"), false;
+    const std::string why = wanted ? "" : WhyNot(used, filled);
+    if (!why.empty()) return Ignore(c, why), false;
     used.width = 0;
     for (auto& [word, place] : used.levels) place = used.width++;
     return true;
@@ -219,6 +255,8 @@ class TableFeatures {
   const Context& context_;
   const Table& table_;
   const std::span<const uint32_t> row_of_;
+  const std::span<const size_t> skip_;
+  const std::unordered_set<std::string_view> wanted_;
   Dataset& dataset_;
   std::vector<UsedColumn> used_;
   std::set<std::string> names_;
@@ -228,8 +266,8 @@ class TableFeatures {
 }  // namespace
 
 void TakeTableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
-                       std::span<const size_t> skip, Dataset& dataset) {
-  TableFeatures(context, table, row_of, dataset).Take(skip);
+                       const FeatureChoice& choice, Dataset& dataset) {
+  TableFeatures(context, table, row_of, choice, dataset).Take();
 }
 
 }  // namespace l2gcn

@@ -1,13 +1,14 @@
-// Columns of a table to features, and what is remembered of them.
+// Turns the columns of a table into features, and remembers how.
 //
-// Numbers are features as they are, words one feature a level, a column of train / val / test a split.
-// Missing cells, and the cells of nodes without a row, are marked in a feature of their own. Left out, with a
-// note: columns without a value, with more than 1000 different words, or with another word in almost every
-// row.
+// A column of numbers is a feature as it is, a column of words has one feature for each level, and a column
+// of train / val / test is a split. Missing cells, and the cells of nodes without a row, are marked in a
+// feature of their own. Columns without a value, with more than 1000 different words, with another word in
+// almost every row or with many dates are left out, and a note says so.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "data/table.h"
@@ -17,9 +18,13 @@ namespace l2gcn {
 
 constexpr uint32_t kNoTableRow = ~uint32_t{0};
 
-// `row_of` (nodes) gives each node's row, or kNoTableRow. Columns in `skip` are no features. Fills features,
-// schema and splits of `dataset`.
+struct FeatureChoice {
+  std::span<const size_t> skip;         // These columns become no features.
+  std::span<const std::string> wanted;  // The columns of these names become features whatever they hold.
+};
+
+// `row_of` (nodes) gives each node's row, or kNoTableRow. Fills features, schema and splits of `dataset`.
 void TakeTableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
-                       std::span<const size_t> skip, Dataset& dataset);
+                       const FeatureChoice& choice, Dataset& dataset);
 
 }  // namespace l2gcn

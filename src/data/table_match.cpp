@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kExamples = 3;
 constexpr double kWellMatched = 0.9;
-constexpr size_t kTriedRows = 2000;  // of another column
+constexpr size_t kTriedRows = 2000;  // So many rows of another column are tried.
 
 std::vector<uint8_t> NodesOfEdges(const IdMatch& match) {
   std::vector<uint8_t> in_edges(match.ids.nodes(), 0);
@@ -24,7 +24,7 @@ std::vector<uint8_t> NodesOfEdges(const IdMatch& match) {
   return in_edges;
 }
 
-// Spellings of nodes, made once they are needed.
+// How nodes are spelled. Made only where something is to be shown.
 class NodeSpellings {
  public:
   explicit NodeSpellings(const IdTable& ids) : numbers_(ids.NodeIds()), names_(ids.Names()) {}
@@ -101,7 +101,8 @@ std::string BetterTableColumn(const IdMatch& match, const Table& table, size_t i
   return "";
 }
 
-// Two other columns of the edge list whose values are ids of the table.
+// Two other columns of the edge list whose values are ids of the table, as a sentence; empty if there are
+// none.
 std::string BetterEdgeColumns(const IdMatch& match, const std::vector<uint8_t>& has_row) {
   const std::unordered_set<std::string> known = Spelled(match, has_row);
   std::vector<std::vector<std::string>> records = FirstEdgeRecords(match.edge_path, match.format);
@@ -145,8 +146,7 @@ void CheckCoversEdges(const IdMatch& match, const Table& table, size_t id_column
     const std::string better = BetterTableColumn(match, table, id_column, in_edges);
     ThrowInput(
         "{}: {} of its {} ids ({}) have no row in {}, whose ids are in column '{}' ({}).{}{} Go on all the "
-        "same "
-        "with --allow-unmatched.",
+        "same with --allow-unmatched.",
         match.edge_path.string(), ids.count, ids.of, ids.Shown(), table.path.string(),
         table.format.names[id_column], rows.examples.empty() ? "all have edges" : rows.Shown(), better,
         better.empty() ? BetterEdgeColumns(match, has_row) : "");

@@ -1,4 +1,4 @@
-// Whether the ids of tables and edges are the same ids. Counts what does not match, shows examples, and
+// Checks whether tables and edges speak of the same ids. Counts what does not match, shows examples, and
 // refuses a set of which too much does not; where another column would match, its name is said.
 #pragma once
 
@@ -17,9 +17,9 @@ struct IdMatch {
   const Context& context;
   const std::filesystem::path& edge_path;
   const EdgeTextFormat& format;
-  const IdTable& ids;        // finished
-  const LoadedEdges& edges;  // keys of `ids`
-  bool allow;                // --allow-unmatched
+  const IdTable& ids;        // It is finished.
+  const LoadedEdges& edges;  // They hold keys of `ids`.
+  bool allow;                // This is --allow-unmatched.
 };
 
 // For a table that should have a row for every node: more than a tenth of the edges' ids without one is
@@ -27,11 +27,11 @@ struct IdMatch {
 void CheckCoversEdges(const IdMatch& match, const Table& table, size_t id_column,
                       std::span<const uint32_t> row_of);
 
-// The same for features in JSON, which have no other column to name. `has_row` (nodes) 0/1.
+// Checks the same for features in JSON, which have no other column to name. `has_row` (nodes) is 0 or 1.
 void CheckCovered(const IdMatch& match, const std::filesystem::path& file, std::span<const uint8_t> has_row);
 
 // For a table of labels beside features, or of labels alone: more than a tenth of its rows of nodes that
-// stand nowhere else is Error(kInput). `has_features` (nodes) or empty.
+// stand nowhere else is Error(kInput). `has_features` (nodes) may be empty.
 void CheckStandsElsewhere(const IdMatch& match, const Table& table, size_t id_column,
                           std::span<const uint32_t> row_of, std::span<const uint8_t> has_features);
 

@@ -5,6 +5,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -18,9 +21,12 @@ using Json = nlohmann::ordered_json;
 constexpr uint32_t kNoFeature = ~uint32_t{0};
 constexpr size_t kSchemaRows = 512;
 constexpr size_t kToldCategories = 3;
-constexpr size_t kFittedTogether = 16;  // columns whose medians are taken in one walk over the rows
+// Columns whose medians are taken in one walk over the rows: few where there are many rows, so that memory stays small,
+// and many where there are few, so that tables of very many columns are not walked over very often.
+constexpr size_t kLeastFittedTogether = 16;
+constexpr size_t kCellsFittedTogether = size_t{1} << 18;
 
-// First feature of each column.
+// The first feature of each column.
 std::vector<uint32_t> Starts(const TableSchema& schema) {
   std::vector<uint32_t> starts;
   uint32_t at = 0;
@@ -67,6 +73,8 @@ class SchemaMap {
  public:
   SchemaMap(const TableSchema& schema, const Dataset& dataset)
       : schema_(schema), dataset_(dataset), to_(dataset.features.cols(), kNoFeature) {
+    for (size_t c = 0; c < dataset.schema.columns.size(); ++c)
+      their_columns_.emplace(dataset.schema.columns[c].name, c);
     CheckNames();
     const std::vector<uint32_t> ours = Starts(schema), theirs = Starts(dataset.schema);
     for (size_t c = 0; c < schema.columns.size(); ++c) {
@@ -75,7 +83,7 @@ class SchemaMap {
     }
   }
 
-  // Nothing to be moved or filled.
+  // Whether nothing has to be moved or filled.
   bool IsIdentity() const {
     if (to_.size() != schema_.width() || !fills_.empty() || !numbers_to_levels_.empty()) return false;
     for (uint32_t f = 0; f < to_.size(); ++f) {
@@ -87,7 +95,7 @@ class SchemaMap {
   // put(feature, value) for each value of the row that is not zero, in any order.
   template <class Put>
   void ApplyTo(size_t row, const Put& put) const {
-    std::map<uint32_t, float> numbers;  // of columns that hold numbers here and categories there
+    std::map<uint32_t, float> numbers;  // what stands in columns that hold numbers here and categories there
     for (const auto& [feature, levels] : numbers_to_levels_) numbers[feature] = 0;
     ForEachValue(dataset_.features, row, [&](uint32_t feature, float value) {
       if (to_[feature] != kNoFeature) put(to_[feature], value);
@@ -137,9 +145,7 @@ class SchemaMap {
   };
 
   size_t Find(const std::string& name) const {
-    for (size_t c = 0; c < dataset_.schema.columns.size(); ++c) {
-      if (dataset_.schema.columns[c].name == name) return c;
-    }
+    if (const auto found = their_columns_.find(name); found != their_columns_.end()) return found->second;
     const std::vector<std::string> names = NamesOf(dataset_.schema);
     const std::string nearest = NearestName(name, names);
     ThrowInput("{}: column '{}' is missing{}; the model was trained on {}, the table has {}",
@@ -150,16 +156,14 @@ class SchemaMap {
   void CheckNames() const {
     const std::vector<std::string> known = NamesOf(schema_);
     for (const std::string& name : known) Find(name);
+    std::unordered_set<std::string_view> ours(known.begin(), known.end());
+    ours.insert(schema_.ignored.begin(), schema_.ignored.end());
+    ours.insert(schema_.label);
     for (const TableColumn& column : dataset_.schema.columns) {
-      const bool ours =
-          std::find(known.begin(), known.end(), column.name) != known.end() ||
-          std::find(schema_.ignored.begin(), schema_.ignored.end(), column.name) != schema_.ignored.end() ||
-          column.name == schema_.label;
-      if (ours) continue;
+      if (ours.contains(column.name)) continue;
       ThrowInput(
           "{}: column '{}' is one too many; the model was trained on {}. Take it out; if it is the label, "
-          "name it with "
-          "--label",
+          "name it with --label",
           WhereOf(dataset_), column.name, fmt::join(known, ", "));
     }
   }
@@ -195,10 +199,13 @@ class SchemaMap {
 
   const TableSchema& schema_;
   const Dataset& dataset_;
-  std::vector<uint32_t> to_;                                         // (their features) ours, or kNoFeature
-  std::map<uint32_t, Fill> fills_;                                   // their mark: what to put where
-  std::map<uint32_t, std::map<float, uint32_t>> numbers_to_levels_;  // their number: level of each value
-  std::map<uint32_t, uint32_t> skip_;  // their mark: the number that is missing then
+  std::unordered_map<std::string_view, size_t> their_columns_;  // the first column of each name
+  // "Their" features are the data set's, "ours" the schema's.
+  std::vector<uint32_t> to_;        // (their features) ours, or kNoFeature
+  std::map<uint32_t, Fill> fills_;  // from their mark of a missing cell to what is put where
+  std::map<uint32_t, std::map<float, uint32_t>>
+      numbers_to_levels_;              // from their number to each value's level
+  std::map<uint32_t, uint32_t> skip_;  // from their mark of a missing cell to the number it speaks of
 };
 
 }  // namespace
@@ -207,36 +214,37 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
   TableSchema schema = dataset.schema;
   const std::vector<uint32_t> starts = Starts(schema);
   const Features& features = dataset.features;
-  std::vector<uint32_t> numbers;  // columns
+  std::vector<uint32_t> numbers;  // the columns of numbers
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     if (!schema.columns[c].category) numbers.push_back(static_cast<uint32_t>(c));
   }
-  // A few columns at a time, so that memory stays small beside the features.
-  ParallelTasks(
-      context, (numbers.size() + kFittedTogether - 1) / kFittedTogether, [&](size_t batch, uint32_t) {
-        const size_t first = batch * kFittedTogether,
-                     count = std::min(kFittedTogether, numbers.size() - first);
-        std::vector<uint32_t> slot_of(schema.width(), kNoFeature), marked(schema.width(), kNoFeature);
-        for (size_t k = 0; k < count; ++k) {
-          const uint32_t c = numbers[first + k];
-          slot_of[starts[c]] = static_cast<uint32_t>(k);
-          if (schema.columns[c].marks_missing) marked[starts[c] + 1] = static_cast<uint32_t>(k);
-        }
-        std::vector<std::vector<float>> values(count);
-        for (size_t row = 0; row < features.rows(); ++row) {
-          if (!fit_rows.empty() && fit_rows[row] == 0) continue;
-          float cells[kFittedTogether] = {};
-          bool missing[kFittedTogether] = {};
-          ForEachValue(features, row, [&](uint32_t feature, float value) {
-            if (slot_of[feature] != kNoFeature) cells[slot_of[feature]] = value;
-            if (marked[feature] != kNoFeature) missing[marked[feature]] = true;
-          });
-          for (size_t k = 0; k < count; ++k) {
-            if (!missing[k]) values[k].push_back(cells[k]);
-          }
-        }
-        for (size_t k = 0; k < count; ++k) schema.columns[numbers[first + k]].fill = MedianOf(values[k]);
+  const size_t together =
+      std::max(kLeastFittedTogether, kCellsFittedTogether / std::max<size_t>(1, features.rows()));
+  ParallelTasks(context, (numbers.size() + together - 1) / together, [&](size_t batch, uint32_t) {
+    const size_t first = batch * together, count = std::min(together, numbers.size() - first);
+    std::vector<uint32_t> slot_of(schema.width(), kNoFeature), marked(schema.width(), kNoFeature);
+    for (size_t k = 0; k < count; ++k) {
+      const uint32_t c = numbers[first + k];
+      slot_of[starts[c]] = static_cast<uint32_t>(k);
+      if (schema.columns[c].marks_missing) marked[starts[c] + 1] = static_cast<uint32_t>(k);
+    }
+    std::vector<std::vector<float>> values(count);
+    std::vector<float> cells(count);
+    std::vector<uint8_t> missing(count);
+    for (size_t row = 0; row < features.rows(); ++row) {
+      if (!fit_rows.empty() && fit_rows[row] == 0) continue;
+      std::fill(cells.begin(), cells.end(), 0.0f);
+      std::fill(missing.begin(), missing.end(), uint8_t{0});
+      ForEachValue(features, row, [&](uint32_t feature, float value) {
+        if (slot_of[feature] != kNoFeature) cells[slot_of[feature]] = value;
+        if (marked[feature] != kNoFeature) missing[marked[feature]] = 1;
       });
+      for (size_t k = 0; k < count; ++k) {
+        if (missing[k] == 0) values[k].push_back(cells[k]);
+      }
+    }
+    for (size_t k = 0; k < count; ++k) schema.columns[numbers[first + k]].fill = MedianOf(values[k]);
+  });
   return schema;
 }
 

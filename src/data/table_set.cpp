@@ -517,7 +517,7 @@ class TableSetReader {
     const TableFormat& format = rows.table.format;
     // A row number that a program put before the ids.
     if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
-    TakeTableFeatures(context_, rows.table, rows.row_of, skip, dataset);
+    TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
   }
 
   const Context& context_;

@@ -1,15 +1,17 @@
-// Data sets kept as tables: an edge list, and beside it features and labels in files of their own or one node
-// table.
+// Data sets kept as tables: an edge list, and beside it features and labels in files of their own or one
+// node table.
 //
 // A folder with one *edge* file, at most one *feat* and at most one *label* or *target* file is such a set;
-// so is a lone edge list, and so are the files given by --edges, --nodes, --features and --labels. Nodes are
-// all ids found in any of them; features of nodes without a row are zero.
-//   label table   several 0/1 columns are a multi-label set; else the last column (or --label) is the class,
-//   empty =
-//                 unlabelled. Its other columns are features only where there is no feature file.
-//   features      a table, .npy or scipy .npz (row = node), svmlight (line = node), or JSON {node: [active
-//   features]} columns       numbers are features, words are one-hot, a column of train / val / test is split
-//   column:NAME
+// so is a lone edge list, and so are the files given by --edges, --nodes, --features and --labels. Nodes
+// are all ids found in any of them; features of nodes without a row are zero.
+//
+// A label table with several 0/1 columns is a multi-label set. Otherwise its last column (or --label) is
+// the class, and an empty cell there is a node without a label. Its other columns are features only where
+// there is no feature file.
+//
+// Features are a table, .npy or scipy .npz (a row is a node), svmlight (a line is a node), or JSON {node:
+// [active features]}. In tables numbers are features, words are one-hot, and a column of train / val / test
+// is the split column:NAME.
 #pragma once
 
 #include <filesystem>

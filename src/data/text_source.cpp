@@ -226,8 +226,10 @@ bool TextSource::Next(TextBlock& block) {
   carry_.clear();
   size_t filled = block.text.size();
   size_t cut = std::string::npos;  // behind the last whole line or record
-  while (!ended_) {
-    filled = Fill(block.text, filled, std::max(block_bytes_, filled + block_bytes_ / 2));
+  // A line that is longer than a block is looked at again from its start each time more of it is read. Reading as much
+  // again as there is keeps the time linear in its length.
+  for (size_t more = block_bytes_ / 2; !ended_; more = filled) {
+    filled = Fill(block.text, filled, std::max(block_bytes_, filled + more));
     if (cut_) {
       cut = LastRecordEnd(block.text, cut_->separator, cut_->comments);
     } else if (const size_t newline = block.text.rfind('\n'); newline != std::string::npos) {

@@ -41,4 +41,30 @@ struct Layer {
                                const LayerSpec& spec, uint32_t epoch);
 };
 
+// A weight matrix with its moments.
+struct Weights {
+  Dense value, m, v;
+
+  Weights() = default;
+  explicit Weights(const Trainable& from) : value(from.value), m(from.m), v(from.v) {}
+  bool empty() const { return value.values.empty(); }
+};
+
+// What the rows of an affine make of products y, before ReLU (DenseBlock in kernels/backend.h).
+Dense ApplyAffine(const Dense& y, const Dense& affine);
+
+// The same as Layer for a layer that is not plain (LayerForm in kernels/backend.h).
+struct FormLayer {
+  Weights w, affine, head, head_affine, theta, bias;
+  uint64_t w_steps = 0, theta_steps = 0, steps = 0;
+
+  explicit FormLayer(const LayerState& start);
+  std::vector<double> RunEpoch(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
+                               const LayerSpec& spec, uint32_t epoch);
+
+ private:
+  double Step(const Dense& x, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
+              const Targets& targets, const LayerSpec& spec);
+};
+
 }  // namespace l2gcn::reference

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/methods.h"
 #include "core/error_format.h"
 #include "l2gcn/model.h"
 
@@ -37,6 +38,69 @@ void LogitsToProbabilities(Matrix& logits, bool multilabel) {
   }
   if (logits.cols == 0) return;
   for (size_t i = 0; i < logits.rows; ++i) RowToProbabilities(logits.mutable_row(i), logits.cols, multilabel);
+}
+
+namespace {
+
+DecisionRule RuleFor(const Model& model, const Matrix& logits, bool multilabel) {
+  if (model.multilabel != multilabel) {
+    ThrowUsage("the model has {} a node; ask for {}", model.multilabel ? "several labels" : "one class",
+               model.multilabel ? "labels" : "classes");
+  }
+  if (logits.cols != model.classes || logits.values.size() != logits.rows * logits.cols) {
+    ThrowInput("logits of {} × {} with {} values for {} classes", logits.rows, logits.cols,
+               logits.values.size(), model.classes);
+  }
+  return {multilabel, model.classes, model.thresholds};
+}
+
+}  // namespace
+
+Array<int32_t> DecideClasses(const Model& model, const Matrix& logits) {
+  const DecisionRule rule = RuleFor(model, logits, false);
+  Array<int32_t> classes = Array<int32_t>::Allocate(logits.rows);
+  int32_t* const out = classes.mutable_data();
+  for (size_t i = 0; i < logits.rows; ++i) out[i] = static_cast<int32_t>(rule.ClassOf(logits.row(i)));
+  return classes;
+}
+
+Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits) {
+  const DecisionRule rule = RuleFor(model, logits, true);
+  Array<uint8_t> labels = Array<uint8_t>::Allocate(logits.values.size());
+  uint8_t* const out = labels.mutable_data();
+  for (size_t i = 0; i < logits.values.size(); ++i)
+    out[i] = rule.IsOn(static_cast<uint32_t>(i % logits.cols), logits.values[i]) ? 1 : 0;
+  return labels;
+}
+
+ModelForm FormOf(const Model& model) {
+  const Method& method = FindMethod(model.config.method);
+  ModelForm form;
+  form.own_beside = method.weights == WeightShape::kOwnAndAggregated;
+  switch (method.op) {
+    case MethodOperator::kNormalised:
+      form.aggregation = "normalised";
+      break;
+    case MethodOperator::kEnhancedDiagonal:
+      form.aggregation = "enhanced-diagonal";
+      break;
+    case MethodOperator::kNeighbourMean:
+      form.aggregation = "neighbour-mean";
+  }
+  switch (method.readout) {
+    case Readout::kClassifier:
+      form.readout = "classifier";
+      break;
+    case Readout::kLastLayer:
+      form.readout = "last-layer";
+      break;
+    case Readout::kHops:
+      form.readout = "hops";
+      break;
+    case Readout::kJoinedPowers:
+      form.readout = "joined-powers";
+  }
+  return form;
 }
 
 }  // namespace l2gcn

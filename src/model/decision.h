@@ -16,12 +16,12 @@ namespace l2gcn {
 
 class DecisionRule {
  public:
-  // thresholds: empty, or (classes) of a multi-label model, or (1) of a two-class one.
+  // `thresholds` is empty, or (classes) of a multi-label model, or (1) of a two-class one.
   DecisionRule(bool multilabel, uint32_t classes, std::span<const double> thresholds);
 
-  // Unless multi-label; logits is (classes).
+  // The class of a node that has one; logits is (classes).
   uint32_t ClassOf(const float* logits) const;
-  // If multi-label.
+  // Whether a label of a multi-label model is on.
   bool IsOn(uint32_t label, float logit) const { return cuts_.empty() ? logit > 0 : logit > cuts_[label]; }
 
  private:
@@ -29,7 +29,7 @@ class DecisionRule {
   std::vector<double> cuts_;  // thresholds as logits
 };
 
-// Class probabilities of one node from its logits, in place: softmax, or sigmoid of each. (classes)
+// Turns the logits of one node (classes) into probabilities, in place: softmax, or sigmoid of each.
 void RowToProbabilities(float* row, size_t classes, bool multilabel);
 
 }  // namespace l2gcn

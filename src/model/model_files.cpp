@@ -49,7 +49,9 @@ void AddHeads(const Model& model, std::vector<NamedTensor>& tensors) {
 }
 
 void TakeHeads(const Safetensors& file, Model& model) {
-  const auto take = [&](const std::string& name) { return file.Has(name) ? file.TakeMatrix(name) : Matrix(); };
+  const auto take = [&](const std::string& name) {
+    return file.Has(name) ? file.TakeMatrix(name) : Matrix();
+  };
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
     model.affines.push_back(take(AffineName(layer)));
     Head& head = model.heads.emplace_back();
@@ -73,6 +75,17 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
   for (const auto& [name, matrix] : model.extra) tensors.push_back(ToTensor("extra." + name, matrix));
   return tensors;
 }
+
+}  // namespace
+
+std::vector<ModelTensor> TensorsByName(const Model& model) {
+  std::vector<ModelTensor> tensors;
+  for (NamedTensor& tensor : TensorsOf(model))
+    tensors.push_back({std::move(tensor.name), std::move(tensor.shape), std::move(tensor.values)});
+  return tensors;
+}
+
+namespace {
 
 // One for each label, or one for two classes; each a probability.
 void CheckThresholds(const Model& model, const std::string& where) {
@@ -137,7 +150,8 @@ void CheckHead(const Model& model, size_t layer, const std::string& where) {
   const auto check = [&](const Matrix& matrix, const char* what, size_t height, size_t cols) {
     const std::string name = fmt::format("the {} of layer {}", what, layer + 1);
     if (matrix.values.size() != matrix.rows * matrix.cols)
-      ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows, matrix.cols);
+      ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows,
+                 matrix.cols);
     if (height > 0 || matrix.rows > 0) CheckShape(matrix, name, height, cols, where);
   };
   check(model.affines[layer], "affine", rows, width);

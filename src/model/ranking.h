@@ -8,23 +8,23 @@
 
 namespace l2gcn {
 
-// Scores of one class, gathered node by node. Scores are probabilities: finite and not negative.
+// Gathers the scores of one class, node by node. Scores are probabilities, so finite and not negative.
 class Ranking {
  public:
   explicit Ranking(size_t expected) { keys_.reserve(expected); }
 
   void Add(float score, bool member);
-  // After the last Add: sorts once for both figures.
+  // Must be called after the last Add and before the figures; sorts once for both.
   void Sort();
 
-  // Share of (member, other) pairs in which the member has the higher score; a tie counts one half. NaN where
-  // there are no members or no others.
+  // Share of (member, other) pairs in which the member has the higher score; a tie counts one half. NaN
+  // where there are no members or no others.
   double RocAuc() const;
   // Σ (R_n − R_{n−1}) P_n over the distinct scores from the highest; NaN where there are no members.
   double AveragePrecision() const;
 
  private:
-  // The score's bits, which order like the score itself, and the lowest bit for a member.
+  // A key is the score's bits, which order like the score itself, and a lowest bit that is 1 for a member.
   std::vector<uint64_t> keys_;
   uint64_t members_ = 0;
 };

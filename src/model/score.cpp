@@ -4,11 +4,10 @@
 //   accuracy_score, balanced_accuracy_score, confusion_matrix
 //   roc_auc_score, average_precision_score   two classes: of class 1; else one class against the rest, mean
 //   log_loss                             probabilities as doubles, kept 2⁻⁵² away from 0 and 1
-//   calibration_curve                    ten equal bins; the error is the mean gap weighted by the bins'
-//   nodes
+//   calibration_curve                    ten equal bins; the error is the mean gap, weighted by nodes
 //
-// Where scikit-learn refuses or warns, because a class has no members or no others in these nodes, that class
-// is left out of the mean; a mean over nothing is NaN.
+// Where scikit-learn refuses or warns, because a class has no members or no others in these nodes, that
+// class is left out of the mean; a mean over nothing is NaN.
 #include "model/score.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ namespace {
 constexpr double kUnknownScore = std::numeric_limits<double>::quiet_NaN();
 constexpr size_t kCalibrationBins = 10;
 
-// Mean of the numbers added that are not NaN.
+// The mean of the numbers added that are not NaN.
 struct KnownMean {
   double sum = 0;
   uint64_t count = 0;
@@ -92,7 +91,7 @@ class Scorer {
     return score_;
   }
 
-  // `given`: probabilities (all nodes × classes), or null: those of the logits.
+  // `given` are probabilities (all nodes × classes); where it is null they follow from the logits.
   Score Everything(const Context& context, const Matrix* given) {
     Classes();
     if (nodes_.empty()) return score_;
@@ -145,7 +144,7 @@ class Scorer {
     score_.balanced_accuracy = labels_.multilabel ? kUnknownScore : recall.mean();
   }
 
-  // The largest class of the train nodes, the first of equals; without train nodes, of the nodes scored.
+  // The largest class of the train nodes, the first of equals. Without train nodes the scored ones count.
   uint32_t MajorityClass() const {
     std::vector<uint64_t> members(labels_.classes, 0);
     bool any = false;
@@ -158,7 +157,7 @@ class Scorer {
     return static_cast<uint32_t>(std::max_element(members.begin(), members.end()) - members.begin());
   }
 
-  // Answering the same for every node.
+  // Scores the same answer for every node.
   void Baseline() {
     if (labels_.classes == 0) return;
     std::vector<Counts> guess(labels_.classes);
@@ -269,9 +268,9 @@ class Scorer {
   const Matrix& logits_;
   const Split& split_;
   const DecisionRule rule_;
-  const std::vector<uint32_t> nodes_;  // that are scored
+  const std::vector<uint32_t> nodes_;  // the nodes that are scored
   std::vector<Counts> counts_;         // (classes)
-  uint64_t exact_ = 0;                 // multi-label: nodes whose labels are all right
+  uint64_t exact_ = 0;                 // how many nodes of a multi-label set have all labels right
   Matrix probabilities_;               // (nodes_ × classes)
   std::vector<Bin> bins_;
   Score score_;

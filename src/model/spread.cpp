@@ -9,7 +9,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint32_t kRounds = 30;
+constexpr uint32_t kSpreadRounds = 30;
 constexpr size_t kRowsAtOnce = 4096;
 constexpr float kLeast = 1e-7f;  // probabilities keep this far from 0 and 1
 // Spreading costs rounds × entries × classes additions for each candidate; where that is too much to try, auto
@@ -112,7 +112,8 @@ Matrix MeanOfLayers(std::vector<Matrix> logits, bool multilabel) {
 std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split) {
   std::vector<uint32_t> nodes;
   for (uint32_t node = 0; node < split.roles.size(); ++node) {
-    if (static_cast<Role>(split.roles[node]) == Role::kTrain && labels.IsLabelled(node)) nodes.push_back(node);
+    if (static_cast<Role>(split.roles[node]) == Role::kTrain && labels.IsLabelled(node))
+      nodes.push_back(node);
   }
   return nodes;
 }
@@ -145,14 +146,14 @@ Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Data
   if (config.correct == "off") return best;
   const std::vector<uint32_t> train = TrainNodes(labels, split);
   const double entries = static_cast<double>(dataset.graph.indices.size() + dataset.nodes());
-  const bool affordable = entries * labels.classes * kRounds <= kMostWork;
+  const bool affordable = entries * labels.classes * kSpreadRounds <= kMostWork;
   if (config.correct == "auto" && (!affordable || val.empty())) return best;
   const Matrix base = best;
   bool forced = config.correct == "on";
   const DeviceGraphPtr graph = pipeline.SpreadingOperator(context);
   for (const double correct : {0.0, kCorrect}) {
     for (const double smooth : kSmoothWeights) {
-      const Spreading tried{correct, smooth, kRounds};
+      const Spreading tried{correct, smooth, kSpreadRounds};
       Matrix spread = SpreadOver(context, pipeline.backend(), *graph, labels, train, base, tried);
       const double spread_f1 = judge(spread);
       if (!forced && spread_f1 <= f1) continue;

@@ -9,16 +9,16 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint64_t kFewMembers = 10;     // a label with fewer has too few to choose a threshold on
-constexpr double kSteepestLogit = 30.0;  // its probability still differs from 0 and 1
+constexpr double kCommonMembers = 25;    // As many members weigh as much as the cut that all labels share.
+constexpr double kSteepestLogit = 30.0;  // The probability of this logit still differs from 0 and 1.
 
 struct Candidate {
   double logit;
   bool member;
 };
 
-// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of them
-// lie above the cut and `hits` of those are members.
+// body(cut, hits, chosen) for every way to cut the candidates, from the highest logit down: `chosen` of
+// them lie above the cut and `hits` of those are members.
 template <class Body>
 void ForCuts(std::vector<Candidate>& all, const Body& body) {
   std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) { return a.logit > b.logit; });
@@ -31,7 +31,7 @@ void ForCuts(std::vector<Candidate>& all, const Body& body) {
   }
 }
 
-// The best cut so far.
+// The best cut so far; of equals the one nearest to logit 0.
 struct Choice {
   double cut = 0, value = -1;
   void Offer(double candidate, double worth) {
@@ -59,32 +59,19 @@ double BestF1Cut(std::vector<Candidate>& all) {
   return best.cut;
 }
 
-// The label's best cut, or the lowest there is where a cut chosen on four fifths of the nodes does not do better
-// than none on the fifth.
-double OwnCut(std::vector<Candidate>& all) {
-  constexpr size_t kParts = 5;
-  const uint64_t members = MembersAmong(all);
-  uint64_t hits = 0, chosen = 0;
-  for (size_t part = 0; part < kParts; ++part) {
-    std::vector<Candidate> others;
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (i % kParts != part) others.push_back(all[i]);
-    }
-    const double cut = others.empty() ? 0 : BestF1Cut(others);
-    for (size_t i = part; i < all.size(); i += kParts) {
-      if (all[i].logit <= cut) continue;
-      ++chosen;
-      hits += all[i].member ? 1 : 0;
-    }
-  }
-  const bool pays = F1Of(hits, chosen, members) > F1Of(members, all.size(), members);
-  return pays ? BestF1Cut(all) : -kSteepestLogit;
+// The cut of one label: its own best, drawn towards the common one as its members are few.
+double LabelCut(std::vector<Candidate>& all, double common) {
+  const auto members = static_cast<double>(MembersAmong(all));
+  if (members == 0) return common;
+  const double own_share = members / (members + kCommonMembers);
+  return own_share * BestF1Cut(all) + (1 - own_share) * common;
 }
 
 double BestBinaryCut(std::vector<Candidate>& all) {
   const uint64_t nodes = all.size(), members = MembersAmong(all), others = nodes - members;
   const double count = static_cast<double>(nodes), larger = static_cast<double>(std::max(members, others));
-  const double error = std::sqrt(larger * (1 - larger / count));  // of the larger class's count, as a sample
+  // The standard error of the larger class's count, if these nodes are a sample.
+  const double error = std::sqrt(larger * (1 - larger / count));
   Choice surely, fair, any;
   ForCuts(all, [&](double cut, uint64_t hits, uint64_t chosen) {
     const uint64_t others_hit = others - (chosen - hits);
@@ -129,7 +116,7 @@ std::vector<double> ChooseThresholds(const Context& context, const Labels& label
   ParallelTasks(context, labels.classes, [&](size_t c, uint32_t) {
     std::vector<Candidate> own;
     for (uint32_t node : labelled) own.push_back(candidate(node, c));
-    thresholds[c] = ToProbability(MembersAmong(own) < kFewMembers ? common : OwnCut(own));
+    thresholds[c] = ToProbability(LabelCut(own, common));
   });
   return thresholds;
 }

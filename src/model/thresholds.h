@@ -1,15 +1,15 @@
 // Thresholds on probabilities, chosen on nodes that were not trained on.
 //
-//   multi-label   for each label the threshold with the best F1 of that label, if that is no accident: the
-//                 nodes are cut into five parts, each judged by a threshold chosen on the other four, and a
-//                 label whose F1 is then no better than switched on everywhere is switched on everywhere. A
-//                 label with few members among these nodes takes the one threshold with the best micro F1 over
-//                 all labels.
-//   two classes   the threshold with the best macro F1 among those whose accuracy is a standard error above
-//                 always answering the larger class of these nodes; without such a threshold, not below it;
-//                 without that either, the best macro F1
+//   multi-label   Each label has a cut of its own with the best F1 of that label, and all labels have one
+//                 cut in common with the best micro F1. A label's threshold lies between the two, as
+//                 logits, with the weights m and 25, where m counts its members among these nodes.
+//   two classes   The threshold has the best macro F1 among those whose accuracy is a standard error above
+//                 always answering the larger class of these nodes. Where there is none, its accuracy is not
+//                 below that answer's; where there is none either, it has the best macro F1 of all.
 //
-// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is taken.
+// Generated sets decided about both rules (scripts/compare-thresholds.py, docs/metrics.md).
+// Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is
+// taken.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@
 
 namespace l2gcn {
 
-// Row n of logits (all nodes × classes) belongs to node n; `nodes` are those to choose on, labelled ones
-// alone. (classes) of a multi-label set, (1) of a two-class one.
+// Row n of logits (all nodes × classes) belongs to node n. Thresholds are chosen on the labelled ones among
+// `nodes`. Returns (classes) thresholds for a multi-label set and one for a two-class set.
 std::vector<double> ChooseThresholds(const Context& context, const Labels& labels,
                                      std::span<const uint32_t> nodes, const Matrix& logits);
 

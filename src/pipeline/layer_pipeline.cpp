@@ -109,6 +109,10 @@ void LayerPipeline::ReleaseInput() {
   if (!input_is_free_) input_.reset();
 }
 
+void LayerPipeline::ReleaseTrainOperator() {
+  if (inductive_) train_operator_.reset();
+}
+
 Features LayerPipeline::HostInput(const Context& context) {
   return backend_->DownloadFeatures(context, *Input(context));
 }

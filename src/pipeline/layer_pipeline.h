@@ -53,6 +53,9 @@ class LayerPipeline {
   TensorPtr Input(const Context& context);
   // Training has aggregated X⁰ and needs it no more. It stays where it costs no memory of its own.
   void ReleaseInput();
+  // Lets go of the operator over the train nodes where it is not that of the whole graph: a subgraph is a copy, and
+  // evaluation has no use for it. It is made again if it is asked for.
+  void ReleaseTrainOperator();
   // X⁰ on the host, for trainers that pick rows of it. Sparse features stay sparse.
   Features HostInput(const Context& context);
   double smooth_seconds() const { return smooth_seconds_; }
@@ -89,7 +92,8 @@ class LayerPipeline {
   // The columns of a layer's input for each of its features: 1, or 1 + reach.
   size_t InputCopies() const { return 1 + size_t{config_.reach}; }
   // Logits of `rows` of a layer's output x; empty: all.
-  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head, std::span<const uint32_t> rows);
+  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head,
+                    std::span<const uint32_t> rows);
   // Logits with a layer in training as the last one, for `rows` of X̂; empty: all.
   Matrix LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
                      std::span<const uint32_t> rows = {});

@@ -19,8 +19,9 @@ uint64_t LeastTrainingBytes(const Dataset& dataset, const TrainConfig& config) {
   const uint64_t inputs = config.pca > 0 ? config.pca : dataset.features.cols();
   const uint64_t bytes = config.features_as == "f32" ? 4 : 2;
   const uint64_t read = dataset.features.is_sparse() && config.pca == 0 ? 0 : rows * inputs * bytes;
+  const uint64_t copies = std::max<uint64_t>(1, config.reach);  // what is aggregated, power by power
   const uint64_t left = config.layers > 1 ? rows * config.HiddenOf(0) * bytes : 0;
-  return read + left;
+  return copies * read + left;
 }
 
 void RefuseWithoutMemory(const Context& context, const Dataset& dataset, const TrainConfig& config) {

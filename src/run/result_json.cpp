@@ -35,6 +35,21 @@ PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   return mean;
 }
 
+// The most of all seeds for each phase that happened; empty where nothing is known.
+Json ResidentJson(const std::vector<SeedResult>& seeds) {
+  const std::pair<const char*, uint64_t PhaseBytes::*> phases[] = {
+      {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
+      {"aggregate", &PhaseBytes::aggregate}, {"train", &PhaseBytes::train},
+      {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
+  Json json = Json::object();
+  for (const auto& [name, member] : phases) {
+    uint64_t most = 0;
+    for (const SeedResult& seed : seeds) most = std::max(most, seed.resident.*member);
+    if (most > 0) json[name] = most;
+  }
+  return json;
+}
+
 Json EpochsJson(const SeedResult& result) {
   Json epochs = Json::array();
   for (const LayerRecord& layer : result.layers) epochs.push_back(layer.epochs);
@@ -123,6 +138,10 @@ Json ResultJson(const TrainResult& result) {
                     {"baseline", BaselineJson(seed)},
                     {"seconds", SecondsJson(seed.seconds)},
                     {"run", seed.run}});
+    if (seed.restarts > 0) {
+      runs.back()["restarts"] = seed.restarts;
+      runs.back()["lowered_lr"] = seed.lowered_lr;
+    }
   }
   Json json;
   json["method"] = result.config.method;
@@ -135,7 +154,9 @@ Json ResultJson(const TrainResult& result) {
   json["epochs"] = MeanEpochsJson(seeds);
   json["loss"] = LossJson(seeds.front());
   json["seconds"] = SecondsJson(MeanSeconds(seeds));
-  json["memory"] = {{"peak_rss_bytes", peak_rss}, {"peak_device_bytes", peak_device}};
+  json["memory"] = {{"peak_rss_bytes", peak_rss},
+                    {"peak_device_bytes", peak_device},
+                    {"resident_bytes", ResidentJson(seeds)}};
   json["runs"] = runs;
   json["device"] = result.device;
   json["threads"] = result.threads;

@@ -141,8 +141,41 @@ Trained Train(const Context& context, const Dataset& given, const TrainConfig& c
   return TrainOnce(OnDeviceOf(context, config.method), dataset, config, nullptr, nullptr);
 }
 
+namespace {
+
+// What validation chose after training, where there was a choice.
+void TellReadOut(const Context& context, const Model& model) {
+  const TrainConfig& config = model.config;
+  if (config.correct == "off" && (model.heads.empty() || config.read_out != "auto")) return;
+  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
+                                          : "probabilities are the last layer's";
+  const Spreading& spreading = model.spreading;
+  if (spreading.correct > 0)
+    text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
+  if (spreading.smooth > 0) text += fmt::format("; labels of train nodes are spread ({})", spreading.smooth);
+  context.Note(fmt::format("seed {}: {}", model.config.seed, text));
+}
+
+// Logits of every node by the read-out that the model has or that validation chooses. The pipeline goes.
+Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                Trained& trained) {
+  Inference inference(std::move(pipeline));
+  std::vector<Matrix> of_layers;
+  if (trained.model.heads.empty()) {
+    of_layers.push_back(inference.Logits(context, trained.model, {}));
+    if (trained.model.config.correct == "off") return of_layers.back();
+  } else {
+    of_layers = inference.LogitsOfLayers(context, trained.model);
+  }
+  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split, std::move(of_layers),
+                       trained.model);
+}
+
+}  // namespace
+
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
   Stopwatch watch;
+  StretchMeter memory;
   if (context.on_progress) {
     Progress progress;
     progress.phase = "evaluate";
@@ -152,13 +185,11 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   }
+  pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
-  Inference inference(pipeline);
-  const Matrix logits = trained.model.heads.empty()
-                            ? inference.Logits(context, trained.model, {})
-                            : ChooseReadOut(context, *pipeline, dataset, trained.split,
-                                            inference.LogitsOfLayers(context, trained.model), trained.model);
-  pipeline.reset();
+  ReturnFreeMemory();
+  const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
+  TellReadOut(context, trained.model);
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;
   const auto score = [&](Role role, double& f1, double& baseline) {
@@ -172,6 +203,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   score(Role::kTest, result.f1_test, result.baseline_test);
   CountParts(dataset, trained.split, result);
   trained.result.seconds.evaluate += watch.Seconds();
+  memory.End(trained.result.resident.evaluate);
   trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
 
@@ -206,19 +238,31 @@ void TellTask(const Context& context, const Dataset& dataset, const TrainConfig&
 }
 
 // Says when a model is no better than the same answer for every node.
-void TellBaseline(const Context& context, const SeedResult& result) {
+void TellBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
+  std::string advice = config.scale == "none" ? "--scale standard, another --lr" : "another --lr";
+  advice += config.class_weights.empty()
+                ? ", more --epochs, or --class-weights balanced where classes are rare"
+                : " or more --epochs";
   context.Note(fmt::format(
-      "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try --scale "
-      "standard, another --lr, more --epochs, or --class-weights balanced where classes are rare",
-      result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline));
+      "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try {}",
+      result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));
 }
 
 constexpr uint32_t kMostRestarts = 3;
 constexpr double kLoweredRate = 1.0 / 3;
+
+// Says that a seed that had diverged ended well, and keeps it in the result.
+void TellRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
+                  uint32_t restarts, SeedResult& result) {
+  result.restarts = restarts;
+  result.lowered_lr = tried.lr;
+  context.Note(fmt::format("seed {}: ended well at --lr {:.4g} in place of {:.4g}, after {}", given.seed,
+                           tried.lr, given.lr, CountOfThings(restarts, "restart")));
+}
 
 // Trains one seed, from its last snapshot on if there is one. A training that diverges begins again at a
 // lower rate where the settings say so.
@@ -230,7 +274,9 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
     for (uint32_t i = 0; i < attempt; ++i) tried.lr *= kLoweredRate;
     try {
       // A policy of the caller's may remember what no snapshot knows: its seed begins anew.
-      return TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+      Trained trained = TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+      if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
+      return trained;
     } catch (const Diverged& error) {
       if (config.on_nan != "restart" || attempt == kMostRestarts) throw;
       context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", config.seed,
@@ -281,6 +327,7 @@ Context Telling(const Context& context, ProgressLog* log) {
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
                         const RunOptions& options) {
+  const uint64_t loaded = PeakResidentBytes();
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
   const Context chosen = OnDeviceOf(context, config.method);
@@ -313,11 +360,12 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
           TrainedSeed(telling, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
       EvaluateTrained(telling, dataset, trained);
       trained.result.seconds.load = options.load_seconds;
+      if (options.load_seconds > 0) trained.result.resident.load = loaded;
       trained.result.seconds.total = options.load_seconds + watch.Seconds();
-      TellBaseline(context, trained.result);
+      TellBaseline(context, config, trained.result);
       if (writer) {
         trained.result.run = writer->SeedDirectory(seeded.seed);
-        if (!trained.model.thresholds.empty() || !trained.model.heads.empty())
+        if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
           writer->WriteModel(trained);  // with what evaluation chose
         writer->WriteSeed(trained, result);
         checkpoint->KeepFinished(trained.result);

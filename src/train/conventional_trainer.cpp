@@ -49,9 +49,12 @@ class ConventionalTrainer {
 
   Trained Fit() {
     Prepare();
+    memory_.End(result().resident.setup);
     Precompute();
+    memory_.End(result().resident.aggregate);
     MakeNetwork();
     TrainEpochs();
+    memory_.End(result().resident.train);
     return Finish();
   }
 
@@ -251,7 +254,7 @@ class ConventionalTrainer {
       loss = progress_.network->Step(context_, input_, batch, targets_, progress_.steps_done++);
       sampler_->Observe(context_, batch, *progress_.network);
       if (step_losses_ != nullptr) step_losses_->push_back(loss);
-      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, loss, config_);
+      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, step + 1, loss, config_);
     }
     record.losses.push_back(loss);
     ++record.epochs;
@@ -330,6 +333,7 @@ class ConventionalTrainer {
   std::vector<double>* step_losses_;
   SnapshotKeeper* keeper_;
   PeakMeter peak_;
+  StretchMeter memory_;  // since the last phase
   std::shared_ptr<LayerPipeline> pipeline_;
   SamplingProblem problem_;
   NetworkInput input_;

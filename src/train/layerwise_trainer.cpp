@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "core/clock.h"
@@ -34,6 +35,9 @@ struct LayerProgress {
   uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
   ValidationScore score;
 };
+
+// Of a layer whose loss is no longer finite, at most so much training is done again to find the step.
+constexpr double kSecondsToFindStep = 20;
 
 class LayerwiseTrainer {
  public:
@@ -89,7 +93,9 @@ class LayerwiseTrainer {
       probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
     }
     pipeline_->ReleaseInput();
+    ReturnFreeMemory();
     result().seconds.setup += setup.Seconds() - smoothing;
+    memory_.End(result().resident.setup);
     result().seconds.aggregate += smoothing;
   }
 
@@ -111,6 +117,7 @@ class LayerwiseTrainer {
     }
     resumed_ = start;
     result().seconds.setup += setup.Seconds();
+    memory_.End(result().resident.setup);
     return layer;
   }
 
@@ -205,14 +212,20 @@ class LayerwiseTrainer {
     options_.keeper->Keep(snapshot);
   }
 
+  std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat) {
+    return pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
+                                           LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+  }
+
   // What a layer starts with: fresh weights, or those of the snapshot.
   LayerState StartOf(uint32_t layer, size_t inputs) {
     const size_t classes = dataset_.labels.classes;
-    if (resumed_ == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
+    const Snapshot* snapshot = begun_.snapshot;
+    if (snapshot == nullptr) return LayerStart(config_, layer, inputs, classes, progress_.previous);
     try {
-      if (resumed_->Has("best.w"))
-        layer_.best = resumed_->TakeLayer("best", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
-      return resumed_->TakeLayer("current", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
+      if (snapshot->Has("best.w"))
+        layer_.best = snapshot->TakeLayer("best", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
+      return snapshot->TakeLayer("current", inputs, config_.HiddenOf(layer), classes, FormOf(config_));
     } catch (const nlohmann::json::exception& error) {
       ThrowInput("the checkpoint is damaged: {}", error.what());
     }
@@ -242,6 +255,7 @@ class LayerwiseTrainer {
           4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat->cols / copies);
     }
     result().seconds.aggregate += record.aggregate_seconds;
+    memory_.End(result().resident.aggregate);
     if (layer == 0) context_.Note(pipeline_->backend().Explain());
     return xhat;
   }
@@ -249,9 +263,8 @@ class LayerwiseTrainer {
   LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
-    auto training =
-        pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
-                                        LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+    begun_ = {resumed_, resumed_ != nullptr ? layer_.record.epochs : 0};
+    auto training = BeginLayer(layer, xhat);
     steps_per_epoch_ = StepsPerEpoch();
     result().seconds.setup += setup.Seconds();
 
@@ -262,7 +275,7 @@ class LayerwiseTrainer {
     resumed_ = nullptr;
     Stopwatch watch;
     while (record.epochs < budget) {
-      RunUntilDecision(layer, budget, *training, watch);
+      RunUntilDecision(layer, budget, xhat, *training, watch);
       if (Decides(layer, *training, watch) && record.epochs < budget) {
         record.stopped_by = policy_.Name();
         break;
@@ -277,6 +290,7 @@ class LayerwiseTrainer {
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
+    memory_.End(result().resident.train);
     return state;
   }
 
@@ -319,7 +333,8 @@ class LayerwiseTrainer {
   }
 
   // Epochs up to the policy's next decision, in stretches short enough to report and to be interrupted.
-  void RunUntilDecision(uint32_t layer, uint32_t budget, LayerTraining& training, const Stopwatch& watch) {
+  void RunUntilDecision(uint32_t layer, uint32_t budget, const TensorPtr& xhat, LayerTraining& training,
+                        const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
     if (layer_.decision_at <= record.epochs) {
       layer_.decision_at = record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs));
@@ -338,12 +353,33 @@ class LayerwiseTrainer {
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count),
                          options_.step_losses);
-      CheckLosses(std::span(record.losses).last(count), layer + 1, record.epochs, steps_per_epoch_, config_);
+      if (const auto bad = FirstNotFinite(std::span(record.losses).last(count)))
+        ThrowAtFirstBadStep(layer, record.epochs + static_cast<uint32_t>(*bad), xhat, watch);
       record.epochs += count;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);
       if (record.epochs < target) KeepSnapshot(layer, training, watch);
     }
+  }
+
+  // The loss of an epoch's last step is all that training computes, and that of epoch `bad` (counted from 0) is
+  // not finite. To name the step where that began, the layer is trained once more with the loss of every step:
+  // random numbers are counter-based, so it goes the same way. A layer that has trained for long is not trained
+  // again; then the epoch is named with the range of its steps.
+  [[noreturn]] void ThrowAtFirstBadStep(uint32_t layer, uint32_t bad, const TensorPtr& xhat,
+                                        const Stopwatch& watch) {
+    const double loss = layer_.record.losses[bad];
+    if (watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
+      std::vector<double> epoch_losses(1), losses;
+      const auto again = BeginLayer(layer, xhat);
+      for (uint32_t epoch = begun_.epoch; epoch <= bad; ++epoch) {
+        losses.clear();
+        again->RunEpochs(context_, epoch, 1, epoch_losses, &losses);
+        if (const auto step = FirstNotFinite(losses))
+          ThrowDiverged(layer + 1, epoch + 1, *step + 1, *step + 1, losses[*step], config_);
+      }
+    }
+    ThrowDiverged(layer + 1, bad + 1, 1, steps_per_epoch_, loss, config_);
   }
 
   void KeepWeights(uint32_t layer, const LayerState& state) {
@@ -368,6 +404,7 @@ class LayerwiseTrainer {
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
+    memory_.End(result().resident.transform);
     Stopwatch probing;
     if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
     result().seconds.evaluate += probing.Seconds();
@@ -430,9 +467,14 @@ class LayerwiseTrainer {
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
   PeakMeter peak_;
+  StretchMeter memory_;  // since the last phase
   uint64_t steps_per_epoch_ = 1;
   const Snapshot* resumed_ = nullptr;  // until the layer it is of has begun
   const bool plain_ = IsPlain(config_);
+  struct {
+    const Snapshot* snapshot = nullptr;
+    uint32_t epoch = 0;
+  } begun_;  // where this process began the layer at hand: in a snapshot, or at the layer's first epoch
   LayerwiseProgress progress_;
   LayerProgress layer_;
 };

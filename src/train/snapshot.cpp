@@ -58,6 +58,11 @@ constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
     {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
     {"total", &PhaseSeconds::total}};
 
+constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
+    {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
+    {"aggregate", &PhaseBytes::aggregate}, {"train", &PhaseBytes::train},
+    {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
+
 std::string RateAdvice(const TrainConfig& config) {
   return fmt::format(
       "lower --lr (it is {}), scale the features (--scale standard), or let the program lower the rate with "
@@ -175,6 +180,9 @@ Json SeedResultToJson(const SeedResult& result) {
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["peak_device_bytes"] = result.peak_device_bytes;
   json["sampler_bytes"] = result.sampler_bytes;
+  for (const auto& [name, member] : kResident) json["resident"][name] = result.resident.*member;
+  json["restarts"] = result.restarts;
+  json["lowered_lr"] = result.lowered_lr;
   return json;
 }
 
@@ -203,20 +211,30 @@ SeedResult SeedResultFromJson(const Json& json) {
   result.peak_rss_bytes = json.at("peak_rss_bytes").get<uint64_t>();
   result.peak_device_bytes = json.at("peak_device_bytes").get<uint64_t>();
   result.sampler_bytes = json.at("sampler_bytes").get<uint64_t>();
+  if (json.contains("resident")) {  // files of earlier versions have none
+    for (const auto& [name, member] : kResident)
+      result.resident.*member = json.at("resident").at(name).get<uint64_t>();
+  }
+  result.restarts = json.value("restarts", 0u);  // likewise
+  result.lowered_lr = json.value("lowered_lr", 0.0);
   return result;
 }
 
-void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t step, double loss, const TrainConfig& config) {
+void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t first_step, uint64_t last_step, double loss,
+                   const TrainConfig& config) {
+  const std::string steps = first_step == last_step
+                                ? fmt::format("step {}", first_step)
+                                : fmt::format("one of the steps {} to {}", first_step, last_step);
   throw Diverged(ErrorKind::kRuntime,
-                 fmt::format("the training diverged: in layer {}, epoch {}, step {} the loss is {}; {}",
-                             layer, epoch, step, loss, RateAdvice(config)));
+                 fmt::format("the training diverged: in layer {}, epoch {}, {} the loss became {}; {}", layer,
+                             epoch, steps, loss, RateAdvice(config)));
 }
 
-void CheckLosses(std::span<const double> losses, uint32_t layer, uint32_t first, uint64_t steps_per_epoch,
-                 const TrainConfig& config) {
-  for (size_t i = 0; i < losses.size(); ++i) {
-    if (!std::isfinite(losses[i])) ThrowDiverged(layer, first + i + 1, steps_per_epoch, losses[i], config);
-  }
+std::optional<size_t> FirstNotFinite(std::span<const double> losses) {
+  const auto found =
+      std::find_if_not(losses.begin(), losses.end(), [](double x) { return std::isfinite(x); });
+  if (found == losses.end()) return std::nullopt;
+  return static_cast<size_t>(found - losses.begin());
 }
 
 void CheckWeights(const Matrix& weights, uint32_t layer, uint32_t epochs, const TrainConfig& config) {

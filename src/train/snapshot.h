@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,12 +64,12 @@ class Diverged : public Error {
   using Error::Error;
 };
 
-// Throws Diverged naming layer (1-based), epoch and step if one of `losses`, of epochs first + 1 …, is not
-// finite.
-void CheckLosses(std::span<const double> losses, uint32_t layer, uint32_t first, uint64_t steps_per_epoch,
-                 const TrainConfig& config);
-[[noreturn]] void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t step, double loss,
-                                const TrainConfig& config);
+// Throws Diverged, naming layer, epoch and step (all counted from 1) where the loss stopped being finite. Where
+// the step is not known, first_step to last_step is the range it lies in.
+[[noreturn]] void ThrowDiverged(uint32_t layer, uint64_t epoch, uint64_t first_step, uint64_t last_step,
+                                double loss, const TrainConfig& config);
+// The index of the first loss that is not finite.
+std::optional<size_t> FirstNotFinite(std::span<const double> losses);
 // The same for the weights a layer ends with: activation functions may hide from the loss what went wrong.
 void CheckWeights(const Matrix& weights, uint32_t layer, uint32_t epochs, const TrainConfig& config);
 

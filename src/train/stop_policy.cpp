@@ -19,7 +19,9 @@ void EarlyStopping::Restore(std::span<const double> memory) {
 }
 
 Decision EarlyStopping::Decide(const Observation& observation) {
-  const double score = watch_ == Watch::kLoss ? -observation.losses.back() : observation.validation.f1;
+  const double score = watch_ == Watch::kLoss         ? -observation.losses.back()
+                       : watch_ == Watch::kValidation ? observation.validation.f1
+                                                      : -observation.validation.loss;
   const bool better = score > best_;
   if (better) {
     best_ = score;
@@ -31,9 +33,12 @@ Decision EarlyStopping::Decide(const Observation& observation) {
 std::unique_ptr<StopPolicy> MakeFixedEpochs(const PolicyRequest&) { return std::make_unique<FixedEpochs>(); }
 
 std::unique_ptr<StopPolicy> MakeEarlyStopping(const PolicyRequest& request) {
-  const bool validation = request.config.watch == "val";
-  return std::make_unique<EarlyStopping>(
-      request.config.patience, validation ? EarlyStopping::Watch::kValidation : EarlyStopping::Watch::kLoss);
+  using Watch = EarlyStopping::Watch;
+  const std::string& watch = request.config.watch;
+  return std::make_unique<EarlyStopping>(request.config.patience, watch == "val" ? Watch::kValidation
+                                                                  : watch == "val-loss"
+                                                                      ? Watch::kValidationLoss
+                                                                      : Watch::kLoss);
 }
 
 }  // namespace l2gcn

@@ -23,17 +23,17 @@ class FixedEpochs final : public StopPolicy {
   uint32_t budget_ = 1;
 };
 
-// Stops after `patience` epochs without a better training loss or a better validation F1; the latter goes
-// back to the best weights seen.
+// Stops after `patience` epochs without a better training loss, validation F1 or validation loss; the latter
+// two go back to the best weights seen.
 class EarlyStopping final : public StopPolicy {
  public:
-  enum class Watch { kLoss, kValidation };
+  enum class Watch { kLoss, kValidation, kValidationLoss };
   EarlyStopping(uint32_t patience, Watch watch) : patience_(patience), watch_(watch) {}
   void BeginLayer(const LayerView& view) override;
   uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }
   Decision Decide(const Observation& observation) override;
-  bool WantsValidation() const override { return watch_ == Watch::kValidation; }
-  bool KeepsBest() const override { return watch_ == Watch::kValidation; }
+  bool WantsValidation() const override { return watch_ != Watch::kLoss; }
+  bool KeepsBest() const override { return watch_ != Watch::kLoss; }
   std::string Name() const override { return "early stopping"; }
   std::vector<double> Memory() const override { return {best_, static_cast<double>(best_epoch_)}; }
   void Restore(std::span<const double> memory) override;

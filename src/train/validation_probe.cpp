@@ -47,8 +47,7 @@ void ValidationProbe::BeginLayer(bool last) {
   powers_ = {std::move(x_)};
   std::vector<TensorPtr> parts = {backend.PickRows(context_, *powers_.back(), nodes_)};
   for (uint32_t power = 1; power < reach_; ++power) {
-    powers_.push_back(
-        backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
     parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
   }
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
@@ -61,7 +60,8 @@ void ValidationProbe::ShareInput(const TensorPtr& xhat) {
 }
 
 ValidationScore ValidationProbe::Score(const LayerState& state) {
-  const std::span<const uint32_t> rows = shares_ ? std::span<const uint32_t>(nodes_) : std::span<const uint32_t>();
+  const std::span<const uint32_t> rows =
+      shares_ ? std::span<const uint32_t>(nodes_) : std::span<const uint32_t>();
   return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, state, rows));
 }
 

@@ -39,10 +39,10 @@ class ValidationProbe {
   const Labels& labels_;
   const std::vector<uint32_t>& nodes_;  // validation nodes
   uint32_t hops_;
-  uint32_t reach_;       // powers of the operator side by side; 0: the hops-th alone
-  bool shares_;          // the training's own X̂ is looked at, so nothing else is kept
-  DeviceGraphPtr rows_;  // the whole graph's operator: rows of validation nodes
-  TensorPtr x_;          // activations of every node entering the layer; null in the last one
+  uint32_t reach_;                 // powers of the operator side by side; 0: the hops-th alone
+  bool shares_;                    // the training's own X̂ is looked at, so nothing else is kept
+  DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
+  TensorPtr x_;                    // activations of every node entering the layer; null in the last one
   std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
   TensorPtr xhat_;                 // aggregated, validation rows alone; or the training's
 };

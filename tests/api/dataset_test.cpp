@@ -2,7 +2,10 @@
 // array refused by name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "api/ring.h"
 #include "l2gcn/error.h"
@@ -149,6 +152,83 @@ TEST_F(MakeDatasetTest, WrongArraysAreRefusedByName) {
   arrays.weights = {};
   arrays.class_names = {"one"};
   ExpectRefused(arrays, "class_names has 1 values");
+}
+
+// The ring's rows, both directions, as a caller holds them: 32-bit indices in compressed rows.
+struct RingRows {
+  std::vector<int32_t> indptr = {0}, indices;
+  std::vector<float> weights;
+
+  RingRows() {
+    constexpr int32_t kNodes = Ring::kNodes, kStep = Ring::kClasses;
+    for (int32_t node = 0; node < kNodes; ++node) {
+      const int32_t ends[] = {(node + kNodes - kStep) % kNodes, (node + kStep) % kNodes};
+      indices.push_back(std::min(ends[0], ends[1]));
+      indices.push_back(std::max(ends[0], ends[1]));
+      indptr.push_back(static_cast<int32_t>(indices.size()));
+    }
+  }
+  DatasetArrays Arrays(const Ring& ring) const {
+    DatasetArrays arrays = ring.Arrays();
+    arrays.source = arrays.target = {};
+    arrays.indptr = indptr;
+    arrays.indices = indices;
+    arrays.weights = weights;
+    return arrays;
+  }
+};
+
+TEST_F(MakeDatasetTest, RowsOfAGraphAreSharedWhereTheyHaveAnOwner) {
+  RingRows rows;
+  const auto owner = std::make_shared<int>(0);
+  DatasetArrays arrays = rows.Arrays(ring_);
+  const Dataset copied = MakeDataset(context_, arrays);
+  EXPECT_NE(static_cast<const void*>(copied.graph.indices.data()), rows.indices.data());
+  arrays.rows_owner = owner;
+  const Dataset shared = MakeDataset(context_, arrays);
+  arrays.rows_owner = nullptr;
+  EXPECT_EQ(static_cast<const void*>(shared.graph.indices.data()), rows.indices.data());
+  EXPECT_GT(owner.use_count(), 1) << "the data set keeps the owner";
+  EXPECT_TRUE(std::ranges::equal(shared.graph.indices.span(), copied.graph.indices.span()));
+  EXPECT_TRUE(std::ranges::equal(shared.graph.indptr.span(), copied.graph.indptr.span()));
+  EXPECT_EQ(shared.edges, copied.edges);
+  EXPECT_EQ(shared.changes.entries_read, copied.changes.entries_read);
+}
+
+TEST_F(MakeDatasetTest, RowsThatNeedBuildingAreBuilt) {
+  const auto owner = std::make_shared<int>(0);
+  const Dataset expected = MakeDataset(context_, RingRows().Arrays(ring_));
+  const auto make = [&](const RingRows& rows) {
+    DatasetArrays arrays = rows.Arrays(ring_);
+    arrays.rows_owner = owner;
+    return MakeDataset(context_, arrays);
+  };
+  RingRows unsorted;
+  std::swap(unsorted.indices[0], unsorted.indices[1]);
+  EXPECT_TRUE(std::ranges::equal(make(unsorted).graph.indices.span(), expected.graph.indices.span()));
+
+  RingRows one_way;  // the reverse of node 0's first edge stands nowhere
+  one_way.indices[0] = 5;
+  const Dataset added = make(one_way);
+  EXPECT_EQ(added.edges, expected.edges + 1) << "the edge 0 – 5 and the reverse that was still there";
+
+  RingRows weighted;
+  weighted.weights.assign(weighted.indices.size(), 2.0f);
+  EXPECT_EQ(make(weighted).graph.weights.data(), weighted.weights.data());
+  weighted.weights[0] = 3.0f;  // and its reverse weighs 2
+  EXPECT_NE(make(weighted).graph.weights.data(), weighted.weights.data());
+
+  RingRows negative;
+  negative.indices[7] = -4;
+  DatasetArrays arrays = negative.Arrays(ring_);
+  arrays.rows_owner = owner;
+  ExpectRefused(arrays, "indices[7] is -4; expected a node from 0 to 89");
+
+  const RingRows plain;
+  DatasetArrays directed = plain.Arrays(ring_);
+  directed.rows_owner = owner;
+  directed.directed = true;
+  EXPECT_TRUE(MakeDataset(context_, directed).graph.directed);
 }
 
 }  // namespace

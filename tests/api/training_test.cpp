@@ -163,5 +163,44 @@ TEST_F(TrainingTest, RunTrainingTakesAPolicyForEachSeed) {
   EXPECT_THROW(RunTraining(context_, dataset_, config_, options), Error);
 }
 
+TEST_F(TrainingTest, DecisionsFollowFromLogitsAndThresholds) {
+  Model model = Train(context_, dataset_, config_).model;
+  const Matrix logits = PredictLogits(context_, model, dataset_);
+  const Array<int32_t> classes = DecideClasses(model, logits);
+  ASSERT_EQ(classes.size(), size_t{Ring::kNodes});
+  for (uint32_t node = 0; node < Ring::kNodes; ++node) {
+    for (uint32_t c = 0; c < Ring::kClasses; ++c)
+      EXPECT_LE(logits.row(node)[c], logits.row(node)[classes[node]]);
+  }
+  EXPECT_THROW(DecideLabels(model, logits), Error);
+  EXPECT_THROW(DecideClasses(model, Matrix::Zeros(2, 7)), Error);
+
+  model.multilabel = true;
+  model.thresholds = {0.25, 0.5, 0.75};
+  Matrix probabilities = logits.Clone();
+  LogitsToProbabilities(probabilities, true);
+  const Array<uint8_t> labels = DecideLabels(model, logits);
+  for (size_t i = 0; i < labels.size(); ++i)
+    EXPECT_EQ(labels[i] != 0, probabilities.values[i] > model.thresholds[i % Ring::kClasses]) << i;
+  EXPECT_THROW(DecideClasses(model, logits), Error);
+}
+
+TEST_F(TrainingTest, AModelTellsItsForm) {
+  const auto form_of = [&](const char* method) {
+    Model model;
+    model.config.method = method;
+    return FormOf(model);
+  };
+  EXPECT_EQ(form_of("lgcn").aggregation, "normalised");
+  EXPECT_EQ(form_of("lgcn").readout, "classifier");
+  EXPECT_EQ(form_of("gcn").readout, "last-layer");
+  EXPECT_EQ(form_of("sgc").readout, "hops");
+  EXPECT_EQ(form_of("ngcn").readout, "joined-powers");
+  EXPECT_EQ(form_of("clustergcn").aggregation, "enhanced-diagonal");
+  EXPECT_EQ(form_of("graphsage").aggregation, "neighbour-mean");
+  EXPECT_TRUE(form_of("graphsage").own_beside);
+  EXPECT_FALSE(form_of("gcn").own_beside);
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -179,6 +179,18 @@ TEST_F(JudgeTest, InfoCountsClassesAndDegrees) {
   EXPECT_TRUE(Holds(RunWell(WithTables({"info"})).out, "rare"));
 }
 
+TEST_F(JudgeTest, InfoCountsALargeStoredSetWhenAsked) {
+  RunWell(
+      {"generate", "pubmed", "--nodes", "1000001", "--edges", "1000001", "--features", "1", "-o", "large"});
+  EXPECT_TRUE(RunWell({"info", "large", "--json"}).json().at("counts").is_null());
+  EXPECT_TRUE(Holds(RunWell({"info", "large"}).out, "with --counts"));
+  const Json counts = RunWell({"info", "large", "--counts", "--json"}).json().at("counts");
+  EXPECT_EQ(counts.at("labelled").get<uint64_t>() + counts.at("unlabelled").get<uint64_t>(), 1000001u);
+  EXPECT_NEAR(counts.at("degree").at("mean").get<double>(), 2.0, 1e-5);
+  EXPECT_LE(counts.at("degree").at("min"), counts.at("degree").at("median"));
+  EXPECT_LE(counts.at("degree").at("median"), counts.at("degree").at("max"));
+}
+
 TEST_F(JudgeTest, MeansOfEpochsAreRounded) {
   MakeSmallSet();
   const std::string out = RunWell({"train", "small", "--stop", "early", "--patience", "1", "--lr", "0.5",

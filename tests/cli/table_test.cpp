@@ -118,6 +118,29 @@ TEST_F(TableTest, PredictionMapsColumnsByName) {
   EXPECT_NE(less.err.find("column 'income' is missing"), std::string::npos) << less.err;
 }
 
+// A short table may lack all values of a column, or hold another word in every row.
+TEST_F(TableTest, AColumnOfTheModelIsNeverTakenForMissing) {
+  Train();
+  WriteMoved("empty.csv", [](int, std::vector<std::string>& cells) { cells[1] = cells[3] = ""; });
+  RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "empty.csv", "-o", "empty-p.csv"});
+  WriteMoved("words.csv",
+             [](int i, std::vector<std::string>& cells) { cells[3] = "town" + std::to_string(i); });
+  const Outcome words =
+      RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "words.csv", "-o", "words-p.csv"});
+  EXPECT_NE(words.err.find("column city: 120 cells of categories the model has not seen"), std::string::npos)
+      << words.err;
+}
+
+TEST_F(TableTest, AdviceLeavesOutWhatIsDoneAlready) {
+  const std::string said =
+      RunWell({"train", "--edges", "calls.csv", "--nodes", "people.csv", "--label", "churned", "--epochs",
+               "1", "--lr", "1e-9", "--class-weights", "balanced", "-o", "bad"})
+          .err;
+  ASSERT_NE(said.find("does not beat"), std::string::npos) << said;
+  EXPECT_EQ(said.find("--class-weights balanced"), std::string::npos) << said;
+  EXPECT_EQ(said.find("--scale standard"), std::string::npos) << said;
+}
+
 TEST_F(TableTest, EvaluateMatchesClassesByName) {
   Train();
   // The same people, but classes in another order of numbers, one of them unknown to the model.

@@ -89,6 +89,46 @@ TEST(Presets, RowsOfThePaper) {
   EXPECT_EQ(other.lr, 0.001);
 }
 
+// `nodes` labelled nodes of `classes` classes, or with as many labels; all else is empty.
+Dataset LabelledSet(uint32_t nodes, uint32_t classes, bool multilabel = false) {
+  Dataset dataset = SetOf("", 10, multilabel);
+  dataset.graph.nodes = nodes;
+  dataset.graph.indptr = Array<uint64_t>::Zeros(nodes + size_t{1});
+  dataset.labels.classes = classes;
+  if (multilabel) dataset.labels.matrix = Array<uint8_t>::Zeros(size_t{nodes} * classes);
+  if (!multilabel) dataset.labels.classes_of = Array<int32_t>::Zeros(nodes);
+  return dataset;
+}
+
+TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
+  const Overrides best = {{"preset", "best"}};
+  const TrainConfig small = ResolveConfig(best, LabelledSet(1000, 7));
+  EXPECT_EQ(small.method, "lgcn");
+  EXPECT_EQ(small.stop, "early");
+  EXPECT_EQ(small.watch, "val");
+  EXPECT_EQ(small.lr, 0.001);
+  EXPECT_EQ(small.batch, 256u);
+  EXPECT_EQ(small.epochs[0], 100u);
+  EXPECT_TRUE(small.layer_norm);
+  EXPECT_EQ(small.scale, "standard") << "dense features";
+  const TrainConfig large = ResolveConfig(best, LabelledSet(400000, 7));
+  EXPECT_EQ(large.lr, 0.003);
+  EXPECT_EQ(large.batch, 4096u);
+  EXPECT_EQ(large.epochs[0], 16u);
+  EXPECT_EQ(ResolveConfig(best, LabelledSet(1000, 2)).watch, "val-loss");
+  const TrainConfig many = ResolveConfig(best, LabelledSet(1000, 5, true));
+  EXPECT_EQ(many.watch, "val-loss");
+  EXPECT_EQ(many.threshold, "auto");
+  const Overrides no_val = {{"preset", "best"}, {"split", "random:0.7,0,0.3"}};
+  EXPECT_EQ(ResolveConfig(no_val, LabelledSet(1000, 7)).stop, "fixed");
+  // What the user says wins; a method of the user's brings its own stop; rivals keep the paper's row.
+  EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"reach", "0"}}, LabelledSet(1000, 7)).reach, 0u);
+  EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7)).stop, "learned");
+  EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "gcn"}}, LabelledSet(1000, 7)).head, 0u);
+  EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
+  EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
+}
+
 TEST(Presets, PreparationDependsOnWhatTheFilesHold) {
   EXPECT_EQ(ResolveConfig({}, SetOf("amazon670k", 135909)).pca, 100u);
   EXPECT_EQ(ResolveConfig({}, SetOf("amazon670k", 100)).pca, 0u);
@@ -196,6 +236,13 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+}
+
+TEST(FieldsTest, NumbersTellTheirRange) {
+  EXPECT_EQ(FindField("layers").range, "from 1 to 64");
+  EXPECT_EQ(FindField("dropout").range, "from 0 to below 1");
+  EXPECT_EQ(FindField("hidden").range, "from 1 to 1048576");  // of each number in the list
+  EXPECT_EQ(FindField("norm").range, "");                     // words have choices
 }
 
 }  // namespace

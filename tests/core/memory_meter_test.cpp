@@ -52,5 +52,20 @@ TEST(PeakMeter, WhatHappensInAPauseDoesNotCount) {
   EXPECT_GT(meter.Peak(), before + kTestBlock - kTestSlack);  // a pause forgets nothing from before it
 }
 
+TEST(StretchMeter, KnowsThePeakThatAStretchSetAndWhatIsResidentElse) {
+  ResetPeakResidentBytes();
+  uint64_t high = 0, low = 0;
+  StretchMeter meter;
+  TouchBlock();
+  meter.End(high);
+  EXPECT_GE(high, ResidentBytes() + kTestBlock - kTestSlack);
+  meter.End(low);
+  EXPECT_LT(low, high - kTestBlock + kTestSlack);
+  EXPECT_GT(low, 0u);
+  uint64_t kept = high * 2;
+  meter.End(kept);
+  EXPECT_EQ(kept, high * 2);
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -1,5 +1,6 @@
 // A person's own tables: what is read, what is refused, what is remembered. Each case was once read wrongly
 // without a word.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "data/fixtures.h"
@@ -200,6 +201,22 @@ TEST_F(OwnTables, MissingValuesAreMarkedAndFilledByTheTrainMedian) {
   filled.features = ApplySchema(MakeContext(1), fitted, dataset);
   EXPECT_EQ(Row(filled, 1), (std::vector<float>{3, 1, 0, 0, 1}));
   EXPECT_EQ(Row(filled, 3), (std::vector<float>{100, 0, 0, 1, 0}));
+}
+
+TEST_F(OwnTables, ManyDatesAreNoCategories) {
+  std::string edges, nodes = "id,since,seen,quarter,kind\n";
+  for (int i = 0; i < 60; ++i) {
+    edges += fmt::format("{},{}\n", i, (i + 1) % 60);
+    nodes += fmt::format("{},2024-{:02}-{:02},{}.{}.2023 10:30,2024-0{}-01,{}\n", i, 1 + i % 12, 1 + i % 28,
+                         1 + i % 28, 1 + i % 12, 1 + i % 4 * 2, i % 2 == 0 ? "a" : "b");
+  }
+  const Dataset dataset = Open(edges, nodes);
+  EXPECT_EQ(dataset.schema.ignored, (std::vector<std::string>{"since", "seen"}));
+  EXPECT_MENTIONS(notes_, "column since holds dates");
+  ASSERT_EQ(dataset.schema.columns.size(), 1u);
+  EXPECT_EQ(dataset.schema.columns[0].levels.size(), 4u) << "a few dates are categories";
+  options_.feature_columns = {"since", "quarter"};
+  EXPECT_EQ(Reopen().schema.columns.size(), 2u) << "a model that knows the column has it";
 }
 
 TEST_F(OwnTables, NewTablesAreMatchedByName) {

@@ -137,7 +137,7 @@ TEST(Thresholds, OfTwoClassesBalanceBothWithoutLosingToTheMajority) {
   EXPECT_NEAR(chosen[0], 1 / (1 + std::exp(2.75)), 1e-12);
 }
 
-TEST(Thresholds, OfLabelsAreChosenEachAndSharedByRareOnes) {
+TEST(Thresholds, OfLabelsLieBetweenTheirOwnAndTheCommonOne) {
   constexpr uint32_t kNodes = 40;
   Labels labels;
   labels.multilabel = true;
@@ -156,10 +156,31 @@ TEST(Thresholds, OfLabelsAreChosenEachAndSharedByRareOnes) {
     logits.mutable_row(i)[2] = rare ? 8.0f : -9.0f;
   }
   const std::vector<double> chosen = ChooseThresholds(MakeContext(2), labels, nodes, logits);
-  EXPECT_NEAR(chosen[0], 1 / (1 + std::exp(-2.5)), 1e-12);
-  EXPECT_NEAR(chosen[1], 1 / (1 + std::exp(4.5)), 1e-12);
-  // One threshold for all does best at −4.5: F1 70/90, against 42/56 at 2.5.
-  EXPECT_NEAR(chosen[2], 1 / (1 + std::exp(4.5)), 1e-12);
+  // One threshold for all does best at −4.5: F1 70/90, against 42/56 at 2.5. Labels have 20, 14 and 1
+  // members.
+  const auto between = [](double own, double members) {
+    return 1 / (1 + std::exp(-(members * own + 25 * -4.5) / (members + 25)));
+  };
+  EXPECT_NEAR(chosen[0], between(2.5, 20), 1e-12);
+  EXPECT_NEAR(chosen[1], between(-4.5, 14), 1e-12);
+  EXPECT_NEAR(chosen[2], between(-0.5, 1), 1e-12);
+}
+
+TEST(Thresholds, ALabelWithoutMembersTakesTheCommonOne) {
+  Labels labels;
+  labels.multilabel = true;
+  labels.classes = 2;
+  labels.matrix = Array<uint8_t>::Zeros(8);
+  for (const size_t i : {0, 2}) labels.matrix.mutable_data()[i] = 1;
+  Matrix logits = Matrix::Allocate(4, 2);
+  for (size_t i = 0; i < 4; ++i) {
+    logits.mutable_row(i)[0] = i < 2 ? 3 : -1;
+    logits.mutable_row(i)[1] = -2;
+  }
+  const std::vector<double> chosen =
+      ChooseThresholds(MakeContext(1), labels, std::vector<uint32_t>{0, 1, 2, 3}, logits);
+  EXPECT_NEAR(chosen[0], 1 / (1 + std::exp(-1.0)), 1e-12);
+  EXPECT_NEAR(chosen[1], chosen[0], 1e-12);
 }
 
 }  // namespace

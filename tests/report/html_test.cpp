@@ -87,6 +87,51 @@ TEST_F(ReportTest, MultiLabelAndSeveralSeeds) {
 }
 
 // Names of classes and nodes are whatever a file says; none may become markup.
+// The text of the cells of a table's column, by the table's caption.
+std::vector<std::string> ColumnOf(const std::string& html, const std::string& caption, size_t column) {
+  const size_t at = html.find(caption), end = html.find("</table>", at);
+  const std::string table = html.substr(at, end - at);
+  std::vector<std::string> found;
+  const std::regex row("<tr>(.*?)</tr>"), cell("<t[dh][^>]*>(.*?)</t[dh]>"), tag("<[^>]*>");
+  std::string flat;
+  std::replace_copy(table.begin(), table.end(), std::back_inserter(flat), '\n', ' ');
+  const std::string body = flat.substr(std::min(flat.find("<tbody>"), flat.size()));
+  for (std::sregex_iterator r(body.begin(), body.end(), row), none; r != none; ++r) {
+    const std::string cells = (*r)[1].str();
+    std::vector<std::string> texts;
+    for (std::sregex_iterator c(cells.begin(), cells.end(), cell); c != none; ++c)
+      texts.push_back(std::regex_replace((*c)[1].str(), tag, ""));
+    if (column < texts.size()) found.push_back(texts[column]);
+  }
+  return found;
+}
+
+TEST_F(ReportTest, NodeTablesDecideByTheModelsThresholds) {
+  const Dataset dataset = SmallDataset(true);
+  TrainConfig config = SmallConfig();
+  config.threshold = "0.9999";  // no label is on
+  RunTraining(MakeContext(1), dataset, config, run_);
+  const std::string none = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);
+  const std::vector<std::string> said = ColumnOf(none, "Most mistaken", 2);
+  ASSERT_FALSE(said.empty());
+  for (const std::string& labels : said) EXPECT_EQ(labels, "none");
+  config.threshold = "0.0001";  // every label is on
+  run_.force = true;
+  RunTraining(MakeContext(1), dataset, config, run_);
+  const std::string all = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);
+  for (const std::string& labels : ColumnOf(all, "Most mistaken", 2)) EXPECT_EQ(labels, "red, green, blue");
+}
+
+TEST_F(ReportTest, ShowsMemoryByPhase) {
+  run_.load_seconds = 0.5;
+  const std::string html = Report(SmallDataset());
+  const std::vector<std::string> phases = ColumnOf(html, "Seconds and memory by phase", 0);
+  const std::vector<std::string> memory = ColumnOf(html, "Seconds and memory by phase", 4);
+  EXPECT_EQ(phases,
+            (std::vector<std::string>{"load", "setup", "aggregate", "train", "transform", "evaluate"}));
+  for (const std::string& bytes : memory) EXPECT_NE(bytes.find("iB"), std::string::npos) << bytes;
+}
+
 TEST_F(ReportTest, HostileNamesAreText) {
   Dataset dataset = SmallDataset();
   dataset.name = "<img src=x onerror=alert(1)>";

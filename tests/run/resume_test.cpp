@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -11,6 +13,7 @@
 #include "run/checkpoint.h"
 #include "run/run_claim.h"
 #include "run/trainer_choice.h"
+#include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -133,6 +136,25 @@ TEST_F(ResumeTest, LayerwiseMethodsUnderEveryPolicy) {
   }
 }
 
+TEST_F(ResumeTest, LayersThatAreNotPlain) {
+  config_.method = "lgcn";
+  config_.stop = "early";
+  config_.watch = "val";
+  config_.patience = 5;
+  config_.dropout = 0.3;
+  config_.input_dropout = 0.2;
+  config_.reach = 2;
+  config_.layer_norm = true;
+  config_.head = 8;
+  config_.read_out = config_.correct = "auto";
+  for (const char* setting : {"inductive", "transductive"}) {
+    config_.setting = setting;
+    TrainWhole();
+    EXPECT_GT(TrainInPieces(7), 1) << setting;
+    ExpectSameRun(std::string("powers, norm and head, ") + setting);
+  }
+}
+
 TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
   runs_ = 3;
   TrainWhole();
@@ -242,6 +264,76 @@ TEST_F(ResumeTest, ALossThatIsNotFiniteStopsOrBeginsAgainAtALowerRate) {
   EXPECT_FALSE(fs::exists(root_ / "run"));
   config_.method = "sgc";
   EXPECT_THROW(RunTraining(MakeContext(1), dataset_, config_, OptionsFor("sgc")), Error);
+}
+
+// The smallest power of two, as a rate, at which the training diverges.
+double DivergingRate(const Dataset& dataset, TrainConfig config) {
+  const SplitNodes nodes = NodesOf(dataset, config);
+  for (config.lr = 0x1p40; config.lr < 0x1p126; config.lr *= 2) {
+    try {
+      TrainWith(MakeContext(1), dataset, nodes, config, *MakeStopPolicy(config, dataset, nodes));
+    } catch (const Diverged&) {
+      return config.lr;
+    }
+  }
+  ADD_FAILURE() << "no rate diverges";
+  return 1;
+}
+
+TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
+  config_.lr = DivergingRate(dataset_, config_);
+  config_.on_nan = "restart";
+  std::vector<std::string> notes, warnings;
+  Context context = MakeContext(1);
+  context.on_note = [&](const std::string& text) { notes.push_back(text); };
+  context.on_warning = [&](const std::string& text) { warnings.push_back(text); };
+  const TrainResult result = RunTraining(context, dataset_, config_, OptionsFor("run"));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("begins again at a third of the rate"), std::string::npos) << warnings[0];
+  const auto told = std::find_if(notes.begin(), notes.end(), [](const std::string& text) {
+    return text.find("ended well at --lr") != std::string::npos;
+  });
+  ASSERT_NE(told, notes.end());
+  EXPECT_NE(told->find("after 1 restart"), std::string::npos) << *told;
+  // What was trained is what the lower rate gives from the beginning, and the result names that rate.
+  TrainConfig lower = config_;
+  lower.lr /= 3;
+  const SplitNodes nodes = NodesOf(dataset_, lower);
+  const Trained wanted =
+      TrainWith(MakeContext(1), dataset_, nodes, lower, *MakeStopPolicy(lower, dataset_, nodes));
+  EXPECT_EQ(result.seeds[0].layers.back().losses, wanted.result.layers.back().losses);
+  for (const LayerRecord& layer : result.seeds[0].layers) {
+    for (const double loss : layer.losses) EXPECT_TRUE(std::isfinite(loss));
+  }
+  const Json json = Json::parse(ReadTextFile(root_ / "run/result.json"));
+  EXPECT_EQ(json["runs"][0]["restarts"], 1);
+  EXPECT_DOUBLE_EQ(json["runs"][0]["lowered_lr"].get<double>(), lower.lr);
+  EXPECT_FALSE(fs::exists(root_ / "run.unfinished"));
+}
+
+TEST_F(ResumeTest, DivergenceNamesTheStepWhereTheLossStoppedBeingFinite) {
+  config_.batch = 8;  // several steps an epoch
+  config_.lr = DivergingRate(dataset_, config_);
+  const SplitNodes nodes = NodesOf(dataset_, config_);
+  std::vector<double> losses;
+  LayerwiseOptions options;
+  options.step_losses = &losses;
+  std::string said;
+  try {
+    FitLayerwise(MakeContext(1), dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes),
+                 options);
+  } catch (const Diverged& error) {
+    said = error.what();
+  }
+  const auto bad = std::find_if_not(losses.begin(), losses.end(), [](double x) { return std::isfinite(x); });
+  ASSERT_NE(bad, losses.end()) << said;
+  const size_t step = static_cast<size_t>(bad - losses.begin()), steps = nodes.train.size() / 8;
+  ASSERT_NE((step + 1) % steps, 0u) << "choose a rate at which it is not an epoch's last step";
+  const size_t layer = step / (steps * config_.EpochsOf(0)), within = step % (steps * config_.EpochsOf(0));
+  const std::string wanted = "in layer " + std::to_string(layer + 1) + ", epoch " +
+                             std::to_string(within / steps + 1) + ", step " +
+                             std::to_string(within % steps + 1) + " the loss became";
+  EXPECT_NE(said.find(wanted), std::string::npos) << said << "\nwanted: " << wanted;
 }
 
 }  // namespace

@@ -4,8 +4,8 @@
 #
 #   | `src/ROOM/` | what is in it | ROOM, ROOM, … |
 #
-# Every room may include itself and the public headers (l2gcn/…). Besides: public headers and the command line
-# include public headers alone, and only kernels/ itself includes kernels/cpu/ and kernels/cuda/.
+# Every room may include itself and the public headers (l2gcn/…). Besides: public headers, the command line and the
+# Python bindings include public headers alone, and only kernels/ itself includes kernels/cpu/ and kernels/cuda/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 status=0
@@ -40,8 +40,8 @@ while read -r file target; do
 done < <(includes src | sort -u)
 
 while read -r file target; do
-  [[ $target == l2gcn ]] || fail "$file: includes $target/; public headers and the command line see l2gcn/ alone"
-done < <(includes include apps | sort -u)
+  [[ $target == l2gcn ]] || fail "$file: includes $target/; public headers, command line and bindings see l2gcn/ alone"
+done < <(includes include apps python | sort -u)
 
 while read -r line; do
   fail "$line: only kernels/ includes the files of a device"

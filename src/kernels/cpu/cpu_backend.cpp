@@ -394,8 +394,8 @@ class CpuBackend final : public Backend {
       column += part.cols;
     }
     float* const product = sparse_cols > 0 ? more : y;
-    kernels_.gemm({size, n, column, gathered, x_stride, w.w.data() + sparse_cols * w.stride, w.stride, product,
-                   w.stride});
+    kernels_.gemm({size, n, column, gathered, x_stride, w.w.data() + sparse_cols * w.stride, w.stride,
+                   product, w.stride});
     if (sparse_cols == 0) return;
     for (size_t i = 0; i < size; ++i) {
       for (size_t c = 0; c < n; ++c) y[i * w.stride + c] += more[i * w.stride + c];

@@ -20,7 +20,8 @@ namespace l2gcn {
 
 void ApplyAffine(const CpuKernels& kernels, size_t count, size_t width, size_t stride, size_t affine_rows,
                  const float* affine, float* y, float* inverse, float* h) {
-  if (affine_rows == 2) return kernels.norm_relu(count, width, stride, affine, affine + stride, y, inverse, h);
+  if (affine_rows == 2)
+    return kernels.norm_relu(count, width, stride, affine, affine + stride, y, inverse, h);
   if (affine_rows == 1) return kernels.bias_relu(count, width, stride, affine, y, h);
   for (size_t i = 0; i < count; ++i) {
     for (size_t c = 0; c < PadWidth(width); ++c) h[i * stride + c] = std::max(y[i * stride + c], 0.0f);
@@ -29,10 +30,10 @@ void ApplyAffine(const CpuKernels& kernels, size_t count, size_t width, size_t s
 
 namespace {
 
-constexpr size_t kPanel = 32;           // rows of a batch that go through the layer together
-constexpr size_t kGroupRows = 128;      // samples whose gradients are added up first
-constexpr size_t kPieceRows = 48;       // of a weight matrix, updated by one task
-constexpr double kWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
+constexpr size_t kFormPanel = 32;           // rows of a batch that go through the layer together
+constexpr size_t kGroupRows = 128;          // samples whose gradients are added up first
+constexpr size_t kPieceRows = 48;           // of a weight matrix, updated by one task
+constexpr double kFormWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
 
 // A weight matrix or an affine in training.
 struct Parameter {
@@ -161,7 +162,8 @@ class CpuFormTraining final : public LayerTraining {
     LayerState state;
     Trainable w = first_.w.Read(), theta = theta_.Read();
     state.w = std::move(w.value), state.w_m = std::move(w.m), state.w_v = std::move(w.v);
-    state.theta = std::move(theta.value), state.theta_m = std::move(theta.m), state.theta_v = std::move(theta.v);
+    state.theta = std::move(theta.value), state.theta_m = std::move(theta.m),
+    state.theta_v = std::move(theta.v);
     state.affine = first_.affine.Read();
     if (head_) state.head = head_->w.Read(), state.head_affine = head_->affine.Read();
     state.bias = bias_.Read();
@@ -173,8 +175,8 @@ class CpuFormTraining final : public LayerTraining {
  private:
   struct alignas(64) Worker {
     LapTimer timer;
-    Array<float> sparse_product;  // (kPanel × first_.stride) where the input is sparse and dense
-    uint32_t keys[kPanel];
+    Array<float> sparse_product;  // (kFormPanel × first_.stride) where the input is sparse and dense
+    uint32_t keys[kFormPanel];
   };
   struct Now {
     uint32_t epoch, step;
@@ -193,20 +195,20 @@ class CpuFormTraining final : public LayerTraining {
   const HiddenLayer& last() const { return head_ ? *head_ : first_; }
   size_t XStride() const { return PadStride(input_.dense_cols() + kPad); }
   size_t Size() const { return std::min<size_t>(batch_, sample_count_ - size_t{now_.step} * batch_); }
-  static size_t PanelsOf(size_t size) { return (size + kPanel - 1) / kPanel; }
+  static size_t PanelsOf(size_t size) { return (size + kFormPanel - 1) / kFormPanel; }
 
   // A rough count of one thread's cycles in a step, as in layer_training.cpp.
   uint32_t LikelyWorkers(const Context& context) const {
     const double batch = batch_, hidden = static_cast<double>(first_.width);
-    const double inputs =
-        static_cast<double>(input_.dense_cols()) +
-        (input_.sparse.cols == 0 ? 0.0
-                                 : 3.0 * static_cast<double>(input_.sparse.nnz()) / static_cast<double>(input_.rows));
+    const double inputs = static_cast<double>(input_.dense_cols()) +
+                          (input_.sparse.cols == 0 ? 0.0
+                                                   : 3.0 * static_cast<double>(input_.sparse.nnz()) /
+                                                         static_cast<double>(input_.rows));
     const double inner = head_ ? hidden * static_cast<double>(head_->width) : 0;
     const double outer = static_cast<double>(last().width * PadWidth(classes_));
     const double flops = batch * (4 * inputs * hidden + 6 * inner + 6 * outer);
     return static_cast<uint32_t>(
-        std::clamp(flops / 64 / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
+        std::clamp(flops / 64 / kFormWorkerCycles, 1.0, static_cast<double>(context.threads)));
   }
 
   void Prepare(const Context& context) {
@@ -219,7 +221,7 @@ class CpuFormTraining final : public LayerTraining {
     for (Worker& worker : workers_) {
       worker.timer = LapTimer(profile_);
       if (input_.sparse.cols > 0 && input_.dense_cols() > 0)
-        worker.sparse_product = Array<float>::Allocate(kPanel * first_.stride);
+        worker.sparse_product = Array<float>::Allocate(kFormPanel * first_.stride);
     }
   }
 
@@ -228,7 +230,8 @@ class CpuFormTraining final : public LayerTraining {
     if (input_.sparse.cols > 0) {
       cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, 2 * workers);
       cut_offsets_.resize(2 * size_t{batch_} * cuts_.features.size());
-      for (size_t cut = 0; cut < cuts_.workers; ++cut) pieces_.push_back({PieceOf::kSparseRows, cut, cut + 1});
+      for (size_t cut = 0; cut < cuts_.workers; ++cut)
+        pieces_.push_back({PieceOf::kSparseRows, cut, cut + 1});
     }
     const auto add = [&](PieceOf what, size_t begin, size_t end) {
       for (; begin < end; begin += kPieceRows)
@@ -268,7 +271,8 @@ class CpuFormTraining final : public LayerTraining {
 
   // Which samples this step takes, their rows of the input, and where their non-zeros will be copied to.
   void DrawBatch() {
-    if (!order_ || order_->epoch != now_.epoch) order_ = {now_.epoch, OrderOf(spec_, sample_count_, now_.epoch)};
+    if (!order_ || order_->epoch != now_.epoch)
+      order_ = {now_.epoch, OrderOf(spec_, sample_count_, now_.epoch)};
     const size_t size = Size();
     kernels_.permute(order_->order, static_cast<uint32_t>(size_t{now_.step} * batch_),
                      static_cast<uint32_t>(size), drawn_.data());
@@ -304,7 +308,7 @@ class CpuFormTraining final : public LayerTraining {
   void ForthAndBack(const PhaseTask& task) {
     Worker& worker = workers_[task.worker];
     worker.timer.Lap(StepPhase::kWait);
-    const size_t panel = task.task * kPanel, count = std::min(kPanel, Size() - panel);
+    const size_t panel = task.task * kFormPanel, count = std::min(kFormPanel, Size() - panel);
     if (input_.sparse.cols > 0) GatherSparse(panel, count, worker);
     if (input_.dense_cols() > 0) GatherDense(panel, count, worker);
     worker.timer.Lap(StepPhase::kGather);
@@ -318,11 +322,11 @@ class CpuFormTraining final : public LayerTraining {
       Activate(*head_, RandomUse::kHeadDropout, panel, count, worker);
     }
     Loss(panel, count, worker.timer);
-    Gradient(z_.data() + panel * theta_.weights.stride, theta_.weights.stride, classes_, theta_t_, last(), panel,
-             count);
+    Gradient(z_.data() + panel * theta_.weights.stride, theta_.weights.stride, classes_, theta_t_, last(),
+             panel, count);
     if (head_) {
-      Gradient(head_->product_gradient() + panel * head_->stride, head_->stride, head_->width, head_t_, first_,
-               panel, count);
+      Gradient(head_->product_gradient() + panel * head_->stride, head_->stride, head_->width, head_t_,
+               first_, panel, count);
     }
     worker.timer.Lap(StepPhase::kHiddenGradient);
   }
@@ -418,12 +422,11 @@ class CpuFormTraining final : public LayerTraining {
     timer.Lap(StepPhase::kLogits);
     const float* weights = weights_.empty() ? nullptr : weights_.data();
     const float scale = 1.0f / static_cast<float>(now_.terms);
-    panel_loss_[panel / kPanel] =
-        targets_.multilabel
-            ? kernels_.sigmoid_loss(count, classes_, stride, z, label_targets_.data() + panel, weights, scale,
-                                    now_.want_loss)
-            : kernels_.softmax_loss(count, classes_, stride, z, class_targets_.data() + panel, weights, scale,
-                                    now_.want_loss);
+    panel_loss_[panel / kFormPanel] =
+        targets_.multilabel ? kernels_.sigmoid_loss(count, classes_, stride, z, label_targets_.data() + panel,
+                                                    weights, scale, now_.want_loss)
+                            : kernels_.softmax_loss(count, classes_, stride, z, class_targets_.data() + panel,
+                                                    weights, scale, now_.want_loss);
     timer.Lap(StepPhase::kLoss);
   }
 
@@ -433,8 +436,8 @@ class CpuFormTraining final : public LayerTraining {
                 HiddenLayer& layer, size_t panel, size_t count) {
     const size_t at = panel * layer.stride;
     float* d = layer.d.mutable_data() + at;
-    kernels_.gemm({count, PadWidth(layer.width), width, above, above_stride, transposed.data(), layer.stride, d,
-                   layer.stride, Finish::kMask, layer.h.data() + at, 1.0f / (1.0f - spec_.dropout)});
+    kernels_.gemm({count, PadWidth(layer.width), width, above, above_stride, transposed.data(), layer.stride,
+                   d, layer.stride, Finish::kMask, layer.h.data() + at, 1.0f / (1.0f - spec_.dropout)});
     if (!layer.norm()) return;
     float* dy = layer.dy.mutable_data() + at;
     for (size_t i = 0; i < count; ++i)
@@ -459,13 +462,14 @@ class CpuFormTraining final : public LayerTraining {
       case PieceOf::kSparseRows:
         return UpdateSparse(piece.begin, timer);
       case PieceOf::kDenseRows:
-        DenseGradient(x_.data() + (piece.begin - input_.sparse.cols), XStride(), piece, first_.product_gradient(),
-                      first_.w);
+        DenseGradient(x_.data() + (piece.begin - input_.sparse.cols), XStride(), piece,
+                      first_.product_gradient(), first_.w);
         timer.Lap(StepPhase::kWeightGradient);
         Step(first_.w, piece.begin, piece.end, w_adam_, true);
         break;
       case PieceOf::kHead:
-        DenseGradient(first_.h.data() + piece.begin, first_.stride, piece, head_->product_gradient(), head_->w);
+        DenseGradient(first_.h.data() + piece.begin, first_.stride, piece, head_->product_gradient(),
+                      head_->w);
         timer.Lap(StepPhase::kWeightGradient);
         Step(head_->w, piece.begin, piece.end, other_adam_, true);
         Transpose(head_->w, piece.begin, piece.end, head_->width, first_.stride, head_t_);
@@ -605,8 +609,8 @@ std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, Jo
                                                    Array<uint32_t> samples, const Targets& targets,
                                                    const LayerSpec& spec, const LayerState& start,
                                                    bool profile) {
-  return std::make_unique<CpuFormTraining>(kernels, std::move(input), std::move(samples), targets, spec, start,
-                                           profile);
+  return std::make_unique<CpuFormTraining>(kernels, std::move(input), std::move(samples), targets, spec,
+                                           start, profile);
 }
 
 }  // namespace l2gcn

@@ -138,7 +138,8 @@ struct CpuKernels {
   //   norm_gradient  d ← ∂loss/∂(product), from d = ∂loss/∂(gain ∘ y + shift) and the y, inverse of norm_relu
   //   column_sums    sum[c] = Σ d[·][c], and, where y is not null, product[c] = Σ d[·][c] · y[·][c], over m rows
   //                  in order; here n is a multiple of kPad
-  void (*drop)(size_t m, size_t n, size_t ld, const uint32_t* keys, uint32_t threshold, float scale, float* x);
+  void (*drop)(size_t m, size_t n, size_t ld, const uint32_t* keys, uint32_t threshold, float scale,
+               float* x);
   void (*bias_relu)(size_t m, size_t n, size_t ld, const float* bias, const float* y, float* h);
   void (*norm_relu)(size_t m, size_t n, size_t ld, const float* gain, const float* shift, float* y,
                     float* inverse, float* h);

@@ -7,6 +7,7 @@
 
 #include "core/rng.h"
 #include "l2gcn/error.h"
+#include "model/decision.h"
 #include "report/html/embedding_map.h"
 #include "report/html/sections.h"
 
@@ -171,10 +172,11 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
                      {"p", ReportJson::array()}, {"n", ReportJson::array()}, {"names", ReportJson::array()}};
   std::string dots;
   std::vector<uint64_t> present(dataset.labels.classes, 0);
+  const DecisionRule rule(run.model.multilabel, run.model.classes, run.model.thresholds);
   for (size_t i = 0; i < nodes.size(); ++i) {
     const int32_t truth = TruthOf(dataset, nodes[i]);
     const int32_t said =
-        dataset.labels.multilabel ? truth : static_cast<int32_t>(LikeliestClass(logits, nodes[i]));
+        dataset.labels.multilabel ? truth : static_cast<int32_t>(rule.ClassOf(logits.row(nodes[i])));
     if (truth >= 0) ++present[static_cast<size_t>(truth)];
     dots += fmt::format("<circle class=\"s{} dot{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"/>\n",
                         truth < 0 ? 5u : static_cast<uint32_t>(truth) % kSeriesColours,

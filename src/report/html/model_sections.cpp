@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "l2gcn/error.h"
+#include "model/decision.h"
 #include "report/html/sections.h"
 
 namespace l2gcn {
@@ -20,11 +21,18 @@ struct JudgedNode {
   bool right = false;
 };
 
-std::string LabelsText(const Dataset& dataset, const Matrix* probabilities, uint32_t node) {
+// What the model says of nodes, decided as `evaluate` and `predict` decide it.
+struct Answers {
+  const Matrix& logits;  // (nodes × classes)
+  DecisionRule rule;
+};
+
+// Names of the labels of a node: those that the model gives it, or the true ones where `answers` is null.
+std::string LabelsText(const Dataset& dataset, const Answers* answers, uint32_t node) {
   std::string text;
   for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
-    const bool on = probabilities != nullptr
-                        ? probabilities->row(node)[c] > 0.5f
+    const bool on = answers != nullptr
+                        ? answers->rule.IsOn(c, answers->logits.row(node)[c])
                         : dataset.labels.matrix[size_t{node} * dataset.labels.classes + c] != 0;
     if (!on) continue;
     if (text.size() > 120) return text + ", …";
@@ -33,31 +41,33 @@ std::string LabelsText(const Dataset& dataset, const Matrix* probabilities, uint
   return text.empty() ? "none" : text;
 }
 
-JudgedNode Judge(const Dataset& dataset, const Matrix& probabilities, uint32_t node) {
-  const float* p = probabilities.row(node);
+JudgedNode Judge(const Dataset& dataset, const Answers& answers, uint32_t node) {
+  const float* const logits = answers.logits.row(node);
   const uint32_t classes = dataset.labels.classes;
+  std::vector<float> p(logits, logits + classes);
+  RowToProbabilities(p.data(), classes, dataset.labels.multilabel);
   JudgedNode judged{node, 0, true};
   if (!dataset.labels.multilabel) {
-    const uint32_t chosen = LikeliestClass(probabilities, node);
+    const uint32_t chosen = answers.rule.ClassOf(logits);
     judged.sureness = p[chosen];
     judged.right = dataset.labels.classes_of[node] == static_cast<int32_t>(chosen);
     return judged;
   }
   for (uint32_t c = 0; c < classes; ++c) {
     const bool on = dataset.labels.matrix[size_t{node} * classes + c] != 0;
-    judged.right = judged.right && (p[c] > 0.5f) == on;
+    judged.right = judged.right && answers.rule.IsOn(c, logits[c]) == on;
     judged.sureness += std::log(std::max(1e-12, on ? double{p[c]} : 1 - double{p[c]})) / classes;
   }
   return judged;
 }
 
-std::vector<Cell> NodeRow(const Dataset& dataset, const Matrix& probabilities, const JudgedNode& judged) {
+std::vector<Cell> NodeRow(const Dataset& dataset, const Answers& answers, const JudgedNode& judged) {
   const uint32_t node = judged.node;
   const bool many = dataset.labels.multilabel;
   const std::string truth = many ? LabelsText(dataset, nullptr, node)
                                  : dataset.ClassName(static_cast<uint32_t>(dataset.labels.classes_of[node]));
-  const std::string said = many ? LabelsText(dataset, &probabilities, node)
-                                : dataset.ClassName(LikeliestClass(probabilities, node));
+  const std::string said = many ? LabelsText(dataset, &answers, node)
+                                : dataset.ClassName(answers.rule.ClassOf(answers.logits.row(node)));
   return {{dataset.NodeName(node), "w"},
           {truth, "l w"},
           {said, "l w"},
@@ -65,14 +75,14 @@ std::vector<Cell> NodeRow(const Dataset& dataset, const Matrix& probabilities, c
           {fmt::format("{}", dataset.graph.degree(node))}};
 }
 
-void AddNodes(const Dataset& dataset, const Matrix& probabilities, const Split& split, Page& page) {
+void AddNodes(const Dataset& dataset, const Answers& answers, const Split& split, Page& page) {
   std::vector<JudgedNode> judged;
   const bool has_test = std::find(split.roles.begin(), split.roles.end(),
                                   static_cast<uint8_t>(Role::kTest)) != split.roles.end();
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     if (!dataset.labels.IsLabelled(node)) continue;
     if (has_test && split.roles[node] != static_cast<uint8_t>(Role::kTest)) continue;
-    judged.push_back(Judge(dataset, probabilities, node));
+    judged.push_back(Judge(dataset, answers, node));
   }
   if (judged.empty()) return;
   page.Section("Nodes");
@@ -93,7 +103,7 @@ void AddNodes(const Dataset& dataset, const Matrix& probabilities, const Split& 
                         return a.node < b.node;
                       });
     std::vector<std::vector<Cell>> rows;
-    for (size_t i = 0; i < count; ++i) rows.push_back(NodeRow(dataset, probabilities, chosen[i]));
+    for (size_t i = 0; i < count; ++i) rows.push_back(NodeRow(dataset, answers, chosen[i]));
     page.Table(head, rows,
                {fmt::format("{} {} nodes",
                             mistaken ? "Most mistaken" : "Surest and right:", has_test ? "test" : "labelled"),
@@ -239,17 +249,12 @@ void AddCalibration(const Score& score, const std::string& which, Page& page) {
 
 }  // namespace
 
-uint32_t LikeliestClass(const Matrix& logits, uint32_t node) {
-  const float* row = logits.row(node);
-  return static_cast<uint32_t>(std::max_element(row, row + logits.cols) - row);
-}
-
 void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
                    const ReportOptions& options, Page& page) {
   const bool stored = run.split.roles.size() == dataset.nodes();
   const Split split =
       stored ? run.split : ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
-  Matrix logits = PredictLogits(context, run.model, dataset, &split);
+  const Matrix logits = PredictLogits(context, run.model, dataset, &split);
   std::vector<std::pair<std::string, Score>> scores;
   const std::pair<const char*, Role> roles[] = {
       {"train", Role::kTrain}, {"validation", Role::kVal}, {"test", Role::kTest}};
@@ -263,9 +268,9 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
     AddConfusion(shown->second, shown->first, run.model.multilabel, page);
     AddCalibration(shown->second, shown->first, page);
   }
-  LogitsToProbabilities(logits, run.model.multilabel);
   if (options.map_nodes > 0) AddMap(context, run, dataset, logits, options, page);
-  AddNodes(dataset, logits, split, page);
+  AddNodes(dataset, {logits, DecisionRule(run.model.multilabel, run.model.classes, run.model.thresholds)},
+           split, page);
   AddDataParts(dataset, split, page);
 }
 

@@ -219,15 +219,25 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
   const ReportJson& seconds = result.at("seconds");
   const double total = std::max(NumberAt(seconds, "total"), 1e-12);
   std::vector<std::vector<Cell>> rows;
+  const ReportJson& memory = result.at("memory");
+  const ReportJson resident = memory.value("resident_bytes", ReportJson::object());
   for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "evaluate"}) {
-    const double spent = NumberAt(seconds, phase);
+    const double spent = NumberAt(seconds, phase), bytes = NumberAt(resident, phase);
     if (!std::isfinite(spent)) continue;
-    rows.push_back({{phase}, {SecondsText(spent)}, {PercentText(spent / total)}, BarCell(spent / total)});
+    rows.push_back({{phase},
+                    {SecondsText(spent)},
+                    {PercentText(spent / total)},
+                    BarCell(spent / total),
+                    {bytes > 0 ? BytesText(bytes) : "–"},
+                    bytes > 0 ? BarCell(bytes / NumberAt(memory, "peak_rss_bytes")) : Cell{""}});
   }
-  page.Table({"phase", "seconds", "of the whole", ""}, rows,
-             {fmt::format("Seconds by phase, {} in all; training is aggregate + train + transform",
-                          SecondsText(total)),
-              false, false});
+  page.Table(
+      {"phase", "seconds", "of the whole", "", "memory", "of the peak"}, rows,
+      {fmt::format(
+           "Seconds and memory by phase, {} in all; training is aggregate + train + transform. Memory is "
+           "the peak where the phase raised it, else what was resident as the phase began or ended",
+           SecondsText(total)),
+       false, false});
   const bool on_cpu = result.value("device", "cpu") == "cpu";
   const Ceilings best = options.ceilings && on_cpu ? MeasureCeilings(context) : Ceilings{};
   rows.clear();
@@ -248,7 +258,6 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
           : "no ceiling measured";
   page.Table({"layer", "input", "training", "GFLOP/s", "gathered by aggregation"}, rows,
              {"By layer; " + ceilings, false, false});
-  const ReportJson& memory = result.at("memory");
   page.Paragraph(
       fmt::format("Peak memory {}{}.", BytesText(NumberAt(memory, "peak_rss_bytes")),
                   NumberAt(memory, "peak_device_bytes") > 0

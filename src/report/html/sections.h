@@ -26,8 +26,6 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
 void AddDataParts(const Dataset& dataset, const Split& split, Page& page);
 void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
             const ReportOptions& options, Page& page);
-// The class a single-label model chooses.
-uint32_t LikeliestClass(const Matrix& logits, uint32_t node);
 
 // What compare --json printed, one or several; and the tables and figures of a reproduction.
 void AddComparison(const ReportJson& comparison, Page& page);

@@ -150,6 +150,8 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
     events.AddHistogram(LayerTag(l + 1, "weights"), 0, trained.model.weights[l].values.span());
   }
   if (trained.model.theta.rows > 0) events.AddHistogram("classifier", 0, trained.model.theta.values.span());
+  for (uint32_t l = 0; l < trained.model.heads.size(); ++l)
+    events.AddHistogram(LayerTag(l + 1, "classifier"), 0, trained.model.heads[l].theta.values.span());
   for (const auto& [name, tensor] : trained.model.extra) events.AddHistogram(name, 0, tensor.values.span());
   events.Flush();
   WriteProjector(context, dataset, trained.model, impl_->Folder());

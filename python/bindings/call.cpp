@@ -1,0 +1,139 @@
+#include "call.h"
+
+#include <nanobind/stl/string.h>
+
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "l2gcn/error.h"
+
+namespace l2gcn::python {
+namespace {
+
+constexpr std::chrono::milliseconds kLookForSignals(50);
+
+nb::object ProgressDict(const Progress& progress) {
+  nb::dict dict;
+  dict["phase"] = progress.phase;
+  dict["layer"] = progress.layer;
+  dict["layers"] = progress.layers;
+  dict["epoch"] = progress.epoch;
+  dict["epochs"] = progress.epochs;
+  dict["loss"] = progress.loss;
+  dict["nodes_per_second"] = progress.nodes_per_second;
+  dict["seconds_left"] = progress.seconds_left;
+  if (progress.stop_probability >= 0) dict["stop_probability"] = progress.stop_probability;
+  if (progress.validation_epoch > 0) dict["validation_f1"] = progress.validation_f1;
+  return dict;
+}
+
+}  // namespace
+
+Call::Call(uint32_t threads, std::string device, uint64_t device_memory, nb::object progress, nb::object note,
+           nb::object warning)
+    : threads_(threads),
+      device_(std::move(device)),
+      device_memory_(device_memory),
+      progress_(std::move(progress)),
+      note_(std::move(note)),
+      warning_(std::move(warning)) {}
+
+Context Call::MakeCallContext() {
+  Context context = MakeContext(threads_);
+  context.device = ChooseDevice(device_);
+  context.device_is_automatic = device_ == "auto";
+  context.device_memory = device_memory_;
+  context.cancel = &cancel_;
+  if (!progress_.is_none()) {
+    context.on_progress = [this](const Progress& progress) {
+      Tell(*this, progress_, [&] { return ProgressDict(progress); });
+    };
+  }
+  const auto sentences = [this](const nb::object& callable) -> std::function<void(const std::string&)> {
+    if (callable.is_none()) return {};
+    return
+        [this, &callable](const std::string& text) { Tell(*this, callable, [&] { return nb::cast(text); }); };
+  };
+  context.on_note = sentences(note_);
+  context.on_warning = sentences(warning_);
+  return context;
+}
+
+void Call::Attend(const std::function<void()>* body) {
+  const nb::gil_scoped_acquire lock;
+  if (raised_ != nullptr || thrown_) return;
+  try {
+    if (body != nullptr) (*body)();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  } catch (nb::python_error& error) {
+    raised_ = std::make_unique<nb::python_error>(std::move(error));
+    cancel_.store(true, std::memory_order_relaxed);
+  } catch (...) {
+    thrown_ = std::current_exception();
+    cancel_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void Call::RunErased(const std::function<void(const Context&)>& work) {
+  std::exception_ptr failure;
+  done_ = false;
+  cancel_.store(false, std::memory_order_relaxed);
+  {
+    const nb::gil_scoped_release release;
+    std::thread worker([&] {
+      try {
+        work(MakeCallContext());
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      const std::lock_guard<std::mutex> lock(mutex_);
+      done_ = true;
+      changed_.notify_all();
+    });
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (!done_) {
+      changed_.wait_for(lock, kLookForSignals, [&] { return done_ || asked_ != nullptr; });
+      if (done_) break;
+      const std::function<void()>* body = asked_;
+      lock.unlock();
+      Attend(body);
+      lock.lock();
+      if (body == nullptr) continue;
+      asked_ = nullptr;
+      changed_.notify_all();
+    }
+    lock.unlock();
+    worker.join();
+  }
+  if (raised_ != nullptr) {
+    const std::unique_ptr<nb::python_error> raised = std::move(raised_);
+    throw nb::python_error(std::move(*raised));
+  }
+  if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
+  if (failure) std::rethrow_exception(failure);
+}
+
+void Call::Ask(const std::function<void()>& body) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  changed_.wait(lock, [&] { return asked_ == nullptr; });
+  asked_ = &body;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return asked_ != &body; });
+  if (cancel_.load(std::memory_order_relaxed)) throw Error(ErrorKind::kCancelled, "stopped by the caller");
+}
+
+void Tell(Call& call, const nb::object& callable, const std::function<nb::object()>& argument) {
+  if (callable.is_none()) return;
+  call.Ask([&] { callable(argument()); });
+}
+
+void BindCall(nb::module_& module) {
+  nb::class_<Call>(module, "Call", "How a call computes, and whom it tells: threads, device, callbacks.")
+      .def(nb::init<uint32_t, std::string, uint64_t, nb::object, nb::object, nb::object>(),
+           nb::arg("threads") = 0, nb::arg("device") = "auto", nb::arg("device_memory") = 0,
+           nb::arg("progress").none() = nb::none(), nb::arg("note").none() = nb::none(),
+           nb::arg("warning").none() = nb::none());
+}
+
+}  // namespace l2gcn::python

@@ -1,0 +1,80 @@
+// How Python waits for the library.
+//
+// Work runs on a thread of its own, without the interpreter lock; the calling thread waits for it. Twenty times a
+// second, and whenever the work has something to say, the caller wakes with the lock: it looks for signals,
+// and it runs the caller's callbacks. So all Python code runs on the thread that made the call, other threads
+// of the interpreter go on meanwhile, and Ctrl-C raises KeyboardInterrupt once the library has reached its
+// next step. What a callback raises ends the work and reaches the caller as it is.
+//
+// A Call has threads of its own only while its work runs, so a process may fork between two calls.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "l2gcn/context.h"
+
+namespace l2gcn::python {
+
+namespace nb = nanobind;
+
+class Call {
+ public:
+  // `threads` 0: one per usable core; `device` as ChooseDevice takes it. The callables may be None:
+  // progress(dict), note(str), warning(str).
+  Call(uint32_t threads, std::string device, uint64_t device_memory, nb::object progress, nb::object note,
+       nb::object warning);
+
+  // work(context) on a thread of its own, and what it returns. To be called with the interpreter lock.
+  template <class Work>
+  auto Run(const Work& work) {
+    using Result = std::invoke_result_t<Work, const Context&>;
+    if constexpr (std::is_void_v<Result>) {
+      RunErased([&](const Context& context) { work(context); });
+    } else {
+      std::optional<Result> result;
+      RunErased([&](const Context& context) { result.emplace(work(context)); });
+      return std::move(*result);
+    }
+  }
+
+  // From the working thread: runs `body` on the caller's thread with the interpreter lock, and waits for it. Throws
+  // Error(kCancelled) if it raised.
+  void Ask(const std::function<void()>& body);
+
+ private:
+  void RunErased(const std::function<void(const Context&)>& work);
+  Context MakeCallContext();
+  // One awakening of the waiting caller, with the lock of mutex_ released and the interpreter's held.
+  void Attend(const std::function<void()>* body);
+
+  uint32_t threads_;
+  std::string device_;
+  uint64_t device_memory_;
+  nb::object progress_, note_, warning_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  const std::function<void()>* asked_ = nullptr;  // what the work wants done; guarded by mutex_
+  bool done_ = false;                             // the work has ended; guarded by mutex_
+  std::atomic<bool> cancel_{false};
+  std::unique_ptr<nb::python_error> raised_;  // by a callback or a signal; the caller's alone
+  std::exception_ptr thrown_;                 // likewise, what is no Python error
+};
+
+// Calls `callable` from the working thread, or does nothing where it is None.
+void Tell(Call& call, const nb::object& callable, const std::function<nb::object()>& argument);
+
+void BindCall(nb::module_& module);
+
+}  // namespace l2gcn::python

@@ -1,0 +1,112 @@
+// Searching a controller and comparing methods.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+
+#include "buffers.h"
+#include "l2gcn/compare.h"
+#include "l2gcn/error.h"
+#include "objects.h"
+
+namespace l2gcn::python {
+namespace {
+
+using Datasets = std::vector<std::shared_ptr<DatasetHandle>>;
+
+SearchConfig SearchConfigOf(const Overrides& overrides) {
+  SearchConfig config;
+  for (const auto& [name, value] : overrides) {
+    std::string dashed = name;
+    std::replace(dashed.begin(), dashed.end(), '_', '-');
+    const auto& fields = SearchFields();
+    const auto found =
+        std::find_if(fields.begin(), fields.end(), [&](const SearchField& f) { return f.name == dashed; });
+    if (found == fields.end()) {
+      std::vector<std::string> names;
+      for (const SearchField& field : fields) names.push_back(field.name);
+      throw Error(ErrorKind::kUsage,
+                  "unknown setting '" + name + "': did you mean '" + NearestName(dashed, names) + "'?");
+    }
+    found->set(config, value);
+  }
+  return config;
+}
+
+std::shared_ptr<ControllerHandle> Search(Call& call, const Datasets& datasets, const Overrides& overrides,
+                                         const Overrides& training, const std::string& state, bool resume) {
+  const SearchConfig config = SearchConfigOf(overrides);
+  std::vector<Dataset> sets;
+  for (const auto& handle : datasets) sets.push_back(handle->data);
+  SearchOutput output;
+  output.state_path = state;
+  output.resume = resume;
+  SearchResult result;
+  Controller controller = call.Run([&](const Context& context) {
+    return SearchController(context, sets, config, training, output, &result);
+  });
+  return std::make_shared<ControllerHandle>(
+      ControllerHandle{std::move(controller), config, std::move(result)});
+}
+
+nb::dict Curve(const ControllerHandle& handle) {
+  std::vector<uint32_t> rounds;
+  std::vector<double> cost, epochs, greedy;
+  for (const SearchRound& round : handle.result.curve) {
+    rounds.push_back(round.round);
+    cost.push_back(round.cost);
+    epochs.push_back(round.epochs);
+    greedy.push_back(round.greedy_cost);
+  }
+  nb::dict columns;
+  columns["round"] = GiveVector(rounds);
+  columns["cost"] = GiveVector(cost);
+  columns["epochs"] = GiveVector(epochs);
+  columns["greedy_cost"] = GiveVector(greedy);
+  return columns;
+}
+
+nb::dict CompareData(Call& call, const DatasetHandle& data, const std::vector<std::string>& methods,
+                     uint32_t runs, const Overrides& overrides, double to_f1, bool equal_f1,
+                     uint32_t score_every, double max_seconds) {
+  CompareOptions options;
+  options.methods = methods.empty() ? ComparedMethods() : methods;
+  options.runs = runs;
+  options.overrides = overrides;
+  options.to_f1 = to_f1;
+  options.equal_f1 = equal_f1;
+  options.score_every = score_every;
+  options.max_seconds = max_seconds;
+  const Comparison comparison =
+      call.Run([&](const Context& context) { return Compare(context, data.data, options); });
+  nb::dict dict;
+  dict["json"] = ComparisonToJson(comparison);
+  dict["text"] = ComparisonToText(comparison);
+  dict["csv"] = ComparisonToCsv(comparison);
+  return dict;
+}
+
+}  // namespace
+
+void BindStudies(nb::module_& module) {
+  nb::class_<ControllerHandle>(module, "Controller", "A learned stop as the library holds it.")
+      .def_prop_ro("description_json", [](const ControllerHandle& h) { return h.controller.DescribeJson(); })
+      .def_prop_ro("curve", Curve)
+      .def_prop_ro("seconds", [](const ControllerHandle& h) { return h.result.seconds; })
+      .def(
+          "save",
+          [](const ControllerHandle& h, const std::string& path, bool force) {
+            CheckSearchPath(path, force);
+            SaveSearch(h.controller, h.config, h.result, path, force);
+          },
+          nb::arg("path"), nb::arg("force"));
+  module.def("search", Search, nb::arg("call"), nb::arg("datasets"), nb::arg("overrides"),
+             nb::arg("training"), nb::arg("state"), nb::arg("resume"));
+  module.def("compare", CompareData, nb::arg("call"), nb::arg("data"), nb::arg("methods"), nb::arg("runs"),
+             nb::arg("overrides"), nb::arg("to_f1"), nb::arg("equal_f1"), nb::arg("score_every"),
+             nb::arg("max_seconds"));
+}
+
+}  // namespace l2gcn::python

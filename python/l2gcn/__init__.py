@@ -1,0 +1,80 @@
+"""Trains graph convolutional networks layer by layer.
+
+>>> import l2gcn
+>>> data = l2gcn.load_dataset("synthetic:cora")
+>>> run = l2gcn.train(data, method="lgcn", epochs=[4, 6], seed=7)
+>>> sorted(run.f1)
+['test', 'train', 'val']
+
+`load_dataset` opens what the program opens; `Dataset` comes from and goes to NumPy, scipy, pandas, NetworkX, PyG, DGL
+and OGB; `train`, `search`, `compare` and `evaluate` are the program's commands, to the same bits; `GCNClassifier` and
+`GCNEmbedder` have scikit-learn's manners. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
+
+Importing needs NumPy and nothing else; other libraries are used when the caller has them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._core import Error, build_features as _build_features, methods as _methods, version as _version
+from ._dataset import Dataset, Split, list_datasets, load_dataset
+from ._model import Model, evaluate, load_model
+from ._settings import Setting, search_settings, train_settings
+from ._training import Comparison, Controller, Decision, Run, compare, search, train
+
+if TYPE_CHECKING:
+    from ._estimators import GCNClassifier, GCNEmbedder, NotFittedError
+
+__version__: str = _version()
+
+__all__ = [
+    "Comparison",
+    "Controller",
+    "Dataset",
+    "Decision",
+    "Error",
+    "GCNClassifier",
+    "GCNEmbedder",
+    "Model",
+    "NotFittedError",
+    "Run",
+    "Setting",
+    "Split",
+    "build_features",
+    "compare",
+    "evaluate",
+    "list_datasets",
+    "load_dataset",
+    "load_model",
+    "methods",
+    "search",
+    "search_settings",
+    "train",
+    "train_settings",
+]
+
+
+def build_features() -> dict[str, str]:
+    """What this build holds: the SIMD level in use, optional parts, and whether it can use a CUDA device."""
+    return dict(_build_features())
+
+
+def methods() -> dict[str, str]:
+    """The methods it can train, each with a sentence; the default first."""
+    return dict(_methods())
+
+
+def __getattr__(name: str) -> Any:
+    # The estimators take scikit-learn's base classes where it is installed, so they are imported when first asked for.
+    if name in ("GCNClassifier", "GCNEmbedder", "NotFittedError"):
+        from . import _estimators
+
+        value = getattr(_estimators, name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'l2gcn' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

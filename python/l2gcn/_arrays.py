@@ -1,0 +1,216 @@
+"""Arrays of every kind as the library takes them, without a copy where type and layout allow.
+
+Nothing but NumPy is imported here: a scipy matrix, a DataFrame, a torch tensor or a NetworkX graph is recognised by
+what it can do, and its own library is in memory already if the caller has one.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Optional
+
+import numpy as np
+
+from ._settings import error
+
+
+def is_sparse(value: Any) -> bool:
+    """Whether this is one of scipy's sparse matrices or arrays."""
+    return hasattr(value, "tocsr") and hasattr(value, "nnz")
+
+
+def is_networkx(value: Any) -> bool:
+    """Whether this is a NetworkX graph."""
+    networkx = sys.modules.get("networkx")
+    return networkx is not None and isinstance(value, networkx.Graph)
+
+
+def is_frame(value: Any) -> bool:
+    """Whether this is a DataFrame: named columns over an array."""
+    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+
+
+def as_array(value: Any, what: str) -> np.ndarray:
+    """Any array-like, tensors included, as a NumPy array that shares its memory where it can."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+    try:
+        return np.asarray(value)
+    except ValueError as problem:
+        raise error(f"{what}: cannot be read as an array: {problem}") from None
+
+
+def feature_names(features: Any) -> Optional[np.ndarray]:
+    """Column names of a DataFrame whose columns all have one, else None."""
+    if not is_frame(features):
+        return None
+    names = list(features.columns)
+    kinds = {isinstance(name, str) for name in names}
+    if kinds == {True}:
+        return np.asarray(names, dtype=object)
+    if len(kinds) > 1:
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your input has "
+            "some that are not; use X.columns = X.columns.astype(str) if you want them all to be"
+        )
+    return None
+
+
+def feature_arrays(features: Any) -> dict[str, Any]:
+    """Features (nodes × columns), dense or sparse, as arguments of make_dataset."""
+    if features is None:
+        return {}
+    if is_sparse(features):
+        return _sparse_features(features)
+    if is_frame(features):
+        features = features.to_numpy()
+    array = as_array(features, "features")
+    if array.ndim != 2:
+        raise error(
+            f"features: an array of {array.ndim} dimensions; expected 2, a row a node. Reshape your data with "
+            "X.reshape(-1, 1) if it has one feature, or X.reshape(1, -1) if it is one node"
+        )
+    if array.dtype.kind == "c":
+        raise error("Complex data not supported: features of complex numbers; expected real ones")
+    if array.dtype.kind in "OSU":
+        try:
+            array = array.astype(np.float32)
+        except TypeError as problem:
+            raise TypeError(f"features: {problem}; expected numbers") from None
+        except ValueError as problem:
+            raise error(f"features: {problem}; expected numbers") from None
+    if array.dtype.kind not in "fiub":
+        raise error(f"features: elements of type {array.dtype}; expected numbers")
+    if array.dtype not in (np.float32, np.float16):
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    return {"features": np.require(array, requirements=["C", "A"])}
+
+
+def _sparse_features(features: Any) -> dict[str, Any]:
+    matrix = features.tocsr()
+    if matrix.dtype.kind == "c":
+        raise error("Complex data not supported: features of complex numbers; expected real ones")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return {
+        "feature_indptr": np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        "feature_indices": np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        "feature_values": np.ascontiguousarray(matrix.data, dtype=np.float32),
+        "feature_columns": matrix.shape[1],
+    }
+
+
+def index_array(value: Any, what: str) -> np.ndarray:
+    """Whole numbers of 32 or 64 bits, one behind the other."""
+    array = as_array(value, what)
+    if array.dtype.kind == "b" or array.dtype.kind not in "iu":
+        if array.size:
+            raise error(f"{what}: elements of type {array.dtype}; expected whole numbers")
+        array = array.astype(np.int64)
+    if array.dtype.itemsize < 4:
+        array = array.astype(np.int32)
+    return np.ascontiguousarray(array)
+
+
+def graph_arrays(graph: Any, nodes: Optional[int] = None) -> dict[str, Any]:
+    """A graph in any of the forms that fit() and Dataset take, as arguments of make_dataset."""
+    if graph is None:
+        return {}
+    if hasattr(graph, "_graph_arrays"):
+        arrays: dict[str, Any] = graph._graph_arrays()
+    elif is_sparse(graph):
+        arrays = _adjacency_arrays(graph)
+    elif is_networkx(graph):
+        arrays = _networkx_arrays(graph)
+    else:
+        arrays = _edge_arrays(graph)
+    if nodes is not None and arrays.get("nodes", nodes) != nodes:
+        raise error(f"X has {nodes} rows, but the graph has {arrays['nodes']} nodes; expected one row a node")
+    return arrays
+
+
+def _adjacency_arrays(graph: Any) -> dict[str, Any]:
+    if graph.shape[0] != graph.shape[1]:
+        raise error(f"graph: an adjacency matrix of {graph.shape[0]} × {graph.shape[1]}; expected as many columns as rows")
+    matrix = graph.tocsr()
+    arrays = {"nodes": matrix.shape[0], "indptr": matrix.indptr, "indices": matrix.indices}
+    if matrix.dtype.kind != "b" and not _all_one(matrix.data):
+        arrays["weights"] = np.ascontiguousarray(matrix.data, dtype=np.float32)
+    return arrays
+
+
+def _all_one(values: np.ndarray) -> bool:
+    """Whether every weight is 1, by blocks, so that no array as long as the edges is made."""
+    block = 1 << 20
+    return all(bool((values[i : i + block] == 1).all()) for i in range(0, len(values), block))
+
+
+def _networkx_arrays(graph: Any) -> dict[str, Any]:
+    place = {node: i for i, node in enumerate(graph.nodes())}
+    edges = list(graph.edges(data="weight"))
+    ends = np.array([(place[a], place[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2)
+    arrays: dict[str, Any] = {
+        "nodes": len(place),
+        "source": np.ascontiguousarray(ends[:, 0]),
+        "target": np.ascontiguousarray(ends[:, 1]),
+    }
+    if any(weight is not None for _, _, weight in edges):
+        arrays["weights"] = np.array([1.0 if w is None else w for _, _, w in edges], dtype=np.float32)
+    return arrays
+
+
+def _edge_arrays(graph: Any) -> dict[str, Any]:
+    weights = None
+    if isinstance(graph, tuple) and len(graph) == 2 and np.ndim(graph[0]) == 2:
+        graph, weights = graph
+    edges = as_array(graph, "graph")
+    if edges.ndim == 2 and edges.shape[0] == edges.shape[1] and edges.shape[0] != 2:
+        source, target = (np.ascontiguousarray(ends) for ends in np.nonzero(edges))
+        arrays: dict[str, Any] = {"nodes": edges.shape[0], "source": source, "target": target}
+        if edges.dtype.kind != "b" and not _all_one(edges[source, target]):
+            arrays["weights"] = np.ascontiguousarray(edges[source, target], dtype=np.float32)
+        return arrays
+    if edges.ndim != 2 or edges.shape[0] != 2:
+        turned = "; transpose it" if edges.ndim == 2 and edges.shape[1] == 2 else ""
+        raise error(
+            f"graph: an array of shape {edges.shape}; expected an edge index of shape (2, edges), a square "
+            f"adjacency matrix, a scipy matrix or a NetworkX graph{turned}"
+        )
+    arrays = {"source": index_array(edges[0], "graph"), "target": index_array(edges[1], "graph")}
+    if weights is not None:
+        arrays["weights"] = np.ascontiguousarray(as_array(weights, "weights").reshape(-1), dtype=np.float32)
+    return arrays
+
+
+def node_mask(nodes: Any, count: int, what: str) -> np.ndarray:
+    """A mask (count) of nodes, given as a mask or as node numbers."""
+    array = as_array(nodes, what)
+    if array.dtype.kind == "b":
+        if array.shape != (count,):
+            raise error(f"{what}: a mask of shape {array.shape} for {count} nodes; expected ({count},)")
+        return array
+    numbers = index_array(array, what).reshape(-1)
+    if numbers.size and (numbers.min() < 0 or numbers.max() >= count):
+        wrong = numbers[(numbers < 0) | (numbers >= count)][0]
+        raise error(f"{what}: node {wrong}; expected a node from 0 to {count - 1}")
+    mask = np.zeros(count, dtype=bool)
+    mask[numbers] = True
+    return mask
+
+
+def roles_of(parts: dict[str, Any], count: int) -> np.ndarray:
+    """Roles (count) from the parts of a split: train, val and test, each a mask or node numbers."""
+    roles = np.zeros(count, dtype=np.uint8)
+    names = ("train", "val", "test")
+    for role, name in enumerate(names, start=1):
+        if parts.get(name) is None:
+            continue
+        mask = node_mask(parts[name], count, name)
+        both = mask & (roles != 0)
+        if both.any():
+            node = int(np.argmax(both))
+            raise error(f"node {node} is in {names[roles[node] - 1]} and in {name}; expected one part a node")
+        roles[mask] = role
+    return roles

@@ -1,0 +1,83 @@
+"""How a call computes and whom it tells: the arguments that every computing function shares."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any, Callable, Optional, Union
+
+from . import _core
+
+Progress = Union[bool, Callable[[dict[str, Any]], Any]]
+
+
+def make_call(
+    threads: Optional[int] = None,
+    device: str = "auto",
+    device_memory: int = 0,
+    progress: Progress = False,
+    verbose: int = 0,
+) -> _core.Call:
+    """A call with this many threads (None: one per core this process may use) on this device."""
+    tell: Optional[Callable[[dict[str, Any]], Any]] = None
+    if callable(progress):
+        tell = progress
+    elif progress:
+        tell = ProgressBar()
+    return _core.Call(
+        threads=0 if threads is None else int(threads),
+        device=device,
+        device_memory=int(device_memory),
+        progress=tell,
+        note=_print_note if verbose else None,
+        warning=_warn,
+    )
+
+
+def _print_note(text: str) -> None:
+    print("l2gcn:", text)
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UserWarning, stacklevel=4)
+
+
+class ProgressBar:
+    """One bar a layer, by tqdm where it is installed, else one line on standard error that is written over."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._key: Any = None
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            self._tqdm: Any = None
+        else:
+            self._tqdm = tqdm
+
+    def __call__(self, progress: dict[str, Any]) -> None:
+        if progress["epochs"] == 0:
+            self.close()
+            return
+        key = (progress["phase"], progress["layer"])
+        ends = progress["epoch"] >= progress["epochs"]
+        title = f"{progress['phase']} {progress['layer']}/{progress['layers']}" if progress["layer"] else progress["phase"]
+        if self._tqdm is None:
+            sys.stderr.write(f"\r{title}: {progress['epoch']}/{progress['epochs']}, loss {progress['loss']:.4f} ")
+            if ends:
+                sys.stderr.write("\n")
+            return
+        if key != self._key or self._bar is None or self._bar.n > progress["epoch"]:
+            self.close()
+            self._key = key
+            self._bar = self._tqdm(total=progress["epochs"], desc=title, leave=True)
+        self._bar.update(progress["epoch"] - self._bar.n)
+        self._bar.set_postfix(loss=f"{progress['loss']:.4f}", refresh=False)
+        if ends:
+            self.close()
+
+    def close(self) -> None:
+        """Ends the bar at hand."""
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None

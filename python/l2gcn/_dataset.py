@@ -1,0 +1,418 @@
+"""Data sets: a graph, features, labels and splits, in the library's memory or shared with NumPy's."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+
+import numpy as np
+
+from . import _core, _interop
+from ._arrays import feature_arrays, feature_names, graph_arrays, index_array, as_array, roles_of
+from ._call import make_call
+from ._settings import error, open_options, options_json
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._parameters import OpenOptions
+
+
+class Split(NamedTuple):
+    """Which nodes train, validate and test: a boolean mask each, and the split's name."""
+
+    name: str
+    train: np.ndarray
+    val: np.ndarray
+    test: np.ndarray
+
+
+class Dataset:
+    """A graph with features, labels and splits.
+
+    Made by `load_dataset`, by `Dataset.from_arrays`, or from another library's objects (`from_scipy`, `from_pandas`,
+    `from_networkx`, `from_pyg`, `from_dgl`, `from_ogb`). A data set does not change; arrays it hands out are read-only
+    views of its memory and stay valid after it is gone.
+
+    >>> import numpy as np
+    >>> data = Dataset.from_arrays(np.eye(3, dtype="float32"), graph=[[0, 1], [1, 2]], y=[0, 1, 1])
+    >>> data
+    Dataset('arrays', 3 nodes, 2 edges, 3 features, 2 classes)
+    """
+
+    def __init__(self, handle: _core.Dataset) -> None:
+        self._handle = handle
+
+    # Made from arrays
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Any = None,
+        graph: Any = None,
+        y: Any = None,
+        *,
+        train: Any = None,
+        val: Any = None,
+        test: Any = None,
+        nodes: Optional[int] = None,
+        directed: bool = False,
+        keep_self_loops: bool = False,
+        class_names: Optional[list[str]] = None,
+        node_ids: Any = None,
+        name: str = "arrays",
+        recipe: str = "",
+    ) -> Dataset:
+        """A data set from arrays the caller holds.
+
+        Parameters
+        ----------
+        X : array (nodes, columns), scipy.sparse matrix, DataFrame or None
+            Features. A float32 (or float16) array in C order is shared, not copied: do not change it while the data
+            set lives. So are the values of a float32 CSR matrix. Without features, training makes some from the graph.
+        graph : scipy.sparse matrix, array (2, edges), dense square matrix, NetworkX graph, Dataset or None
+            Edges. A symmetric CSR matrix with sorted rows is shared, not copied. Weights are read from a matrix whose
+            values are not all 1, from the attribute "weight" of a NetworkX graph, or given as (edge_index, weights).
+        y : array (nodes,) or (nodes, labels), optional
+            Class of each node from 0 on, −1 where it is unknown; or 0/1 a label, −1 in the rows of unlabelled nodes.
+        train, val, test : mask or node numbers, optional
+            The split. Where none is given, training draws one (setting `split`).
+        directed, keep_self_loops : bool
+            Keep directions and self loops; by default edges are made symmetric and self loops dropped.
+        class_names, node_ids : optional
+            What classes and nodes are called outside.
+        """
+        arrays = feature_arrays(X)
+        rows = _row_count(arrays)
+        arrays.update(graph_arrays(graph, rows))
+        arrays.update(_label_arrays(y))
+        if nodes is not None:
+            arrays["nodes"] = int(nodes)
+        count = rows if rows is not None else arrays.get("nodes")
+        if count is None and y is not None:
+            count = arrays["nodes"] = len(y)
+        if count is None:
+            raise error(f"{name}: how many nodes? Give X, y or nodes beside an edge index")
+        parts = {"train": train, "val": val, "test": test}
+        if any(part is not None for part in parts.values()):
+            arrays["roles"] = roles_of(parts, count)
+        arrays.update(_id_arrays(node_ids))
+        arrays.update(name=name, recipe=recipe, directed=directed, keep_self_loops=keep_self_loops)
+        if class_names is not None:
+            arrays["class_names"] = [str(one) for one in class_names]
+        made = cls(_core.make_dataset(make_call(), arrays))
+        names = feature_names(X)
+        return made if names is None else made._with_feature_names(list(names))
+
+    from_scipy = classmethod(_interop.from_scipy)
+    from_pandas = classmethod(_interop.from_pandas)
+    from_networkx = classmethod(_interop.from_networkx)
+    from_pyg = classmethod(_interop.from_pyg)
+    from_dgl = classmethod(_interop.from_dgl)
+    from_ogb = classmethod(_interop.from_ogb)
+    to_scipy = _interop.to_scipy
+    to_pandas = _interop.to_pandas
+    to_networkx = _interop.to_networkx
+    to_pyg = _interop.to_pyg
+    to_dgl = _interop.to_dgl
+
+    # What it holds
+
+    @property
+    def name(self) -> str:
+        """As shown to people."""
+        return self._handle.name
+
+    @property
+    def format(self) -> str:
+        """Where it came from: "planetoid", "native", "synthetic", "memory", …"""
+        return self._handle.format
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return self._handle.nodes
+
+    @property
+    def n_edges(self) -> int:
+        """Undirected simple edges without self loops."""
+        return self._handle.edges
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the features."""
+        return self._handle.columns
+
+    @property
+    def n_classes(self) -> int:
+        """Classes, or labels of a multi-label set."""
+        return self._handle.classes
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether a node has a set of labels."""
+        return self._handle.multilabel
+
+    @property
+    def directed(self) -> bool:
+        """Whether edges have a direction."""
+        return self._handle.directed
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are stored sparse."""
+        return self._handle.sparse_features is not None
+
+    @property
+    def features(self) -> Any:
+        """Features as they are stored: an array (nodes, columns), or a scipy CSR matrix of sparse ones."""
+        sparse = self._handle.sparse_features
+        if sparse is None:
+            stored = self._handle.features
+            kind = self._handle.feature_type
+            if kind == "f16":
+                return stored.view(np.float16)
+            if kind == "bf16":
+                return (stored.astype(np.uint32) << 16).view(np.float32)
+            return stored
+        scipy_sparse = _interop.need("scipy.sparse", "sparse features")
+        indptr, indices, values = sparse
+        # scipy takes signed indices; numbers of nodes and columns fit them.
+        parts = (values, indices.view(np.int32), indptr.view(np.int64))
+        return scipy_sparse.csr_matrix(parts, shape=(self.n_nodes, self.n_features), copy=False)
+
+    def dense_features(self) -> np.ndarray:
+        """Features as a dense float32 array (nodes, columns); a copy unless they are stored so."""
+        sparse = self._handle.sparse_features
+        if sparse is None:
+            return np.asarray(self.features, dtype=np.float32)
+        indptr, indices, values = sparse
+        dense = np.zeros((self.n_nodes, self.n_features), dtype=np.float32)
+        rows = np.repeat(np.arange(self.n_nodes), np.diff(indptr.view(np.int64)))
+        dense[rows, indices.view(np.int32)] = values
+        return dense
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Class of each node (nodes,), −1 where unknown; or (nodes, labels) 0/1."""
+        return self._handle.labels
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """Mask of the nodes whose labels are known."""
+        if not self.multilabel:
+            return np.asarray(self.labels >= 0)
+        known = self._handle.labelled
+        return np.ones(self.n_nodes, dtype=bool) if known is None else known.astype(bool)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes; their numbers where they have none."""
+        return self._handle.class_names or [str(c) for c in range(self.n_classes)]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the columns; their numbers where they have none."""
+        names = []
+        for column in self._handle.schema:
+            if column["category"]:
+                names += [f"{column['name']}={level}" for level in column["levels"]]
+            else:
+                names.append(column["name"])
+            if column["marks_missing"]:
+                names.append(f"{column['name']} missing")
+        return names or [str(c) for c in range(self.n_features)]
+
+    @property
+    def node_ids(self) -> np.ndarray:
+        """Ids of the nodes as in the input: numbers, or strings as objects."""
+        names = self._handle.node_names
+        if names:
+            return np.array(names, dtype=object)
+        ids = self._handle.node_ids
+        return np.arange(self.n_nodes) if ids is None else ids
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Row offsets of the graph (nodes + 1)."""
+        return self._handle.indptr
+
+    @property
+    def indices(self) -> np.ndarray:
+        """Neighbours, row by row; an undirected edge stands in both rows."""
+        return self._handle.indices
+
+    @property
+    def edge_weight(self) -> Optional[np.ndarray]:
+        """A weight for each entry of `indices`, or None: every edge weighs 1."""
+        return self._handle.weights
+
+    @property
+    def edge_index(self) -> np.ndarray:
+        """The graph as (2, entries) int64, both directions of an undirected edge; a new array."""
+        edges = np.empty((2, len(self.indices)), dtype=np.int64)
+        degrees: Any = np.diff(self.indptr.view(np.int64))
+        edges[0] = np.repeat(np.arange(self.n_nodes), degrees)
+        edges[1] = self.indices
+        return edges
+
+    @property
+    def splits(self) -> dict[str, Split]:
+        """The splits that it brings, the default one first."""
+        return {name: _masks(name, roles) for name, roles in self._handle.splits}
+
+    def split(self, name: str = "", seed: int = 0) -> Split:
+        """A split by name, or a drawn one: "paper", "public", "random:0.6,0.2,0.2", "file", …
+
+        The default is the one that a training takes if nobody names one.
+        """
+        return _masks(*_core.resolve_split(make_call(threads=1), self._handle, name, seed))
+
+    def with_split(self, train: Any, val: Any = None, test: Any = None, name: str = "given") -> Dataset:
+        """This data set with a split of the caller's, each part a mask or node numbers, as its only one."""
+        roles = roles_of({"train": train, "val": val, "test": test}, self.n_nodes)
+        return Dataset(_core.with_splits(make_call(threads=1), self._handle, [(name, roles)]))
+
+    def describe(self) -> dict[str, Any]:
+        """The counts that the program's info prints."""
+        return dict(json.loads(self._handle.description_json))
+
+    def save(self, directory: str | os.PathLike[str], force: bool = False) -> None:
+        """Writes the native directory, which `load_dataset` maps in milliseconds."""
+        _core.save_dataset(make_call(), self._handle, os.fspath(directory), force)
+
+    def __repr__(self) -> str:
+        kind = "labels" if self.multilabel else "classes"
+        return (
+            f"Dataset({self.name!r}, {self.n_nodes} nodes, {self.n_edges} edges, {self.n_features} features, "
+            f"{self.n_classes} {kind})"
+        )
+
+    # A data set does not change, so a copy is itself.
+
+    def __copy__(self) -> Dataset:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Dataset:
+        return self
+
+    def __reduce__(self) -> Any:
+        handle = self._handle
+        state = {
+            "name": handle.name,
+            "recipe": handle.recipe,
+            "nodes": handle.nodes,
+            "directed": handle.directed,
+            "keep_self_loops": handle.self_loops > 0,
+            "classes": handle.classes,
+            "class_names": handle.class_names,
+            "node_names": handle.node_names,
+            "node_ids": handle.node_ids,
+            **self._graph_arrays(),
+            **_stored_features(self),
+            **_label_arrays(handle.labels if handle.classes else None, handle.labelled),
+        }
+        return _restore, (state, handle.splits, handle.schema, handle.label_column)
+
+    def _graph_arrays(self) -> dict[str, Any]:
+        arrays = {"nodes": self.n_nodes, "indptr": self.indptr, "indices": self.indices}
+        if self.edge_weight is not None:
+            arrays["weights"] = self.edge_weight
+        return arrays
+
+    def _with_feature_names(self, names: list[str]) -> Dataset:
+        plain = {"category": False, "levels": [], "marks_missing": False, "missing": 0, "fill": 0.0}
+        columns = [{"name": name, **plain} for name in names]
+        return Dataset(_core.with_schema(self._handle, columns, ""))
+
+
+def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str) -> Dataset:
+    """A pickled data set again."""
+    call = make_call()
+    handle = _core.make_dataset(call, state)
+    if splits:
+        handle = _core.with_splits(call, handle, splits)
+    if schema:
+        handle = _core.with_schema(handle, schema, label)
+    return Dataset(handle)
+
+
+def _stored_features(data: Dataset) -> dict[str, Any]:
+    sparse = data._handle.sparse_features
+    if sparse is None:
+        return {"features": data.features} if data.n_features else {}
+    indptr, indices, values = sparse
+    return {
+        "feature_indptr": indptr.view(np.int64),
+        "feature_indices": indices.view(np.int32),
+        "feature_values": values,
+        "feature_columns": data.n_features,
+    }
+
+
+def _row_count(arrays: dict[str, Any]) -> Optional[int]:
+    if "features" in arrays:
+        return int(arrays["features"].shape[0])
+    if "feature_indptr" in arrays:
+        return len(arrays["feature_indptr"]) - 1
+    return None
+
+
+def _label_arrays(y: Any, labelled: Any = None) -> dict[str, Any]:
+    if y is None:
+        return {}
+    array = as_array(y, "y")
+    if array.ndim == 1:
+        return {"classes_of": index_array(array, "y")}
+    if array.ndim != 2:
+        raise error(f"y: an array of {array.ndim} dimensions; expected 1, a class a node, or 2, 0 or 1 a label")
+    known = ~((array < 0) | np.not_equal(array, array)).any(axis=1)
+    if not np.isin(array[known], (0, 1)).all():
+        raise error("y: a matrix of labels holds more than 0 and 1, and −1 or NaN in the rows of unlabelled nodes")
+    if not known.all():
+        labelled = known
+        array = np.where(known[:, None], array, 0)
+    arrays: dict[str, Any] = {"label_matrix": np.ascontiguousarray(array, dtype=np.uint8)}
+    if labelled is not None:
+        arrays["labelled"] = np.ascontiguousarray(labelled, dtype=np.uint8)
+    return arrays
+
+
+def _id_arrays(ids: Any) -> dict[str, Any]:
+    if ids is None:
+        return {}
+    array = np.asarray(ids)
+    if array.dtype.kind in "iu":
+        return {"node_ids": np.ascontiguousarray(array, dtype=np.int64)}
+    return {"node_names": [str(one) for one in array.tolist()]}
+
+
+def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
+    if roles is None:
+        roles = np.zeros(0, dtype=np.uint8)
+    return Split(name, roles == 1, roles == 2, roles == 3)
+
+
+def load_dataset(spec: str | os.PathLike[str] = "", **options: Unpack[OpenOptions]) -> Dataset:
+    return Dataset(_core.open_dataset(make_call(), os.fspath(spec), options_json(options)))
+
+
+load_dataset.__doc__ = f"""Opens a data set as the program does.
+
+Parameters
+----------
+spec : str or path
+    A path, a known name ("cora"), or "synthetic:SHAPE"; "" is the demo graph. Formats are listed in docs/formats.md.
+**options
+    How it is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
+    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/your-own-data.md).
+
+>>> load_dataset("synthetic:cora")
+Dataset('synthetic:cora', 2708 nodes, 5278 edges, 1433 features, 7 classes)
+"""
+
+
+def list_datasets(**options: Unpack[OpenOptions]) -> list[dict[str, str]]:
+    """Known names, and where each was found: dicts of name, description, found_at ("" if it is not here), format."""
+    return list(_core.known_datasets(options_json(options)))

@@ -1,0 +1,495 @@
+"""Estimators with scikit-learn's manners.
+
+Their parameters are the library's settings, read from its table; None stands for what the program would take. They are
+kept as they were given and checked by fit(), as scikit-learn expects. transform() may be called without X, for the nodes
+of fit(), so scikit-learn's wrapper of its output (set_output) is switched off.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._arrays import as_array, feature_names, index_array, is_frame, node_mask
+from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
+from ._dataset import Dataset
+from ._model import Model
+from ._parameters import NOT_OF_ESTIMATORS, OWN_PARAMETERS
+from ._settings import Setting, document, error, train_settings
+from ._training import train
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+    from ._parameters import EstimatorSettings
+
+__all__ = ["GCNClassifier", "GCNEmbedder", "NotFittedError"]
+
+
+def _estimator_settings() -> tuple[Setting, ...]:
+    return tuple(row for row in train_settings() if row.name not in NOT_OF_ESTIMATORS)
+
+
+def _document_own() -> str:
+    return "\n".join(f"{own.name} : {own.kind}, default {own.default!r}\n    {own.help}" for own in OWN_PARAMETERS)
+
+
+def _signature(extra: dict[str, Any]) -> inspect.Signature:
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    names = {**extra, **{row.name: None for row in _estimator_settings()}}
+    names.update({own.name: own.default for own in OWN_PARAMETERS})
+    for name, default in names.items():
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+    return inspect.Signature(parameters)
+
+
+def _parameters_from_table(text: str, **extra: Any) -> Any:
+    """A class decorator: __init__ takes every setting of the table, and the docstring tells of them."""
+
+    def decorate(cls: Any) -> Any:
+        signature = _signature(extra)
+
+        def __init__(self: Any, **given: Any) -> None:
+            defaults = {name: p.default for name, p in signature.parameters.items() if name != "self"}
+            for name in given:
+                if name not in defaults:
+                    nearest = _core.nearest_name(name, list(defaults))
+                    raise error(f"unknown setting '{name}': did you mean '{nearest}'?", "usage")
+            for name, default in defaults.items():
+                setattr(self, name, given.get(name, default))
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        __init__.__doc__ = "Keeps the parameters; fit() checks them."
+        cls.__init__ = __init__
+        settings = document(_estimator_settings(), "")
+        cls.__doc__ = inspect.cleandoc(text).replace("{parameters}", settings + "\n" + _document_own())
+        return cls
+
+    return decorate
+
+
+class _GraphEstimator(BaseEstimator):
+    """What classifier and embedder share: from X, y and a graph to a trained model, and back to arrays."""
+
+    if TYPE_CHECKING:
+        model_: Model
+        classes_: Any
+        label_type_: Any
+        known_: np.ndarray
+        data_: Dataset
+        data: Optional[Dataset]
+        n_features_in_: int
+
+        def __init__(self, **settings: Unpack[EstimatorSettings]) -> None: ...
+
+    def _fit(self, X: Any, y: Any, graph: Any, val: Any) -> None:
+        if y is None:
+            raise error(f"{type(self).__name__} requires y to be passed, but the target y is None; unlabelled nodes are −1 or NaN")
+        parameters = self.get_params(deep=False)
+        features, graph, count, nodes = self._samples(X, graph)
+        labels, self.classes_, self.label_type_ = _encode(y, count if nodes is None else len(nodes))
+        if nodes is not None:
+            labels = _spread(labels, nodes, count)
+        known = np.asarray(labels >= 0) if labels.ndim == 1 else ~(labels < 0).any(axis=1)
+        split: Optional[str] = "random:0.9,0.1,0"
+        parts: dict[str, Any] = {}
+        if val is not None:
+            mask = node_mask(val, count, "val")
+            parts, split = {"train": known & ~mask, "val": known & mask}, None
+        given: dict[str, Any] = {"class_names": [str(name) for name in np.asarray(self.classes_)]}
+        data = _make(features, graph, labels, **parts, **given)
+        settings = {row.name: parameters[row.name] for row in _estimator_settings()}
+        run = train(
+            data,
+            threads=self._threads(parameters),
+            device=parameters["device"],
+            callbacks=parameters["callbacks"],
+            progress=parameters["progress"],
+            verbose=parameters["verbose"],
+            split=split,
+            seed=self._seed(parameters),
+            **settings,
+        )
+        self.data_ = data
+        self.has_graph_ = graph is not None
+        self.model_ = run.model
+        self.known_ = np.flatnonzero(run._split()[1] == 1)
+        self.result_ = run.result
+        self.history_ = run.history
+        self.n_iter_ = int(sum(layer["epochs"] for layer in run.layers))
+        self.n_features_in_ = 1 if nodes is not None else data.n_features
+
+    def _samples(self, X: Any, graph: Any) -> tuple[Any, Any, int, Optional[np.ndarray]]:
+        """(features, graph, nodes, node numbers of the samples or None)."""
+        bound = self.get_params(deep=False)["data"]
+        if bound is None:
+            self._remember_names(X)
+            X = _with_shape(X)
+            if len(X.shape) == 2 and X.shape[1] == 0:
+                raise error(
+                    f"Found array with 0 feature(s) (shape={tuple(X.shape)}) while a minimum of 1 is required; train() makes "
+                    "features from the graph of a Dataset that has none"
+                )
+            if X.shape[0] == 0:
+                raise error("Found array with 0 sample(s) while a minimum of 1 is required: X has no rows")
+            return X, graph, int(X.shape[0]), None
+        if graph is not None:
+            raise error("data has its graph; give either data, or graph beside features", "usage")
+        numbers = index_array(np.asarray(X).reshape(len(X), -1)[:, 0], "X")
+        node_mask(numbers, bound.n_nodes, "X")
+        features = bound.features if bound.n_features else None
+        return features, bound, bound.n_nodes, numbers
+
+    def _remember_names(self, X: Any) -> None:
+        names = feature_names(X)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_names(self, X: Any) -> None:
+        """Raises where a DataFrame's columns are not those of fit()."""
+        names, fitted = feature_names(X), getattr(self, "feature_names_in_", None)
+        if fitted is None or names is None:
+            if (fitted is None) != (names is None):
+                import warnings
+
+                had, has = ("does not have", "was fitted with") if names is None else ("has", "was fitted without")
+                warnings.warn(
+                    f"X {had} valid feature names, but {type(self).__name__} {has} feature names", UserWarning, stacklevel=4
+                )
+            return
+        if list(names) == list(fitted):
+            return
+        text = "The feature names should match those that were passed during fit.\n"
+        unseen, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+        if unseen:
+            text += "Feature names unseen at fit time:\n" + "".join(f"- {name}\n" for name in unseen)
+        if missing:
+            text += "Feature names seen at fit time, yet now missing:\n" + "".join(f"- {name}\n" for name in missing)
+        if not unseen and not missing:
+            text += "Feature names must be in the same order as they were in fit.\n"
+        raise error(text)
+
+    @staticmethod
+    def _threads(parameters: dict[str, Any]) -> Optional[int]:
+        jobs = parameters["n_jobs"]
+        return None if jobs is None or jobs < 0 else int(jobs)
+
+    @staticmethod
+    def _seed(parameters: dict[str, Any]) -> int:
+        state = parameters["random_state"]
+        if state is None:
+            return int(np.random.SeedSequence().generate_state(1)[0])
+        if isinstance(state, np.random.Generator):
+            return int(state.integers(2**31))
+        if hasattr(state, "randint"):
+            return int(state.randint(2**31 - 1))
+        return int(state)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+                "using this estimator."
+            )
+
+    def _target(self, X: Any, graph: Any) -> tuple[Dataset, Optional[np.ndarray], bool]:
+        """The data set that is asked about, which of its nodes (None: all), and whether they are those of fit()."""
+        self._check_fitted()
+        if X is None:
+            if graph is not None:
+                raise error("a new graph needs its X", "usage")
+            return self.data_, None, True
+        if self.data is not None:
+            numbers = index_array(np.asarray(X).reshape(len(X), -1)[:, 0], "X")
+            node_mask(numbers, self.data_.n_nodes, "X")
+            return self.data_, numbers, True
+        self._check_names(X)
+        same = graph is None and self.has_graph_
+        if same:
+            rows = _with_shape(X).shape[0]
+            if rows != self.data_.n_nodes:
+                raise error(
+                    f"X has {rows} rows, but the graph has {self.data_.n_nodes} nodes; expected one row a node. Give the new "
+                    "nodes' graph beside X"
+                )
+            graph = self.data_
+        labels = self.data_.labels if same else None
+        made = _make(np.asarray(X) if is_frame(X) else X, graph, labels)
+        if made.n_features != self.n_features_in_:
+            raise error(
+                f"X has {made.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
+            )
+        return made, None, same
+
+    def _compute(self, what: str, X: Any, graph: Any, **more: Any) -> np.ndarray:
+        data, nodes, same = self._target(X, graph)
+        parameters = self.get_params(deep=False)
+        function = getattr(self.model_, what)
+        if what != "embed":
+            more["known"] = self.known_ if same else None
+        values: np.ndarray = function(data, threads=self._threads(parameters), device=parameters["device"], **more)
+        return values if nodes is None else values[nodes]
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.model_.tensors[f"layers.{self.model_.n_layers - 1}.weight"].shape[1])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns that transform() gives."""
+        self._check_fitted()
+        prefix = type(self).__name__.lower()
+        return np.array([f"{prefix}{i}" for i in range(self._n_features_out)], dtype=object)
+
+    if HAS_SKLEARN:
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.input_tags.sparse = True
+            tags.target_tags.required = True
+            return tags
+
+
+@_parameters_from_table(
+    """Graph convolutional network for node classification, in scikit-learn's manner.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : array
+        Class labels as they were in y; for a matrix of labels, 0 … labels − 1.
+    model_ : Model
+    history_ : dict of arrays
+        One row an epoch (`Run.history`).
+    result_ : dict
+        What the program's train prints.
+    n_features_in_, feature_names_in_, n_iter_ :
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.eye(6, dtype="float32")
+    >>> ring = [[0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3]]
+    >>> clf = GCNClassifier(hidden=8, layers=1, method="lgcn", lr=0.1)
+    >>> clf.fit(X, ["a", "a", None, "b", "b", None], graph=ring).predict().tolist()
+    ['a', 'a', 'a', 'b', 'b', 'b']
+    """
+)
+class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wrap_output_keys=None):
+    """Replaced by the decorator."""
+
+    def fit(self, X: Any, y: Any = None, *, graph: Any = None, val: Any = None) -> Self:
+        """Trains on the nodes whose label is known.
+
+        Parameters
+        ----------
+        X : array (nodes, columns), scipy.sparse matrix or DataFrame
+            Features of every node, labelled or not. float32 in C order is not copied.
+        y : array (nodes,) of labels of any kind, or (nodes, labels) of 0 and 1
+            −1, NaN or None: unlabelled.
+        graph : scipy.sparse matrix, array (2, edges), NetworkX graph or Dataset, optional
+            None: no edges, each node is on its own.
+        val : mask or node numbers, optional
+            Labelled nodes that only decide when to stop; None: a stratified tenth of them.
+        """
+        self._fit(X, y, graph, val)
+        return self
+
+    def predict(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """Labels of every node: of the nodes of fit(), or of a new graph with the same columns."""
+        decisions = self._compute("predict", X, graph)
+        if decisions.ndim == 2:
+            return decisions.astype(self.label_type_)
+        return np.asarray(self.classes_)[decisions]
+
+    def predict_proba(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """Probabilities (nodes, classes), columns in the order of classes_."""
+        return self._compute("predict_proba", X, graph)
+
+    def decision_function(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """Logits (nodes, classes); of two classes, by how much the second exceeds the first (nodes,)."""
+        logits = self._compute("logits", X, graph)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 and not self.model_.multilabel else logits
+
+    def transform(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """What the last layer makes of every node (nodes, width)."""
+        return self._compute("embed", X, graph)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """fit(), then transform() of the same nodes."""
+        return self.fit(X, y, **fit_params).transform(X if self.data is not None else None)
+
+    def score(self, X: Any = None, y: Any = None, *, mask: Any = None, graph: Any = None, sample_weight: Any = None) -> float:
+        """Share of nodes whose class is right; of a matrix of labels, micro F1. Unlabelled nodes are left out.
+
+        >>> clf.score(y=truth, mask=test)    # doctest: +SKIP
+        """
+        if y is None:
+            raise error("score: y is missing: the true labels", "usage")
+        predicted = self.predict(X, graph)
+        truth = as_array(y, "y")
+        if truth.shape[0] != predicted.shape[0]:
+            raise error(f"score: y has {truth.shape[0]} rows for {predicted.shape[0]} nodes; expected one a node")
+        known = _is_known(truth)
+        if mask is not None:
+            known = known & node_mask(mask, len(known), "mask")
+        if predicted.ndim == 2:
+            hit = (predicted[known] == 1) & (truth[known] == 1)
+            total = (predicted[known] == 1).sum() + (truth[known] == 1).sum()
+            return float(2 * hit.sum() / total) if total else 0.0
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(np.average(predicted[known] == truth[known], weights=weights))
+
+    if HAS_SKLEARN:
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.classifier_tags.multi_label = True
+            tags.transformer_tags.preserves_dtype = ["float32"]
+            return tags
+
+
+@_parameters_from_table(
+    """Graph convolutional network as a transformer: fit() learns from the labels, transform() gives embeddings.
+
+    Parameters
+    ----------
+    layer : int, default 0
+        The layer whose output is given; 1 is the first, 0 the last.
+    {parameters}
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression    # doctest: +SKIP
+    >>> Z = GCNEmbedder(layers=2).fit_transform(X, y, graph=A)    # doctest: +SKIP
+    """,
+    layer=0,
+)
+class GCNEmbedder(TransformerMixin, _GraphEstimator, auto_wrap_output_keys=None):
+    """Replaced by the decorator."""
+
+    if TYPE_CHECKING:
+        layer: int
+
+        def __init__(self, *, layer: int = 0, **settings: Unpack[EstimatorSettings]) -> None: ...
+
+    def fit(self, X: Any, y: Any = None, *, graph: Any = None, val: Any = None) -> Self:
+        """As `GCNClassifier.fit`."""
+        self._fit(X, y, graph, val)
+        return self
+
+    def transform(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """What the layer makes of every node (nodes, width): of the nodes of fit(), or of a new graph."""
+        return self._compute("embed", X, graph, layer=self.layer)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """fit(), then transform() of the same nodes."""
+        fitted = self.fit(X, y, **fit_params)
+        return fitted.transform(X if self.data is not None else None)
+
+    @property
+    def _n_features_out(self) -> int:
+        layer = self.layer or self.model_.n_layers
+        return int(self.model_.tensors[f"layers.{layer - 1}.weight"].shape[1])
+
+    if HAS_SKLEARN:
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.transformer_tags.preserves_dtype = ["float32"]
+            return tags
+
+
+def _is_known(y: np.ndarray) -> np.ndarray:
+    """Which nodes have a label."""
+    if y.ndim == 2:
+        return np.array(~((y < 0) | np.not_equal(y, y)).any(axis=1))
+    if y.dtype.kind == "O":
+        return np.array([value is not None and value == value and not _is_minus_one(value) for value in y], dtype=bool)
+    if y.dtype.kind == "f":
+        return np.array(~np.isnan(y) & (y != -1))
+    if y.dtype.kind == "i":
+        return np.array(y != -1)
+    return np.ones(len(y), dtype=bool)
+
+
+def _is_minus_one(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number)) and bool(value == -1)
+
+
+def _with_shape(X: Any) -> Any:
+    """Anything that reads as an array, with a shape to ask for."""
+    return X if getattr(X, "shape", ()) else np.atleast_1d(as_array(X, "X"))
+
+
+def _make(X: Any, graph: Any, y: Any = None, **more: Any) -> Dataset:
+    """A data set, and where X is not finite the words that scikit-learn's users look for before the library's."""
+    try:
+        return Dataset.from_arrays(X, graph, y, **more)
+    except _core.Error as problem:
+        for value, name in ((" is nan;", "NaN"), (" is inf;", "infinity"), (" is -inf;", "infinity")):
+            if value in str(problem):
+                raise error(f"Input X contains {name}: {problem}") from None
+        raise
+
+
+def _encode(y: Any, count: int) -> tuple[np.ndarray, Any, Any]:
+    """Labels as numbers from 0 on, −1 where unknown; the labels those numbers stand for; their type."""
+    labels = as_array(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        import warnings
+
+        warning: Any = UserWarning
+        if HAS_SKLEARN:
+            from sklearn.exceptions import DataConversionWarning
+
+            warning = DataConversionWarning
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. Please change the shape of y to (n_samples,), for "
+            "example using ravel().",
+            warning,
+            stacklevel=5,
+        )
+        labels = labels[:, 0]
+    if labels.ndim not in (1, 2):
+        raise error(f"y: an array of {labels.ndim} dimensions; expected 1, a label a node, or 2, 0 or 1 a label")
+    if labels.shape[0] != count:
+        raise error(f"y has {labels.shape[0]} rows, but X has {count}; expected one label a node")
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise error("y: Input y contains infinity; expected labels, and NaN or −1 where there is none")
+    if labels.dtype.kind == "c":
+        raise error("Complex data not supported: y holds complex numbers")
+    known = _is_known(labels)
+    if labels.ndim == 2:
+        values = np.where(known[:, None], labels, -1).astype(np.int8)
+        if not np.isin(values[known], (0, 1)).all():
+            raise error("y: a matrix of labels holds more than 0 and 1")
+        return values, np.arange(labels.shape[1]), labels.dtype
+    if not known.any():
+        raise error("y: no node has a label; training needs some")
+    if labels.dtype.kind == "f" and (labels[known] != np.floor(labels[known])).any():
+        raise error("Unknown label type: y holds numbers with fractions; expected labels of classes")
+    try:
+        classes, numbers = np.unique(labels[known], return_inverse=True)
+    except TypeError:
+        raise error("y: labels of different kinds, which have no order; make them all strings or all numbers") from None
+    if len(classes) < 2:
+        raise error(f"y: Classifier can't train when only one class is present; got {classes[0]!r} alone")
+    encoded = np.full(len(labels), -1, dtype=np.int32)
+    encoded[known] = numbers.reshape(-1)
+    return encoded, classes, labels.dtype
+
+
+def _spread(labels: np.ndarray, nodes: np.ndarray, count: int) -> np.ndarray:
+    """Labels of some nodes as labels of all, −1 for the others."""
+    spread = np.full((count, *labels.shape[1:]), -1, dtype=labels.dtype)
+    spread[nodes] = labels
+    return spread

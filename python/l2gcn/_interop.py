@@ -1,0 +1,353 @@
+"""Data sets from and to other libraries, each of which is imported only when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any, Optional
+
+import numpy as np
+
+from ._arrays import as_array
+from ._settings import error
+
+if TYPE_CHECKING:
+    from ._dataset import Dataset
+
+
+def need(module: str, purpose: str) -> Any:
+    """The module, or an ImportError that says what wants it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as problem:
+        package = module.split(".")[0]
+        raise ImportError(f"{purpose} need {package}, which cannot be imported: {problem}") from None
+
+
+def _entry_rows(data: Dataset) -> np.ndarray:
+    degrees: Any = np.diff(data.indptr.view(np.int64))
+    return np.repeat(np.arange(data.n_nodes), degrees)
+
+
+# scipy
+
+
+def from_scipy(cls: type[Dataset], /, adjacency: Any, X: Any = None, y: Any = None, **options: Any) -> Dataset:
+    """A data set from an adjacency matrix; X, y and options as `from_arrays`."""
+    return cls.from_arrays(X, adjacency, y, **options)
+
+
+def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
+    """(adjacency, features, labels): a CSR matrix, an array or CSR matrix, an array.
+
+    The matrices share the data set's memory.
+    """
+    sparse = need("scipy.sparse", "sparse matrices")
+    weights = self.edge_weight
+    values = np.ones(len(self.indices), dtype=np.float32) if weights is None else weights
+    parts = (values, self.indices.view(np.int32), self.indptr.view(np.int64))
+    adjacency = sparse.csr_matrix(parts, shape=(self.n_nodes, self.n_nodes), copy=False)
+    return adjacency, self.features, self.labels
+
+
+# pandas
+
+
+def from_pandas(
+    cls: type[Dataset],
+    /,
+    edges: Any,
+    nodes: Any = None,
+    *,
+    label: Optional[str] = None,
+    id: Optional[str] = None,
+    source: Optional[str] = None,
+    target: Optional[str] = None,
+    weight: Optional[str] = None,
+    directed: bool = False,
+    keep_self_loops: bool = False,
+    allow_unmatched: bool = False,
+) -> Dataset:
+    """A data set from two DataFrames, by the same rules as the program's --edges and --nodes (docs/your-own-data.md).
+
+    Parameters
+    ----------
+    edges : DataFrame
+        Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them.
+    nodes : DataFrame, optional
+        One row a node: its id (`id`; the index where it has a name that is no column's), its label (`label`) and
+        features. Numbers become one feature, words one a level; missing cells are marked.
+    label : str, optional
+        The column of labels; None: the node table has none.
+
+    The tables pass through the program's own reader as text, so ids match, categories and missing cells are read
+    exactly as from files. For large tables of plain numbers, `from_arrays` is faster.
+    """
+    from . import _core
+    from ._call import make_call
+    from ._settings import options_json
+
+    options: dict[str, Any] = {
+        "directed": directed,
+        "keep_self_loops": keep_self_loops,
+        "allow_unmatched": allow_unmatched,
+        "source_column": source,
+        "target_column": target,
+        "weight_column": weight,
+        "id_column": id,
+    }
+    import tempfile  # slow to import, and rarely needed
+
+    with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
+        options["edges"] = os.path.join(folder, "edges.csv")
+        edges.to_csv(options["edges"], index=False)
+        if nodes is not None:
+            if nodes.index.name is not None and nodes.index.name not in nodes.columns:
+                nodes = nodes.reset_index()
+                options["id_column"] = id or nodes.columns[0]
+            if label is not None and label not in nodes.columns:
+                nearest = _core.nearest_name(str(label), [str(c) for c in nodes.columns])
+                raise error(f"nodes: has no column '{label}': did you mean '{nearest}'?", "usage")
+            if label is None:
+                # The reader takes the last column for labels unless one is named: an empty one means none.
+                label = "label"
+                while label in nodes.columns:
+                    label += "_"
+                nodes = nodes.assign(**{label: None})
+            options["label_column"] = label
+            options["nodes"] = os.path.join(folder, "nodes.csv")
+            nodes.to_csv(options["nodes"], index=False)
+        handle = _core.open_dataset(make_call(), "", options_json(options))
+        return cls(handle)
+
+
+def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
+    """(edges, nodes): DataFrames that `from_pandas` reads back; an undirected edge stands once.
+
+    `nodes` has the index "id", a column a feature and the labels' names last (empty where unknown).
+    """
+    pandas = need("pandas", "tables")
+    ids = self.node_ids
+    rows, columns = _entry_rows(self), self.indices
+    keep = slice(None) if self.directed else rows <= columns
+    edges = pandas.DataFrame({"source": ids[rows[keep]], "target": ids[columns[keep]]})
+    if self.edge_weight is not None:
+        edges["weight"] = self.edge_weight[keep]
+    nodes = pandas.DataFrame(
+        self.dense_features(), columns=self.feature_names, index=pandas.Index(ids, name="id")
+    )
+    names = np.array(self.class_names, dtype=object)
+    if self.multilabel:
+        known = self.labelled
+        nodes[label] = [
+            ";".join(names[row.astype(bool)]) if known[i] else None for i, row in enumerate(self.labels)
+        ]
+    elif self.n_classes:
+        nodes[label] = [names[c] if c >= 0 else None for c in self.labels]
+    return edges, nodes
+
+
+# NetworkX
+
+
+def from_networkx(
+    cls: type[Dataset],
+    /,
+    graph: Any,
+    *,
+    features: Any = None,
+    label: Optional[str] = None,
+    y: Any = None,
+    weight: Optional[str] = "weight",
+    **options: Any,
+) -> Dataset:
+    """A data set from a NetworkX graph, nodes in the graph's order.
+
+    Parameters
+    ----------
+    features : array (nodes, columns), or str, or list of str
+        Features in the graph's order, or the node attributes that hold them (numbers, or vectors of numbers).
+    label : str, optional
+        Node attribute with the class, of any kind; nodes without it are unlabelled. In place of `y`.
+    weight : str or None
+        Edge attribute with weights.
+    """
+    need("networkx", "NetworkX graphs")
+    nodes = list(graph.nodes())
+    place = {node: i for i, node in enumerate(nodes)}
+    edges = list(graph.edges(data=weight)) if weight else [(a, b, None) for a, b in graph.edges()]
+    index = np.array([(place[a], place[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2).T
+    pair: Any = np.ascontiguousarray(index)
+    if any(w is not None for _, _, w in edges):
+        pair = (pair, np.array([1.0 if w is None else w for _, _, w in edges], dtype=np.float32))
+    if isinstance(features, str):
+        features = [features]
+    if isinstance(features, list) and features and isinstance(features[0], str):
+        features = np.array(
+            [np.concatenate([np.atleast_1d(graph.nodes[n][f]) for f in features]) for n in nodes], dtype=np.float32
+        )
+    if label is not None:
+        values = [graph.nodes[node].get(label) for node in nodes]
+        names = sorted({str(v) for v in values if v is not None}, key=_by_number)
+        options.setdefault("class_names", names)
+        number = {name: c for c, name in enumerate(names)}
+        y = np.array([-1 if v is None else number[str(v)] for v in values], dtype=np.int32)
+    options.setdefault("directed", graph.is_directed())
+    numbered = all(isinstance(node, (int, np.integer)) for node in nodes)
+    options.setdefault("node_ids", np.array(nodes, dtype=np.int64) if numbered else [str(n) for n in nodes])
+    return cls.from_arrays(features, pair, y, nodes=len(nodes), **options)
+
+
+def _by_number(name: str) -> tuple[int, float, str]:
+    try:
+        return (0, float(name), name)
+    except ValueError:
+        return (1, 0.0, name)
+
+
+def to_networkx(self: Dataset, features: str = "x", label: str = "label") -> Any:
+    """A NetworkX graph whose nodes are the input's ids, with features, class names and edge weights as attributes."""
+    networkx = need("networkx", "NetworkX graphs")
+    graph = networkx.DiGraph() if self.directed else networkx.Graph()
+    ids = self.node_ids.tolist()
+    graph.add_nodes_from(ids)
+    if self.n_features:
+        dense = self.dense_features()
+        for i, node in enumerate(ids):
+            graph.nodes[node][features] = dense[i]
+    names, known = self.class_names, self.labelled
+    for i, node in enumerate(ids):
+        if self.n_classes and known[i]:
+            row = self.labels[i]
+            graph.nodes[node][label] = [names[c] for c in np.flatnonzero(row)] if self.multilabel else names[row]
+    rows, columns = _entry_rows(self), self.indices
+    keep = np.arange(len(columns)) if self.directed else np.flatnonzero(rows <= columns)
+    weights = self.edge_weight
+    for e in keep:
+        extra = {} if weights is None else {"weight": float(weights[e])}
+        graph.add_edge(ids[rows[e]], ids[columns[e]], **extra)
+    return graph
+
+
+# PyTorch Geometric
+
+
+def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any) -> Dataset:
+    """A data set from a PyG `Data`: x, edge_index, edge_weight (or one column of edge_attr), y and the masks.
+
+    `split` is the column of masks that have several. Float32 features are shared, not copied.
+    """
+    weights = getattr(data, "edge_weight", None)
+    if weights is None:
+        attributes = getattr(data, "edge_attr", None)
+        if attributes is not None and (attributes.dim() == 1 or attributes.shape[1] == 1):
+            weights = attributes.reshape(-1)
+    edges = as_array(data.edge_index, "edge_index")
+    graph: Any = edges if weights is None else (edges, as_array(weights, "edge_weight"))
+    masks: dict[str, Any] = {}
+    for part in ("train", "val", "test"):
+        mask = getattr(data, f"{part}_mask", None)
+        if mask is not None:
+            mask = as_array(mask, f"{part}_mask")
+            masks[part] = mask[:, split] if mask.ndim == 2 else mask
+    y = getattr(data, "y", None)
+    if y is not None:
+        y = as_array(y, "y")
+        y = y.astype(np.uint8) if y.ndim == 2 and y.shape[1] > 1 else y.reshape(-1)
+    options.setdefault("nodes", int(data.num_nodes))
+    options.setdefault("name", "pyg")
+    x = getattr(data, "x", None)
+    if x is not None and getattr(x, "is_sparse", False):
+        x = x.to_dense()
+    return cls.from_arrays(None if x is None else as_array(x, "x"), graph, y, **masks, **options)
+
+
+def to_pyg(self: Dataset, split: str = "", seed: int = 0) -> Any:
+    """A PyG `Data`: dense x, edge_index of both directions, y, and the masks of a split (none: without masks)."""
+    torch = need("torch", "PyG data")
+    geometric = need("torch_geometric.data", "PyG data")
+    data = geometric.Data(edge_index=torch.from_numpy(self.edge_index), num_nodes=self.n_nodes)
+    if self.n_features:
+        data.x = torch.from_numpy(np.array(self.dense_features()))
+    if self.edge_weight is not None:
+        data.edge_weight = torch.from_numpy(np.array(self.edge_weight))
+    if self.n_classes:
+        data.y = torch.from_numpy(np.array(self.labels, dtype=np.float32 if self.multilabel else np.int64))
+    if split or self.splits:
+        chosen = self.split(split, seed)
+        for part in ("train", "val", "test"):
+            data[f"{part}_mask"] = torch.from_numpy(np.array(getattr(chosen, part)))
+    return data
+
+
+# DGL
+
+
+def from_dgl(
+    cls: type[Dataset], /, graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
+) -> Dataset:
+    """A data set from a homogeneous DGL graph: ndata[features], ndata[label], the masks, and edata[weight]."""
+    source, target = (as_array(end, "edges") for end in graph.edges())
+    edges: Any = np.stack([source, target]).astype(np.int64, copy=False)
+    if weight is not None:
+        edges = (edges, as_array(graph.edata[weight], "weight"))
+    nodes = graph.ndata
+    masks: dict[str, Any] = {
+        part: as_array(nodes[f"{part}_mask"], f"{part}_mask").astype(bool)
+        for part in ("train", "val", "test")
+        if f"{part}_mask" in nodes
+    }
+    x = as_array(nodes[features], features) if features in nodes else None
+    y = as_array(nodes[label], label) if label in nodes else None
+    if y is not None and y.ndim == 2:
+        y = y.astype(np.uint8)
+    options.setdefault("nodes", int(graph.num_nodes()))
+    options.setdefault("name", "dgl")
+    return cls.from_arrays(x, edges, y, **masks, **options)
+
+
+def to_dgl(self: Dataset, split: str = "", seed: int = 0) -> Any:
+    """A DGL graph of both directions, with feat, label and the masks of a split as node data."""
+    torch = need("torch", "DGL graphs")
+    dgl = need("dgl", "DGL graphs")
+    edges = self.edge_index
+    graph = dgl.graph((torch.from_numpy(edges[0].copy()), torch.from_numpy(edges[1].copy())), num_nodes=self.n_nodes)
+    if self.n_features:
+        graph.ndata["feat"] = torch.from_numpy(np.array(self.dense_features()))
+    if self.n_classes:
+        graph.ndata["label"] = torch.from_numpy(
+            np.array(self.labels, dtype=np.float32 if self.multilabel else np.int64)
+        )
+    if self.edge_weight is not None:
+        graph.edata["weight"] = torch.from_numpy(np.array(self.edge_weight))
+    if split or self.splits:
+        chosen = self.split(split, seed)
+        for part in ("train", "val", "test"):
+            graph.ndata[f"{part}_mask"] = torch.from_numpy(np.array(getattr(chosen, part)))
+    return graph
+
+
+# OGB
+
+
+def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: Optional[dict[str, Any]] = None, **options: Any) -> Dataset:
+    """A data set from what an OGB `NodePropPredDataset` gives.
+
+    >>> graph, labels = dataset[0]                                         # doctest: +SKIP
+    >>> data = Dataset.from_ogb(graph, labels, dataset.get_idx_split())    # doctest: +SKIP
+
+    `labels` is (nodes, 1) classes, NaN where unknown, or (nodes, tasks) 0/1. `split` has the node numbers of "train",
+    "valid" and "test".
+    """
+    y = as_array(labels, "labels")
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.dtype.kind == "f":
+        y = np.where(np.isnan(y), -1, y).astype(np.int64 if y.ndim == 1 else np.int8)
+    parts: dict[str, Any] = {}
+    for ours, theirs in (("train", "train"), ("val", "valid"), ("test", "test")):
+        if split is not None and theirs in split:
+            parts[ours] = as_array(split[theirs], theirs)
+    options.setdefault("nodes", int(graph["num_nodes"]))
+    options.setdefault("name", "ogb")
+    return cls.from_arrays(graph.get("node_feat"), as_array(graph["edge_index"], "edge_index"), y, **parts, **options)

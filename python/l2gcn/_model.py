@@ -1,0 +1,271 @@
+"""Trained models: predictions, embeddings, scores, files, and the same arithmetic in torch."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+from . import _core
+from ._arrays import roles_of
+from ._call import make_call
+from ._dataset import Dataset, load_dataset
+from ._settings import error
+
+
+class Model:
+    """A trained model. Made by `train`, opened by `load_model`.
+
+    Every method that computes takes `threads` (None: one per core this process may use) and `device`; results do not
+    depend on the number of threads.
+    """
+
+    def __init__(
+        self, handle: _core.Model, origin: Optional[dict[str, Any]] = None, data: Optional[Dataset] = None
+    ) -> None:
+        self._handle = handle
+        self._origin = origin or {}  # what its run says of the data: its split, and how to open it
+        self._data = data  # what it was trained on, where that is in memory
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings it was trained with, all of them."""
+        return dict(json.loads(self._handle.config_json))
+
+    @property
+    def n_features(self) -> int:
+        """Columns a data set must have."""
+        return self._handle.features
+
+    @property
+    def n_classes(self) -> int:
+        """Classes, or labels of a multi-label model."""
+        return self._handle.classes
+
+    @property
+    def n_layers(self) -> int:
+        """Hidden layers."""
+        return self._handle.layers
+
+    @property
+    def multilabel(self) -> bool:
+        """Whether it predicts a set of labels."""
+        return self._handle.multilabel
+
+    @property
+    def class_names(self) -> list[str]:
+        """Names of the classes; their numbers where they have none."""
+        return self._handle.class_names or [str(c) for c in range(self.n_classes)]
+
+    @property
+    def thresholds(self) -> list[float]:
+        """Probabilities above which a label is on, or class 1 of two is chosen; empty: one half."""
+        return self._handle.thresholds
+
+    @property
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Every weight by the name it has in model.safetensors; read-only views."""
+        return self._handle.tensors
+
+    def predict(
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
+    ) -> np.ndarray:
+        """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels).
+
+        `data` is a Dataset, or features with `graph` beside them as in `Dataset.from_arrays`. A model of preset "best" may
+        spread the labels of train nodes over the graph: those of the nodes in `known` (a mask or node numbers), by default
+        of the train nodes where `data` is what it was trained on, else of none.
+        """
+        data = as_dataset(data, graph)
+        return _core.decisions(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+
+    def predict_proba(
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
+    ) -> np.ndarray:
+        """Probabilities (nodes, classes), float32."""
+        data = as_dataset(data, graph)
+        return _core.probabilities(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+
+    def logits(
+        self,
+        data: Any,
+        graph: Any = None,
+        *,
+        known: Any = None,
+        threads: Optional[int] = None,
+        device: str = "auto",
+    ) -> np.ndarray:
+        """What the probabilities are made of (nodes, classes), float32."""
+        data = as_dataset(data, graph)
+        return _core.logits(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+
+    def embed(
+        self,
+        data: Any,
+        layer: int = 0,
+        graph: Any = None,
+        *,
+        threads: Optional[int] = None,
+        device: str = "auto",
+    ) -> np.ndarray:
+        """What a layer makes of every node (nodes, width); layer 1 is the first, 0 the last."""
+        if layer < 0:
+            raise error(f"layer {layer}: the model has hidden layers 1 to {self.n_layers}", "usage")
+        call = make_call(threads, device)
+        return _core.embedding(call, self._handle, as_dataset(data, graph)._handle, layer)
+
+    def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
+        """Roles of the nodes whose labels the model may look at, or None."""
+        if known is not None:
+            return roles_of({"train": known}, data.n_nodes)
+        roles: Optional[np.ndarray] = self._origin.get("roles")
+        if roles is None or len(roles) != data.n_nodes:
+            return None
+        opened = bool(self._origin.get("knows_data")) and data._handle.spec == self._origin["spec"]
+        same = opened and json.loads(data._handle.options_json) == json.loads(self._origin["options_json"])
+        return roles if same or data is self._data else None
+
+    def save(self, directory: str | os.PathLike[str]) -> None:
+        """Writes model.safetensors and config.json; `load_model` and the program open them."""
+        self._handle.save(os.fspath(directory))
+
+    def export_predictions(self, data: Dataset, path: str | os.PathLike[str], *, threads: Optional[int] = None) -> None:
+        """Writes every node's class and probabilities as the program's predict does: .csv or .npy."""
+        _core.export_predictions(make_call(threads), self._handle, data._handle, self._known(data), os.fspath(path))
+
+    def to_torch(self) -> Any:
+        """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
+
+        Labels that a model of preset "best" spreads over the graph are not the module's business: its logits are those of
+        `logits(data, known=[])`.
+
+        >>> module = model.to_torch()                                           # doctest: +SKIP
+        >>> module(torch.from_numpy(data.dense_features()), torch.from_numpy(data.edge_index))  # doctest: +SKIP
+        """
+        from ._torch import make_module
+
+        return make_module(self)
+
+    def __repr__(self) -> str:
+        config = self.config
+        return (
+            f"Model({config['method']!r}, {self.n_features} features, {config['layers']} layers, "
+            f"{self.n_classes} {'labels' if self.multilabel else 'classes'})"
+        )
+
+    def __reduce__(self) -> Any:
+        import tempfile  # slow to import, and rarely needed
+
+        with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
+            self.save(folder)
+            files = {}
+            for name in sorted(os.listdir(folder)):
+                with open(os.path.join(folder, name), "rb") as file:
+                    files[name] = file.read()
+        return _from_files, (files,)
+
+    def __copy__(self) -> Model:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Model:
+        return self  # a model does not change
+
+
+def _from_files(files: dict[str, bytes]) -> Model:
+    """A pickled model again."""
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
+        for name, content in files.items():
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(content)
+        return load_model(folder)
+
+
+def as_dataset(data: Any, graph: Any = None) -> Dataset:
+    """A Dataset as it is, or features with a graph as one."""
+    if isinstance(data, Dataset):
+        if graph is not None:
+            raise error("a Dataset has its graph; give graph beside features only", "usage")
+        return data
+    return Dataset.from_arrays(data, graph)
+
+
+def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) -> Model:
+    """Opens a run's directory, or one that `Model.save` wrote.
+
+    Of a run with several seeds it takes the best on validation, unless `seed` names one.
+    """
+    opened = _core.load_run(os.fspath(directory), -1 if seed is None else int(seed))
+    return Model(opened.pop("model"), opened)
+
+
+def evaluate(
+    model: Any,
+    data: Optional[Dataset] = None,
+    *,
+    split: str = "",
+    train: Any = None,
+    val: Any = None,
+    test: Any = None,
+    threads: Optional[int] = None,
+    device: str = "auto",
+) -> dict[str, dict[str, Any]]:
+    """Scores of every part of a split, and of all labelled nodes: what the program's evaluate prints.
+
+    Parameters
+    ----------
+    model : Model, Run, or a directory that holds one
+    data : Dataset, optional
+        None: the data set it was trained on, where that can be known.
+    split : str
+        Score this split's parts; "": the model's own where it knows them, else the data set's default.
+    train, val, test : masks or node numbers, optional
+        A split of the caller's.
+
+    Returns
+    -------
+    dict of "train", "val", "test" and "all" (those that have nodes), each a dict of f1 (micro), macro_f1, accuracy,
+    balanced_accuracy, roc_auc, average_precision, log_loss, calibration_error, baseline figures, confusion, and figures
+    by class (docs/metrics.md). What cannot be said of these nodes is NaN.
+    """
+    from ._training import Run
+
+    roles: Optional[np.ndarray] = None
+    name = split
+    if isinstance(model, Run):
+        if data is None or data is model.data:
+            data = model.data
+            name, roles = model._split()
+        model = model.model
+    elif not isinstance(model, Model):
+        model = load_model(model)
+    origin = model._origin
+    if data is None:
+        if not origin.get("knows_data"):
+            raise error("the model does not say which data set it was trained on; give one", "usage")
+        data = load_dataset(origin["spec"], **json.loads(origin["options_json"]))
+        name, roles = origin["split_name"], origin["roles"]
+    parts = {"train": train, "val": val, "test": test}
+    if any(part is not None for part in parts.values()):
+        name, roles = "given", roles_of(parts, data.n_nodes)
+    elif split or roles is None or len(roles) != data.n_nodes:
+        config = model.config
+        name, roles = _core.resolve_split(
+            make_call(threads=1), data._handle, split or config.get("split", ""), int(config["seed"])
+        )
+    return _core.evaluate(make_call(threads, device), model._handle, data._handle, name, roles, model._known(data))

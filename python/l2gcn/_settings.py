@@ -1,0 +1,197 @@
+"""The library's tables of settings, as Python uses them.
+
+No parameter is named in this package: names, defaults, ranges and sentences are read from the tables inside the
+library, and signatures, docstrings, type stubs and checks are made from them. A setting that is added to a table is
+there at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import re
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, Mapping, TypeVar
+
+from . import _core
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of a table of settings."""
+
+    name: str  # as a Python argument
+    kind: str  # "text", "number", "list" or "flag"
+    placeholder: str
+    help: str
+    choices: tuple[str, ...]
+    range: str  # of a number, in words
+    default: str  # as text
+    methods: tuple[str, ...]  # that take it; empty: all
+
+    @property
+    def typed_default(self) -> Any:
+        """The default as the Python value that says the same; None where there is none."""
+        if self.kind == "flag":
+            return self.default == "true"
+        if self.kind == "text":
+            return self.default or None
+        values = [_number(word) for word in self.default.split(",") if word]
+        return values[0] if len(values) == 1 else values or None
+
+    def document(self) -> str:
+        """Its paragraph of a docstring."""
+        if self.choices:
+            kind = "{" + ", ".join(repr(choice) for choice in self.choices) + "}"
+        else:
+            kind = {"flag": "bool", "number": "number", "list": "int or list of int"}.get(self.kind, "str")
+            if self.kind == "number" and self.placeholder == "N":
+                kind = "int"
+            if self.kind != "flag" and self.kind != "text" and self.placeholder not in ("N", "X", "N[,N…]"):
+                kind += " or str"
+        if self.range:
+            kind += " " + self.range
+        sentence = re.sub(r"--([a-z][a-z-]*)", lambda found: "`" + found[1].replace("-", "_") + "`", self.help)
+        if self.methods:
+            sentence += " (" + ", ".join(self.methods) + ")"
+        return f"{self.name} : {kind}, default {self.typed_default!r}\n    {sentence}"
+
+
+def _number(word: str) -> int | float | str:
+    for convert in (int, float):
+        try:
+            return convert(word)
+        except ValueError:
+            pass
+    return word
+
+
+def _rows(table: Iterable[Mapping[str, Any]]) -> tuple[Setting, ...]:
+    return tuple(
+        Setting(
+            name=row["name"].replace("-", "_"),
+            kind=row["kind"],
+            placeholder=row["placeholder"],
+            help=row["help"],
+            choices=tuple(row["choices"]),
+            range=row["range"],
+            default=row["default"],
+            methods=tuple(row["methods"]),
+        )
+        for row in table
+    )
+
+
+@functools.lru_cache(maxsize=None)
+def train_settings() -> tuple[Setting, ...]:
+    """Every setting of a training, in the order of the program's help.
+
+    >>> [setting.name for setting in train_settings()][:3]
+    ['method', 'preset', 'layers']
+    """
+    return _rows(_core.train_settings())
+
+
+@functools.lru_cache(maxsize=None)
+def search_settings() -> tuple[Setting, ...]:
+    """Every setting of a search for a controller."""
+    return _rows(_core.search_settings())
+
+
+@functools.lru_cache(maxsize=None)
+def open_options() -> dict[str, Any]:
+    """Every option of opening a data set, with its default."""
+    return dict(json.loads(_core.open_options_json()))
+
+
+def as_text(value: Any) -> str:
+    """A Python value as the text that the table's own parser reads.
+
+    >>> as_text([40, 120]), as_text(True), as_text(1e-3)
+    ('40,120', 'true', '0.001')
+    """
+    if isinstance(value, str):
+        return value
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        value = value.tolist()
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return ",".join(as_text(item) for item in value)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What the caller said, as the library takes it; None is not said."""
+    said = []
+    for name, value in settings.items():
+        _core.check_setting(name)
+        if value is not None:
+            said.append((name, as_text(value)))
+    return said
+
+
+def search_overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The same for a search."""
+    return [(name, as_text(value)) for name, value in settings.items() if value is not None]
+
+
+def options_json(options: Mapping[str, Any]) -> str:
+    """Options of opening a data set as the library takes them."""
+    known = open_options()
+    said = {}
+    for name, value in options.items():
+        if name not in known:
+            nearest = _core.nearest_name(name, list(known))
+            raise error(f"unknown option '{name}': did you mean '{nearest}'?", "usage")
+        if value is None:
+            continue
+        expected = type(known[name])
+        if expected is str:
+            value = os.fspath(value) if isinstance(value, os.PathLike) else value
+        elif hasattr(value, "item"):
+            value = value.item()
+        if not isinstance(value, expected) or isinstance(value, bool) is not (expected is bool):
+            raise error(f"{name}: {value!r} given; expected {expected.__name__}", "usage")
+        said[name] = value
+    return json.dumps(said)
+
+
+def error(text: str, kind: str = "input") -> _core.Error:
+    """An l2gcn.Error of this package's own."""
+    made = _core.Error(text)
+    made.kind = kind
+    return made
+
+
+def document(table: Iterable[Setting], indent: str = "    ") -> str:
+    """The settings of a table as the parameters of a docstring."""
+    text = "\n".join(setting.document() for setting in table)
+    return text.replace("\n", "\n" + indent)
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def documented(text: str, table: Iterable[Setting]) -> Callable[[Function], Function]:
+    """A decorator: the docstring `text` with {settings} replaced by the table's, and the table's parameters in the
+    signature in place of **settings."""
+
+    def decorate(function: Function) -> Function:
+        rows = tuple(table)
+        function.__doc__ = inspect.cleandoc(text).replace("{settings}", document(rows, ""))
+        signature = inspect.signature(function)
+        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        more = [
+            inspect.Parameter(row.name, inspect.Parameter.KEYWORD_ONLY, default=None)
+            for row in rows
+            if row.name not in signature.parameters
+        ]
+        setattr(function, "__signature__", signature.replace(parameters=own + more))
+        return function
+
+    return decorate

@@ -1,0 +1,346 @@
+"""train, search and compare: the program's commands as calls."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _core, _plot
+from ._call import Progress, make_call
+from ._dataset import Dataset
+from ._model import Model
+from ._settings import documented, error, overrides, search_overrides, search_settings, train_settings
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._parameters import SearchSettings, TrainSettings
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a callback sees each time a layer might end."""
+
+    layer: int  # from 1 on
+    layers: int
+    epoch: int  # done in this layer
+    epochs: int  # at most
+    losses: np.ndarray  # of every epoch of this layer so far
+    seconds: float  # trained so far
+    stop: bool  # what the stop policy decided
+    stop_probability: Optional[float] = None  # the controller's
+    validation_f1: Optional[float] = None  # where the policy looks at it
+
+
+Callback = Callable[[Decision], Optional[bool]]
+
+
+def watch(callbacks: Union[None, Callback, Iterable[Callback]]) -> Optional[Callable[[dict[str, Any]], Optional[bool]]]:
+    """Callbacks as one function of the library's dict, or None."""
+    if callbacks is None:
+        return None
+    listed = [callbacks] if callable(callbacks) else list(callbacks)
+    if not listed:
+        return None
+
+    def decide(seen: dict[str, Any]) -> Optional[bool]:
+        decision = Decision(**seen)
+        answers = [answer for answer in (callback(decision) for callback in listed) if answer is not None]
+        return any(answers) if answers else None
+
+    return decide
+
+
+class Run:
+    """What `train` gives back: models, scores and the story of the training, one of each seed."""
+
+    def __init__(self, handle: _core.Run, data: Dataset) -> None:
+        self._handle = handle
+        self.data = data
+        self.result: dict[str, Any] = json.loads(handle.result_json)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Every setting as it was resolved."""
+        return dict(json.loads(self._handle.config_json))
+
+    @property
+    def f1(self) -> dict[str, Optional[float]]:
+        """Micro F1 of "train", "val" and "test", means over seeds; None where a part has no nodes."""
+        return dict(self.result["f1"])
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Seconds of each phase, means over seeds."""
+        return dict(self.result["seconds"])
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds that were trained."""
+        return self._handle.seeds
+
+    @property
+    def history(self) -> dict[str, np.ndarray]:
+        """One row an epoch, as columns for pandas: seed, layer, epoch, loss, stop_probability (NaN where there was none)."""
+        return self._handle.history
+
+    @property
+    def validation(self) -> dict[str, np.ndarray]:
+        """Scores of the validation nodes during training, where `val_every` asked for them, as columns."""
+        return self._handle.validation
+
+    @property
+    def layers(self) -> list[dict[str, Any]]:
+        """Of the best seed, what happened in each layer: epochs, stopped_by, seconds."""
+        return self._handle.layers(self._best())
+
+    @property
+    def model(self) -> Model:
+        """The model of the seed that is best on validation."""
+        return self.models[self._best()]
+
+    @property
+    def models(self) -> list[Model]:
+        """One model a seed."""
+        models = []
+        for i in range(len(self.seeds)):
+            name, roles = self._handle.split(i)
+            models.append(Model(self._handle.model(i), {"split_name": name, "roles": roles}, self.data))
+        return models
+
+    def _best(self) -> int:
+        scores = [one["f1"]["val"] for one in self.result["runs"]]
+        return int(np.argmax([-1.0 if score is None else score for score in scores]))
+
+    def _split(self) -> tuple[str, np.ndarray]:
+        return self._handle.split(self._best())
+
+    def save(self, directory: str | os.PathLike[str] = "", force: bool = False) -> str:
+        """Writes the run's directory as the program would have, and returns its path; "": runs/DATASET-METHOD-NNN."""
+        return _core.save_run(make_call(), self._handle, os.fspath(directory), force)
+
+    plot = _plot.plot_run
+
+    def __repr__(self) -> str:
+        f1 = ", ".join(f"{part} {100 * value:.2f}" for part, value in self.f1.items() if value is not None)
+        return f"Run({self.result['method']!r} on {self.data.name!r}, F1 {f1}, {len(self.seeds)} seed(s))"
+
+
+@documented(
+    """Trains on a data set, as the program's train does, and to the same bits.
+
+    Parameters
+    ----------
+    data : Dataset, or what `load_dataset` opens
+    runs : int
+        Train this many seeds: seed, seed + 1, …
+    output : path, optional
+        Write the run there while it is made, so that it can be resumed; None: write nothing (`Run.save` does it later).
+    force : bool
+        Replace an existing run.
+    threads : int, optional
+        None: one per core this process may use. Results do not depend on it.
+    device : {"auto", "cpu", "cuda"}
+    device_memory : int
+        Budget of device memory in bytes; 0: what the card has free.
+    progress : bool or callable
+        A bar (tqdm's where it is installed), or a function of a dict that is called as training goes on.
+    callbacks : function, or list of functions, of a `Decision`
+        Called each time a layer might end. Returning True ends the layer, False lets it go on, None leaves it to the
+        stop policy; raising ends the training with what was raised.
+    verbose : int
+        Print the library's notes.
+    {settings}
+
+    None stands for the preset's value, which may depend on the data set and the method; defaults shown are those of
+    data sets the paper does not treat.
+
+    Returns
+    -------
+    Run
+
+    >>> run = train("synthetic:cora", method="lgcn", epochs=[4, 6], seed=7)
+    >>> run.f1["test"] > 0.5
+    True
+    """,
+    train_settings(),
+)
+def train(
+    data: Union[Dataset, str, os.PathLike[str]],
+    *,
+    runs: int = 1,
+    output: Union[None, str, os.PathLike[str]] = None,
+    force: bool = False,
+    threads: Optional[int] = None,
+    device: str = "auto",
+    device_memory: int = 0,
+    progress: Progress = False,
+    callbacks: Union[None, Callback, Iterable[Callback]] = None,
+    verbose: int = 0,
+    **settings: Unpack[TrainSettings],
+) -> Run:
+    said = overrides(settings)
+    opened = open_data(data)
+    call = make_call(threads, device, device_memory, progress, verbose)
+    handle = _core.train(
+        call, opened._handle, said, int(runs), "" if output is None else os.fspath(output), force, watch(callbacks)
+    )
+    return Run(handle, opened)
+
+
+def open_data(data: Any) -> Dataset:
+    """A Dataset as it is; a name or path opened."""
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        from ._dataset import load_dataset
+
+        return load_dataset(data)
+    raise error(f"data: a {type(data).__name__} given; expected a Dataset, a name or a path (Dataset.from_… makes one)", "usage")
+
+
+class Controller:
+    """A learned stop. Save it, and give the path to `train(..., controller=path)`; or give the controller itself."""
+
+    def __init__(self, handle: _core.Controller) -> None:
+        self._handle = handle
+        self._path: Optional[str] = None
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """What the program's info prints of it."""
+        return dict(json.loads(self._handle.description_json))
+
+    @property
+    def curve(self) -> dict[str, np.ndarray]:
+        """One row a round, as columns: round, cost, epochs, greedy_cost (NaN where it was not measured)."""
+        return self._handle.curve
+
+    def save(self, path: str | os.PathLike[str], force: bool = False) -> None:
+        """Writes the controller, and its reward curve beside it as PATH.json."""
+        self._handle.save(os.fspath(path), force)
+        self._path = os.fspath(path)
+
+    def __fspath__(self) -> str:
+        if self._path is None:
+            raise error("the controller is not saved yet; call save(path) first", "usage")
+        return self._path
+
+
+@documented(
+    """Learns a stopping controller on samples of one or more data sets, as the program's search does.
+
+    Parameters
+    ----------
+    data : Dataset, name or path, or a list of them
+    training : dict, optional
+        Settings of the sampled trainings, as for `train`.
+    keep : path, optional
+        Where progress is kept; with `resume`, an interrupted search goes on from there to the same bits.
+    threads, device, progress, verbose : as for `train`
+    {settings}
+
+    Returns
+    -------
+    Controller
+    """,
+    search_settings(),
+)
+def search(
+    data: Any,
+    *,
+    training: Optional[TrainSettings] = None,
+    keep: Union[None, str, os.PathLike[str]] = None,
+    resume: bool = False,
+    threads: Optional[int] = None,
+    device: str = "auto",
+    progress: Progress = False,
+    verbose: int = 0,
+    **settings: Unpack[SearchSettings],
+) -> Controller:
+    sets = [open_data(one) for one in (data if isinstance(data, (list, tuple)) else [data])]
+    handle = _core.search(
+        make_call(threads, device, 0, progress, verbose),
+        [one._handle for one in sets],
+        search_overrides(settings),
+        overrides(training or {}),
+        "" if keep is None else os.fspath(keep),
+        resume,
+    )
+    return Controller(handle)
+
+
+class Comparison:
+    """Methods side by side: `rows` for programs, `str(comparison)` for people."""
+
+    def __init__(self, json_text: str, text: str, csv: str) -> None:
+        self.result: dict[str, Any] = json.loads(json_text)
+        self.text = text
+        self.csv = csv
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a method: F1, seconds, memory, as the program's --json."""
+        return list(self.result["methods"])
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@documented(
+    """Trains several methods on the same data and clock, as the program's compare does.
+
+    Parameters
+    ----------
+    data : Dataset, name or path
+    methods : list of str, optional
+        None: those that the program compares if nobody names any.
+    runs : int
+        Seeds of each method.
+    to_f1 : float or "equal", optional
+        Time the first validation F1 of this fraction; "equal": within 0.005 of the first method's final one.
+    score_every, max_seconds :
+        Epochs between two validation scores of that timing; seconds after which a training is stopped (0: never).
+    threads, device, progress, verbose : as for `train`
+    {settings}
+
+    Settings hold for every method that has them.
+
+    Returns
+    -------
+    Comparison
+    """,
+    train_settings(),
+)
+def compare(
+    data: Union[Dataset, str, os.PathLike[str]],
+    methods: Optional[Sequence[str]] = None,
+    *,
+    runs: int = 1,
+    to_f1: Union[None, float, str] = None,
+    score_every: int = 1,
+    max_seconds: float = 0,
+    threads: Optional[int] = None,
+    device: str = "auto",
+    progress: Progress = False,
+    verbose: int = 0,
+    **settings: Unpack[TrainSettings],
+) -> Comparison:
+    opened = open_data(data)
+    equal = to_f1 == "equal"
+    result = _core.compare(
+        make_call(threads, device, 0, progress, verbose),
+        opened._handle,
+        list(methods or []),
+        int(runs),
+        overrides(settings),
+        0.0 if to_f1 is None or equal else float(to_f1),
+        equal,
+        int(score_every),
+        float(max_seconds),
+    )
+    return Comparison(result["json"], result["text"], result["csv"])

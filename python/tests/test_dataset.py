@@ -1,0 +1,176 @@
+"""Data sets from arrays: shared memory, forms of graphs, mistakes."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from conftest import same_data, small
+
+import l2gcn
+from l2gcn import Dataset, Error
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+EDGES = np.array([[0, 1, 2], [1, 2, 3]])
+
+
+def test_features_are_shared():
+    data = Dataset.from_arrays(X, EDGES)
+    assert np.shares_memory(data.features, X)
+    assert not data.features.flags.writeable
+    half = X.astype(np.float16)
+    assert np.shares_memory(Dataset.from_arrays(half, EDGES).features, half)
+    for copied in (X.astype(np.float64), np.asfortranarray(X), X[:, ::-1], X.astype(int)):
+        np.testing.assert_array_equal(Dataset.from_arrays(copied, EDGES).features, copied)
+
+
+def test_unaligned_and_read_only_features_train_alike():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 17)).astype(np.float32)
+    y, edges = rng.integers(0, 2, 80), rng.integers(0, 80, (2, 200))
+    shifted = np.empty(80 * 17 + 1, dtype=np.float32)[1:].reshape(80, 17)
+    shifted[:] = X
+    shifted.flags.writeable = False
+    settings = {"method": "lgcn", "epochs": 5, "sparse": "never"}
+    a, b = (l2gcn.train(Dataset.from_arrays(f, edges, y), **settings) for f in (X, shifted))
+    np.testing.assert_array_equal(a.model.tensors["layers.0.weight"], b.model.tensors["layers.0.weight"])
+
+
+def test_symmetric_rows_are_shared():
+    sparse = pytest.importorskip("scipy.sparse")
+    dense = np.zeros((4, 4), dtype=np.float32)
+    dense[EDGES[0], EDGES[1]] = dense[EDGES[1], EDGES[0]] = 1
+    matrix = sparse.csr_matrix(dense)
+    data = Dataset.from_arrays(X, matrix)
+    assert np.shares_memory(data.indices, matrix.indices)
+    assert data.n_edges == 3 and data.edge_weight is None
+    weighted = sparse.csr_matrix(dense * 0.5)
+    shared = Dataset.from_arrays(X, weighted)
+    assert np.shares_memory(shared.edge_weight, weighted.data)
+    triangle = sparse.csr_matrix(np.triu(dense))
+    built = Dataset.from_arrays(X, triangle)
+    assert not np.shares_memory(built.indices, triangle.indices)
+    same_data(data, built)
+
+
+def test_sparse_values_are_shared():
+    sparse = pytest.importorskip("scipy.sparse")
+    matrix = sparse.csr_matrix(X)
+    data = Dataset.from_arrays(matrix, EDGES)
+    assert data.is_sparse and np.shares_memory(data.features.data, matrix.data)
+    np.testing.assert_array_equal(data.dense_features(), X)
+    twice = sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(4, 3))
+    assert Dataset.from_arrays(twice, EDGES).dense_features()[0, 1] == 3
+
+
+def test_forms_of_a_graph():
+    sparse = pytest.importorskip("scipy.sparse")
+    networkx = pytest.importorskip("networkx")
+    expected = Dataset.from_arrays(X, EDGES)
+    dense = np.zeros((4, 4))
+    dense[EDGES[0], EDGES[1]] = 1
+    graph = networkx.Graph()
+    graph.add_nodes_from(range(4))
+    graph.add_edges_from(EDGES.T.tolist())
+    for form in (EDGES.astype(np.int32), EDGES.tolist(), dense, dense.astype(bool), sparse.coo_array(dense), graph, expected):
+        same_data(Dataset.from_arrays(X, form), expected)
+    directed = Dataset.from_arrays(X, EDGES, directed=True)
+    assert directed.directed and directed.edge_index.tolist() == EDGES.tolist()
+    weighted = Dataset.from_arrays(X, (EDGES, [0.5, 2.0, 3.0]))
+    assert weighted.edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0, 3.0, 3.0]
+    assert Dataset.from_arrays(X).n_edges == 0
+
+
+def test_pickle_and_copies():
+    import copy
+
+    for data in (small(), small(weighted=True), l2gcn.load_dataset("synthetic:cora")):
+        again = pickle.loads(pickle.dumps(data))
+        same_data(data, again)
+        assert again.class_names == data.class_names and again.splits.keys() == data.splits.keys()
+        for name, split in data.splits.items():
+            np.testing.assert_array_equal(split.train, again.splits[name].train)
+        assert copy.deepcopy(data) is data
+
+
+def test_splits():
+    data = small()
+    split = data.split()
+    assert split.name == "given" and (data.labels[split.train] >= 0).all()  # only labelled nodes have a role
+    assert (split.train | split.val | split.test).sum() == (data.labels >= 0).sum()
+    drawn = data.split("random:0.5,0.2,0.3", seed=4)
+    assert not (drawn.train & drawn.val).any() and (drawn.train | drawn.val | drawn.test).sum() == (data.labels >= 0).sum()
+    other = data.with_split(np.arange(10), val=np.arange(10, 20))
+    assert other.split().train.sum() <= 10 and np.shares_memory(other.features, data.features)
+
+
+def test_native_directory(tmp_path):
+    data = small()
+    data.save(tmp_path / "set")
+    same_data(l2gcn.load_dataset(tmp_path / "set"), data)
+    with pytest.raises(Error, match="exists"):
+        data.save(tmp_path / "set")
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (dict(X=X[0], graph=EDGES), r"features: an array of 1 dimensions; expected 2"),
+        (dict(X=X.astype(complex), graph=EDGES), "Complex data not supported"),
+        (dict(X=np.array([["a", "b"]] * 4), graph=EDGES), "could not convert string to float"),
+        (dict(X=np.where(X == 5, np.nan, X), graph=EDGES), "feature 2 of node 1 is nan; replace it by a finite number"),
+        (dict(X=np.where(X == 5, np.inf, X), graph=EDGES), "feature 2 of node 1 is inf"),
+        (dict(X=X, graph=-EDGES), r"\[\d\] is -1; expected a node from 0 to 3"),
+        (dict(X=X, graph=EDGES + 1), r"target\[2\] is 4; expected a node from 0 to 3"),
+        (dict(X=X, graph=EDGES.T), r"an array of shape \(3, 2\); expected an edge index of shape \(2, edges\).*transpose"),
+        (dict(X=X, graph=EDGES.astype(float)), "graph: elements of type float64; expected whole numbers"),
+        (dict(X=X, graph=np.eye(5)), "X has 4 rows, but the graph has 5 nodes"),
+        (dict(X=X, graph=EDGES, y=[0, 1]), "classes_of has 2 values; expected 4"),
+        (dict(X=X, graph=EDGES, y=[0, 1, -2, 0]), r"classes_of\[2\] is -2; expected −1"),
+        (dict(X=X, graph=EDGES, y=[0.5, 1, 2, 0]), "y: elements of type float64"),
+        (dict(X=X, graph=EDGES, y=np.full((4, 2), 3)), "more than 0 and 1"),
+        (dict(X=X, graph=(EDGES, [1.0])), "weights has 1 values; expected 3"),
+        (dict(X=X, graph=EDGES, train=[0, 9]), "train: node 9; expected a node from 0 to 3"),
+        (dict(X=X, graph=EDGES, train=[0, 1], val=[1]), "node 1 is in train and in val"),
+        (dict(X=X, graph=EDGES, train=np.ones(3, dtype=bool)), r"a mask of shape \(3,\) for 4 nodes"),
+        (dict(graph=EDGES), "how many nodes"),
+    ],
+)
+def test_mistakes(arguments, sentence):
+    with pytest.raises(Error, match=sentence) as caught:
+        Dataset.from_arrays(**arguments)
+    assert isinstance(caught.value, ValueError) and caught.value.kind == "input"
+
+
+def test_mistakes_of_options_and_settings(citations):
+    with pytest.raises(Error, match="unknown option 'data_dirs': did you mean 'data_dir'"):
+        l2gcn.load_dataset("cora", data_dirs="x")
+    with pytest.raises(Error, match="directed: 1 given; expected bool"):
+        l2gcn.load_dataset("synthetic:cora", directed=1)
+    with pytest.raises(Error, match="did you mean"):
+        l2gcn.load_dataset("synthetic:cors")
+    for settings, sentence in (
+        ({"epoch": 3}, "unknown setting 'epoch': did you mean 'epochs'"),
+        ({"lr": -1}, "--lr -1: expected a number above 0"),
+        ({"method": "lgnc"}, "did you mean 'lgcn'"),
+        ({"hidden": [1, 2, 3]}, "3 values for 2 layers"),
+        ({"method": "lgcn", "hops": 3}, "method lgcn has no use for it"),
+        ({"split": "random:2,0,0"}, "expected random:TRAIN,VAL,TEST"),
+    ):
+        with pytest.raises(Error, match=sentence) as caught:
+            l2gcn.train(citations, **settings)
+        assert caught.value.kind == "usage"
+    with pytest.raises(Error, match="a list given; expected a Dataset"):
+        l2gcn.train([1, 2])
+    with pytest.raises(Error, match="no labels"):
+        l2gcn.train(Dataset.from_arrays(X, EDGES))
+    with pytest.raises(Error, match="unknown setting 'roundz': did you mean 'rounds'"):
+        l2gcn.search(citations, roundz=3)
+    model = l2gcn.train(citations, method="lgcn", epochs=1).model
+    with pytest.raises(Error, match="has 3 features, but the model was trained on 1433"):
+        model.predict(X, EDGES)
+    with pytest.raises(Error, match="hidden layers 1 to 2"):
+        model.embed(citations, layer=3)
+    with pytest.raises(Error):
+        l2gcn.load_model("/nonexistent")

@@ -1,0 +1,196 @@
+"""Round trips through other libraries: what comes back is equal to the last bit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from conftest import same_data, small
+
+import l2gcn
+from l2gcn import Dataset
+
+
+def same_split(a: Dataset, b: Dataset) -> None:
+    for part in ("train", "val", "test"):
+        np.testing.assert_array_equal(getattr(a.split(), part), getattr(b.split(), part))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_scipy(weighted, citations):
+    pytest.importorskip("scipy")
+    for data in (small(weighted=weighted), citations):
+        adjacency, X, y = data.to_scipy()
+        assert adjacency.shape == (data.n_nodes, data.n_nodes)
+        same_data(Dataset.from_scipy(adjacency, X, y), data)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pandas(weighted):
+    pytest.importorskip("pandas")
+    data = small(weighted=weighted)
+    edges, nodes = data.to_pandas()
+    assert len(edges) == data.n_edges
+    again = Dataset.from_pandas(edges, nodes, label="label")
+    order = [int(i) for i in again.node_ids]
+    assert order == list(range(data.n_nodes))
+    np.testing.assert_array_equal(again.indices, data.indices)
+    np.testing.assert_array_equal(again.dense_features(), data.dense_features())
+    names = [data.class_names[c] if c >= 0 else None for c in data.labels]
+    assert [again.class_names[c] if c >= 0 else None for c in again.labels] == names
+    if weighted:
+        np.testing.assert_array_equal(again.edge_weight, data.edge_weight)
+
+
+def test_pandas_reads_tables_as_the_program_does():
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": ["a", "b", "c"], "to": ["b", "c", "d"], "km": [1.5, 2.0, 2.5]})
+    nodes = pandas.DataFrame(
+        {"who": ["a", "b", "c", "d"], "size": [1.0, None, 3.0, 4.0], "colour": ["red", "blue", "red", "red"], "kind": ["x", "y", "x", None]}
+    )
+    data = Dataset.from_pandas(edges, nodes, label="kind", id="who", source="from", target="to", weight="km")
+    assert data.feature_names == ["size", "size missing", "colour=blue", "colour=red"]
+    assert data.node_ids.tolist() == ["a", "b", "c", "d"] and data.class_names == ["x", "y"]
+    assert data.labels.tolist() == [0, 1, 0, -1]
+    assert data.edge_weight.tolist() == [1.5, 1.5, 2.0, 2.0, 2.5, 2.5]
+    bare = Dataset.from_pandas(edges, nodes.drop(columns="kind"), id="who", source="from", target="to", weight="km")
+    assert bare.n_classes == 0 and bare.n_features == 4
+    with pytest.raises(l2gcn.Error, match="has no column 'kinds': did you mean 'kind'"):
+        Dataset.from_pandas(edges, nodes, label="kinds")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_networkx(weighted):
+    networkx = pytest.importorskip("networkx")
+    data = small(weighted=weighted)
+    graph = data.to_networkx()
+    assert graph.number_of_edges() == data.n_edges
+    again = Dataset.from_networkx(graph, features="x", label="label")
+    names = [data.class_names[c] if c >= 0 else None for c in data.labels]
+    assert [again.class_names[c] if c >= 0 else None for c in again.labels] == names
+    np.testing.assert_array_equal(again.dense_features(), data.dense_features())
+    np.testing.assert_array_equal(again.indices, data.indices)
+    if weighted:
+        np.testing.assert_allclose(again.edge_weight, data.edge_weight, rtol=0)
+    karate = networkx.karate_club_graph()
+    club = Dataset.from_networkx(karate, label="club", features=None)
+    assert club.class_names == ["Mr. Hi", "Officer"] and club.n_edges == 78
+    assert l2gcn.train(club, method="lgcn", epochs=20, lr=0.05).f1["test"] > 0.5
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pyg(weighted, citations):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    pytest.importorskip("torch_geometric", reason="PyG is not installed (scripts/test-interop.sh installs it)")
+    from torch_geometric.data import Data
+
+    for data in (small(weighted=weighted), citations):
+        there = data.to_pyg()
+        assert isinstance(there, Data) and there.num_edges == len(data.indices)
+        again = Dataset.from_pyg(there)
+        same_data(data, again)
+        same_split(data, again)
+        assert np.shares_memory(again.features, there.x.numpy())
+        back = again.to_pyg()
+        for name in there.keys():
+            left, right = there[name], back[name]
+            assert torch.equal(left, right) if torch.is_tensor(left) else left == right
+    with_columns = citations.to_pyg()
+    with_columns.train_mask = torch.stack([with_columns.test_mask, with_columns.train_mask], dim=1)
+    same_split(Dataset.from_pyg(with_columns, split=1), citations)
+
+
+def test_pyg_multilabel():
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    pytest.importorskip("torch_geometric", reason="PyG is not installed (scripts/test-interop.sh installs it)")
+    from torch_geometric.data import Data
+
+    Y = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    data = Dataset.from_pyg(Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2]]), y=Y))
+    assert data.multilabel and torch.equal(data.to_pyg().y, Y)
+
+
+def test_dgl(citations, monkeypatch):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    # Debian's torch calls itself 1.13.0a0, which DGL takes for older than the 1.13.0 that it needs.
+    monkeypatch.setattr(torch, "__version__", re.sub(r"a\d+$", "", str(torch.__version__)))
+    try:
+        import dgl  # noqa: F401
+    except Exception as problem:  # it raises errors of several kinds where it does not suit torch
+        pytest.skip(f"DGL cannot be imported: {problem}")
+    for data, weight in ((small(), None), (small(weighted=True), "weight"), (citations, None)):
+        graph = data.to_dgl()
+        again = Dataset.from_dgl(graph, weight=weight)
+        same_data(data, again)
+        same_split(data, again)
+        for name, value in graph.ndata.items():
+            assert torch.equal(value, again.to_dgl().ndata[name])
+
+
+def test_dgl_by_its_interface():
+    """from_dgl needs of a graph only what DGL documents, so a stand-in with that interface shows it without DGL."""
+
+    class Stand:
+        ndata = {"feat": np.eye(3, dtype=np.float32), "label": np.array([0, 1, 0]), "train_mask": np.array([1, 1, 0], dtype=bool)}
+        edata = {"w": np.array([0.5, 2.0], dtype=np.float32)}
+
+        def edges(self):
+            return np.array([0, 1]), np.array([1, 2])
+
+        def num_nodes(self):
+            return 3
+
+    data = Dataset.from_dgl(Stand(), weight="w")
+    assert data.n_edges == 2 and data.edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0]
+    assert data.labels.tolist() == [0, 1, 0] and data.split().train.tolist() == [True, True, False]
+
+
+def test_ogb():
+    graph = {"edge_index": np.array([[0, 1], [1, 2]]), "node_feat": np.eye(4, dtype=np.float32), "num_nodes": 4}
+    labels = np.array([[0.0], [1.0], [np.nan], [1.0]])
+    data = Dataset.from_ogb(graph, labels, {"train": np.array([0]), "valid": np.array([1]), "test": np.array([3])})
+    assert data.labels.tolist() == [0, 1, -1, 1]
+    assert [np.flatnonzero(part).tolist() for part in data.split()[1:]] == [[0], [1], [3]]
+    tasks = Dataset.from_ogb(graph, np.array([[1, 0], [0, 1], [1, 1], [0, 0]]))
+    assert tasks.multilabel and tasks.n_classes == 2
+
+
+@pytest.mark.parametrize("method", ["lgcn", "gcn", "sgc", "graphsage", "clustergcn", "ngcn"])
+def test_to_torch(method, citations):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    for data, more in ((citations, {}), (small(weighted=True), {"scale": "standard", "smooth": 1, "batch": 16}), (small(), {"pca": 4, "scale": "row"})):
+        run = l2gcn.train(data, method=method, epochs=5, **more)
+        module = run.model.to_torch()
+        weight = None if data.edge_weight is None else torch.from_numpy(np.array(data.edge_weight))
+        with torch.no_grad():
+            theirs = module(torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index), weight).numpy()
+        ours = run.model.logits(data)
+        assert np.abs(ours - theirs).max() <= 1e-5 * max(1.0, np.abs(ours).max())
+    assert sum(p.numel() for p in module.parameters()) > 0
+
+
+@pytest.mark.parametrize("read_out", ["last", "mean"])
+def test_to_torch_of_richer_layers(read_out):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    data = small()
+    x, edges = torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)
+    for more in ({"layer_norm": True, "head": 8, "reach": 2}, {"bias": True}, {"layer_norm": True, "bias": True, "reach": 1}):
+        settings = {"method": "lgcn", "epochs": 5, "hidden": 16, "batch": 16, "correct": "off", "read_out": read_out, **more}
+        model = l2gcn.train(data, **settings).model
+        with torch.no_grad():
+            theirs = model.to_torch()(x, edges).numpy()
+        assert np.abs(model.logits(data) - theirs).max() <= 1e-5
+
+
+@pytest.mark.parametrize("name", ["cora", "pubmed", "ppi-largest"])
+def test_to_torch_on_real_data(name, data_dir):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    data = l2gcn.load_dataset(str(data_dir / name) if name == "ppi-largest" else name, data_dir=str(data_dir))
+    for method in ("lgcn", "gcn"):
+        model = l2gcn.train(data, method=method, epochs=20).model
+        with torch.no_grad():
+            theirs = model.to_torch()(torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)).numpy()
+        error = np.abs(model.logits(data) - theirs).max()
+        print(f"{name} {method}: largest difference of logits {error:.1e}")
+        assert error <= 1e-5

@@ -1,0 +1,144 @@
+"""One table of settings: signatures, docstrings and stubs say what the program's help says."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+import l2gcn
+
+
+def test_every_setting_of_the_program(program):
+    """What `l2gcn train --help` lists under Training is what train() takes, with the same sentences and defaults."""
+    text = subprocess.run([program, "train", "--help"], check=True, capture_output=True, text=True).stdout
+    words = " ".join(text.split())
+    for row in l2gcn.train_settings():
+        assert f"--{row.name.replace('_', '-')}" in words, row.name
+        assert row.help.rstrip(".") in words, row.help
+        if row.default:
+            assert f"[{row.default}]" in words or row.kind == "flag", row
+
+
+def test_signatures_and_docstrings_come_from_the_table():
+    for function, table in ((l2gcn.train, l2gcn.train_settings()), (l2gcn.compare, l2gcn.train_settings()), (l2gcn.search, l2gcn.search_settings())):
+        parameters = inspect.signature(function).parameters
+        for row in table:
+            assert row.name in parameters and re.search(rf"^{row.name} : ", function.__doc__, re.M), row.name
+    assert "layers : int from 1 to 64, default 2" in l2gcn.train.__doc__
+    assert not re.search(r"--[a-z]", l2gcn.train.__doc__)
+
+
+def test_ranges_are_told():
+    rows = {row.name: row for row in l2gcn.train_settings()}
+    assert rows["layers"].range == "from 1 to 64" and rows["dropout"].range == "from 0 to below 1"
+    assert rows["seed"].range == "of 0 or more" and rows["hidden"].typed_default == 128
+
+
+def test_no_setting_is_spelled_in_the_package():
+    """No list of parameters is written twice: of the table's names, the package's code spells few, and says why."""
+    folder = pathlib.Path(l2gcn.__file__).parent
+    # seed and split: estimators say them in another way. The rest is read back from a model's configuration.
+    allowed = {"method", "layers", "norm", "smooth", "reach", "hops", "diagonal", "powers", "split", "seed", "label", "lr", "hidden", "epochs"}
+    names = {row.name for row in l2gcn.train_settings()} - allowed
+    for path in folder.glob("*.py"):
+        code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)
+        for name in names:
+            assert not re.search(rf'["\']{name}["\']\s*[:,\]=]', code), f"{path.name} spells the setting {name}"
+
+
+def test_everything_has_a_docstring():
+    for name in l2gcn.__all__:
+        thing = getattr(l2gcn, name)
+        assert inspect.getdoc(thing), name
+        if inspect.isclass(thing) and thing.__module__.startswith("l2gcn"):
+            for member, value in vars(thing).items():
+                if not member.startswith("_") and (callable(value) or isinstance(value, (property, classmethod))):
+                    assert inspect.getdoc(getattr(thing, member)), f"{name}.{member}"
+
+
+def test_docstring_examples_run():
+    import doctest
+
+    import l2gcn._dataset
+    import l2gcn._estimators
+    import l2gcn._model
+    import l2gcn._settings
+    import l2gcn._training
+
+    tried = 0
+    for module in (l2gcn, l2gcn._settings, l2gcn._dataset, l2gcn._model, l2gcn._training, l2gcn._estimators):
+        result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+        assert result.failed == 0, module
+        tried += result.attempted
+    assert tried >= 15
+
+
+def test_build_says_what_it_holds():
+    features = l2gcn.build_features()
+    assert {"simd", "cuda"} <= features.keys()
+    if features["cuda"].startswith("no"):
+        with pytest.raises(l2gcn.Error, match="cuda"):
+            l2gcn.train("synthetic:cora", device="cuda", epochs=1)
+
+
+def mypy(*arguments: str) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    done = subprocess.run([sys.executable, "-m", "mypy", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_examples_are_typed(root, tmp_path):
+    examples = sorted(str(path) for path in (root / "python" / "examples").glob("*.py"))
+    mypy("--strict", "--cache-dir", str(tmp_path), "--config-file", "", "--ignore-missing-imports", *examples)
+
+
+def test_package_is_typed(tmp_path):
+    # The module's functions give arrays of several kinds, and torch may be installed without types.
+    lenient = ["--no-warn-return-any", "--allow-subclassing-any"]
+    mypy("--strict", "--cache-dir", str(tmp_path), "--config-file", "", "--ignore-missing-imports", *lenient, "-p", "l2gcn")
+
+
+def test_wrong_calls_are_seen_by_a_type_checker(tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    path = tmp_path / "wrong.py"
+    path.write_text('import l2gcn\nl2gcn.train("cora", epoch=3)\nl2gcn.GCNClassifier(hiden=3)\nl2gcn.train("cora", method="gnc")\n')
+    done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path), str(path)], capture_output=True, text=True)
+    assert done.stdout.count(": error:") == 3, done.stdout
+
+
+def names_of_stub(path: pathlib.Path) -> dict[str, set[str]]:
+    """Names of a stub's functions and classes, with the members of each class."""
+    names: dict[str, set[str]] = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            names[node.name] = set()
+        elif isinstance(node, ast.ClassDef):
+            inner = [n.name for n in node.body if isinstance(n, ast.FunctionDef)]
+            inner += [n.target.id for n in node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)]
+            names[node.name] = {name for name in inner if not name.startswith("_")}
+    return names
+
+
+def test_stubs_are_complete():
+    """Everything the two modules with stubs hold is in the stubs, and nothing else; other modules are typed in place.
+
+    mypy's stubtest does not take nanobind's functions for functions, so names and members are compared here.
+    """
+    from l2gcn import _core, _parameters
+
+    folder = pathlib.Path(_core.__file__).parent
+    stub = names_of_stub(folder / "_core.pyi")
+    assert stub.keys() == {name for name in dir(_core) if not name.startswith("_")}
+    for name, members in stub.items():
+        thing = getattr(_core, name)
+        if isinstance(thing, type) and name != "Error":
+            assert members == {member for member in dir(thing) if not member.startswith("_")}, name
+    dicts = names_of_stub(folder / "_parameters.pyi")
+    for name in ("TrainSettings", "EstimatorSettings", "SearchSettings", "OpenOptions"):
+        assert dicts[name] == set(getattr(_parameters, name).__annotations__), name

@@ -1,0 +1,285 @@
+"""Training: the program's bits, threads, signals, callbacks, memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import l2gcn
+
+METHODS = ["lgcn", "l2gcn", "gcn", "sgc"]
+
+
+def assert_same_model_file(program, tmp_path, spec, options, method, epochs=None):
+    """The model file of l2gcn.train and the program's, for the same settings, are the same bytes."""
+    settings = {"method": method, "seed": 3}
+    if epochs is not None:
+        settings["epochs"] = epochs
+    flags = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
+    opened = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    theirs, ours = tmp_path / "program", tmp_path / "python"
+    subprocess.run([program, "train", spec, *opened, *flags, "-q", "--json", "-o", theirs], check=True, capture_output=True)
+    run = l2gcn.train(l2gcn.load_dataset(spec, **options), **settings)
+    run.save(ours)
+    assert (ours / "model.safetensors").read_bytes() == (theirs / "model.safetensors").read_bytes()
+    assert (ours / "config.json").read_bytes() == (theirs / "config.json").read_bytes()
+    return run
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_same_bytes_as_the_program(program, tmp_path, method):
+    assert_same_model_file(program, tmp_path, "synthetic:cora", {}, method)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name, epochs", [("cora", None), ("pubmed", None), ("musae-facebook", None), ("synthetic:reddit", 2)])
+def test_same_bytes_on_every_data_set(program, data_dir, tmp_path, everything, name, epochs, method):
+    spec = str(data_dir / name) if name == "musae-facebook" else name
+    assert_same_model_file(program, tmp_path, spec, {"data_dir": str(data_dir)}, method, epochs)
+
+
+def test_same_bytes_for_numpy_arrays(citations):
+    """A data set that goes through NumPy and back trains to the same weights."""
+    split = citations.split("paper")
+    again = l2gcn.Dataset.from_arrays(
+        citations.features, citations, citations.labels, train=split.train, val=split.val, test=split.test, recipe="cora"
+    )
+    settings = {"method": "lgcn", "epochs": 10}
+    a, b = l2gcn.train(citations, **settings).model.tensors, l2gcn.train(again, **settings).model.tensors
+    assert a.keys() == b.keys()
+    for name in a:
+        np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_run_and_its_columns(citations, tmp_path):
+    run = l2gcn.train(citations, method="lgcn", epochs=[4, 6], seed=7, val_every=2)
+    assert run.f1["test"] > 0.6
+    assert [len(run.history[name]) for name in ("seed", "layer", "epoch", "loss", "stop_probability")] == [10] * 5
+    assert run.history["epoch"].tolist() == [1, 2, 3, 4, 1, 2, 3, 4, 5, 6]
+    assert run.validation["f1"].shape == (5,)
+    assert run.config["hidden"] in (16, [16])
+    assert [layer["stopped_by"] for layer in run.layers] == ["budget", "budget"]
+    assert run.model.predict(citations).shape == (citations.n_nodes,)
+    assert run.model.embed(citations, layer=1).shape == (citations.n_nodes, 16)
+    proba = run.model.predict_proba(citations)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(proba.argmax(axis=1), run.model.predict(citations))
+    path = run.save(tmp_path / "run")
+    again = l2gcn.load_model(path)
+    np.testing.assert_array_equal(again.logits(citations), run.model.logits(citations))
+    scores = l2gcn.evaluate(path)
+    assert scores["test"]["f1"] == run.f1["test"] == l2gcn.evaluate(run)["test"]["f1"]
+    assert scores["test"]["confusion"].sum() == 1000
+    assert l2gcn.evaluate(run.model, citations, test=np.arange(100))["test"]["nodes"] == 100
+
+
+def test_several_seeds_and_output(citations, tmp_path):
+    run = l2gcn.train(citations, method="lgcn", epochs=3, runs=2, output=tmp_path / "run", threads=1)
+    assert run.seeds == [0, 1] and len(run.models) == 2
+    assert (tmp_path / "run" / "seed-1" / "model.safetensors").is_file()
+    with pytest.raises(l2gcn.Error, match="already holds a run"):
+        l2gcn.train(citations, method="lgcn", epochs=3, output=tmp_path / "run")
+
+
+def test_callbacks_decide(citations):
+    seen = []
+
+    def third(decision):
+        seen.append(decision)
+        return decision.epoch >= 3
+
+    run = l2gcn.train(citations, method="lgcn", stop="early", patience=50, epochs=20, callbacks=third)
+    assert [layer["epochs"] for layer in run.layers] == [3, 3]
+    assert [layer["stopped_by"] for layer in run.layers] == ["callback", "callback"]
+    assert [(d.layer, d.epoch) for d in seen] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
+    assert len(seen[2].losses) == 3 and seen[0].epochs == 20
+
+
+def test_callbacks_may_raise(citations):
+    def refuse(decision):
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        l2gcn.train(citations, callbacks=[refuse])
+    with pytest.raises(ZeroDivisionError):
+        l2gcn.train(citations, progress=lambda progress: 1 / 0)
+
+
+def test_watching_changes_nothing(citations):
+    told = []
+    plain = l2gcn.train(citations, method="l2gcn", seed=5)
+    watched = l2gcn.train(citations, method="l2gcn", seed=5, callbacks=lambda decision: None, progress=told.append)
+    for name, tensor in plain.model.tensors.items():
+        np.testing.assert_array_equal(tensor, watched.model.tensors[name])
+    assert {"train", "transform", "evaluate"} <= {one["phase"] for one in told}
+
+
+def test_all_python_runs_on_the_calling_thread(citations):
+    threads = set()
+    l2gcn.train(citations, method="lgcn", epochs=2, progress=lambda p: threads.add(threading.get_ident()))
+    assert threads == {threading.get_ident()}
+
+
+def test_progress_bars(citations, capsys, monkeypatch):
+    l2gcn.train(citations, method="lgcn", epochs=2, progress=True, verbose=1)
+    shown = capsys.readouterr()
+    assert "1208 train" in shown.out and "2/2" in shown.err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    l2gcn.train(citations, method="lgcn", epochs=2, progress=True)
+    assert "loss" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("delay", [0.05, 0.4])
+def test_interrupt(citations, delay):
+    """Ctrl-C raises KeyboardInterrupt within a step, and the next training is as good as ever."""
+    sent = []
+
+    def interrupt():
+        time.sleep(delay)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        l2gcn.train(citations, method="lgcn", epochs=100000)
+    took = time.perf_counter() - sent[0]
+    thread.join()
+    assert took < 1, f"{took:.2f} s from the signal to KeyboardInterrupt"
+    assert l2gcn.train(citations, method="lgcn", epochs=2).f1["test"] > 0.3
+
+
+def test_own_signal_handlers_run(citations):
+    calls = []
+    before = signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
+        l2gcn.train(citations, method="lgcn", epochs=400)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert calls == [1]
+
+
+def test_two_threads_train_at_once_and_the_interpreter_goes_on(citations):
+    alone = [l2gcn.train(citations, method="lgcn", epochs=40, seed=seed).model.tensors for seed in (0, 1)]
+    runs = {}
+
+    def work(seed):
+        runs[seed] = l2gcn.train(citations, method="lgcn", epochs=40, seed=seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (0, 1)]
+    turns = 0
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        turns += 1
+    assert turns > 100
+    for seed in (0, 1):
+        for name, tensor in alone[seed].items():
+            np.testing.assert_array_equal(runs[seed].model.tensors[name], tensor)
+
+
+def test_fork(citations):
+    """A child of fork() trains, though its parent has trained before."""
+    expected = l2gcn.train(citations, method="lgcn", epochs=3).f1["test"]
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            code = 0 if l2gcn.train(citations, method="lgcn", epochs=3).f1["test"] == expected else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def resident() -> int:
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_no_leaks():
+    """200 fits, each with predictions handed out, leave no more memory behind than a few."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 200)).astype(np.float32)
+    y = rng.integers(0, 3, 400)
+    edges = rng.integers(0, 400, (2, 1200))
+    sizes = []
+    for i in range(220):
+        clf = l2gcn.GCNClassifier(method="lgcn", hidden=32, layers=2, epochs=2, n_jobs=1).fit(X.copy(), y, graph=edges)
+        clf.predict_proba()
+        if i % 20 == 19:
+            gc.collect()
+            sizes.append(resident())
+    # One leaked copy of X a fit would be 60 MiB.
+    assert sizes[-1] - sizes[1] < 4 << 20, [size >> 10 for size in sizes]
+
+
+def test_arrays_outlive_what_they_came_from():
+    data = l2gcn.load_dataset("synthetic:cora")
+    run = l2gcn.train(data, method="lgcn", epochs=2)
+    indices, labels, history = data.indices, data.labels, run.history["loss"]
+    weights, embedding = run.model.tensors["layers.0.weight"], run.model.embed(data)
+    sums = [float(np.sum(array)) for array in (indices, labels, history, weights, embedding)]
+    del data, run
+    gc.collect()
+    [np.ones(1 << 20) for _ in range(8)]  # would overwrite freed memory
+    assert [float(np.sum(array)) for array in (indices, labels, history, weights, embedding)] == sums
+    assert not indices.flags.writeable and not weights.flags.writeable and embedding.flags.writeable
+
+
+def test_search_and_compare(citations, tmp_path):
+    controller = l2gcn.search(citations, rounds=2, problems=1, rollouts=2, nodes=200, training={"epochs": 8})
+    assert controller.curve["round"].shape == (2,) and controller.description
+    with pytest.raises(l2gcn.Error, match="not saved"):
+        l2gcn.train(citations, controller=controller)
+    controller.save(tmp_path / "stop.safetensors")
+    run = l2gcn.train(citations, controller=controller, epochs=8)
+    assert {layer["stopped_by"] for layer in run.layers} <= {"controller", "budget"}
+    comparison = l2gcn.compare(citations, ["lgcn", "sgc"], epochs=4)
+    assert [row["method"] for row in comparison.rows] == ["lgcn", "sgc"] and "sgc" in str(comparison)
+
+
+def test_multilabel_and_thresholds():
+    rng = np.random.default_rng(1)
+    Y = (rng.random((120, 5)) < 0.4).astype(int)
+    X = (Y @ rng.normal(size=(5, 12)) + 0.1 * rng.normal(size=(120, 12))).astype(np.float32)
+    data = l2gcn.Dataset.from_arrays(X, rng.integers(0, 120, (2, 60)), Y)
+    run = l2gcn.train(data, method="lgcn", lr=0.02, epochs=60, batch=32, threshold="auto")
+    assert len(run.model.thresholds) == 5
+    proba, on = run.model.predict_proba(data), run.model.predict(data)
+    np.testing.assert_array_equal(on, proba > np.array(run.model.thresholds, dtype=np.float32))
+    scores = l2gcn.evaluate(run)
+    assert scores["test"]["confusion"].shape == (5, 4) and scores["train"]["f1"] > 0.7
+
+
+def test_labels_that_a_model_spreads(citations, tmp_path):
+    """A model that looks at train nodes' labels finds them for its own data, and does without elsewhere."""
+    run = l2gcn.train(citations, method="lgcn", epochs=10, correct="on", layer_norm=True)
+    assert run.model._handle.form["spreads"]
+    split = citations.split()
+    own = run.model.predict(citations)
+    assert run.f1["test"] == pytest.approx(np.mean(own[split.test] == citations.labels[split.test]))
+    assert l2gcn.evaluate(run)["test"]["f1"] == run.f1["test"]
+    again = l2gcn.load_model(run.save(tmp_path / "run"))
+    np.testing.assert_array_equal(again.logits(citations), run.model.logits(citations))
+    without = run.model.logits(citations, known=[])
+    assert not np.array_equal(without, run.model.logits(citations))
+    np.testing.assert_array_equal(run.model.logits(citations, known=split.train), run.model.logits(citations))
+
+
+def test_import_is_light():
+    """Importing needs NumPy and nothing else."""
+    code = (
+        "import sys; before = set(sys.modules); import l2gcn; "
+        "print(sorted({m.split('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
+    )
+    output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert eval(output) == ["l2gcn", "numpy"]

@@ -1,0 +1,229 @@
+// Layers that are not plain, in a whole training: what they read, what they keep, and that they learn.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "model/spread.h"
+#include "small_dataset.h"
+
+namespace l2gcn {
+namespace {
+
+TrainConfig BestConfig() {
+  TrainConfig config = SmallConfig();
+  config.method = "lgcn";
+  config.hidden = {16};
+  config.epochs = {8};
+  config.reach = 2;
+  config.layer_norm = true;
+  config.head = 12;
+  config.dropout = 0.3;
+  config.input_dropout = 0.2;
+  config.norm = "sym";
+  config.stop = "early";
+  config.watch = "val";
+  config.patience = 4;
+  config.read_out = "auto";
+  config.correct = "auto";
+  return config;
+}
+
+bool SameBits(const Matrix& a, const Matrix& b) {
+  return a.rows == b.rows && a.cols == b.cols &&
+         (a.bytes() == 0 || std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0);
+}
+
+bool SameModel(const Model& a, const Model& b) {
+  if (a.weights.size() != b.weights.size() || a.heads.size() != b.heads.size()) return false;
+  bool same = a.mean_of_layers == b.mean_of_layers && a.spreading.correct == b.spreading.correct &&
+              a.spreading.smooth == b.spreading.smooth;
+  for (size_t l = 0; l < a.weights.size(); ++l) {
+    const Head &x = a.heads[l], &y = b.heads[l];
+    same = same && SameBits(a.weights[l], b.weights[l]) && SameBits(a.affines[l], b.affines[l]) &&
+           SameBits(x.hidden, y.hidden) && SameBits(x.hidden_affine, y.hidden_affine) &&
+           SameBits(x.theta, y.theta) && SameBits(x.bias, y.bias);
+  }
+  return same;
+}
+
+Trained TrainedOn(const Dataset& dataset, const TrainConfig& config, uint32_t threads = 2) {
+  const Context context = MakeContext(threads);
+  Trained trained = Train(context, dataset, config);
+  EvaluateTrained(context, dataset, trained);
+  return trained;
+}
+
+// Gives every node of `role` another class, or the opposite labels.
+Dataset Relabelled(Dataset dataset, const Split& split, Role role) {
+  Labels& labels = dataset.labels;
+  for (uint32_t i = 0; i < dataset.nodes(); ++i) {
+    if (split.roles[i] != static_cast<uint8_t>(role)) continue;
+    if (labels.multilabel) {
+      for (uint32_t c = 0; c < labels.classes; ++c) labels.matrix.mutable_data()[i * labels.classes + c] ^= 1;
+    } else if (labels.classes_of[i] >= 0) {
+      labels.classes_of.mutable_data()[i] = (labels.classes_of[i] + 1) % static_cast<int32_t>(labels.classes);
+    }
+  }
+  return dataset;
+}
+
+struct Ingredient {
+  const char* name;
+  void (*turn_on)(TrainConfig&);
+};
+constexpr Ingredient kIngredients[] = {
+    {"all", [](TrainConfig&) {}},
+    {"no head", [](TrainConfig& c) { c.head = 0; }},
+    {"bias", [](TrainConfig& c) { c.layer_norm = false, c.bias = true; }},
+    {"no norm", [](TrainConfig& c) { c.layer_norm = false; }},
+    {"no powers", [](TrainConfig& c) { c.reach = 0; }},
+    {"powers alone", [](TrainConfig& c) { c.layer_norm = false, c.head = 0, c.input_dropout = 0; }},
+    {"mean", [](TrainConfig& c) { c.read_out = "mean"; }},
+    {"spread", [](TrainConfig& c) { c.correct = "on"; }},
+};
+
+TEST(Best, TestLabelsAreNeverRead) {
+  for (bool multilabel : {false, true}) {
+    for (const char* setting : {"inductive", "transductive"}) {
+      for (const Ingredient& ingredient : kIngredients) {
+        const Dataset dataset = SmallDataset(multilabel);
+        TrainConfig config = BestConfig();
+        config.setting = setting;
+        if (multilabel) config.threshold = "auto";
+        ingredient.turn_on(config);
+        const Trained before = TrainedOn(dataset, config);
+        const Dataset other = Relabelled(dataset, before.split, Role::kTest);
+        const Trained after = TrainedOn(other, config);
+        EXPECT_TRUE(SameModel(before.model, after.model)) << ingredient.name;
+        EXPECT_EQ(before.model.thresholds, after.model.thresholds) << ingredient.name;
+        const Context context = MakeContext(1);
+        EXPECT_TRUE(SameBits(PredictLogits(context, before.model, dataset, &before.split),
+                             PredictLogits(context, after.model, other, &after.split)))
+            << ingredient.name;
+      }
+    }
+  }
+}
+
+// With fixed epochs validation chooses the read-out alone, and no weight.
+TEST(Best, ValidationLabelsChooseAndDoNotTrain) {
+  for (const Ingredient& ingredient : kIngredients) {
+    const Dataset dataset = SmallDataset();
+    TrainConfig config = BestConfig();
+    config.stop = "fixed";
+    ingredient.turn_on(config);
+    const Trained before = TrainedOn(dataset, config);
+    Trained after = TrainedOn(Relabelled(dataset, before.split, Role::kVal), config);
+    after.model.mean_of_layers = before.model.mean_of_layers;
+    after.model.spreading = before.model.spreading;
+    EXPECT_TRUE(SameModel(before.model, after.model)) << ingredient.name;
+  }
+}
+
+TEST(Best, SameModelForAnyThreadCount) {
+  for (bool sparse : {false, true}) {
+    for (const char* setting : {"inductive", "transductive"}) {
+      const Dataset dataset = SmallDataset(false, sparse, 900);
+      TrainConfig config = BestConfig();
+      config.setting = setting;
+      config.batch = 300;
+      const Trained first = TrainedOn(dataset, config, 1);
+      for (uint32_t threads : {2u, 4u})
+        EXPECT_TRUE(SameModel(first.model, TrainedOn(dataset, config, threads).model)) << setting << threads;
+    }
+  }
+}
+
+TEST(Best, StoredModelsPredictTheSame) {
+  const Context context = MakeContext(2);
+  for (const Ingredient& ingredient : kIngredients) {
+    const Dataset dataset = SmallDataset(false, true);
+    TrainConfig config = BestConfig();
+    ingredient.turn_on(config);
+    const Trained trained = TrainedOn(dataset, config);
+    const std::filesystem::path directory = std::filesystem::path(::testing::TempDir()) / "best-model";
+    std::filesystem::remove_all(directory);
+    SaveModel(trained.model, directory.string());
+    const Model loaded = LoadModel(directory.string());
+    EXPECT_TRUE(SameModel(trained.model, loaded)) << ingredient.name;
+    EXPECT_TRUE(SameBits(PredictLogits(context, trained.model, dataset, &trained.split),
+                         PredictLogits(context, loaded, dataset, &trained.split)))
+        << ingredient.name;
+    // What evaluation scored is what predict says.
+    const Matrix logits = PredictLogits(context, loaded, dataset, &trained.split);
+    const Score score = ScoreClasses(dataset, logits, trained.split, Role::kTest, loaded.thresholds);
+    EXPECT_EQ(score.micro_f1, trained.result.f1_test) << ingredient.name;
+    // Without a head, or with one of another shape, a model is damaged.
+    if (ingredient.turn_on != kIngredients[0].turn_on) continue;
+    Model torn = loaded;
+    torn.heads.pop_back();
+    EXPECT_THROW(PredictLogits(context, torn, dataset), Error);
+    torn = loaded;
+    torn.affines[0] = Matrix::Zeros(1, 16);
+    EXPECT_THROW(PredictLogits(context, torn, dataset), Error);
+  }
+}
+
+TEST(Best, LearnsWhatThePlainLayerLearns) {
+  const Dataset dataset = SmallDataset(false, false, 900);
+  TrainConfig config = BestConfig();
+  config.epochs = {20};
+  config.batch = 128;
+  config.lr = 0.01;
+  for (const char* setting : {"inductive", "transductive"}) {
+    config.setting = setting;
+    EXPECT_GT(TrainedOn(dataset, config).result.f1_test, 0.9) << setting;
+  }
+}
+
+// A plain layer's answer may be spread, too, and a stored model does it again.
+TEST(Best, PlainLayersSpreadWhereAskedTo) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = SmallConfig();
+  config.method = "lgcn";
+  config.stop = "fixed";
+  config.correct = "on";
+  const Trained trained = TrainedOn(dataset, config);
+  EXPECT_TRUE(trained.model.spreading.on());
+  const Matrix logits = PredictLogits(context, trained.model, dataset, &trained.split);
+  EXPECT_EQ(ScoreClasses(dataset, logits, trained.split, Role::kTest).micro_f1, trained.result.f1_test);
+  EXPECT_FALSE(SameBits(logits, PredictLogits(context, trained.model, dataset)));
+}
+
+// One round of spreading by its definition, from answers that know nothing.
+TEST(Best, SpreadsLabelsByTheFormula) {
+  const Context context = MakeContext(1);
+  Dataset dataset = SmallDataset();
+  const Trained trained = TrainedOn(dataset, BestConfig());
+  LayerPipeline pipeline(context, dataset, trained.model);
+  const Matrix logits = Matrix::Zeros(dataset.nodes(), dataset.labels.classes);  // all classes equally likely
+  const std::vector<uint32_t> train = TrainNodes(dataset.labels, trained.split);
+  const Spreading once{0, 0.5, 1};
+  Matrix spread = Spread(context, pipeline, dataset.labels, train, logits, once);
+  for (float& value : spread.values.mutable_span()) value = std::exp(value);
+  const auto degree = [&](uint32_t node) {
+    return 1.0 + static_cast<double>(dataset.graph.indptr[node + 1] - dataset.graph.indptr[node]);
+  };
+  const auto start = [&](uint32_t node, uint32_t c) {
+    const bool trains = std::find(train.begin(), train.end(), node) != train.end();
+    return trains ? (dataset.labels.classes_of[node] == static_cast<int32_t>(c) ? 1.0 : 0.0)
+                  : 1.0 / dataset.labels.classes;
+  };
+  for (uint32_t node = 0; node < 30; ++node) {
+    for (uint32_t c = 0; c < dataset.labels.classes; ++c) {
+      double sum = start(node, c) / degree(node);
+      for (uint64_t e = dataset.graph.indptr[node]; e < dataset.graph.indptr[node + 1]; ++e) {
+        const uint32_t other = dataset.graph.indices[e];
+        sum += start(other, c) / std::sqrt(degree(node) * degree(other));
+      }
+      EXPECT_NEAR(spread.row(node)[c], 0.5 * start(node, c) + 0.5 * sum, 1e-5) << node;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace l2gcn
