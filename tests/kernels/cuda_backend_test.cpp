@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "backend_cases.h"
+#include "form_cases.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -75,6 +75,17 @@ TEST_F(CudaBackendTest, GradientsMatchFiniteDifferences) {
     for (const Shape& shape : backend_cases::Shapes())
       backend_cases::CheckGradient(context_, *backend, shape, kFp32);
   }
+}
+
+TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
+  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+    auto backend = Make(Precision::kFp32, sparse);
+    for (const backend_cases::FormCase& one : backend_cases::ScoringCases())
+      backend_cases::CheckScoring(context_, *backend, one, kFp32);
+  }
+  auto backend = Make(Precision::kTf32);  // by warpgroups, too
+  for (const Shape& shape : LargeShapes())
+    backend_cases::CheckScoring(context_, *backend, {shape, {}}, kTf32);
 }
 
 TEST_F(CudaBackendTest, NarrowPrecisionsStayNear) {

@@ -1,7 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "core/error_format.h"
@@ -9,7 +8,8 @@
 #include "kernels/cuda/form_kernels.h"
 #include "kernels/cuda/form_training.h"
 #include "kernels/cuda/layer_training.h"
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/row_product.h"
+#include "kernels/cuda/scoring.h"
 #include "kernels/cuda/tensor.h"
 
 namespace l2gcn::cuda {
@@ -101,6 +101,17 @@ class CudaBackend final : public Backend {
     }
     return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
                              &explanation_);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    auto prepared = std::make_shared<CudaRowsToScore>();
+    prepared->targets = UploadTargets(device_, x->rows, std::move(rows), targets);
+    prepared->x = std::move(x);
+    return prepared;
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return CheckedCast<CudaTraining>(training).Score(context, CheckedCast<CudaRowsToScore>(rows));
   }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
@@ -199,8 +210,7 @@ class CudaBackend final : public Backend {
     return out;
   }
 
-  // X W (rows picked or all), ReLU'd or not. Sparse rows are sums of W's rows: the aggregation kernel does
-  // those.
+  // X W (rows picked or all), ReLU'd or not.
   std::shared_ptr<CudaTensor> Multiply(const CudaTensor& x, const Matrix& w, std::span<const uint32_t> rows,
                                        bool relu, RowKind kind) {
     L2GCN_ASSERT(x.cols == w.rows);
@@ -211,44 +221,11 @@ class CudaBackend final : public Backend {
       picked.CopyFrom(rows.data(), rows.size_bytes());
     }
     auto out = NewDense(device_, count, w.cols, kind);
-    if (x.sparse) {
-      MultiplySparse(x, w, rows.empty() ? nullptr : picked.as<uint32_t>(), relu, *out);
-    } else {
-      const size_t depth = (x.view.stride + kProductDepth - 1) / kProductDepth * kProductDepth;
-      const size_t width = (w.cols + kProductColumns - 1) / kProductColumns * kProductColumns;
-      const Buffer weights = UploadPadded(w, depth, width);
-      LaunchProduct(x.view, rows.empty() ? nullptr : picked.as<uint32_t>(), count, weights.as<float>(),
-                    static_cast<uint32_t>(depth), static_cast<uint32_t>(width), out->view, relu,
-                    options_.precision, device_->stream());
-      device_->Synchronise("multiplying");
-    }
+    const ProductWeights weights = UploadWeights(device_, w);
+    MultiplyRows(device_, x.view, rows.empty() ? nullptr : picked.as<uint32_t>(), 0, count, weights,
+                 out->view, relu, options_.precision);
+    device_->Synchronise("multiplying");
     return out;
-  }
-
-  void MultiplySparse(const CudaTensor& x, const Matrix& w, const uint32_t* picked, bool relu,
-                      const CudaTensor& out) {
-    const size_t width = PaddedStride(w.cols);
-    const Buffer weights = UploadPadded(w, w.rows, width);
-    AggregateArguments a;
-    a.nodes = static_cast<uint32_t>(out.rows);
-    a.indptr = x.view.indptr;
-    a.indices = x.view.columns;
-    a.weights = x.view.values;
-    a.picked = picked;
-    const DeviceRows from{RowKind::kF32, weights.as<void>(), width};
-    const auto product = NewDense(device_, out.rows, w.cols, RowKind::kF32);
-    LaunchAggregate(a, from, product->view, static_cast<uint32_t>(width), relu, device_->stream());
-    LaunchCopyColumns(product->view, 0, out.view, out.rows, static_cast<uint32_t>(width), device_->stream());
-    device_->Synchronise("multiplying sparse rows");
-  }
-
-  Buffer UploadPadded(const Matrix& w, size_t rows, size_t width) {
-    std::vector<float> padded(rows * width, 0.0f);
-    for (size_t i = 0; i < w.rows; ++i)
-      std::memcpy(padded.data() + i * width, w.row(i), w.cols * sizeof(float));
-    Buffer buffer = Buffer::OnDevice(device_, padded.size() * sizeof(float), "weights");
-    buffer.CopyFrom(padded.data(), padded.size() * sizeof(float));
-    return buffer;
   }
 
   const BackendOptions options_;
