@@ -244,6 +244,8 @@ class Backend {
   // Scores rows by the weights of a layer in training where they are, without dropout and class weights. Activations
   // and logits are made and reduced block by block; what comes to the host is a RowScores.
   virtual RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) = 0;
+  // The same by logits X Θ, where the rows are a layer's output.
+  virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
 
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
   // whose matrices have other sizes.

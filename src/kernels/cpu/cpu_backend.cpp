@@ -235,6 +235,11 @@ class CpuBackend final : public Backend {
     return ScoreRows(context, kernels_, CheckedCast<CpuTraining>(training).Weights(),
                      CheckedCast<CpuRowsToScore>(rows));
   }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    const PaddedWeights none, weights(theta, {}, {}, theta.rows);
+    return ScoreRows(context, kernels_, {none, none, none, none, weights, none},
+                     CheckedCast<CpuRowsToScore>(rows));
+  }
 
   void ReleaseSpareMemory() override { memory_.ReleaseSpare(); }
 

@@ -33,8 +33,20 @@ class BlockScorer {
     uint32_t picked[kProductRows];
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
-    JoinedProduct(kernels_, rows_.x, layer_.w, picked, count, x_stride_, gathered_.mutable_data(),
-                  h_.mutable_data(), y_.mutable_data());
+    const bool hidden = layer_.w.cols > 0;
+    JoinedProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
+                  gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
+    if (hidden) FinishHidden(count);
+    for (size_t i = 0; i < count; ++i) losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride());
+  }
+
+  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
+
+ private:
+  size_t stride() const { return layer_.theta.stride; }
+
+  // y ← logits, from the products of the first hidden layer.
+  void FinishHidden(size_t count) {
     Activate(layer_.w, layer_.affine, count);
     const PaddedWeights* last = &layer_.w;
     if (layer_.head.cols > 0) {
@@ -43,13 +55,7 @@ class BlockScorer {
       last = &layer_.head;
     }
     Multiply(*last, layer_.theta, count);
-    for (size_t i = 0; i < count; ++i) losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride());
   }
-
-  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
-
- private:
-  size_t stride() const { return layer_.theta.stride; }
 
   // h ← what the form makes of the products y.
   void Activate(const PaddedWeights& w, const PaddedWeights& affine, size_t count) {
@@ -113,7 +119,7 @@ size_t RowsOfTask(const CpuLayerWeights& layer, const CpuRowsToScore& rows) {
 
 RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const CpuLayerWeights& layer,
                     const CpuRowsToScore& rows) {
-  L2GCN_ASSERT(rows.x.cols == layer.w.rows && rows.targets.classes == layer.theta.cols);
+  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols);
   RowScores scores;
   const size_t count = rows.count();
   std::vector<double> losses(count);

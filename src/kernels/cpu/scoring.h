@@ -9,8 +9,8 @@
 
 namespace l2gcn {
 
-// The weights of a layer in training where they lie; affines and bias have no rows, and head no columns, where the
-// form has none.
+// The weights of a layer where they lie; affines and bias have no rows, and head no columns, where the form has none.
+// Where w has no columns the rows to score are a layer's output.
 struct CpuLayerWeights {
   const PaddedWeights &w, &affine, &head, &head_affine, &theta, &bias;
 };

@@ -113,6 +113,9 @@ class CudaBackend final : public Backend {
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     return CheckedCast<CudaTraining>(training).Score(context, CheckedCast<CudaRowsToScore>(rows));
   }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
+  }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }

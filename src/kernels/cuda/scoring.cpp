@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/checked_cast.h"
+#include "kernels/cuda/row_product.h"
 #include "kernels/cuda/scoring_kernels.h"
 #include "kernels/row_loss.h"
 
@@ -51,6 +53,22 @@ RowScores ScorePass::Finish() {
   scores.false_positive = counts[1];
   scores.false_negative = counts[2];
   return scores;
+}
+
+RowScores ScoreOutput(const Context& context, const std::shared_ptr<Device>& device, const Matrix& theta,
+                      const CudaRowsToScore& rows, Precision precision) {
+  const size_t stride = PaddedStride(theta.cols);
+  ScorePass pass(device, rows, stride * sizeof(float));
+  const ProductWeights weights = UploadWeights(device, theta);
+  const Buffer z = Buffer::OnDevice(device, pass.block() * stride * sizeof(float), kScoring);
+  for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
+    context.CheckCancelled();
+    const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
+    MultiplyRows(device, CheckedCast<CudaTensor>(*rows.x).view, rows.picked(), first, some, weights,
+                 {RowKind::kF32, z.as<void>(), stride}, false, precision);
+    pass.Reduce(first, some, z.as<float>(), stride, nullptr);
+  }
+  return pass.Finish();
 }
 
 }  // namespace l2gcn::cuda

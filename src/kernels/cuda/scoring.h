@@ -41,6 +41,10 @@ class ScorePass {
   Buffer counts_;  // (3) true and false positives, false negatives
 };
 
+// By logits X Θ, where the rows are a layer's output.
+RowScores ScoreOutput(const Context& context, const std::shared_ptr<Device>& device, const Matrix& theta,
+                      const CudaRowsToScore& rows, Precision precision);
+
 class CudaTraining : public LayerTraining {
  public:
   virtual RowScores Score(const Context& context, const CudaRowsToScore& rows) const = 0;
