@@ -67,9 +67,10 @@ std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
   return fmt::format(
       "{:.3f} (aggregate {:.3f} + train {:.3f} + transform {:.3f}); "
-      "load {:.3f}, setup {:.3f}, evaluate {:.3f}, total {:.3f}",
+      "load {:.3f}, setup {:.3f}, {}evaluate {:.3f}, total {:.3f}",
       of("aggregate") + of("train") + of("transform"), of("aggregate"), of("train"), of("transform"),
-      of("load"), of("setup"), of("evaluate"), of("total"));
+      of("load"), of("setup"), of("looks") > 0 ? fmt::format("looks {:.3f}, ", of("looks")) : "",
+      of("evaluate"), of("total"));
 }
 
 // The result as people read it, from the object that --json prints.

@@ -37,6 +37,9 @@ struct Observation {
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
   ValidationScore validation;      // set only if WantsValidation()
   double seconds = 0;              // trained so far; scoring is not counted
+  // In layer-wise training, if WantsValidation(): the loss of each labelled validation node, in ascending order of
+  // nodes, the same nodes every time. Valid while Decide() runs.
+  std::span<const float> validation_losses = {};
 };
 
 struct Decision {

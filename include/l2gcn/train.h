@@ -16,9 +16,10 @@
 
 namespace l2gcn {
 
-// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture.
+// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; looks are the
+// scores of validation nodes while training, with all that is computed for them alone.
 struct PhaseSeconds {
-  double load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0, total = 0;
+  double load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, looks = 0, evaluate = 0, total = 0;
 };
 
 // The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase

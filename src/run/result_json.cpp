@@ -29,7 +29,7 @@ PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   PhaseSeconds mean;
   for (auto field :
        {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-        &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+        &PhaseSeconds::transform, &PhaseSeconds::looks, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -182,9 +182,8 @@ Json ValidationPointJson(const ValidationPoint& point) {
 }
 
 Json SecondsJson(const PhaseSeconds& s) {
-  return {{"load", s.load},   {"setup", s.setup},         {"aggregate", s.aggregate},
-          {"train", s.train}, {"transform", s.transform}, {"evaluate", s.evaluate},
-          {"total", s.total}};
+  return {{"load", s.load},           {"setup", s.setup}, {"aggregate", s.aggregate}, {"train", s.train},
+          {"transform", s.transform}, {"looks", s.looks}, {"evaluate", s.evaluate},   {"total", s.total}};
 }
 
 std::string ResultToJson(const TrainResult& result) {

@@ -234,9 +234,9 @@ class LayerwiseTrainer {
   // This comes before the layer's own matrices are made, so that what the probe drops need not stand beside
   // them.
   void BeginProbing(uint32_t layer) {
-    Stopwatch setup;
+    Stopwatch looking;
     if (probe_) probe_->BeginLayer(layer + 1 == config_.layers);
-    result().seconds.setup += setup.Seconds();
+    if (probe_) result().seconds.looks += looking.Seconds();
   }
 
   TensorPtr Aggregate(uint32_t layer) {
@@ -284,7 +284,7 @@ class LayerwiseTrainer {
     }
     if (!layer_.best) record.kept_epoch = record.epochs;
     record.train_seconds = layer_.seconds_before + watch.Seconds() - layer_.probe_seconds;
-    result().seconds.evaluate += layer_.probe_seconds;
+    result().seconds.looks += layer_.probe_seconds;
     result().seconds.train += record.train_seconds;
     LayerState state = layer_.best ? std::move(*layer_.best) : training->Read();
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
@@ -298,7 +298,10 @@ class LayerwiseTrainer {
   bool Decides(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
     Observation observation{record.epochs, record.losses, {}, TrainedFor(watch)};
-    if (policy_.WantsValidation()) observation.validation = Probe(layer, training, watch);
+    if (policy_.WantsValidation()) {
+      observation.validation = Probe(layer, training, watch);
+      observation.validation_losses = probe_->last().losses;
+    }
     const Decision decision = policy_.Decide(observation);
     if (policy_.KeepsBest() && decision.best_so_far) {
       layer_.best = training.Read();
@@ -319,14 +322,14 @@ class LayerwiseTrainer {
   // once, whoever asks.
   ValidationScore Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     const uint32_t epoch = layer_.record.epochs;
-    if (layer_.scored_epoch == epoch) return layer_.score;
+    const bool known = layer_.scored_epoch == epoch;  // maybe by the process that was cut off
+    if (known && !probe_->last().losses.empty()) return layer_.score;
     const double clock = TrainedFor(watch);
     peak_.Pause();
     Stopwatch probing;
-    const LayerState state = training.Read();
-    layer_.score = probe_->Score(state);
+    layer_.score = probe_->Look(training).score;
     layer_.scored_epoch = epoch;
-    result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
+    if (!known) result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
     peak_.Resume();
     return layer_.score;
@@ -407,7 +410,7 @@ class LayerwiseTrainer {
     memory_.End(result().resident.transform);
     Stopwatch probing;
     if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
-    result().seconds.evaluate += probing.Seconds();
+    if (probe_) result().seconds.looks += probing.Seconds();
   }
 
   Trained Finish() {

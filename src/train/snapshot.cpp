@@ -55,8 +55,8 @@ LayerRecord LayerFromJson(const Json& json) {
 constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
     {"load", &PhaseSeconds::load},           {"setup", &PhaseSeconds::setup},
     {"aggregate", &PhaseSeconds::aggregate}, {"train", &PhaseSeconds::train},
-    {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
-    {"total", &PhaseSeconds::total}};
+    {"transform", &PhaseSeconds::transform}, {"looks", &PhaseSeconds::looks},
+    {"evaluate", &PhaseSeconds::evaluate},   {"total", &PhaseSeconds::total}};
 
 constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
     {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},

@@ -1,6 +1,10 @@
 #include "train/validation_probe.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/error_format.h"
+#include "model/counts.h"
 #include "model/metrics.h"
 
 namespace l2gcn {
@@ -22,12 +26,13 @@ ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline
                                  const SplitNodes& nodes, uint32_t hops)
     : context_(context),
       pipeline_(pipeline),
-      labels_(dataset.labels),
-      nodes_(nodes.val),
       hops_(hops),
       reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
-      shares_(reach_ > 0 && !pipeline.inductive()) {
+      shares_(!pipeline.inductive()) {
   CheckValidationNodes(dataset, nodes);
+  std::copy_if(nodes.val.begin(), nodes.val.end(), std::back_inserter(nodes_),
+               [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
+  targets_ = TargetsOf(dataset.labels, nodes_);
   if (shares_) return;
   rows_ = pipeline.WholeRows(context, nodes_, hops);
   x_ = pipeline.Input(context);
@@ -40,7 +45,7 @@ void ValidationProbe::BeginLayer(bool last) {
     for (uint32_t hop = 1; hop < hops_; ++hop) {
       x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
     }
-    xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
+    scored_ = backend.PrepareScoring(context_, backend.Aggregate(context_, *rows_, *x_, {}), {}, targets_);
     if (last) x_.reset();
     return;
   }
@@ -51,23 +56,28 @@ void ValidationProbe::BeginLayer(bool last) {
     parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
   }
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
-  xhat_ = backend.Join(context_, parts);
+  scored_ = backend.PrepareScoring(context_, backend.Join(context_, parts), {}, targets_);
   if (last) powers_.clear();
 }
 
 void ValidationProbe::ShareInput(const TensorPtr& xhat) {
-  if (shares_) xhat_ = xhat;
+  if (!shares_) return;
+  scored_ = pipeline_.backend().PrepareScoring(context_, xhat, Array<uint32_t>::CopyOf(nodes_), targets_);
 }
 
-ValidationScore ValidationProbe::Score(const LayerState& state) {
-  const std::span<const uint32_t> rows =
-      shares_ ? std::span<const uint32_t>(nodes_) : std::span<const uint32_t>();
-  return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, state, rows));
+const ValidationLook& ValidationProbe::Look(const LayerTraining& training) {
+  look_ = {};
+  if (nodes_.empty()) return look_;
+  RowScores scores = pipeline_.backend().Score(context_, training, *scored_);
+  look_.score.loss = scores.loss;
+  look_.score.f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
+  look_.losses = std::move(scores.losses);
+  return look_;
 }
 
 // All hops but the last were made when the layer began.
 void ValidationProbe::EndLayer(const DenseBlock& block) {
-  xhat_.reset();
+  scored_.reset();
   if (shares_) return;
   if (reach_ == 0) {
     x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);

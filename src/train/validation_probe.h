@@ -1,6 +1,9 @@
-// The validation score of a layer still in training, for policies that watch it. The probe keeps the whole
-// graph's activations beside the training's own, because validation nodes lie outside an inductive train
-// graph.
+// Looks at the validation nodes while a layer is in training, for policies that watch them. Scores are computed where
+// the weights are, block by block of nodes (Backend::Score).
+//
+// Where training holds every node, its own X̂ is looked at. In the inductive setting validation nodes lie outside the
+// train graph and are reached through the operator of the whole graph: there the probe keeps their rows of X̂, and, in
+// every layer but the last, what the next layer's rows are made of.
 #pragma once
 
 #include <span>
@@ -19,6 +22,12 @@ ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::sp
 // Throws Error(kUsage) if the split has no validation node to score.
 void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes);
 
+// What a look found; the layer at hand counts as the last one.
+struct ValidationLook {
+  ValidationScore score;
+  std::vector<float> losses;  // (labelled validation nodes, ascending)
+};
+
 class ValidationProbe {
  public:
   // `hops` is how often a layer aggregates. All arguments must outlive the probe.
@@ -28,23 +37,26 @@ class ValidationProbe {
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.
   void ShareInput(const TensorPtr& xhat);
-  // Micro F1 and loss on the validation nodes with the layer as the last one.
-  ValidationScore Score(const LayerState& state);
+  // The validation nodes by the weights as they are; valid until the next look.
+  const ValidationLook& Look(const LayerTraining& training);
+  // What the last look found.
+  const ValidationLook& last() const { return look_; }
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 
  private:
   const Context& context_;
   LayerPipeline& pipeline_;
-  const Labels& labels_;
-  const std::vector<uint32_t>& nodes_;  // validation nodes
+  std::vector<uint32_t> nodes_;  // labelled validation nodes
+  Targets targets_;              // of them
   uint32_t hops_;
-  uint32_t reach_;                 // powers of the operator side by side; 0: the hops-th alone
-  bool shares_;                    // the training's own X̂ is looked at, so nothing else is kept
+  uint32_t reach_;                             // powers of the operator side by side; 0: the hops-th alone
+  bool shares_;                                // the training's own X̂ is looked at, so nothing else is kept
+  std::shared_ptr<const RowsToScore> scored_;  // X̂ of the layer at hand: rows of nodes_
+  ValidationLook look_;
   DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
   TensorPtr x_;                    // activations of every node entering the layer; null in the last one
   std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
-  TensorPtr xhat_;                 // aggregated, validation rows alone; or the training's
 };
 
 }  // namespace l2gcn

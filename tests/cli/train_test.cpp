@@ -38,7 +38,8 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   ASSERT_EQ(result.at("loss").size(), 2u);
   EXPECT_EQ(result.at("loss")[0].size(), 3u);
   EXPECT_EQ(result.at("loss")[1].size(), 2u);
-  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "evaluate", "total"}) {
+  for (const char* phase :
+       {"load", "setup", "aggregate", "train", "transform", "looks", "evaluate", "total"}) {
     EXPECT_GE(result.at("seconds").at(phase).get<double>(), 0) << phase;
   }
   EXPECT_GT(result.at("memory").at("peak_rss_bytes").get<uint64_t>(), 0u);

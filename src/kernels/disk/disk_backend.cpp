@@ -17,6 +17,7 @@
 #include "kernels/disk/disk_tensor.h"
 #include "kernels/disk/graph_stream.h"
 #include "kernels/disk/sample_windows.h"
+#include "kernels/row_loss.h"
 
 namespace l2gcn {
 namespace {
@@ -31,6 +32,27 @@ struct DiskGraph final : DeviceGraph {
 // Tensors side by side, each dense on disk or sparse in mapped memory.
 struct DiskJoined final : Tensor {
   std::vector<TensorPtr> parts;
+};
+
+// Rows of a tensor on disk, and what they should become.
+struct DiskRowsToScore final : RowsToScore {
+  TensorPtr x;
+  Array<uint32_t> rows;  // of x; empty: all
+  Targets targets;
+
+  DiskRowsToScore(TensorPtr tensor, Array<uint32_t> picked, const Targets& wanted)
+      : x(std::move(tensor)), rows(std::move(picked)), targets(wanted) {}
+  // Of rows first … first + count − 1 of those to score.
+  Targets TargetsOf(size_t first, size_t count) const {
+    Targets part = targets;
+    const size_t classes = targets.classes;
+    if (targets.multilabel) {
+      part.matrix = Array<uint8_t>::Borrow(nullptr, targets.matrix.data() + first * classes, count * classes);
+    } else {
+      part.classes_of = Array<int32_t>::Borrow(nullptr, targets.classes_of.data() + first, count);
+    }
+    return part;
+  }
 };
 
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
@@ -103,8 +125,8 @@ class DiskBackend final : public Backend {
     const DiskTensor* dense = AsDisk(x);
     if (dense == nullptr) return mapped_->PickRows(context, x, rows);
     auto out = NewTensor(rows.size(), x.cols, options_.features_as);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
-      out->Write(first, 0, Typed(context, device().DownloadStored(context, chunk), out->type), writing_);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      out->Write(first, 0, Typed(context, device().DownloadStored(context, *chunk), out->type), writing_);
     });
     return out;
   }
@@ -113,8 +135,8 @@ class DiskBackend final : public Backend {
                       std::span<const uint32_t> rows) override {
     const size_t count = rows.empty() ? x.rows : rows.size();
     auto out = NewTensor(count, block.w.cols, options_.features_as);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
-      const TensorPtr result = device().Transform(context, chunk, block);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      const TensorPtr result = device().Transform(context, *chunk, block);
       out->Write(first, 0, Typed(context, device().DownloadStored(context, *result), out->type), writing_);
     });
     return out;
@@ -125,8 +147,8 @@ class DiskBackend final : public Backend {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
     auto narrow = NewTensor(x.rows, w.cols, FeatureType::kF32);
-    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const Tensor& chunk) {
-      narrow->Write(first, 0, Features::Dense(device().Logits(context, chunk, w, {})), writing_);
+    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      narrow->Write(first, 0, Features::Dense(device().Logits(context, *chunk, w, {})), writing_);
     });
     return AggregateDense(context, OperatorIn(graph), *narrow, {}, *wide_, options_.features_as, true);
   }
@@ -135,8 +157,8 @@ class DiskBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
-      const Matrix part = device().Logits(context, chunk, theta, {});
+    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+      const Matrix part = device().Logits(context, *chunk, theta, {});
       std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
     });
     return out;
@@ -145,8 +167,8 @@ class DiskBackend final : public Backend {
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
-      device().ReadRows(context, chunk, 0, chunk.rows, values + first * out.cols);
+    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+      device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
     });
     return out;
   }
@@ -188,6 +210,19 @@ class DiskBackend final : public Backend {
     }
     return device().BeginLayer(context, parts.size() == 1 ? parts.front() : device().Join(context, parts), {},
                                targets, reading, start);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    return std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, training, chunk); });
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, theta, chunk); });
   }
 
   void ReleaseSpareMemory() override {
@@ -325,7 +360,7 @@ class DiskBackend final : public Backend {
   // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of a multiple
   // of `unit` rows.
   void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
-                 const std::function<void(size_t first, const Tensor& chunk)>& visit) {
+                 const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
     size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
     const std::vector<const Tensor*> parts = PartsOf(x);
@@ -334,7 +369,7 @@ class DiskBackend final : public Backend {
       const size_t end = std::min(count, first + size);
       std::vector<TensorPtr> chunk;
       for (const Tensor* part : parts) chunk.push_back(ChunkOf(context, *part, rows, first, end));
-      visit(first, chunk.size() == 1 ? *chunk.front() : *device().Join(context, chunk));
+      visit(first, chunk.size() == 1 ? chunk.front() : device().Join(context, chunk));
       disk_->Relax();
     }
   }
@@ -360,6 +395,21 @@ class DiskBackend final : public Backend {
       dense->PickRows(rows.subspan(first, end - first), reading_, to);
     }
     return device().Upload(context, RowsAsFeatures(dense->type, memory, to, end - first, x.cols));
+  }
+
+  RowScores ScoreChunks(const Context& context, const RowsToScore& rows,
+                        const std::function<RowScores(const RowsToScore& chunk)>& score) {
+    const auto& given = CheckedCast<DiskRowsToScore>(rows);
+    RowScores all;
+    ForChunks(context, *given.x, given.rows.span(), 1, [&](size_t first, const TensorPtr& chunk) {
+      const RowScores part = score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
+      all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
+      all.true_positive += part.true_positive;
+      all.false_positive += part.false_positive;
+      all.false_negative += part.false_negative;
+    });
+    all.loss = MeanOfRows<float>(all.losses);
+    return all;
   }
 
   // put(rows, count) for the samples' rows of x, one stretch after another.
