@@ -61,7 +61,7 @@ std::vector<Method> MakeMethods() {
        .settings = LayerSettings({"controller", "controller-kind"}),
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "lgcn",
-       .sentence = "layer by layer, each for a fixed number of epochs",
+       .sentence = "layer by layer, with no controller: fixed epochs, or in preset best the best one",
        .loop = Loop::kLayerwise,
        .sampler = nullptr,
        .op = Op::kNormalised,

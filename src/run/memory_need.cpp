@@ -36,8 +36,9 @@ void RefuseWithoutMemory(const Context& context, const Dataset& dataset, const T
   ThrowUsage(
       "training {} needs at least {:.2f} GiB besides the {:.2f} in use, but at most {:.2f} GiB are to be had "
       "({}); use "
-      "--features-as f16, --pca, a smaller --hidden, a smaller graph, or more memory",
-      dataset.name, gib(need), gib(used), gib(ceiling.bytes), ceiling.set_by);
+      "{}--features-as f16, --pca, a smaller --hidden, a smaller graph, or more memory",
+      dataset.name, gib(need), gib(used), gib(ceiling.bytes), ceiling.set_by,
+      config.reach > 0 ? "--preset paper (plain layers), " : "");
 }
 
 }  // namespace l2gcn
