@@ -76,7 +76,7 @@ def test_networkx(weighted):
     karate = networkx.karate_club_graph()
     club = Dataset.from_networkx(karate, label="club", features=None)
     assert club.class_names == ["Mr. Hi", "Officer"] and club.n_edges == 78
-    assert l2gcn.train(club, method="lgcn", epochs=20, lr=0.05).f1["test"] > 0.5
+    assert l2gcn.train(club, preset="paper", method="lgcn", epochs=20, lr=0.05).f1["test"] > 0.5
 
 
 @pytest.mark.parametrize("weighted", [False, True])
