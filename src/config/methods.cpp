@@ -35,7 +35,8 @@ void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
 
 // What only layers trained one by one have, beside the method's own settings.
 std::vector<std::string> LayerSettings(std::vector<std::string> own) {
-  for (const char* name : {"reach", "bias", "layer-norm", "input-dropout", "head", "read-out", "correct"})
+  for (const char* name :
+       {"reach", "bias", "layer-norm", "input-dropout", "labels-as-inputs", "head", "read-out", "correct"})
     own.emplace_back(name);
   return own;
 }

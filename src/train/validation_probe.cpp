@@ -51,6 +51,8 @@ void ValidationProbe::BeginLayer(bool last) {
     parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
   }
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
+  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
+  if (labels != nullptr) parts.push_back(labels);
   xhat_ = backend.Join(context_, parts);
   if (last) powers_.clear();
 }
