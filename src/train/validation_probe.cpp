@@ -56,6 +56,8 @@ void ValidationProbe::BeginLayer(bool last) {
     parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
   }
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
+  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
+  if (labels != nullptr) parts.push_back(labels);
   scored_ = backend.PrepareScoring(context_, backend.Join(context_, parts), {}, targets_);
   if (last) powers_.clear();
 }
