@@ -58,7 +58,7 @@ std::vector<Method> MakeMethods() {
        .devices = every_device,
        .stop = "learned",
        .compared = false,
-       .settings = LayerSettings({"controller", "controller-kind"}),
+       .settings = LayerSettings({"controller", "controller-kind", "hold-out"}),
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "lgcn",
        .sentence = "layer by layer, each for a fixed number of epochs",

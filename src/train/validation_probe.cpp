@@ -65,6 +65,13 @@ ValidationScore ValidationProbe::Score(const LayerState& state) {
   return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, state, rows));
 }
 
+std::vector<float> ValidationProbe::Look(const LayerState& state, std::span<const uint32_t> places) {
+  std::vector<uint32_t> nodes;
+  for (uint32_t place : places) nodes.push_back(nodes_[place]);
+  const std::span<const uint32_t> rows = shares_ ? std::span<const uint32_t>(nodes) : places;
+  return NodeLosses(context_, labels_, nodes, pipeline_.LayerLogits(context_, *xhat_, state, rows));
+}
+
 // All hops but the last were made when the layer began.
 void ValidationProbe::EndLayer(const DenseBlock& block) {
   xhat_.reset();

@@ -30,6 +30,8 @@ class ValidationProbe {
   void ShareInput(const TensorPtr& xhat);
   // Micro F1 and loss on the validation nodes with the layer as the last one.
   ValidationScore Score(const LayerState& state);
+  // The loss of each of these validation nodes, named by their places among all of them; all must be labelled.
+  std::vector<float> Look(const LayerState& state, std::span<const uint32_t> places);
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 
