@@ -41,10 +41,10 @@ Field SplitField() {
 
 // A rate above 0, or the word that leaves it to the program.
 Field RateField() {
-  Field field = RealField("lr", &TrainConfig::lr,
-                          {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
-                          "Adam's learning rate; auto: found for each layer while it trains, and lowered to "
-                          "its end.");
+  Field field = RealField(
+      "lr", &TrainConfig::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
+      "auto: found for each layer from what it trains on, and lowered to its end; a number: Adam's "
+      "learning rate.");
   field.placeholder = "auto|X";
   field.word = "auto";
   field.set = [number = field.set](TrainConfig& config, const std::string& value) {

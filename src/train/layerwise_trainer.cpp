@@ -354,7 +354,7 @@ class LayerwiseTrainer {
     result().seconds.setup += setup.Seconds();
 
     LayerRecord& record = layer_.record;
-    record.stopped_by = "budget";
+    record.stopped_by = layer_.landing ? policy_.Name() : "budget";
     record.rate = config_.FindsRate() ? layer_.rate : config_.lr;
     policy_.BeginLayer(
         {layer, config_.layers, budget, progress_.epochs_done, LookEvery(*xhat, config_.HiddenOf(layer))});
