@@ -17,6 +17,7 @@
 
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/rate_course.h"
 
 namespace l2gcn::cuda {
 

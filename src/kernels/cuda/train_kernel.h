@@ -9,6 +9,7 @@
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/train_plan.h"
 #include "kernels/precision.h"
+#include "kernels/rate_course.h"
 
 namespace l2gcn::cuda {
 
