@@ -59,7 +59,7 @@ std::vector<Method> MakeMethods() {
        .devices = every_device,
        .stop = "learned",
        .compared = false,
-       .settings = LayerSettings({"controller", "controller-kind"}),
+       .settings = LayerSettings({"controller", "controller-kind", "hold-out"}),
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "lgcn",
        .sentence = "layer by layer, with no controller: fixed epochs, or in preset best the best one",

@@ -19,6 +19,7 @@
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
 // weight_decay·w is added to them; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+// where lr is LayerSpec::lr times the share that its course leaves of it in this step.
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::form asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
@@ -42,6 +43,7 @@
 #include "core/sample_order.h"
 #include "kernels/norm_epsilon.h"
 #include "kernels/precision.h"
+#include "kernels/rate_course.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
@@ -141,6 +143,7 @@ struct LayerSpec {
   uint32_t batch = 1024;
   bool drop_last = false;
   float lr = 1e-3f;
+  RateCourse course;  // what becomes of lr over the epochs
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;

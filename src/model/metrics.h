@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
@@ -18,5 +19,9 @@ double MicroF1(const Context& context, const Labels& labels, std::span<const uin
 // Mean cross-entropy, or mean binary cross-entropy over all labels, of the same rows.
 double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
                 const Matrix& logits);
+
+// The same loss of each row; every node must be labelled.
+std::vector<float> NodeLosses(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                              const Matrix& logits);
 
 }  // namespace l2gcn

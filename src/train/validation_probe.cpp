@@ -26,6 +26,7 @@ ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline
                                  const SplitNodes& nodes, uint32_t hops)
     : context_(context),
       pipeline_(pipeline),
+      labels_(dataset.labels),
       hops_(hops),
       reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
       shares_(!pipeline.inductive()) {
@@ -45,7 +46,7 @@ void ValidationProbe::BeginLayer(bool last) {
     for (uint32_t hop = 1; hop < hops_; ++hop) {
       x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
     }
-    scored_ = backend.PrepareScoring(context_, backend.Aggregate(context_, *rows_, *x_, {}), {}, targets_);
+    xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
     if (last) x_.reset();
     return;
   }
@@ -58,28 +59,41 @@ void ValidationProbe::BeginLayer(bool last) {
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
   const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
   if (labels != nullptr) parts.push_back(labels);
-  scored_ = backend.PrepareScoring(context_, backend.Join(context_, parts), {}, targets_);
+  xhat_ = backend.Join(context_, parts);
   if (last) powers_.clear();
 }
 
 void ValidationProbe::ShareInput(const TensorPtr& xhat) {
-  if (!shares_) return;
-  scored_ = pipeline_.backend().PrepareScoring(context_, xhat, Array<uint32_t>::CopyOf(nodes_), targets_);
+  if (shares_) xhat_ = xhat;
 }
 
-const ValidationLook& ValidationProbe::Look(const LayerTraining& training) {
-  look_ = {};
-  if (nodes_.empty()) return look_;
-  RowScores scores = pipeline_.backend().Score(context_, training, *scored_);
-  look_.score.loss = scores.loss;
-  look_.score.f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
-  look_.losses = std::move(scores.losses);
-  return look_;
+ValidationScore ValidationProbe::Look(const LayerTraining& training) {
+  if (nodes_.empty()) return {};
+  Backend& backend = pipeline_.backend();
+  if (scored_ == nullptr) {
+    Array<uint32_t> rows = shares_ ? Array<uint32_t>::CopyOf(nodes_) : Array<uint32_t>();
+    scored_ = backend.PrepareScoring(context_, xhat_, std::move(rows), targets_);
+  }
+  const RowScores scores = backend.Score(context_, training, *scored_);
+  return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
+}
+
+std::vector<float> ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places) {
+  Backend& backend = pipeline_.backend();
+  if (looked_ == nullptr) {
+    std::vector<uint32_t> nodes;
+    for (const uint32_t place : places) nodes.push_back(nodes_[place]);
+    Array<uint32_t> rows = Array<uint32_t>::CopyOf(shares_ ? std::span<const uint32_t>(nodes) : places);
+    looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes));
+  }
+  return backend.Score(context_, training, *looked_).losses;
 }
 
 // All hops but the last were made when the layer began.
 void ValidationProbe::EndLayer(const DenseBlock& block) {
   scored_.reset();
+  looked_.reset();
+  xhat_.reset();
   if (shares_) return;
   if (reach_ == 0) {
     x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);

@@ -22,12 +22,6 @@ ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::sp
 // Throws Error(kUsage) if the split has no validation node to score.
 void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes);
 
-// What a look found; the layer at hand counts as the last one.
-struct ValidationLook {
-  ValidationScore score;
-  std::vector<float> losses;  // (labelled validation nodes, ascending)
-};
-
 class ValidationProbe {
  public:
   // `hops` is how often a layer aggregates. All arguments must outlive the probe.
@@ -37,23 +31,26 @@ class ValidationProbe {
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.
   void ShareInput(const TensorPtr& xhat);
-  // The validation nodes by the weights as they are; valid until the next look.
-  const ValidationLook& Look(const LayerTraining& training);
-  // What the last look found.
-  const ValidationLook& last() const { return look_; }
+  // The validation nodes by the weights as they are.
+  ValidationScore Look(const LayerTraining& training);
+  // The loss of each of some labelled validation nodes, named by their places among all labelled ones. The same places
+  // are to be named throughout a layer.
+  std::vector<float> Look(const LayerTraining& training, std::span<const uint32_t> places);
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 
  private:
   const Context& context_;
   LayerPipeline& pipeline_;
+  const Labels& labels_;
   std::vector<uint32_t> nodes_;  // labelled validation nodes
   Targets targets_;              // of them
   uint32_t hops_;
   uint32_t reach_;                             // powers of the operator side by side; 0: the hops-th alone
   bool shares_;                                // the training's own X̂ is looked at, so nothing else is kept
-  std::shared_ptr<const RowsToScore> scored_;  // X̂ of the layer at hand: rows of nodes_
-  ValidationLook look_;
+  TensorPtr xhat_;                             // of the layer at hand: rows of nodes_, or of all nodes
+  std::shared_ptr<const RowsToScore> scored_;  // all rows of nodes_ in it; null until they are looked at
+  std::shared_ptr<const RowsToScore> looked_;  // those of the places named; likewise
   DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
   TensorPtr x_;                    // activations of every node entering the layer; null in the last one
   std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last

@@ -197,6 +197,19 @@ TEST(ResolveConfig, MistakesNameValueAndRange) {
   EXPECT_NE(UsageOf({{"drop-last", "maybe"}}).find("true or false"), std::string::npos);
 }
 
+TEST(ResolveConfig, ARateIsANumberOrLeftToTheProgram) {
+  const TrainConfig config = ResolveConfig({{"lr", "auto"}}, Dataset());
+  EXPECT_TRUE(config.FindsRate());
+  EXPECT_EQ(FindField("lr").get(config), "auto");
+  EXPECT_TRUE(ConfigFromJson(ConfigToJson(config), "here").FindsRate());
+  EXPECT_FALSE(ResolveConfig({{"lr", "0.5"}}, Dataset()).FindsRate());
+  for (const char* wrong : {"0", "-1", "automatic"})
+    EXPECT_THROW(ResolveConfig({{"lr", wrong}}, Dataset()), Error) << wrong;
+  EXPECT_THROW(ResolveConfig({{"method", "gcn"}, {"lr", "auto"}}, Dataset()), Error);
+  for (const char* wrong : {"0.6", "-0.1", "some"})
+    EXPECT_THROW(ResolveConfig({{"hold-out", wrong}}, Dataset()), Error) << wrong;
+}
+
 TEST(ResolveConfig, UnknownNamesGetTheNearest) {
   EXPECT_NE(UsageOf({{"epoch", "3"}}).find("'epochs'"), std::string::npos);
   EXPECT_NE(UsageOf({{"norm", "smy"}}).find("'sym'"), std::string::npos);

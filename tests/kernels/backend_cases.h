@@ -227,7 +227,8 @@ inline void CheckTraining(const Context& context, Backend& backend, const Shape&
   }
   const Targets targets = RandomTargets(shape, samples.size(), 3);
   const LayerState start = RandomState(shape.features, shape.hidden, shape.classes, 4);
-  const LayerSpec spec = SpecOf(shape);
+  LayerSpec spec = SpecOf(shape);
+  spec.course = {2, 4};  // the rate is level for two epochs and falls in the third
   auto training =
       backend.BeginLayer(context, aggregated, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;
