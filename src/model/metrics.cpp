@@ -45,18 +45,6 @@ double MicroF1(const Context& context, const Labels& labels, std::span<const uin
   return any ? Sum(parts).F1() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<float> NodeLosses(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
-                              const Matrix& logits) {
-  std::vector<float> losses(nodes.size());
-  ForParts(context, nodes.size(), [&](size_t, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      losses[i] = static_cast<float>(labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
-                                                       : SoftmaxLoss(labels, nodes[i], logits.row(i)));
-    }
-  });
-  return losses;
-}
-
 double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
                 const Matrix& logits) {
   struct Part {

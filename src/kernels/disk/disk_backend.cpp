@@ -278,11 +278,11 @@ class DiskBackend final : public Backend {
         static_cast<double>(disk_->budget()) / kMiB, static_cast<double>(free) / kMiB);
   }
 
-  // (sources × count) columns of x, in rows `row_of_node` if that is not empty.
+  // (sources × stride): `count` columns of x and zeros, in rows `row_of_node` if that is not empty.
   Array<char> ReadPanel(const Context& context, const DiskTensor& x, std::span<const uint32_t> row_of_node,
-                        size_t first, size_t count) const {
-    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size(),
-                 row_bytes = count * BytesOf(x.type);
+                        size_t first, size_t count, size_t stride) const {
+    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
+    const size_t read_bytes = count * BytesOf(x.type), row_bytes = stride * BytesOf(x.type);
     L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
     Array<char> panel = Array<char>::Allocate(sources * row_bytes);
     char* const to = panel.mutable_data();
@@ -291,17 +291,22 @@ class DiskBackend final : public Backend {
     ParallelTasks(context, x.blocks(), [&](size_t block, uint32_t worker) {
       context.CheckCancelled();
       const size_t begin = block * x.block_rows, end = begin + x.RowsOfBlock(block);
-      if (row_of_node.empty())
+      if (row_of_node.empty() && count == stride)
         return x.Read(begin, end, first, count, readings[worker], to + begin * row_bytes);
       const auto from = std::lower_bound(row_of_node.begin(), row_of_node.end(), begin);
       const auto until = std::lower_bound(from, row_of_node.end(), end);
-      if (from == until) return;
+      if (!row_of_node.empty() && from == until) return;
       std::vector<char>& rows = blocks[worker];
-      rows.resize((end - begin) * row_bytes);
+      rows.resize((end - begin) * read_bytes);
       x.Read(begin, end, first, count, readings[worker], rows.data());
-      for (auto at = from; at != until; ++at) {
-        std::memcpy(to + static_cast<size_t>(at - row_of_node.begin()) * row_bytes,
-                    rows.data() + (*at - begin) * row_bytes, row_bytes);
+      const auto put = [&](size_t at, size_t row) {
+        std::memcpy(to + at * row_bytes, rows.data() + (row - begin) * read_bytes, read_bytes);
+        std::memset(to + at * row_bytes + read_bytes, 0, row_bytes - read_bytes);
+      };
+      if (row_of_node.empty()) {
+        for (size_t row = begin; row < end; ++row) put(row, row);
+      } else {
+        for (auto at = from; at != until; ++at) put(static_cast<size_t>(at - row_of_node.begin()), *at);
       }
     });
     return panel;
@@ -317,9 +322,12 @@ class DiskBackend final : public Backend {
     panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
     for (size_t first = 0; first < x.cols; first += panel_columns_) {
       const size_t count = std::min(panel_columns_, x.cols - first);
-      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count);
+      // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
+      // columns beside others.
+      const size_t stride = first > 0 ? std::max(count, kPad) : count;
+      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count, stride);
       const TensorPtr columns =
-          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, count));
+          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, stride));
       AggregatePanel(context, a, *columns, first, kernels, relu, *out);
     }
     kernels.ReleaseSpareMemory();
