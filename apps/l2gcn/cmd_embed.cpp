@@ -22,6 +22,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
+  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Matrix embeddings =
       Embed(context, opened.run.model, opened.dataset, options.layer, &opened.run.split);
   if (to_stdout) return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink());
@@ -42,6 +43,7 @@ void AddEmbed(Program& program) {
                         "-: that table on standard output",
                         "");
   program.AddComputeOptions(command);
+  program.AddDryRun(command);
 }
 
 }  // namespace l2gcn::cli

@@ -199,6 +199,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
   CheckConfusionPath(options.confusion);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
+  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);
   const Scores scores = ScoreParts(context, opened, logits, split);
@@ -226,6 +227,7 @@ void AddEvaluate(Program& program) {
       ->type_name("FILE")
       ->group("Output");
   program.AddComputeOptions(command);
+  program.AddDryRun(command);
 }
 
 }  // namespace l2gcn::cli

@@ -22,6 +22,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Model& model = opened.run.model;
+  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Split parts = PartsOfRun(opened);
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (to_stdout)
@@ -44,6 +45,7 @@ void AddPredict(Program& program) {
       "nodes × classes; -: the table on standard output",
       "");
   program.AddComputeOptions(command);
+  program.AddDryRun(command);
 }
 
 }  // namespace l2gcn::cli

@@ -243,6 +243,7 @@ void RunTrain(Program& program, TrainOptions options) {
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
+  if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config); })) return;
   if (!options.tensorboard.empty()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
   if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
@@ -296,6 +297,7 @@ void AddTrain(Program& program) {
       ->type_name("DIR")
       ->group("Output");
   program.AddComputeOptions(command);
+  program.AddDryRun(command);
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);

@@ -129,6 +129,20 @@ void Program::AddMemoryOptions(CLI::App& command) {
       ->group("Machine");
 }
 
+void Program::AddDryRun(CLI::App& command) {
+  command
+      .add_flag("--dry-run", dry_run_,
+                "Print the plan (memory, panels, bytes to move, scratch, seconds) and stop before the work")
+      ->group("Machine");
+}
+
+bool Program::PrintedPlan(const std::function<MemoryPlan()>& plan) {
+  if (!dry_run_) return false;
+  const MemoryPlan made = plan();
+  terminal_.Print(json_ ? PlanToJson(made) : DescribePlan(made));
+  return true;
+}
+
 Context Program::MakeCommandContext() {
   Context context = MakeContext(threads_);
   context.cancel = &stop_asked;

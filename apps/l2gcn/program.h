@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "l2gcn/context.h"
+#include "l2gcn/plan.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -30,6 +31,11 @@ class Program {
   void OnRun(CLI::App& command, std::function<void()> run) { runs_[&command] = std::move(run); }
   // --threads, --device and budgets of memory, for sub-commands that compute.
   void AddComputeOptions(CLI::App& command);
+
+  // --dry-run, for sub-commands whose plan can be told beforehand (PrintedPlan).
+  void AddDryRun(CLI::App& command);
+  // Whether the plan was all that was asked for; it is printed then.
+  bool PrintedPlan(const std::function<MemoryPlan()>& plan);
 
   // Parses, runs one sub-command, returns the exit status; never throws.
   int Main(int argc, const char* const* argv);
@@ -62,6 +68,7 @@ class Program {
   uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
   uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
   std::string scratch_;
+  bool dry_run_ = false;
 };
 
 // Each in its own cmd_*.cpp.

@@ -60,6 +60,18 @@ void WriteMatrix(const Matrix& matrix, const fs::path& path) {
   });
 }
 
+// Row by row, since logits of all nodes may lie on disk.
+void WriteProbabilities(const Model& model, const Matrix& logits, const fs::path& path) {
+  NpyWriter writer(path, NpyDescr<float>(), {logits.cols});
+  std::vector<float> row(logits.cols);
+  for (size_t node = 0; node < logits.rows; ++node) {
+    std::copy_n(logits.row(node), logits.cols, row.begin());
+    RowToProbabilities(row.data(), logits.cols, model.multilabel);
+    writer.Write(row.data(), row.size() * sizeof(float));
+  }
+  writer.Close(logits.rows);
+}
+
 void CheckRowPerNode(const char* what, const Matrix& matrix, const Dataset& dataset) {
   if (matrix.rows != dataset.nodes() || matrix.values.size() != matrix.rows * matrix.cols) {
     ThrowInput("{}: {} of {} × {} for {} nodes; expected one row a node", dataset.name, what, matrix.rows,
@@ -175,9 +187,7 @@ void ExportPredictions(const Context& context, const Model& model, const Dataset
         path, [&](const TextSink& sink) { WritePredictions(context, model, dataset, logits, split, sink); });
     return;
   }
-  Matrix probabilities{Array<float>::CopyOf(logits.values.span()), logits.rows, logits.cols};
-  LogitsToProbabilities(probabilities, model.multilabel);
-  WriteMatrix(probabilities, path);
+  ReplaceFile(path, [&](const fs::path& aside) { WriteProbabilities(model, logits, aside); });
 }
 
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,

@@ -129,9 +129,9 @@ class LayerwiseTrainer {
       others_ = std::move(split.others);
       return;
     }
-    const auto count = static_cast<uint32_t>(
-        std::count_if(nodes_.val.begin(), nodes_.val.end(),
-                      [&](uint32_t node) { return dataset_.labels.IsLabelled(node); }));
+    const auto count =
+        static_cast<uint32_t>(std::count_if(nodes_.val.begin(), nodes_.val.end(),
+                                            [&](uint32_t node) { return dataset_.labels.IsLabelled(node); }));
     if (count == 0) CheckValidationNodes(dataset_, nodes_);
     const Permutation order(count, RandomStream(config_.seed, RandomUse::kController, kLookStream));
     for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(order(i));

@@ -51,7 +51,7 @@ class ValidationProbe {
   TensorPtr xhat_;                             // of the layer at hand: rows of nodes_, or of all nodes
   std::shared_ptr<const RowsToScore> scored_;  // all rows of nodes_ in it; null until they are looked at
   std::shared_ptr<const RowsToScore> looked_;  // those of the places named; likewise
-  DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
+  DeviceGraphPtr rows_;                        // the whole graph's operator: rows of validation nodes
   TensorPtr x_;                    // activations of every node entering the layer; null in the last one
   std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
 };

@@ -410,7 +410,8 @@ class DiskBackend final : public Backend {
     const auto& given = CheckedCast<DiskRowsToScore>(rows);
     RowScores all;
     ForChunks(context, *given.x, given.rows.span(), 1, [&](size_t first, const TensorPtr& chunk) {
-      const RowScores part = score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
+      const RowScores part =
+          score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
       all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
       all.true_positive += part.true_positive;
       all.false_positive += part.false_positive;
