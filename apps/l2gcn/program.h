@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,10 @@ class Program {
 
   // The context a sub-command works in: threads, device, Ctrl-C, progress, notes.
   Context MakeCommandContext();
+  // The same in two halves: the first does not wait for the device, so that a data set can be opened meanwhile. The
+  // second throws Error(kUsage) where the device cannot be used.
+  Context BeginCommandContext();
+  void FinishCommandContext(Context& context);
 
   // Whether a table goes to standard output ("-"); else makes sure that the file can be written. Throws
   // Error(kUsage) for "-" with --json, which has that stream for itself.
@@ -50,6 +55,7 @@ class Program {
  private:
   void Dispatch(int argc, const char* const* argv);
   void RefuseUnknown(const CLI::App& command) const;
+  Context ContextWithoutDevice();
 
   CLI::App app_;
   Terminal terminal_;
@@ -58,7 +64,8 @@ class Program {
   bool quiet_ = false;
   uint32_t threads_ = 0;  // 0: one per core
   std::string device_ = "auto";
-  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
+  uint64_t device_memory_ = 0;                    // bytes; 0: what the card has free
+  std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };
 
 // Each in its own cmd_*.cpp.

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -74,6 +75,22 @@ uint32_t UsableCores();
 // "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
 // else, and for a device that cannot be used, with the reason.
 DeviceKind ChooseDevice(const std::string& name);
+// A device that is looked for and made ready on a thread of its own: a card's driver takes a quarter of a second for
+// that, in which the caller can open a data set. Destruction waits for the thread.
+class DeviceStart {
+ public:
+  explicit DeviceStart(const std::string& name);
+  DeviceStart(const DeviceStart&) = delete;
+  DeviceStart& operator=(const DeviceStart&) = delete;
+  // Waits until the device is found: what ChooseDevice(name) returns or throws. To be called once. Making it ready goes
+  // on; who uses the device first waits for that.
+  DeviceKind Kind() { return kind_.get(); }
+
+ private:
+  std::promise<DeviceKind> found_;
+  std::future<DeviceKind> kind_;
+  std::future<void> ready_;
+};
 
 // The name of a device as ChooseDevice takes it, and the names of all devices this program knows.
 std::string DeviceName(DeviceKind device);

@@ -12,7 +12,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kScaledColumns = 64;
+constexpr size_t kScaledColumns = 16;  // a line of the cache
 constexpr size_t kScaledRows = 512;
 
 bool Fitted(std::span<const uint8_t> fit_rows, size_t row) { return fit_rows.empty() || fit_rows[row] != 0; }

@@ -212,6 +212,8 @@ class Backend {
                               std::span<const uint32_t> row_of_node) = 0;
   // Tensors of equally many rows side by side. Sparse ones come first.
   virtual TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) = 0;
+  // Dense tensors of equally many rows side by side, copied into one; all but the last are a multiple of 8 wide.
+  virtual TensorPtr Beside(const Context& context, std::span<const TensorPtr> parts) = 0;
   // Rows of x in the order named, as a tensor of its own.
   virtual TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
   // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols × H). `rows` picks rows of x, empty: all.
@@ -246,6 +248,10 @@ class Backend {
   virtual RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) = 0;
   // The same by logits X Θ, where the rows are a layer's output.
   virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
+
+  // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that takes no more device
+  // memory than was taken at most before. A backend whose tensors cost host memory keeps nothing.
+  virtual void KeepSpare(TensorPtr) {}
 
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
   // whose matrices have other sizes.

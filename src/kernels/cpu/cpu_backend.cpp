@@ -148,6 +148,21 @@ class CpuBackend final : public Backend {
     return std::make_shared<CpuJoined>(std::move(joined));
   }
 
+  TensorPtr Beside(const Context& context, std::span<const TensorPtr> parts) override {
+    size_t cols = 0;
+    for (const TensorPtr& part : parts) cols += part->cols;
+    Matrix out = memory_.NewMatrix(parts.front()->rows, cols);
+    size_t first = 0;
+    for (const TensorPtr& part : parts) {
+      const Matrix from = Download(context, *part, {});
+      ParallelFor(context, out.rows, kProductRows, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i) std::copy_n(from.row(i), from.cols, out.mutable_row(i) + first);
+      });
+      first += from.cols;
+    }
+    return MakeTensor(Narrowed(context, std::move(out)));
+  }
+
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     const StoredMatrix& stored = AsStored(x);
     if (stored.is_sparse) return MakeTensor(StoredMatrix(SparseRowsOf(stored.sparse, rows)));

@@ -30,15 +30,17 @@ class CudaBackend final : public Backend {
         kind_(KindOf(options.features_as)),
         device_(std::make_shared<Device>(context.device_index, context.device_memory)) {
     explanation_ = device_->name();
+    device_->OnPressure([this] { spare_.reset(); });
   }
+  ~CudaBackend() override { device_->OnPressure(nullptr); }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    TensorPtr tensor = UploadFeatures(context, device_, features, kind_);
+    TensorPtr tensor = UploadFeatures(context, device_, uploader_, features, kind_);
     device_->Synchronise("uploading features");
     return tensor;
   }
-  DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {
-    return UploadGraph(device_, propagation);
+  DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
+    return UploadGraph(context, device_, uploader_, propagation);
   }
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -47,6 +49,20 @@ class CudaBackend final : public Backend {
   }
 
   TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override { return JoinTensors(parts); }
+
+  TensorPtr Beside(const Context&, std::span<const TensorPtr> parts) override {
+    size_t cols = 0;
+    for (const TensorPtr& part : parts) cols += part->cols;
+    auto out = NewDense(device_, parts.front()->rows, cols, AsCuda(*parts.front()).view.kind);
+    DeviceRows to = out->view;
+    for (const TensorPtr& part : parts) {
+      const DeviceRows& from = AsCuda(*part).view;
+      LaunchCopyColumns(from, 0, to, out->rows, static_cast<uint32_t>(from.stride), device_->stream());
+      to.dense = static_cast<char*>(to.dense) + part->cols * ElementBytes(to.kind);
+    }
+    device_->Synchronise("joining columns");
+    return out;
+  }
 
   TensorPtr PickRows(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
     const CudaTensor& from = AsCuda(x);
@@ -115,6 +131,12 @@ class CudaBackend final : public Backend {
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
     return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
+  }
+
+  // What a budget has sent to host memory may stay there; what it has let on the card makes room.
+  void KeepSpare(TensorPtr tensor) override {
+    const bool on_host = AsCuda(*tensor).dense.on_host();
+    if (on_host || !device_->has_budget()) spare_ = std::move(tensor);
   }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
@@ -234,8 +256,10 @@ class CudaBackend final : public Backend {
   const BackendOptions options_;
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
+  Uploader uploader_{device_};
   std::shared_ptr<const DeviceTargets> targets_;
   std::shared_ptr<const Blas> blas_;  // made when it is first wanted
+  TensorPtr spare_;                   // used by nobody, and gone when memory is wanted
   BlockPool pool_;                    // host memory for what is downloaded
   std::string explanation_;
 };

@@ -5,15 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/train_plan.h"
 
 namespace l2gcn::cuda {
-
-// Throws Error(kRuntime) saying what was being done.
-void Check(cudaError_t status, const char* what);
 
 // The device in use: its stream, its limits, and how much of its memory is taken.
 //
@@ -35,6 +34,11 @@ class Device {
   // What a short-lived array may take under the budget (no budget: what the card has free).
   uint64_t FreeBytes() const;
   void Synchronise(const char* what) const;
+  // Makes the card the calling thread's.
+  void MakeCurrent() const { Check(cudaSetDevice(card_), "choosing the device"); }
+  bool has_budget() const { return budget_ != 0; }
+  // `release` is called when an array would take more memory than was taken at most before: it may free others.
+  void OnPressure(std::function<void()> release) { release_ = std::move(release); }
 
  private:
   friend class Buffer;
@@ -43,10 +47,12 @@ class Device {
   void* Allocate(size_t bytes, const char* what);
   void Release(void* data, size_t bytes);
 
+  const int card_;
   cudaStream_t stream_ = nullptr;
   DeviceLimits limits_;
   std::string name_;
   uint64_t budget_ = 0, used_ = 0, peak_ = 0;
+  std::function<void()> release_;
 };
 
 // Memory that kernels can use; moves, does not copy. The device must outlive it.
@@ -77,8 +83,5 @@ class Buffer {
   size_t bytes_ = 0;
   bool on_host_ = false;
 };
-
-// Why no device can be used, or "".
-std::string WhyNoDevice();
 
 }  // namespace l2gcn::cuda
