@@ -15,7 +15,6 @@ namespace {
 struct ConvertArguments {
   DataOptions source;
   std::string target;
-  std::string memory;
   ConvertOptions options;
 };
 
@@ -25,7 +24,6 @@ void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& c
     std::swap(arguments.source.spec, arguments.target);
   if (arguments.source.open.edges.empty()) Require(arguments.source.spec, "SRC", command);
   Require(arguments.target, "DST", command);
-  if (!arguments.memory.empty()) arguments.options.memory = ParseBytes("memory", arguments.memory);
   const Context context = program.MakeCommandContext();
   const uint64_t nodes = ConvertDataset(context, arguments.source.spec, arguments.source.open,
                                         arguments.target, arguments.options);
@@ -43,9 +41,6 @@ void AddConvert(Program& program) {
   AddChoice(command, "--to", arguments->options.to, WrittenFormats(),
             "Format to write [by the name of DST: .npz, .csv, else native]")
       .group("Output");
-  command.add_option("--memory", arguments->memory, "Most memory for an edge list in text [1G]")
-      ->type_name("SIZE")
-      ->group("Output");
   command.add_flag("--force", arguments->options.force, "Replace an existing data set or file")
       ->group("Output");
   program.AddComputeOptions(command);

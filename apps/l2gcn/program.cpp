@@ -109,6 +109,24 @@ void Program::AddComputeOptions(CLI::App& command) {
       ->type_name("SIZE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group("Machine");
+  AddMemoryOptions(command);
+}
+
+void Program::AddMemoryOptions(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--memory", [this](const std::string& text) { host_memory_ = ParseBytes("memory", text); },
+          "Budget of memory for the whole process, e.g. 512M or 8G; what exceeds it goes to disk, with the "
+          "same results "
+          "[most of what is free]")
+      ->type_name("SIZE")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group("Machine");
+  command
+      .add_option("--scratch", scratch_,
+                  "Folder for what does not fit into memory [the system's temporary one]")
+      ->type_name("DIR")
+      ->group("Machine");
 }
 
 Context Program::MakeCommandContext() {
@@ -132,6 +150,8 @@ Context Program::ContextWithoutDevice() {
   context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
   context.device_is_automatic = device_ == "auto";
   context.device_memory = device_memory_;
+  context.host_memory = host_memory_;
+  context.scratch_directory = scratch_;
   if (context.threads < threads_) {
     context.Warn(fmt::format("--threads {}: the system gave {}; the results are the same (ulimit -u and -v)",
                              threads_, context.threads));

@@ -29,7 +29,7 @@ class Program {
   // A sub-command with --help, --quiet and --json; `run` is called once its options are parsed.
   CLI::App& AddCommand(const std::string& name, const std::string& help);
   void OnRun(CLI::App& command, std::function<void()> run) { runs_[&command] = std::move(run); }
-  // --threads and --device, for sub-commands that compute.
+  // --threads, --device and budgets of memory, for sub-commands that compute.
   void AddComputeOptions(CLI::App& command);
 
   // Parses, runs one sub-command, returns the exit status; never throws.
@@ -53,6 +53,7 @@ class Program {
   bool json() const { return json_; }
 
  private:
+  void AddMemoryOptions(CLI::App& command);
   void Dispatch(int argc, const char* const* argv);
   void RefuseUnknown(const CLI::App& command) const;
   Context ContextWithoutDevice();
@@ -64,7 +65,9 @@ class Program {
   bool quiet_ = false;
   uint32_t threads_ = 0;  // 0: one per core
   std::string device_ = "auto";
-  uint64_t device_memory_ = 0;                    // bytes; 0: what the card has free
+  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
+  uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
+  std::string scratch_;
   std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };
 

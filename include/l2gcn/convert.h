@@ -11,17 +11,16 @@
 namespace l2gcn {
 
 struct ConvertOptions {
-  std::string to;                       // one of WrittenFormats(); empty: by the destination's name
-  uint64_t memory = uint64_t{1} << 30;  // bound for edge lists given as text, in bytes
-  bool force = false;                   // replace an existing destination
+  std::string to;      // one of WrittenFormats(); empty: by the destination's name
+  bool force = false;  // replace an existing destination
 };
 
 // The formats that a data set can be written in, the native one first.
 std::vector<std::string> WrittenFormats();
 
 // Opens `spec` and writes it at `destination`. A lone edge list in text goes through an external sort and
-// never needs more than `memory`, however long it is; the result is the same as opening and
-// saving it. Returns the number of nodes.
+// never needs more than Context::host_memory (1 GiB where that is 0), however long it is; the result is the same as
+// opening and saving it. Returns the number of nodes.
 uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
                         const std::string& destination, const ConvertOptions& options);
 

@@ -36,6 +36,7 @@ uint64_t ProcField(const char* path, const char* name) {
 
 uint64_t PeakResidentBytes() { return ProcField("/proc/self/status", "VmHWM:"); }
 uint64_t ResidentBytes() { return ProcField("/proc/self/status", "VmRSS:"); }
+uint64_t AnonymousBytes() { return ProcField("/proc/self/status", "RssAnon:"); }
 uint64_t AvailableBytes() { return ProcField("/proc/meminfo", "MemAvailable:"); }
 
 namespace {

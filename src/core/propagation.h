@@ -2,6 +2,8 @@
 //
 //   (Â x)_i = self_i · x_i + row_i · Σ_{j ∈ N(i)} w_ij · col_j · x_j
 //
+// A range of its rows is an operator, too: row i then stands for node first_row + i.
+//
 // Built by graph/normalise.h; read by the aggregation kernels of every device.
 #pragma once
 
@@ -17,8 +19,9 @@ struct Propagation {
   Array<uint32_t> indices;  // (entries), ascending within a row
   Array<float> weights;     // (entries) or empty: all 1
   Array<float> row_scale;   // (nodes)
-  Array<float> col_scale;   // (nodes) or empty: all 1
+  Array<float> col_scale;   // (rows of x) or empty: all 1
   Array<float> self_scale;  // (nodes)
+  uint32_t first_row = 0;   // the node that row 0 stands for
 
   uint64_t entries() const { return indices.size(); }
 };

@@ -149,7 +149,7 @@ struct Permutation {
     return (left << half_bits) | right;
   }
   // Where position `index` of the shuffled order points.
-  L2GCN_HOST_DEVICE uint32_t operator()(uint32_t index) const {
+  L2GCN_HOST_DEVICE L2GCN_ALWAYS_INLINE uint32_t operator()(uint32_t index) const {
     uint32_t value = Once(index);
     while (value >= size) value = Once(value);
     return value;

@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/waiting.h"
 
 namespace l2gcn {
 namespace {
+
+constexpr size_t kPiecesFromDisk = 1024;
 
 // What a helper's slot says.
 enum SlotState : uint32_t { kIdle, kOffered, kTaken, kQuit };
@@ -127,7 +130,10 @@ void ParallelFor(const Context& context, size_t count, size_t grain,
                  const std::function<void(size_t, size_t)>& body) {
   if (count == 0) return;
   const size_t most = std::max<size_t>(1, count / std::max<size_t>(1, grain));
-  const size_t pieces = std::min<size_t>(most, context.threads);
+  // Under a budget of memory pieces are short, so that mapped pages can go between them.
+  const size_t wanted =
+      context.disk == nullptr ? context.threads : std::max<size_t>(kPiecesFromDisk, context.threads);
+  const size_t pieces = std::min(most, wanted);
   if (pieces <= 1) return body(0, count);
   ParallelTasks(context, pieces,
                 [&](size_t piece, uint32_t) { body(count * piece / pieces, count * (piece + 1) / pieces); });
@@ -136,14 +142,15 @@ void ParallelFor(const Context& context, size_t count, size_t grain,
 void ParallelTasks(const Context& context, size_t count, const std::function<void(size_t, uint32_t)>& body) {
   const uint32_t prompt = context.pool == nullptr ? 1 : std::min(context.threads, context.pool->Prompt());
   const auto workers = static_cast<uint32_t>(std::min<size_t>(count, prompt));
-  if (workers <= 1) {
-    for (size_t task = 0; task < count; ++task) body(task, 0);
-    return;
-  }
   std::atomic<size_t> next{0};
-  context.pool->Run(workers, [&](uint32_t worker) {
-    for (size_t task = next.fetch_add(1); task < count; task = next.fetch_add(1)) body(task, worker);
-  });
+  const auto work = [&](uint32_t worker) {
+    for (size_t task = next.fetch_add(1); task < count; task = next.fetch_add(1)) {
+      body(task, worker);
+      if (context.disk != nullptr) context.disk->Relax();
+    }
+  };
+  if (workers <= 1) return work(0);
+  context.pool->Run(workers, work);
 }
 
 }  // namespace l2gcn

@@ -15,6 +15,8 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
+constexpr uint64_t kSortingBytes = uint64_t{1} << 30;  // for an edge list in text, where no budget is named
+
 void WriteNative(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
   SaveDataset(context, dataset, path.string(), force);
 }
@@ -89,7 +91,8 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   const bool filters = open.largest_component || open.min_degree > 0;
   if (writer.stream_edges != nullptr && !filters && (open.format.empty() || open.format == "table") &&
       IsLoneEdgeList(spec, open)) {
-    return writer.stream_edges(context, spec, open, destination, options.memory, options.force);
+    const uint64_t memory = context.host_memory != 0 ? context.host_memory : kSortingBytes;
+    return writer.stream_edges(context, spec, open, destination, memory, options.force);
   }
   // Whether it may be written is asked before the work.
   if (writer.extension[0] != '\0') {

@@ -134,7 +134,8 @@ struct SummedFile {
 
 // Files of dataset.json that have sums of their blocks. Empty where together they exceed the memory there is: they
 // would come from the disk twice (l2gcn info --verify reads them).
-std::vector<SummedFile> SummedFiles(const fs::path& directory, const Manifest& manifest, size_t& blocks) {
+std::vector<SummedFile> SummedFiles(const Context& context, const fs::path& directory,
+                                    const Manifest& manifest, size_t& blocks) {
   std::vector<SummedFile> files;
   uint64_t total = 0;
   blocks = 0;
@@ -157,14 +158,15 @@ std::vector<SummedFile> SummedFiles(const fs::path& directory, const Manifest& m
     total += summed.file->bytes().size();
     blocks += count;
   }
-  if (total > AvailableBytes()) files.clear();
+  const uint64_t memory = AvailableBytes();
+  if (total > (context.host_memory != 0 ? std::min(context.host_memory, memory) : memory)) files.clear();
   return files;
 }
 
 // Compares every block with its sum: the pass that brings the bytes from the disk, before any of them is used.
 void CheckBlocks(const Context& context, const fs::path& directory, const Manifest& manifest) {
   size_t blocks = 0;
-  const std::vector<SummedFile> files = SummedFiles(directory, manifest, blocks);
+  const std::vector<SummedFile> files = SummedFiles(context, directory, manifest, blocks);
   if (files.empty()) return;
   std::atomic<size_t> wrong{blocks};
   const auto locate = [&](size_t block) -> const SummedFile& {

@@ -12,6 +12,7 @@
 #include "data/planetoid.h"
 #include "data/reader.h"
 #include "data/table_set.h"
+#include "data/watch.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
 
@@ -98,7 +99,11 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
   if (std::string_view(reader->name) != "native") return Complete(context, std::move(dataset), path, options);
   const bool filters = options.largest_component || options.min_degree > 0;
   const bool check = filters || !options.map_only;
-  if (check) ValidateDataset(context, dataset);
+  if (check) {
+    Context watched = context;
+    watched.disk = WatchWithin(context, dataset);
+    ValidateDataset(watched, dataset);
+  }
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = check;
   return dataset;

@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/threads.h"
 
@@ -373,8 +374,8 @@ Graph InducedSubgraph(const Context& context, const Graph& graph, std::span<cons
     }
   });
   for (size_t k = 0; k < nodes.size(); ++k) indptr[k + 1] += indptr[k];
-  sub.indices = Array<uint32_t>::Allocate(indptr[nodes.size()]);
-  if (graph.weighted()) sub.weights = Array<float>::Allocate(indptr[nodes.size()]);
+  sub.indices = LargeArray<uint32_t>(context.disk, indptr[nodes.size()]);
+  if (graph.weighted()) sub.weights = LargeArray<float>(context.disk, indptr[nodes.size()]);
   uint32_t* indices = sub.indices.mutable_data();
   float* weights = sub.weights.mutable_data();
   ParallelFor(context, nodes.size(), 256, [&](size_t begin, size_t end) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/threads.h"
 
@@ -107,8 +108,8 @@ Propagation RowsOf(const Context& context, const Propagation& a, std::span<const
     const auto [begin, end] = entries_of(nodes[r]);
     indptr[r + 1] = indptr[r] + (end - begin) + 1;
   }
-  result.indices = Array<uint32_t>::Allocate(indptr[nodes.size()]);
-  result.weights = Array<float>::Allocate(indptr[nodes.size()]);
+  result.indices = LargeArray<uint32_t>(context.disk, indptr[nodes.size()]);
+  result.weights = LargeArray<float>(context.disk, indptr[nodes.size()]);
   ParallelFor(context, nodes.size(), 256, [&](size_t first, size_t last) {
     for (size_t r = first; r < last; ++r) {
       const uint32_t node = nodes[r];

@@ -7,9 +7,10 @@
 // place (cpu/matrix_memory.h, cuda/tensor.h).
 //
 // Random numbers are counter-based (core/rng.h), so every backend draws the same ones:
-//   order           LayerSpec::order says how an epoch orders its samples (OrderOf); batch b of size B is
-//                   positions b·B … min(n, (b+1)·B)−1; with drop_last a last short batch is left out; a set
-//                   smaller than one batch is one batch
+//   order           OrderOf says how an epoch orders its samples; batch b of size B is positions
+//                   b·B … min(n, (b+1)·B)−1; with drop_last a last short batch is left out; a set smaller than
+//                   one batch is one batch. A card, whose rows never come from a file, shuffles all samples as
+//                   one, whatever their size.
 //   dropout mask    word (position in batch)·H + h of RandomStream(seed, kDropout, layer, step), step counted
 //                   over the layer; an activation is kept where Uniform ≥ p and scaled by 1/(1−p)
 // Loss of a step: mean over the batch of the softmax cross entropy, or mean over all its entries of the
@@ -32,12 +33,14 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "core/propagation.h"
 #include "core/rng.h"
+#include "core/sample_order.h"
 #include "kernels/norm_epsilon.h"
 #include "kernels/precision.h"
 #include "kernels/step_profile.h"
@@ -88,12 +91,6 @@ struct Targets {
   Array<float> weights;       // (classes) above 0, or empty: all 1
 };
 
-// The order in which an epoch takes its samples. Another order is another value here and another case in
-// OrderOf, and in the device code that draws it.
-enum class SampleOrder : uint8_t {
-  kShuffled,  // Permutation(samples, RandomStream(seed, kShuffle, layer, epoch))
-};
-
 // The seam between a step's gradients and its update. Where several processes train one layer together, each
 // on its share of every batch, this is where their gradients meet.
 class GradientSum {
@@ -103,6 +100,17 @@ class GradientSum {
   // while the others wait; step counts from 0 over the layer. w is (D × w_stride), theta (H' × theta_stride)
   // with H' ≥ H; what lies beyond the matrices' own columns and rows is zero and stays zero.
   virtual void Sum(uint64_t step, std::span<float> w, std::span<float> theta) = 0;
+};
+
+// The seam between training and rows that lie in a file. The layer's input is then a ring of windows of rows
+// (core/sample_order.h) in memory, and this brings the rows there.
+class SampleWindows {
+ public:
+  virtual ~SampleWindows() = default;
+  virtual uint32_t samples() const = 0;
+  // Returns when the rows of window `window` of epoch `epoch` are in the ring; those of the window before stay.
+  // Called by one thread of the training, between two steps, before a step whose last sample is of that window.
+  virtual void Await(uint32_t epoch, uint32_t window) = 0;
 };
 
 // What a layer has besides W and Θ. All off: the layer of the paper.
@@ -137,18 +145,24 @@ struct LayerSpec {
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  SampleOrder order = SampleOrder::kShuffled;
   LayerForm form;
-  GradientSum* gradient_sum = nullptr;  // null: the gradients of a step are those of its own samples
+  GradientSum* gradient_sum = nullptr;     // null: the gradients of a step are those of its own samples
+  std::shared_ptr<SampleWindows> windows;  // null: the input holds every sample's row
 };
 
-// The order of epoch `epoch` over `samples` samples.
-inline Permutation OrderOf(const LayerSpec& spec, uint32_t samples, uint32_t epoch) {
-  switch (spec.order) {
-    case SampleOrder::kShuffled:
-      break;
-  }
-  return Permutation(samples, RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));
+// The order of epoch `epoch` over `samples` samples whose rows have `columns` columns.
+inline EpochOrder OrderOf(const LayerSpec& spec, uint32_t samples, size_t columns, uint32_t epoch) {
+  return EpochOrder(samples, columns, spec.batch,
+                    RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));
+}
+
+inline uint32_t SampleCount(const LayerSpec& spec, const Array<uint32_t>& samples, size_t rows) {
+  if (spec.windows != nullptr) return spec.windows->samples();
+  return static_cast<uint32_t>(samples.empty() ? rows : samples.size());
+}
+// The row of the ring where the sample at `position` of an epoch lies.
+inline uint32_t RingRowOf(const EpochOrder& order, uint32_t epoch, size_t position) {
+  return order.RingRow(static_cast<uint32_t>(position), uint64_t{epoch} * order.windows());
 }
 
 // A matrix with Adam's moments.
@@ -196,7 +210,7 @@ class RowsToScore {
 // logit is above 0.
 struct RowScores {
   std::vector<float> losses;  // (rows) cross entropy, with several labels the mean over them
-  double loss = 0;            // their mean
+  double loss_sum = 0;        // theirs, before they were rounded to float
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
 };
 
@@ -249,6 +263,9 @@ class Backend {
   // The same by logits X Θ, where the rows are a layer's output.
   virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
 
+  // What a few columns of every node may take where all columns together need not be held; a backend that has room
+  // sets no limit.
+  virtual size_t PanelBytes() const { return std::numeric_limits<size_t>::max(); }
   // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that takes no more device
   // memory than was taken at most before. A backend whose tensors cost host memory keeps nothing.
   virtual void KeepSpare(TensorPtr) {}

@@ -14,6 +14,7 @@
 #include "kernels/cpu/block_ops.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/disk/disk_backend.h"
 #ifdef L2GCN_CUDA_BUILT
 #include "kernels/cuda/cuda_backend.h"
 #endif
@@ -118,7 +119,9 @@ DeviceStart::DeviceStart(const std::string& name) : kind_(found_.get_future()) {
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {
   const Device& device = RowOf(context.device);
   CheckUsable(device);
-  return device.make_backend(context, options);
+  if (context.disk == nullptr) return device.make_backend(context, options);
+  const bool elsewhere = device.kind != DeviceKind::kCpu;
+  return MakeDiskBackend(context, options, elsewhere ? device.make_backend(context, options) : nullptr);
 }
 
 std::unique_ptr<BlockOps> MakeBlockOps(const Context& context) {

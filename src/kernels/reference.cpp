@@ -129,7 +129,7 @@ std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, 
   const auto count = static_cast<uint32_t>(samples.empty() ? x.rows : samples.size());
   const uint32_t size = std::min(spec.batch, count);
   const uint32_t steps = spec.drop_last ? count / size : (count + size - 1) / size;
-  const Permutation shuffle(count, RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));
+  const EpochOrder shuffle = OrderOf(spec, count, x.cols, epoch);
   std::vector<Batch> batches(steps);
   for (uint32_t step = 0; step < steps; ++step) {
     Batch& batch = batches[step];

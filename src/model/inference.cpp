@@ -6,6 +6,7 @@
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "l2gcn/plan.h"
 #include "model/model_shapes.h"
 #include "model/spread.h"
 
@@ -150,10 +151,18 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
     ThrowInput("the model has no classifier: it was not trained");
 }
 
+// The context with a place for what does not fit into its memory.
+Context PlacedFor(const Context& context, const Model& model, const Dataset& dataset) {
+  const MemoryPlan plan = PlanInference(context, dataset, model);
+  if (!plan.in_memory && context.disk == nullptr) context.Note(DescribePlan(plan));
+  return Placed(context, dataset, plan);
+}
+
 }  // namespace
 
-Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset, const Split* known) {
-  CheckArguments(context, model, dataset);
+Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
+  CheckArguments(given, model, dataset);
+  const Context context = PlacedFor(given, model, dataset);
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
   if (!model.spreading.on()) return logits;
@@ -167,8 +176,9 @@ Matrix PredictLogits(const Context& context, const Model& model, const Dataset& 
   return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
 }
 
-Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer) {
-  CheckArguments(context, model, dataset);
+Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
+  CheckArguments(given, model, dataset);
+  const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
   return Inference(std::make_shared<LayerPipeline>(context, dataset, model))

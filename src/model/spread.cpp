@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/disk_memory.h"
 #include "core/threads.h"
 #include "model/metrics.h"
 
@@ -20,6 +21,13 @@ constexpr double kCorrect = 0.8, kSmoothWeights[] = {0.5, 0.8};
 float LogitOf(float p, bool multilabel) {
   const float kept = std::clamp(p, kLeast, 1 - kLeast);
   return multilabel ? std::log(kept / (1 - kept)) : std::log(kept);
+}
+
+// A copy that may be written; in scratch where memory is short.
+Matrix CopyOf(const Context& context, const Matrix& from) {
+  Matrix copy = {LargeArray<float>(context.disk, from.values.size()), from.rows, from.cols};
+  std::copy_n(from.values.data(), from.values.size(), copy.values.mutable_data());
+  return copy;
 }
 
 Matrix ToLogits(Matrix probabilities, bool multilabel) {
@@ -46,7 +54,7 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
     context.CheckCancelled();
     const TensorPtr x = backend.Upload(context, Features::Dense(g));
     const Matrix spread = backend.Download(context, *backend.Aggregate(context, graph, *x, {}));
-    Matrix next = Matrix::Allocate(g.rows, g.cols);
+    Matrix next = {LargeArray<float>(context.disk, g.values.size()), g.rows, g.cols};
     float* out = next.values.mutable_data();
     const float *from = spread.values.data(), *first = start.values.data();
     ParallelFor(context, next.values.size(), size_t{1} << 16, [&](size_t begin, size_t end) {
@@ -60,7 +68,9 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
 // `probabilities` with their residuals on train nodes spread and added.
 Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
                  std::span<const uint32_t> train, Matrix probabilities, const Spreading& spreading) {
-  Matrix residual = Matrix::Zeros(probabilities.rows, probabilities.cols);
+  Matrix residual = {LargeArray<float>(context.disk, probabilities.values.size()), probabilities.rows,
+                     probabilities.cols};
+  std::fill_n(residual.values.mutable_data(), residual.values.size(), 0.0f);
   for (const uint32_t node : train) {
     float* row = residual.mutable_row(node);
     PlaceLabels(labels, node, row);
@@ -75,7 +85,7 @@ Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& gr
 
 Matrix SpreadOver(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
                   std::span<const uint32_t> train, const Matrix& logits, const Spreading& spreading) {
-  Matrix p = logits.Clone();
+  Matrix p = CopyOf(context, logits);
   LogitsToProbabilities(p, labels.multilabel);
   if (spreading.correct > 0) p = Corrected(context, backend, graph, labels, train, std::move(p), spreading);
   if (spreading.smooth > 0) {
@@ -138,6 +148,7 @@ Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Data
   Matrix best = logits_of_layers.back();
   double f1 = judge(best);
   if (config.read_out != "last" && logits_of_layers.size() > 1) {
+    logits_of_layers.back() = CopyOf(context, best);
     Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.multilabel);
     const double mean_f1 = judge(mean);
     model.mean_of_layers = config.read_out == "mean" || mean_f1 > f1;

@@ -17,6 +17,7 @@
 #include "core/memory_meter.h"
 #include "core/usable.h"
 #include "data/structure.h"
+#include "l2gcn/plan.h"
 #include "model/counts.h"
 #include "model/inference.h"
 #include "model/score.h"
@@ -24,7 +25,6 @@
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "run/checkpoint.h"
-#include "run/memory_need.h"
 #include "run/progress_log.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
@@ -377,10 +377,11 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const uint64_t loaded = PeakResidentBytes();
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
-  const Context chosen = OnDeviceOf(context, config.method);
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
-  RefuseWithoutMemory(context, dataset, config);
+  const MemoryPlan plan = PlanTraining(context, dataset, config);
+  if (!plan.in_memory) context.Note(DescribePlan(plan));
+  const Context chosen = Placed(OnDeviceOf(context, config.method), dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write) {

@@ -27,7 +27,7 @@ ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline
     : context_(context),
       pipeline_(pipeline),
       hops_(hops),
-      panel_bytes_(panel_bytes),
+      panel_bytes_(panel_bytes > 0 ? panel_bytes : pipeline.backend().PanelBytes()),
       reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
       shares_(!pipeline.inductive()) {
   CheckValidationNodes(dataset, nodes);
@@ -93,7 +93,7 @@ const ValidationLook& ValidationProbe::Look(const LayerTraining& training) {
   look_ = {};
   if (nodes_.empty()) return look_;
   RowScores scores = pipeline_.backend().Score(context_, training, *scored_);
-  look_.score.loss = scores.loss;
+  look_.score.loss = scores.loss_sum / static_cast<double>(nodes_.size());
   look_.score.f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
   look_.losses = std::move(scores.losses);
   return look_;

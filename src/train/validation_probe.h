@@ -33,10 +33,10 @@ struct ValidationLook {
 
 class ValidationProbe {
  public:
-  // `hops` is how often a layer aggregates; `panel_bytes` is what a few columns of every node's activations may take
-  // where they are made panel by panel. All arguments must outlive the probe.
+  // `hops` is how often a layer aggregates; `panel_bytes` takes the place of Backend::PanelBytes() if it is not 0. All
+  // arguments must outlive the probe.
   ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
-                  const SplitNodes& nodes, uint32_t hops, size_t panel_bytes = size_t{80} << 20);
+                  const SplitNodes& nodes, uint32_t hops, size_t panel_bytes = 0);
   // Aggregates for the validation nodes. In the last layer the activations of other nodes are let go.
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.

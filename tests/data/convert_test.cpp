@@ -62,9 +62,9 @@ TEST(Convert, RunsSpilledToDiskMergeToTheSame) {
   TemporaryFolder folder;
   const fs::path path = folder.Write(
       "long.csv", EdgeText(3000000, 40000, false, [](uint64_t id) { return std::to_string(id); }));
-  const Context context = MakeContext(4);
+  Context context = MakeContext(4);
   ConvertOptions options;
-  options.memory = uint64_t{64} << 20;  // 3 M edges are 6 M entries of 8 bytes: several runs a worker
+  context.host_memory = uint64_t{64} << 20;  // 3 M edges are 6 M entries of 8 bytes: several runs a worker
   ConvertDataset(context, path.string(), {}, (folder.path() / "out").string(), options);
   ExpectSameData(OpenDataset(context, path.string()), OpenNative(context, folder.path() / "out"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 2);
@@ -143,9 +143,10 @@ TEST(Convert, TooLittleMemoryAndUnknownTargetsAreRefused) {
   TemporaryFolder folder;
   const fs::path path = folder.Write("e.csv", "0,1\n");
   ConvertOptions options;
-  options.memory = 1000;
+  Context context = MakeContext(1);
+  context.host_memory = 1000;
   const auto run = [&] {
-    ConvertDataset(MakeContext(1), path.string(), {}, (folder.path() / "o").string(), options);
+    ConvertDataset(context, path.string(), {}, (folder.path() / "o").string(), options);
   };
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "at least 64 MiB");
   options.to = "nativ";

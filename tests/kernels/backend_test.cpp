@@ -148,8 +148,10 @@ TEST_P(CpuBackendTest, NarrowingRoundsToNearestEven) {
 }
 
 TEST_P(CpuBackendTest, PermuteIsThePermutation) {
-  for (uint32_t size : {1u, 2u, 17u, 1000u, 65537u}) {
-    const Permutation shuffle(size, RandomStream(5, RandomUse::kShuffle, 1, 2));
+  // The last two are orders of windows.
+  for (const auto& [size, columns] : std::vector<std::pair<uint32_t, size_t>>{
+           {1, 3}, {2, 3}, {17, 3}, {1000, 3}, {65537, 3}, {65537, 1000}, {7000, 9000}}) {
+    const EpochOrder shuffle(size, columns, RandomStream(5, RandomUse::kShuffle, 1, 2));
     const uint32_t begin = size / 3, count = size - begin;
     std::vector<uint32_t> drawn(count);
     CpuKernelTable().permute(shuffle, begin, count, drawn.data());

@@ -67,7 +67,7 @@ void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row
         sum[v] += kScaled ? scale * value : value;
       }
     }
-    const size_t source = SourceRow(args, row);
+    const size_t source = SourceRow(args, args.first_row + row);
     const Element* x = x0 + source * args.x_stride;
     const Vec of_row = Splat(RowFactor<kPrepared>(args, source));
     auto* out = static_cast<typename O::Element*>(args.out) + (row - args.out_first) * args.out_stride + c;
@@ -100,7 +100,7 @@ void AggregateNarrow(const AggregateArgs& args, size_t row_begin, size_t row_end
         const uint32_t node = args.indices[e];
         sum += EdgeScale(args, e, node) * S::ReadOne(x + SourceRow(args, node) * args.x_stride);
       }
-      const float self = args.self_scale[row] * S::ReadOne(x + SourceRow(args, row) * args.x_stride);
+      const float self = args.self_scale[row] * S::ReadOne(x + SourceRow(args, args.first_row + row) * args.x_stride);
       O::WriteOne(static_cast<typename O::Element*>(args.out) + (row - args.out_first) * args.out_stride + c,
                   args.row_scale[row] * sum + self);
     }

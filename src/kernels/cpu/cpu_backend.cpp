@@ -65,7 +65,8 @@ const char* NameOf(FeatureType type) {
 
 class CpuBackend final : public Backend {
  public:
-  explicit CpuBackend(const BackendOptions& options) : options_(options), kernels_(CpuKernelTable()) {
+  CpuBackend(const BackendOptions& options, std::shared_ptr<DiskMemory> disk)
+      : options_(options), kernels_(CpuKernelTable()), memory_(std::move(disk)) {
     explanation_ =
         fmt::format("cpu kernels: {}, features in {}", kernels_.name, NameOf(options_.features_as));
   }
@@ -214,7 +215,10 @@ class CpuBackend final : public Backend {
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x, {}));
+    if (stored.is_sparse) return Features::Sparse(stored.sparse);
+    if (stored.type != FeatureType::kF32 && !stored.prepared())
+      return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
+    return Features::Dense(Download(context, x, {}));
   }
 
   void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
@@ -425,8 +429,8 @@ class CpuBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options) {
-  return std::make_unique<CpuBackend>(options);
+std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options, std::shared_ptr<DiskMemory> disk) {
+  return std::make_unique<CpuBackend>(options, std::move(disk));
 }
 
 }  // namespace l2gcn

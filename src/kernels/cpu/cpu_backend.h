@@ -8,6 +8,7 @@
 
 namespace l2gcn {
 
-std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options);
+// With `disk`, large matrices are placed in scratch files.
+std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options, std::shared_ptr<DiskMemory> disk = nullptr);
 
 }  // namespace l2gcn

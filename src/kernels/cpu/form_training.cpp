@@ -93,7 +93,7 @@ class CpuFormTraining final : public CpuTraining {
         samples_(std::move(samples)),
         targets_(targets),
         spec_(spec),
-        sample_count_(static_cast<uint32_t>(samples_.empty() ? input_.rows : samples_.size())),
+        sample_count_(SampleCount(spec, samples_, input_.rows)),
         batch_(std::min(spec_.batch, sample_count_)),
         steps_(spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_),
         classes_(start.theta.cols),
@@ -281,13 +281,20 @@ class CpuFormTraining final : public CpuTraining {
   // Which samples this step takes, their rows of the input, and where their non-zeros will be copied to.
   void DrawBatch() {
     if (!order_ || order_->epoch != now_.epoch)
-      order_ = {now_.epoch, OrderOf(spec_, sample_count_, now_.epoch)};
+      order_ = {now_.epoch, OrderOf(spec_, sample_count_, input_.cols, now_.epoch)};
     const size_t size = Size();
+    if (spec_.windows != nullptr) {
+      const auto last = static_cast<uint32_t>(size_t{now_.step} * batch_ + size - 1);
+      spec_.windows->Await(now_.epoch, last / order_->order.window);
+    }
     kernels_.permute(order_->order, static_cast<uint32_t>(size_t{now_.step} * batch_),
                      static_cast<uint32_t>(size), drawn_.data());
     uint64_t nonzeros = 0;
     for (size_t i = 0; i < size; ++i) {
-      rows_[i] = samples_.empty() ? drawn_[i] : samples_[drawn_[i]];
+      rows_[i] = spec_.windows != nullptr
+                     ? RingRowOf(order_->order, now_.epoch, size_t{now_.step} * batch_ + i)
+                 : samples_.empty() ? drawn_[i]
+                                    : samples_[drawn_[i]];
       if (targets_.multilabel) {
         label_targets_[i] = targets_.matrix.data() + size_t{drawn_[i]} * classes_;
       } else {
@@ -568,7 +575,7 @@ class CpuFormTraining final : public CpuTraining {
 
   struct Order {
     uint32_t epoch;
-    Permutation order;
+    EpochOrder order;
   };
 
   const CpuKernels& kernels_;

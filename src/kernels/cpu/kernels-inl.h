@@ -2,7 +2,7 @@
 // here, the larger ones in their own *-inl.h. vec-inl.h holds the rules for all of them.
 #pragma once
 
-#include "core/rng.h"
+#include "core/sample_order.h"
 #include "kernels/cpu/aggregate-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/loss-inl.h"
@@ -73,11 +73,16 @@ inline uint32_t KeepWalkers(uint32_t size, uint32_t count, uint32_t* value, uint
   return kept;
 }
 
-// Most positions are settled by one vectorised pass; those that left the range walk on, all together.
-void Permute(const Permutation& shuffle, uint32_t begin, uint32_t count, uint32_t* out) {
+// Most positions are settled by one vectorised pass; those that left the range walk on, all together. An order of
+// windows is drawn position by position: its rows are so long that the drawing does not matter.
+void Permute(const EpochOrder& order, uint32_t begin, uint32_t count, uint32_t* out) {
+  if (order.block != 0) {
+    for (uint32_t i = 0; i < count; ++i) out[i] = order(begin + i);
+    return;
+  }
   constexpr uint32_t kBlock = 512;
   uint32_t value[kBlock], place[kBlock];
-  const Permutation local = shuffle;
+  const Permutation local = order;
   for (uint32_t from = 0; from < count; from += kBlock) {
     uint32_t left = count - from < kBlock ? count - from : kBlock;
     for (uint32_t i = 0; i < left; ++i) value[i] = begin + from + i;

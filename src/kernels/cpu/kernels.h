@@ -15,7 +15,7 @@
 
 namespace l2gcn {
 
-struct Permutation;
+struct EpochOrder;
 
 // Widths of weight and activation buffers inside the CPU backend are padded with zeros to this many floats.
 inline constexpr size_t kPad = 16;
@@ -95,6 +95,7 @@ struct AggregateArgs {
   const float* shift = nullptr;              // (cols) of the tile, or null: x is not prepared
   const float* factor = nullptr;             // (cols) of the tile
   const float* row_factor = nullptr;         // (rows of x)
+  size_t first_row = 0;                      // the node that row 0 stands for
 };
 
 struct CpuKernels {
@@ -151,7 +152,7 @@ struct CpuKernels {
   void (*adam)(size_t count, const float* grad, float* w, float* m, float* v, const AdamConstants& constants);
 
   // out[i] = shuffle(begin + i), i < count.
-  void (*permute)(const Permutation& shuffle, uint32_t begin, uint32_t count, uint32_t* out);
+  void (*permute)(const EpochOrder& order, uint32_t begin, uint32_t count, uint32_t* out);
 
   // Row i of dst (m × cols, stride ldd) = row rows[i] (null: row i) of src (… × cols, dense), widened to f32;
   // columns cols … PadWidth(cols)−1 of dst become 0.

@@ -43,7 +43,7 @@ class CpuLayerTraining final : public CpuTraining {
         samples_(std::move(samples)),
         targets_(targets),
         spec_(spec),
-        sample_count_(static_cast<uint32_t>(samples_.empty() ? input_.rows : samples_.size())),
+        sample_count_(SampleCount(spec, samples_, input_.rows)),
         batch_(std::min(spec_.batch, sample_count_)),
         steps_(spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_),
         features_(start.w.rows),
@@ -129,7 +129,7 @@ class CpuLayerTraining final : public CpuTraining {
     LapTimer timer;
     struct Draw {  // an epoch's order of samples
       uint32_t epoch;
-      Permutation order;
+      EpochOrder order;
     };
     std::optional<Draw> draw;
     std::vector<const void*> lines;  // of the panel or rows to prefetch, if dense
@@ -188,6 +188,7 @@ class CpuLayerTraining final : public CpuTraining {
       partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
+    if (spec_.windows != nullptr) AwaitRows();
     return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
@@ -255,16 +256,24 @@ class CpuLayerTraining final : public CpuTraining {
     if (begin >= end) return;
     std::optional<Worker::Draw>& draw = workers_[worker].draw;
     if (!draw || draw->epoch != epoch) {
-      draw = {epoch, OrderOf(spec_, sample_count_, epoch)};
+      draw = {epoch, OrderOf(spec_, sample_count_, features_, epoch)};
     }
     uint32_t* drawn = SamplesOf(now_.done + ahead).data();
     uint32_t* rows = RowsOf(now_.done + ahead).data();
     kernels_.permute(draw->order, static_cast<uint32_t>(size_t{step} * batch_ + begin),
                      static_cast<uint32_t>(end - begin), drawn + begin);
     for (size_t i = begin; i < end; ++i) {
-      rows[i] = samples_.empty() ? drawn[i] : samples_[drawn[i]];
+      rows[i] = spec_.windows != nullptr ? RingRowOf(draw->order, epoch, size_t{step} * batch_ + i)
+                : samples_.empty()       ? drawn[i]
+                                         : samples_[drawn[i]];
       if (!targets_.multilabel) __builtin_prefetch(targets_.classes_of.data() + drawn[i]);
     }
+  }
+
+  // The rows of the step are in memory when this returns.
+  void AwaitRows() const {
+    const auto last = static_cast<uint32_t>(size_t{now_.step} * batch_ + SizeOf(now_.step) - 1);
+    spec_.windows->Await(now_.epoch, last / OrderOf(spec_, sample_count_, features_, now_.epoch).window);
   }
 
   // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are

@@ -133,6 +133,7 @@ class CudaBackend final : public Backend {
     return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
   }
 
+  size_t PanelBytes() const override { return size_t{80} << 20; }
   // What a budget has sent to host memory may stay there; what it has let on the card makes room.
   void KeepSpare(TensorPtr tensor) override {
     const bool on_host = AsCuda(*tensor).dense.on_host();

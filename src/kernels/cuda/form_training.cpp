@@ -361,7 +361,7 @@ class CudaFormTraining final : public CudaTraining {
     FormDraw a;
     a.cursor = cursor_.as<FormCursor>();
     a.now = now_.as<FormNow>();
-    a.order = OrderOf(spec_, targets_->count, 0);
+    a.order = Permutation(targets_->count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
     a.samples = targets_->samples.empty() ? nullptr : targets_->sample_rows.as<uint32_t>();
     a.count = targets_->count;
     a.batch = batch_;

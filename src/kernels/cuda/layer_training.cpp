@@ -320,7 +320,7 @@ class CudaLayerTraining final : public CudaTraining {
     a.classes = static_cast<uint32_t>(start.theta.cols);
     a.batch = batch;
     a.steps_per_epoch = steps_per_epoch_;
-    a.order = OrderOf(spec_, a.count, 0);
+    a.order = Permutation(a.count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;

@@ -1,0 +1,298 @@
+#include "core/disk_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+
+namespace l2gcn {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr size_t kPageBytes = ScratchPages::kPage;
+constexpr size_t kOneRead = size_t{8} << 20;
+constexpr auto kWatchEvery = std::chrono::milliseconds(1);
+
+size_t PagesUp(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
+
+// Mapped pages may stay until the process comes this close to its budget.
+uint64_t WatchMargin(uint64_t budget) {
+  return std::clamp<uint64_t>(budget / 12, uint64_t{8} << 20, uint64_t{128} << 20);
+}
+
+[[noreturn]] void ThrowScratch(const fs::path& directory, const char* what, int error, uint64_t bytes) {
+  struct statvfs space {};
+  if (error == ENOSPC && statvfs(directory.c_str(), &space) == 0) {
+    ThrowRuntime(
+        "{}: no space for scratch: {:.2f} GiB more are needed and {:.2f} GiB are free; free some, or name "
+        "another place with --scratch",
+        directory.string(), static_cast<double>(bytes) / (1 << 30),
+        static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize) / (1 << 30));
+  }
+  ThrowRuntime("{}: cannot {} scratch: {}", directory.string(), what, std::strerror(error));
+}
+
+// A file that has no name from the beginning, or at once.
+Descriptor OpenScratch(const fs::path& directory, int flags) {
+  Descriptor file(open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC | flags, 0600));
+  if (file.valid()) return file;
+  std::string name = (directory / "l2gcn-scratch-XXXXXX").string();
+  const int descriptor = mkostemp(name.data(), O_CLOEXEC | flags);
+  const int error = errno;
+  if (descriptor >= 0) unlink(name.c_str());
+  errno = error;
+  return Descriptor(descriptor);
+}
+
+Descriptor OpenScratchDirect(const fs::path& directory) {
+  Descriptor file = OpenScratch(directory, O_DIRECT);
+  return file.valid() ? std::move(file) : OpenScratch(directory, 0);
+}
+
+// What the system has mapped at an address.
+struct Mapping {
+  uintptr_t begin, end;
+  uint64_t offset, inode;
+  std::string path;
+};
+
+std::optional<Mapping> FindMapping(uintptr_t address) {
+  std::FILE* file = std::fopen("/proc/self/maps", "r");
+  if (file == nullptr) return std::nullopt;
+  std::optional<Mapping> found;
+  char line[4096 + 128];
+  while (!found && std::fgets(line, sizeof(line), file) != nullptr) {
+    uintptr_t begin = 0, end = 0;
+    uint64_t offset = 0, inode = 0;
+    unsigned major = 0, minor = 0;
+    int path = 0;
+    char may[8] = {};
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &begin, &end, may,
+                    &offset, &major, &minor, &inode, &path) < 7)
+      continue;
+    if (address < begin || address >= end) continue;
+    // Pages of a private mapping that may be written may have been: their file no longer knows what they hold.
+    if (may[1] == 'w' && may[3] == 'p') inode = 0;
+    line[std::strcspn(line, "\n")] = 0;
+    found = {begin, end, offset, inode, line + path};
+  }
+  std::fclose(file);
+  return found;
+}
+
+// The same file past the page cache, where that can be had.
+Descriptor OpenMapped(const Mapping& mapping) {
+  Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  struct stat status {};
+  if (!file.valid() || fstat(file.get(), &status) != 0 || status.st_ino != mapping.inode) return {};
+  return file;
+}
+
+// Reads until `least` of `bytes` are there: a read past the page cache may go beyond the end of the file.
+void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) {
+  size_t done = 0;
+  while (done < least) {
+    const ssize_t got =
+        pread(file, to + done, std::min(bytes - done, kOneRead), static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) ThrowRuntime("cannot read back what lies on disk: {}", std::strerror(errno));
+    if (got == 0) ThrowInput("a file of the data set was cut short while it was read");
+    done += static_cast<size_t>(got);
+  }
+}
+
+void WriteWhole(const fs::path& directory, int file, uint64_t offset, const char* from, size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t put =
+        pwrite(file, from + done, std::min(bytes - done, kOneRead), static_cast<off_t>(offset + done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) ThrowScratch(directory, "write", put < 0 ? errno : EIO, bytes - done);
+    done += static_cast<size_t>(put);
+  }
+}
+
+uint64_t ResidentPages(int statm) {
+  char text[128] = {};
+  if (pread(statm, text, sizeof(text) - 1, 0) <= 0) return 0;
+  uint64_t size = 0, resident = 0;
+  std::sscanf(text, "%" SCNu64 " %" SCNu64, &size, &resident);
+  return resident;
+}
+
+}  // namespace
+
+char* DiskBuffer::Reserve(size_t bytes) {
+  if (bytes <= capacity_) return memory_.get();
+  memory_.reset();
+  capacity_ = PagesUp(bytes);
+  memory_.reset(static_cast<char*>(std::aligned_alloc(kPageBytes, capacity_)));
+  if (memory_ == nullptr) {
+    capacity_ = 0;
+    throw Error(ErrorKind::kRuntime, OutOfMemoryMessage(bytes));
+  }
+  return memory_.get();
+}
+
+ScratchPages::ScratchPages(const fs::path& directory)
+    : directory_(directory), file_(OpenScratchDirect(directory)) {
+  if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
+}
+
+void ScratchPages::Write(uint64_t offset, const void* data, size_t bytes) {
+  WriteWhole(directory_, file_.get(), offset, static_cast<const char*>(data), bytes);
+}
+
+void ScratchPages::Read(uint64_t offset, size_t bytes, void* data) const {
+  ReadWhole(file_.get(), offset, bytes, bytes, static_cast<char*>(data));
+}
+
+ScratchBytes::ScratchBytes(const fs::path& directory)
+    : directory_(directory), file_(OpenScratch(directory, 0)) {
+  if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
+}
+
+void ScratchBytes::Append(const char* data, size_t bytes) {
+  WriteWhole(directory_, file_.get(), size_, data, bytes);
+  size_ += bytes;
+}
+
+void ScratchBytes::Read(uint64_t offset, size_t bytes, char* to) const {
+  ReadWhole(file_.get(), offset, bytes, bytes, to);
+}
+
+DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
+    : budget_(budget),
+      directory_(std::move(directory)),
+      statm_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {
+  if (!OpenScratch(directory_, 0).valid()) {
+    ThrowUsage("--scratch {}: no file can be made there: {}; name a folder on a disk with room",
+               directory_.string(), std::strerror(errno));
+  }
+  watcher_ = std::thread([this] { KeepUnderBudget(); });
+}
+
+DiskMemory::~DiskMemory() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  end_.notify_all();
+  watcher_.join();
+}
+
+uint64_t DiskMemory::Reserve(uint64_t budget) { return 3 * WatchMargin(budget) / 2; }
+
+uint64_t DiskMemory::Free() const {
+  const uint64_t held = AnonymousBytes() + Reserve(budget_);
+  return budget_ > held ? budget_ - held : 0;
+}
+
+std::shared_ptr<void> DiskMemory::NewBlock(size_t bytes) {
+  const size_t whole = PagesUp(bytes);
+  Descriptor file = OpenScratch(directory_, 0);
+  if (!file.valid()) ThrowScratch(directory_, "make a file for", errno, whole);
+  if (const int error = posix_fallocate(file.get(), 0, static_cast<off_t>(whole)); error != 0)
+    ThrowScratch(directory_, "have", error, whole);
+  void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) ThrowScratch(directory_, "map", errno, whole);
+  const auto begin = reinterpret_cast<uintptr_t>(memory);
+  {
+    const std::lock_guard lock(mutex_);
+    ranges_.emplace(begin, Range{whole, 0, std::move(file)});
+  }
+  return std::shared_ptr<void>(memory, [self = shared_from_this(), begin, whole](void* block) {
+    {
+      const std::lock_guard lock(self->mutex_);
+      self->ranges_.erase(begin);
+    }
+    munmap(block, whole);
+  });
+}
+
+void DiskMemory::WatchRange(const void* begin, size_t bytes) {
+  const auto address = reinterpret_cast<uintptr_t>(begin);
+  if (bytes == 0) return;
+  const std::optional<Mapping> mapping = FindMapping(address);
+  if (!mapping || mapping->inode == 0 || address + bytes > mapping->end) return;
+  const std::lock_guard lock(mutex_);
+  ranges_.try_emplace(mapping->begin,
+                      Range{mapping->end - mapping->begin, mapping->offset, OpenMapped(*mapping)});
+}
+
+const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
+  const auto address = reinterpret_cast<uintptr_t>(from);
+  int file = -1;
+  uint64_t offset = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    auto range = ranges_.upper_bound(address);
+    if (range != ranges_.begin()) {
+      --range;
+      if (range->second.file.valid() && address + bytes <= range->first + range->second.bytes) {
+        file = range->second.file.get();
+        offset = range->second.offset + (address - range->first);
+      }
+    }
+  }
+  if (file < 0) {
+    char* const to = buffer.Reserve(std::max<size_t>(bytes, 1));
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return to;
+  }
+  const uint64_t aligned = offset / kPageBytes * kPageBytes;
+  const size_t lead = offset - aligned;
+  char* const to = buffer.Reserve(PagesUp(lead + bytes));
+  ReadWhole(file, aligned, lead + bytes, PagesUp(lead + bytes), to);
+  return to + lead;
+}
+
+DiskRates MeasureDisk(const fs::path& directory) {
+  constexpr size_t kPiece = size_t{4} << 20;
+  constexpr int kPieces = 16;
+  DiskBuffer buffer;
+  std::memset(buffer.Reserve(kPiece), 1, kPiece);
+  ScratchPages file(directory);
+  Stopwatch writing;
+  for (int piece = 0; piece < kPieces; ++piece) file.Write(piece * kPiece, buffer.Reserve(kPiece), kPiece);
+  DiskRates rates;
+  rates.write = kPieces * kPiece / std::max(writing.Seconds(), 1e-6);
+  Stopwatch reading;
+  for (int piece = 0; piece < kPieces; ++piece) file.Read(piece * kPiece, kPiece, buffer.Reserve(kPiece));
+  rates.read = kPieces * kPiece / std::max(reading.Seconds(), 1e-6);
+  return rates;
+}
+
+void DiskMemory::Relax() {
+  const uint64_t most = budget_ - std::min(budget_, WatchMargin(budget_));
+  if (!statm_.valid() || ResidentPages(statm_.get()) * kPageBytes <= most) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [begin, range] : ranges_)
+    madvise(reinterpret_cast<void*>(begin), range.bytes, MADV_DONTNEED);
+}
+
+void DiskMemory::KeepUnderBudget() {
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    end_.wait_for(lock, kWatchEvery);
+    lock.unlock();
+    Relax();
+    lock.lock();
+  }
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,17 @@
+// A data set under a budget of memory: its mapped pages stay resident only as far as the budget allows.
+#pragma once
+
+#include <memory>
+
+#include "core/disk_memory.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+// Watches every array of the data set that is mapped from a file.
+void WatchDataset(const Dataset& dataset, DiskMemory& disk);
+
+// While it lives, the data set is watched if the context has a budget (Context::host_memory).
+std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset);
+
+}  // namespace l2gcn

@@ -1,0 +1,523 @@
+#include "kernels/disk/disk_backend.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <numeric>
+#include <string>
+
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+#include "core/threads.h"
+#include "kernels/checked_cast.h"
+#include "kernels/cpu/cpu_backend.h"
+#include "kernels/disk/disk_layout.h"
+#include "kernels/disk/disk_tensor.h"
+#include "kernels/disk/graph_stream.h"
+#include "kernels/disk/sample_windows.h"
+#include "kernels/row_loss.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kLongRow = 2048;  // bytes: blocks have as many rows as if a row were at least so long
+
+struct DiskGraph final : DeviceGraph {
+  Propagation propagation;
+  DeviceGraphPtr mapped;  // the same for sparse features
+};
+
+struct DiskRowsToScore final : RowsToScore {
+  TensorPtr x;
+  Array<uint32_t> rows;  // of x; empty: all
+  Targets targets;
+
+  DiskRowsToScore(TensorPtr from, Array<uint32_t> picked, const Targets& wanted)
+      : x(std::move(from)), rows(std::move(picked)), targets(wanted) {}
+};
+
+// Tensors side by side, each dense on disk or sparse in mapped memory.
+struct DiskJoined final : Tensor {
+  std::vector<TensorPtr> parts;
+};
+
+const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
+const DiskTensor* AsDisk(const Tensor& tensor) { return dynamic_cast<const DiskTensor*>(&tensor); }
+
+std::vector<const Tensor*> PartsOf(const Tensor& x) {
+  const auto* joined = dynamic_cast<const DiskJoined*>(&x);
+  if (joined == nullptr) return {&x};
+  std::vector<const Tensor*> parts;
+  for (const TensorPtr& part : joined->parts) parts.push_back(part.get());
+  return parts;
+}
+
+class DiskBackend final : public Backend {
+ public:
+  DiskBackend(const Context& context, const BackendOptions& options, std::unique_ptr<Backend> device)
+      : disk_(context.disk), options_(options), device_(std::move(device)) {
+    BackendOptions wide = options;
+    wide.features_as = FeatureType::kF32;
+    cpu_ = MakeCpuBackend(options);
+    wide_ = MakeCpuBackend(wide);
+    mapped_ = MakeCpuBackend(options, disk_);
+  }
+
+  TensorPtr Upload(const Context& context, const Features& features) override {
+    if (features.is_sparse()) return mapped_->Upload(context, features);
+    const bool plain = features.preparation() == nullptr && !features.stores_sparse();
+    const FeatureType wanted = options_.features_as;
+    auto tensor = std::make_shared<FeatureTensor>(
+        disk_, features, wanted == FeatureType::kF32 && plain ? features.type() : wanted,
+        BlockRows(std::max(features.stored_cols(), features.cols()) * sizeof(float)), cpu_);
+    tensor->shares_features = true;
+    return tensor;
+  }
+
+  DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
+    auto graph = std::make_shared<DiskGraph>();
+    graph->propagation = propagation;
+    graph->nodes = propagation.nodes;
+    graph->entries = propagation.entries();
+    graph->mapped = mapped_->Upload(context, propagation);
+    return graph;
+  }
+
+  TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                      std::span<const uint32_t> row_of_node) override {
+    if (const DiskTensor* dense = AsDisk(x))
+      return AggregateDense(context, OperatorIn(graph), *dense, row_of_node, *cpu_, options_.features_as,
+                            false);
+    return OnDisk(context,
+                  mapped_->Aggregate(context, *CheckedCast<DiskGraph>(graph).mapped, x, row_of_node));
+  }
+
+  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
+    auto joined = std::make_shared<DiskJoined>();
+    joined->rows = parts.front()->rows;
+    joined->sparse = true;
+    for (const TensorPtr& part : parts) {
+      L2GCN_ASSERT(part->rows == joined->rows);
+      joined->cols += part->cols;
+      joined->bytes += part->bytes;
+      joined->nonzeros += part->nonzeros;
+      joined->sparse = joined->sparse && part->sparse;
+      joined->parts.push_back(part);
+    }
+    return joined;
+  }
+
+  TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    const DiskTensor* dense = AsDisk(x);
+    if (dense == nullptr) return mapped_->PickRows(context, x, rows);
+    auto out = NewTensor(rows.size(), x.cols, options_.features_as);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
+      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, chunk), out->type), writing_);
+    });
+    return out;
+  }
+
+  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+                      std::span<const uint32_t> rows) override {
+    const size_t count = rows.empty() ? x.rows : rows.size();
+    auto out = NewTensor(count, block.w.cols, options_.features_as);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
+      const TensorPtr result = device().Transform(context, chunk, block);
+      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, *result), out->type), writing_);
+    });
+    return out;
+  }
+
+  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                    const Matrix& w) override {
+    if (w.rows == 0) return Aggregate(context, graph, x, {});
+    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
+    auto narrow = NewTensor(x.rows, w.cols, FeatureType::kF32);
+    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const Tensor& chunk) {
+      narrow->Write(first, 0, Features::Dense(device().Logits(context, chunk, w, {})), writing_);
+    });
+    return AggregateDense(context, OperatorIn(graph), *narrow, {}, *wide_, options_.features_as, true);
+  }
+
+  Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
+                std::span<const uint32_t> rows) override {
+    Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
+    float* const values = out.values.mutable_data();
+    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
+      const Matrix part = device().Logits(context, chunk, theta, {});
+      std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
+    });
+    return out;
+  }
+
+  Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
+    float* const values = out.values.mutable_data();
+    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
+      device().ReadRows(context, chunk, 0, chunk.rows, values + first * out.cols);
+    });
+    return out;
+  }
+
+  void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
+    std::vector<uint32_t> rows(count);
+    std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(first));
+    const Matrix part = Download(context, x, rows);
+    std::memcpy(out, part.values.data(), part.bytes());
+  }
+
+  Features DownloadFeatures(const Context& context, const Tensor& x) override {
+    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadFeatures(context, x);
+    return Features::Dense(Download(context, x, {}));
+  }
+
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+                                            const Targets& targets, const LayerSpec& spec,
+                                            const LayerState& start) override {
+    ReleaseSpareMemory();
+    ReturnFreeMemory();
+    const size_t count = samples.empty() ? xhat->rows : samples.size();
+    const std::vector<const Tensor*> given = PartsOf(*xhat);
+    uint64_t bytes = 0;
+    bool all_dense = true;
+    for (const Tensor* part : given) {
+      const DiskTensor* dense = AsDisk(*part);
+      all_dense = all_dense && dense != nullptr;
+      if (dense != nullptr) bytes += count * dense->cols * BytesOf(dense->type);
+    }
+    const bool fits = static_cast<double>(bytes) <= kSampleShare * static_cast<double>(disk_->Free());
+    const bool by_windows = OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
+    LayerSpec reading = spec;
+    std::vector<TensorPtr> parts;
+    if (!fits && by_windows && all_dense && device_ == nullptr) {
+      parts = ByWindows(context, given, samples, reading);
+    } else {
+      for (const Tensor* part : given) parts.push_back(SampleTensor(context, *part, samples, fits));
+    }
+    return device().BeginLayer(context, parts.size() == 1 ? parts.front() : device().Join(context, parts), {},
+                               targets, reading, start);
+  }
+
+  // In memory if it fits, else in scratch.
+  TensorPtr Beside(const Context& context, std::span<const TensorPtr> parts) override {
+    size_t cols = 0, first_column = 0;
+    for (const TensorPtr& part : parts) cols += part->cols;
+    Matrix all = NewMatrix(parts.front()->rows, cols);
+    for (const TensorPtr& part : parts) {
+      ForChunks(context, *part, {}, 1, [&](size_t first, const Tensor& chunk) {
+        const Matrix rows = device().Download(context, chunk, {});
+        for (size_t i = 0; i < rows.rows; ++i)
+          std::copy_n(rows.row(i), rows.cols, all.mutable_row(first + i) + first_column);
+      });
+      first_column += part->cols;
+    }
+    return Upload(context, Features::Dense(std::move(all)));
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    return std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, training, chunk); });
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, theta, chunk); });
+  }
+
+  void ReleaseSpareMemory() override {
+    for (Backend* backend : {cpu_.get(), wide_.get(), device_.get()}) {
+      if (backend != nullptr) backend->ReleaseSpareMemory();
+    }
+  }
+
+  uint64_t PeakDeviceBytes() const override { return device_ != nullptr ? device_->PeakDeviceBytes() : 0; }
+
+  std::string Explain() const override {
+    return fmt::format("from disk ({} panel{} of {} columns a pass); {}", panels_, panels_ == 1 ? "" : "s",
+                       panel_columns_, cpu_->Explain());
+  }
+
+ private:
+  Backend& device() { return device_ != nullptr ? *device_ : *cpu_; }
+
+  // Chunk by chunk of the rows, by the backend that computes; a part of a sum at a time, so that it keeps its order.
+  RowScores ScoreChunks(const Context& context, const RowsToScore& rows,
+                        const std::function<RowScores(const RowsToScore&)>& score) {
+    const auto& all = CheckedCast<DiskRowsToScore>(rows);
+    RowScores scores;
+    ForChunks(context, *all.x, all.rows.span(), kRowsOfPart, [&](size_t first, const Tensor& chunk) {
+      const TensorPtr borrowed(TensorPtr(), &chunk);  // which outlives this call
+      for (size_t at = 0; at < chunk.rows; at += kRowsOfPart) {
+        const size_t count = std::min(kRowsOfPart, chunk.rows - at);
+        Array<uint32_t> some = Array<uint32_t>::Allocate(count);
+        std::iota(some.mutable_data(), some.mutable_data() + count, static_cast<uint32_t>(at));
+        const Targets targets = TargetsFrom(all.targets, first + at, count);
+        const RowScores part = score(*device().PrepareScoring(context, borrowed, std::move(some), targets));
+        scores.losses.insert(scores.losses.end(), part.losses.begin(), part.losses.end());
+        scores.loss_sum += part.loss_sum;
+        scores.true_positive += part.true_positive;
+        scores.false_positive += part.false_positive;
+        scores.false_negative += part.false_negative;
+      }
+    });
+    return scores;
+  }
+  // Those of samples first … first + count − 1.
+  static Targets TargetsFrom(const Targets& all, size_t first, size_t count) {
+    Targets some;
+    some.multilabel = all.multilabel;
+    some.classes = all.classes;
+    if (all.multilabel) {
+      some.matrix =
+          Array<uint8_t>::CopyOf(all.matrix.span().subspan(first * all.classes, count * all.classes));
+    } else {
+      some.classes_of = Array<int32_t>::CopyOf(all.classes_of.span().subspan(first, count));
+    }
+    return some;
+  }
+
+  size_t BufferBytes() const { return DiskBufferBytes(disk_->budget()); }
+  size_t BlockRows(size_t row_bytes) const {
+    return std::max(FileTensor::kLeastBlockRows,
+                    std::bit_floor(BufferBytes() / std::max(row_bytes, kLongRow)));
+  }
+  std::shared_ptr<FileTensor> NewTensor(size_t rows, size_t cols, FeatureType type) const {
+    return std::make_shared<FileTensor>(*disk_, rows, cols, type, BlockRows(cols * sizeof(float)));
+  }
+  // Results for the host: in memory if small, else in scratch.
+  Matrix NewMatrix(size_t rows, size_t cols) const {
+    if (rows * cols * sizeof(float) <= disk_->Free() / 8) return Matrix::Allocate(rows, cols);
+    return {disk_->NewArray<float>(rows * cols), rows, cols};
+  }
+  // Dense features in the type that a tensor has.
+  Features Typed(const Context& context, Features features, FeatureType type) {
+    if (features.type() == type) return features;
+    return cpu_->DownloadFeatures(context, *cpu_->Upload(context, features));
+  }
+  // A dense matrix in mapped memory becomes a tensor that is read by blocks.
+  TensorPtr OnDisk(const Context& context, TensorPtr tensor) {
+    if (tensor->sparse) return tensor;
+    return Upload(context, mapped_->DownloadFeatures(context, *tensor));
+  }
+
+  // Columns of x that are resident at a time.
+  size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const {
+    const uint64_t free = disk_->Free();
+    const size_t columns = PanelColumns(free, sources, x.cols, BytesOf(x.type), BytesOf(out_type));
+    if (columns > 0) return columns;
+    ThrowRuntime(
+        "aggregating {} nodes needs {:.1f} MiB for the least panel of columns, and of the budget of {:.1f} "
+        "MiB only "
+        "{:.1f} are left; use a larger --memory",
+        sources, static_cast<double>(sources * kPanelBytes) / kPanelShare / kMiB,
+        static_cast<double>(disk_->budget()) / kMiB, static_cast<double>(free) / kMiB);
+  }
+
+  // (sources × count) columns of x, in rows `row_of_node` if that is not empty.
+  Array<char> ReadPanel(const Context& context, const DiskTensor& x, std::span<const uint32_t> row_of_node,
+                        size_t first, size_t count) const {
+    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size(),
+                 row_bytes = count * BytesOf(x.type);
+    L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
+    Array<char> panel = Array<char>::Allocate(sources * row_bytes);
+    char* const to = panel.mutable_data();
+    std::vector<DiskReading> readings(context.threads);
+    std::vector<std::vector<char>> blocks(context.threads);
+    ParallelTasks(context, x.blocks(), [&](size_t block, uint32_t worker) {
+      context.CheckCancelled();
+      const size_t begin = block * x.block_rows, end = begin + x.RowsOfBlock(block);
+      if (row_of_node.empty())
+        return x.Read(begin, end, first, count, readings[worker], to + begin * row_bytes);
+      const auto from = std::lower_bound(row_of_node.begin(), row_of_node.end(), begin);
+      const auto until = std::lower_bound(from, row_of_node.end(), end);
+      if (from == until) return;
+      std::vector<char>& rows = blocks[worker];
+      rows.resize((end - begin) * row_bytes);
+      x.Read(begin, end, first, count, readings[worker], rows.data());
+      for (auto at = from; at != until; ++at) {
+        std::memcpy(to + static_cast<size_t>(at - row_of_node.begin()) * row_bytes,
+                    rows.data() + (*at - begin) * row_bytes, row_bytes);
+      }
+    });
+    return panel;
+  }
+
+  // Â X panel by panel, with the kernels of `kernels`; with `relu`, ReLU of it, in f32 until it is written.
+  TensorPtr AggregateDense(const Context& context, const Propagation& a, const DiskTensor& x,
+                           std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
+                           bool relu) {
+    auto out = NewTensor(a.nodes, x.cols, out_type);
+    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
+    panel_columns_ = ColumnsAtATime(sources, x, out_type);
+    panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
+    for (size_t first = 0; first < x.cols; first += panel_columns_) {
+      const size_t count = std::min(panel_columns_, x.cols - first);
+      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count);
+      const TensorPtr columns =
+          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, count));
+      AggregatePanel(context, a, *columns, first, kernels, relu, *out);
+    }
+    kernels.ReleaseSpareMemory();
+    ReturnFreeMemory();
+    return out;
+  }
+
+  // The graph streams past one panel; results are written while the next rows are summed.
+  void AggregatePanel(const Context& context, const Propagation& a, const Tensor& panel, size_t first,
+                      Backend& kernels, bool relu, FileTensor& out) {
+    GraphStream stream(*disk_, a, out.block_rows, BufferBytes());
+    DiskBuffer buffers[2];
+    std::future<void> writing;
+    size_t stretch = 0;
+    while (const Propagation* rows = stream.Next()) {
+      context.CheckCancelled();
+      const DeviceGraphPtr part = kernels.Upload(context, *rows);
+      Features result = kernels.DownloadFeatures(context, *kernels.Aggregate(context, *part, panel, {}));
+      if (relu) result = Typed(context, Rectified(context, result), out.type);
+      if (writing.valid()) writing.get();
+      writing = std::async(std::launch::async, [&out, &buffer = buffers[stretch++ % 2], first, result,
+                                                begin = rows->first_row - a.first_row] {
+        out.Write(begin, first, result, buffer);
+      });
+    }
+    if (writing.valid()) writing.get();
+  }
+
+  static Features Rectified(const Context& context, const Features& features) {
+    Matrix matrix = features.matrix();
+    float* const values = matrix.values.mutable_data();
+    ParallelFor(context, matrix.values.size(), 1 << 16, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+    });
+    return Features::Dense(std::move(matrix));
+  }
+
+  // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of a multiple
+  // of `unit` rows.
+  void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
+                 const std::function<void(size_t first, const Tensor& chunk)>& visit) {
+    const size_t count = rows.empty() ? x.rows : rows.size();
+    size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
+    const std::vector<const Tensor*> parts = PartsOf(x);
+    for (size_t first = 0; first < count; first += size) {
+      context.CheckCancelled();
+      const size_t end = std::min(count, first + size);
+      std::vector<TensorPtr> chunk;
+      for (const Tensor* part : parts) chunk.push_back(ChunkOf(context, *part, rows, first, end));
+      visit(first, chunk.size() == 1 ? *chunk.front() : *device().Join(context, chunk));
+      disk_->Relax();
+    }
+  }
+
+  TensorPtr ChunkOf(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t first,
+                    size_t end) {
+    const DiskTensor* dense = AsDisk(x);
+    if (dense == nullptr) {
+      std::vector<uint32_t> named(end - first);
+      if (rows.empty()) {
+        std::iota(named.begin(), named.end(), static_cast<uint32_t>(first));
+      } else {
+        std::copy(rows.begin() + first, rows.begin() + end, named.begin());
+      }
+      return device().Upload(context,
+                             mapped_->DownloadFeatures(context, *mapped_->PickRows(context, x, named)));
+    }
+    const std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
+    char* const to = static_cast<char*>(memory.get());
+    if (rows.empty()) {
+      dense->ReadRows(first, end, reading_, to);
+    } else {
+      dense->PickRows(rows.subspan(first, end - first), reading_, to);
+    }
+    return device().Upload(context, RowsAsFeatures(dense->type, memory, to, end - first, x.cols));
+  }
+
+  // put(rows, count) for the samples' rows of x, one stretch after another.
+  void ForSamples(const Context& context, const DiskTensor& x, const Array<uint32_t>& samples,
+                  const std::function<void(const char* rows, size_t count)>& put) {
+    const size_t count = samples.empty() ? x.rows : samples.size(), row_bytes = x.cols * BytesOf(x.type);
+    const size_t size = BlockRows(row_bytes);
+    std::vector<char> rows(std::min(size, count) * row_bytes);
+    for (size_t first = 0; first < count; first += size) {
+      context.CheckCancelled();
+      const size_t end = std::min(count, first + size);
+      if (samples.empty()) {
+        x.ReadRows(first, end, reading_, rows.data());
+      } else {
+        x.PickRows(samples.span().subspan(first, end - first), reading_, rows.data());
+      }
+      put(rows.data(), end - first);
+    }
+  }
+
+  // The samples' rows of one part as a tensor: in memory, or in mapped scratch.
+  TensorPtr SampleTensor(const Context& context, const Tensor& part, const Array<uint32_t>& samples,
+                         bool in_memory) {
+    const DiskTensor* dense = AsDisk(part);
+    if (dense == nullptr) {
+      if (samples.empty()) return device().Upload(context, mapped_->DownloadFeatures(context, part));
+      const TensorPtr picked = mapped_->PickRows(context, part, samples.span());
+      return device().Upload(context, mapped_->DownloadFeatures(context, *picked));
+    }
+    const size_t count = samples.empty() ? part.rows : samples.size(),
+                 row_bytes = part.cols * BytesOf(dense->type);
+    const std::shared_ptr<void> memory =
+        in_memory ? AllocateAligned(count * row_bytes) : disk_->NewBlock(count * row_bytes);
+    char* to = static_cast<char*>(memory.get());
+    ForSamples(context, *dense, samples, [&](const char* rows, size_t size) {
+      std::memcpy(to, rows, size * row_bytes);
+      to += size * row_bytes;
+    });
+    return device().Upload(context, RowsAsFeatures(dense->type, memory,
+                                                   static_cast<const char*>(memory.get()), count, part.cols));
+  }
+
+  // Rings of rows that training reads by windows; `spec` is told where they come from.
+  std::vector<TensorPtr> ByWindows(const Context& context, const std::vector<const Tensor*>& given,
+                                   const Array<uint32_t>& samples, LayerSpec& spec) {
+    const size_t count = samples.empty() ? given.front()->rows : samples.size();
+    std::vector<size_t> row_bytes;
+    size_t columns = 0;
+    for (const Tensor* part : given) {
+      columns += part->cols;
+      row_bytes.push_back(part->cols * BytesOf(AsDisk(*part)->type));
+    }
+    auto windows =
+        std::make_shared<DiskSampleWindows>(*disk_, spec, static_cast<uint32_t>(count), columns, row_bytes);
+    std::vector<TensorPtr> rings;
+    for (size_t p = 0; p < given.size(); ++p) {
+      const DiskTensor& dense = *AsDisk(*given[p]);
+      ForSamples(context, dense, samples,
+                 [&](const char* rows, size_t size) { windows->Append(p, rows, size); });
+      const std::shared_ptr<void> ring = windows->Ring(p);
+      rings.push_back(
+          device().Upload(context, RowsAsFeatures(dense.type, ring, static_cast<const char*>(ring.get()),
+                                                  windows->RingRows(), dense.cols)));
+    }
+    spec.windows = std::move(windows);
+    return rings;
+  }
+
+  const std::shared_ptr<DiskMemory> disk_;
+  const BackendOptions options_;
+  std::shared_ptr<Backend> cpu_;            // aggregates; makes narrower types
+  std::unique_ptr<Backend> wide_, mapped_;  // the same with results in f32, or in mapped memory
+  std::unique_ptr<Backend> device_;         // computes all else; null: cpu_ does
+  DiskReading reading_;
+  DiskBuffer writing_;
+  size_t panels_ = 0, panel_columns_ = 0;  // of the last aggregation
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeDiskBackend(const Context& context, const BackendOptions& options,
+                                         std::unique_ptr<Backend> device) {
+  return std::make_unique<DiskBackend>(context, options, std::move(device));
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,34 @@
+// How a run from disk cuts its matrices, as functions of the budget and of counts alone, so that a plan made before
+// anything is moved and the run itself agree.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace l2gcn {
+
+constexpr size_t kPanelBytes = 64;           // of a row in a panel of a scratch file: a cache line
+constexpr size_t kPanelColumnsAtMost = 128;  // wider panels are cut up by the kernel anyway
+constexpr double kPanelShare = 0.6;          // of the memory that is free when an aggregation begins
+constexpr double kSampleShare = 0.6;         // of the memory that is free when a layer's training begins
+
+// Bytes of one buffer; there are about eight at a time.
+inline size_t DiskBufferBytes(uint64_t budget) {
+  return std::bit_floor(std::clamp<size_t>(budget / 128, size_t{1} << 20, size_t{8} << 20));
+}
+
+// Columns that are resident at a time when `cols` columns of `sources` rows are aggregated, with elements of
+// `in_bytes` to elements of `out_bytes`: whole cache lines of what is read and of what is written. 0: not even those
+// fit into `free_bytes`.
+inline size_t PanelColumns(uint64_t free_bytes, uint64_t sources, size_t cols, size_t in_bytes,
+                           size_t out_bytes) {
+  const size_t unit = kPanelBytes / std::min(in_bytes, out_bytes);
+  const uint64_t unit_bytes = std::max<uint64_t>(1, sources * unit * in_bytes);
+  const auto room = static_cast<uint64_t>(kPanelShare * static_cast<double>(free_bytes));
+  const size_t most = std::min(kPanelColumnsAtMost, (cols + unit - 1) / unit * unit);
+  return static_cast<size_t>(std::min<uint64_t>(most, room / unit_bytes * unit));
+}
+
+}  // namespace l2gcn

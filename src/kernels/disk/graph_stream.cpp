@@ -1,0 +1,72 @@
+#include "kernels/disk/graph_stream.h"
+
+#include <algorithm>
+
+namespace l2gcn {
+namespace {
+
+// Part of an array, which must stay while the part is used.
+template <class T>
+Array<T> PartOf(const Array<T>& array, size_t first, size_t count) {
+  return Array<T>::Borrow(nullptr, array.data() + first, count);
+}
+
+}  // namespace
+
+GraphStream::GraphStream(const DiskMemory& disk, const Propagation& a, size_t block_rows,
+                         size_t stretch_bytes)
+    : disk_(disk), a_(a) {
+  const uint64_t most = stretch_bytes / (a.weights.empty() ? sizeof(uint32_t) : 2 * sizeof(uint32_t));
+  for (size_t begin = 0; begin < a.nodes;) {
+    size_t end = std::min<size_t>(a.nodes, begin + block_rows);
+    while (end < a.nodes) {
+      const size_t further = std::min<size_t>(a.nodes, end + block_rows);
+      if (a.indptr[further] - a.indptr[begin] > most || (further - begin) * sizeof(uint64_t) > stretch_bytes)
+        break;
+      end = further;
+    }
+    ends_.push_back(end);
+    begin = end;
+  }
+  ReadAhead();
+}
+
+void GraphStream::ReadAhead() {
+  if (next_ == ends_.size()) return;
+  const size_t begin = next_ == 0 ? 0 : ends_[next_ - 1];
+  reading_ = std::async(std::launch::async, [this, begin, end = ends_[next_], at = next_ % 2] {
+    Read(begin, end, stretches_[at]);
+  });
+}
+
+void GraphStream::Read(size_t begin, size_t end, Stretch& stretch) const {
+  const size_t rows = end - begin;
+  const uint64_t* offsets = disk_.Fetch(a_.indptr, begin, rows + 1, stretch.offsets);
+  const uint64_t first = offsets[0], entries = offsets[rows] - first;
+  stretch.indptr.resize(rows + 1);
+  for (size_t row = 0; row <= rows; ++row) stretch.indptr[row] = offsets[row] - first;
+  Propagation& part = stretch.rows;
+  part = {};
+  part.nodes = static_cast<uint32_t>(rows);
+  part.first_row = a_.first_row + static_cast<uint32_t>(begin);
+  part.indptr = Array<uint64_t>::Borrow(nullptr, stretch.indptr.data(), rows + 1);
+  part.indices =
+      Array<uint32_t>::Borrow(nullptr, disk_.Fetch(a_.indices, first, entries, stretch.indices), entries);
+  if (!a_.weights.empty())
+    part.weights =
+        Array<float>::Borrow(nullptr, disk_.Fetch(a_.weights, first, entries, stretch.weights), entries);
+  part.row_scale = PartOf(a_.row_scale, begin, rows);
+  part.self_scale = PartOf(a_.self_scale, begin, rows);
+  part.col_scale = a_.col_scale;
+}
+
+const Propagation* GraphStream::Next() {
+  if (next_ == ends_.size()) return nullptr;
+  reading_.get();
+  const Propagation* ready = &stretches_[next_ % 2].rows;
+  ++next_;
+  ReadAhead();
+  return ready;
+}
+
+}  // namespace l2gcn
