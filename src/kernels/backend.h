@@ -266,8 +266,8 @@ class Backend {
   // What a few columns of every node may take where all columns together need not be held; a backend that has room
   // sets no limit.
   virtual size_t PanelBytes() const { return std::numeric_limits<size_t>::max(); }
-  // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that takes no more device
-  // memory than was taken at most before. A backend whose tensors cost host memory keeps nothing.
+  // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that hardly raises the peak of
+  // device memory. A backend whose tensors cost host memory keeps nothing.
   virtual void KeepSpare(TensorPtr) {}
 
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,

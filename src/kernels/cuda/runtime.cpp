@@ -71,7 +71,7 @@ void Device::Synchronise(const char* what) const { Check(cudaStreamSynchronize(s
 
 void* Device::Allocate(size_t bytes, const char* what) {
   void* data = nullptr;
-  if (used_ + bytes > peak_ && release_) release_();
+  if (before_allocation_) before_allocation_(used_ + bytes, peak_);
   if (budget_ != 0 && used_ + bytes > budget_) {
     ThrowRuntime(
         "{} needs {} MiB of device memory, but {} of the {} MiB of --device-memory are in use; "

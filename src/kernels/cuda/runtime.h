@@ -37,8 +37,9 @@ class Device {
   // Makes the card the calling thread's.
   void MakeCurrent() const { Check(cudaSetDevice(card_), "choosing the device"); }
   bool has_budget() const { return budget_ != 0; }
-  // `release` is called when an array would take more memory than was taken at most before: it may free others.
-  void OnPressure(std::function<void()> release) { release_ = std::move(release); }
+  // Called before every allocation with the memory that will then be in use, and the most that was before. It may free.
+  using BeforeAllocation = std::function<void(uint64_t wanted, uint64_t peak)>;
+  void SetBeforeAllocation(BeforeAllocation call) { before_allocation_ = std::move(call); }
 
  private:
   friend class Buffer;
@@ -52,7 +53,7 @@ class Device {
   DeviceLimits limits_;
   std::string name_;
   uint64_t budget_ = 0, used_ = 0, peak_ = 0;
-  std::function<void()> release_;
+  BeforeAllocation before_allocation_;
 };
 
 // Memory that kernels can use; moves, does not copy. The device must outlive it.
