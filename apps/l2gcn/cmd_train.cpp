@@ -300,11 +300,10 @@ void AddTrain(Program& program) {
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);
-  command.footer(
-      methods +
-      "\nDefaults shown are those of data sets the paper does not treat; cora, citeseer, pubmed, ppi, reddit "
-      "and\n"
-      "amazon take the paper's own settings (l2gcn info DATASET shows them).\n");
+  command.footer(methods +
+                 "\nDefaults shown are those of a small data set; preset best chooses them from the data, "
+                 "and preset paper\n"
+                 "has the paper's own settings (l2gcn info DATASET shows what would be used).\n");
 }
 
 }  // namespace l2gcn::cli

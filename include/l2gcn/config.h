@@ -23,7 +23,7 @@ struct TrainConfig {
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
   std::vector<uint32_t> epochs = {80};   // likewise; the cap where a policy may stop earlier
   uint32_t batch = 1024;
-  double lr = 0.001;
+  double lr = 0.001;  // 0: auto, found for each layer from what its training shows
   bool drop_last = false;
   double dropout = 0;
   double weight_decay = 0;
@@ -32,6 +32,7 @@ struct TrainConfig {
   bool bias = false;              // added to every product
   bool layer_norm = false;        // before each ReLU
   double input_dropout = 0;       // share of a layer's input set to 0 in a training step
+  bool labels_as_inputs = false;  // the last layer reads the labels of train nodes around a node, too
   uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
   std::string read_out = "last";  // last | mean | auto: which layers' probabilities count
   std::string correct = "off";  // off | auto | on: residuals and labels of train nodes spread over the graph
@@ -55,6 +56,7 @@ struct TrainConfig {
   std::string watch = "loss";               // early: loss | val
   std::string controller;                   // file of a learned controller; "": the shipped one
   std::string controller_kind = "general";  // general | paper
+  std::string hold_out = "auto";            // auto | a share: train nodes kept from the steps, to decide by
   // What the sampled and conventional methods need besides
   std::vector<uint32_t> samples = {
       25};  // neighbours (graphsage, vrgcn) or nodes (fastgcn, ladies) drawn per layer, input first
@@ -73,6 +75,7 @@ struct TrainConfig {
   std::string precision = "tf32";  // fp32 | tf32 | bf16; the CPU always computes in fp32
   uint64_t seed = 0;
 
+  bool FindsRate() const { return lr == 0; }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
   }
@@ -95,6 +98,7 @@ struct FieldOf {
   std::function<std::string(const Config&)> get;         // as text that set() accepts
   std::vector<std::string> methods = {};                 // the methods that take it; empty: all of them
   std::string range = {};  // of a number, or of each in a list, in words: "from 1 to 64", "above 0"
+  std::string word = {};   // a word that is a value of the number, too: "auto"
 };
 using Field = FieldOf<TrainConfig>;
 

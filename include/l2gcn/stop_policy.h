@@ -23,6 +23,7 @@ struct LayerView {
   uint32_t layers = 1;
   uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
+  uint32_t look_every = 1;     // epochs that training should last between two looks, so that looks stay cheap
 };
 
 // The score of the validation nodes, computed as if the layer at hand were the last one.
@@ -37,9 +38,8 @@ struct Observation {
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
   ValidationScore validation;      // set only if WantsValidation()
   double seconds = 0;              // trained so far; scoring is not counted
-  // In layer-wise training, if WantsValidation(): the loss of each labelled validation node, in ascending order of
-  // nodes, the same nodes every time. Valid while Decide() runs.
-  std::span<const float> validation_losses = {};
+  // The loss of each node looked at, the same nodes in the same order throughout a layer; set only if WantsLooks()
+  std::span<const float> node_losses = {};
 };
 
 struct Decision {
@@ -57,6 +57,9 @@ class StopPolicy {
   virtual Decision Decide(const Observation& observation) = 0;
   // Whether the validation nodes are to be scored before each decision.
   virtual bool WantsValidation() const { return false; }
+  // Whether the losses of single nodes are to be looked at before each decision: validation nodes, or train nodes held
+  // out of the steps (TrainConfig::hold_out).
+  virtual bool WantsLooks() const { return false; }
   // Whether the layer returns to the weights of its last best_so_far decision when it ends.
   virtual bool KeepsBest() const { return false; }
   // What the run's record says when this policy ends a layer: "early stopping", "controller".
@@ -88,6 +91,7 @@ class WatchedPolicy final : public StopPolicy {
     return decision;
   }
   bool WantsValidation() const override { return inner_->WantsValidation(); }
+  bool WantsLooks() const override { return inner_->WantsLooks(); }
   bool KeepsBest() const override { return inner_->KeepsBest(); }
   std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
   std::vector<double> Memory() const override { return inner_->Memory(); }

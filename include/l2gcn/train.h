@@ -16,10 +16,10 @@
 
 namespace l2gcn {
 
-// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; looks are the
-// scores of validation nodes while training, with all that is computed for them alone.
+// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; looks is what
+// decisions need to see while a layer trains, and is not part of train.
 struct PhaseSeconds {
-  double load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, looks = 0, evaluate = 0, total = 0;
+  double load = 0, setup = 0, aggregate = 0, train = 0, looks = 0, transform = 0, evaluate = 0, total = 0;
 };
 
 // The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase
@@ -33,6 +33,8 @@ struct PhaseBytes {
 struct LayerRecord {
   uint32_t epochs = 0;
   uint32_t kept_epoch = 0;     // the weights are those after this one; before the last if a policy went back
+  double rate = 0;             // Adam's, before it falls
+  uint64_t steps = 0;          // all that were made, those of rates that were only tried included
   std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
   std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
   std::string stopped_by;                                  // "budget", "controller", "early stopping", …

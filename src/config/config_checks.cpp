@@ -50,6 +50,12 @@ void Validate(const TrainConfig& config) {
         "--layer-norm, "
         "--bias, --reach or --input-dropout");
   }
+  if (config.labels_as_inputs && config.reach == 0)
+    ThrowUsage("--labels-as-inputs: a plain layer reads one matrix; it needs --reach 1 or more");
+  if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
+    ThrowUsage("--lr auto: method {} needs a number; a rate is found layer by layer, for {}", config.method,
+               fmt::join(FindField("reach").methods, ", "));
+  }
   if (config.stop == "learned" && !TakesSetting("controller", config.method)) {
     ThrowUsage(
         "--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",

@@ -17,7 +17,7 @@ Json ToJson(const Field& field, const std::string& text) {
     case FieldKind::kText:
       return text;
     case FieldKind::kNumber:
-      return Json::parse(text);
+      return text == field.word ? Json(text) : Json::parse(text);
     case FieldKind::kList:
       return Json::parse("[" + text + "]");
     case FieldKind::kFlag:
@@ -32,6 +32,7 @@ std::string ToText(const Field& field, const Json& value) {
     case FieldKind::kText:
       return value.is_string() ? value.get<std::string>() : "";
     case FieldKind::kNumber:
+      if (value.is_string() && value.get<std::string>() == field.word) return field.word;
       return value.is_number() ? JsonText(value) : "";
     case FieldKind::kFlag:
       return value.is_boolean() ? value.dump() : "";

@@ -39,6 +39,44 @@ Field SplitField() {
   return field;
 }
 
+// A rate above 0, or the word that leaves it to the program.
+Field RateField() {
+  Field field = RealField(
+      "lr", &TrainConfig::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
+      "auto: found for each layer from what it trains on, and lowered to its end; a number: Adam's "
+      "learning rate.");
+  field.placeholder = "auto|X";
+  field.word = "auto";
+  field.set = [number = field.set](TrainConfig& config, const std::string& value) {
+    if (value == "auto")
+      config.lr = 0;
+    else
+      number(config, value);
+  };
+  field.get = [number = field.get](const TrainConfig& config) {
+    return config.FindsRate() ? "auto" : number(config);
+  };
+  return field;
+}
+
+Field HoldOutField() {
+  Field field = TextField(
+      "hold-out", "auto|X", &TrainConfig::hold_out,
+      "Share of the train nodes that decisions look at and steps leave out, until the last epochs of the "
+      "last "
+      "layer; auto: a tenth, where no validation node has a label or looking at them would cost too much; "
+      "0: none.");
+  field.set = [](TrainConfig& config, const std::string& value) {
+    if (value != "auto") {
+      const double share = ParseNumber("hold-out", value, "from 0 to 0.5, or auto");
+      if (share < 0 || share > 0.5)
+        ThrowUsage("--hold-out {}: expected auto or a share from 0 to 0.5", value);
+    }
+    config.hold_out = value;
+  };
+  return field;
+}
+
 Field ThresholdField() {
   Field field =
       TextField("threshold", "auto|X", &TrainConfig::threshold,
@@ -82,8 +120,7 @@ std::vector<Field> MakeFields() {
       ListField("hidden", &C::hidden, 1, kMaxWidth, "Width of each layer; one value serves all."),
       ListField("epochs", &C::epochs, 1, kMaxEpochs, "Epochs of each layer, at most; one value serves all."),
       WholeField("batch", &C::batch, 1, kMaxCount, "Nodes in a step."),
-      RealField("lr", &C::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0"},
-                "Adam's learning rate."),
+      RateField(),
       FlagField("drop-last", &C::drop_last, "Leave out an epoch's last batch when it is short."),
       RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of hidden values set to 0 in a training step."),
@@ -98,6 +135,9 @@ std::vector<Field> MakeFields() {
       FlagField("layer-norm", &C::layer_norm, "Normalise a layer's values row by row before ReLU."),
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of a layer's input set to 0 in a training step."),
+      FlagField(
+          "labels-as-inputs", &C::labels_as_inputs,
+          "Let the last layer read the labels of train nodes around a node, its own hidden; needs --reach."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
       ChoiceField("read-out", &C::read_out, {"last", "mean", "auto"},
@@ -138,6 +178,7 @@ std::vector<Field> MakeFields() {
       TextField("controller", "FILE", &C::controller,
                 "Learned stopping controller; by default the shipped one."),
       ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"}, "Which shipped controller."),
+      HoldOutField(),
       ListField("samples", &C::samples, 1, kMaxCount,
                 "Neighbours or nodes a sampling method draws per layer."),
       WholeField("parts", &C::parts, 0, kMaxCount,

@@ -6,6 +6,8 @@
 
 #include "config/stop_policies.h"
 #include "core/error_format.h"
+#include "train/held_out.h"
+#include "train/paired_stop.h"
 #include "train/training_set.h"
 
 namespace l2gcn {
@@ -139,10 +141,7 @@ class PaperStop final : public StopPolicy {
 // which sees training losses alone.
 Controller ControllerFor(const PolicyRequest& request) {
   const TrainConfig& config = request.config;
-  const Labels& labels = request.dataset.labels;
-  const std::vector<uint32_t>& nodes = request.nodes.val;
-  const bool validated =
-      std::any_of(nodes.begin(), nodes.end(), [&](uint32_t node) { return labels.IsLabelled(node); });
+  const bool validated = HasValidationLabels(request.dataset, request.nodes);
   if (config.controller.empty()) {
     const bool blind = config.controller_kind == "general" && !validated;
     return Controller::Shipped(blind ? "general-loss" : config.controller_kind);
@@ -160,6 +159,11 @@ Controller ControllerFor(const PolicyRequest& request) {
 }  // namespace
 
 std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
+  const TrainConfig& config = request.config;
+  const bool looks = HasValidationLabels(request.dataset, request.nodes) ||
+                     HeldOutCount(config, request.dataset, request.nodes) > 0;
+  if (config.FindsRate() && config.controller.empty() && config.controller_kind == "general" && looks)
+    return std::make_unique<PairedStop>(ChanceLoss(request.dataset.labels));
   return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels));
 }
 

@@ -19,6 +19,7 @@
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
 // weight_decay·w is added to them; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
+// where lr is LayerSpec::lr times the share that its course leaves of it in this step.
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::form asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
@@ -33,7 +34,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -43,6 +43,7 @@
 #include "core/sample_order.h"
 #include "kernels/norm_epsilon.h"
 #include "kernels/precision.h"
+#include "kernels/rate_course.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
@@ -142,6 +143,7 @@ struct LayerSpec {
   uint32_t batch = 1024;
   bool drop_last = false;
   float lr = 1e-3f;
+  RateCourse course;  // what becomes of lr over the epochs
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
@@ -210,7 +212,7 @@ class RowsToScore {
 // logit is above 0.
 struct RowScores {
   std::vector<float> losses;  // (rows) cross entropy, with several labels the mean over them
-  double loss_sum = 0;        // theirs, before they were rounded to float
+  double loss = 0;            // their mean
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
 };
 
@@ -226,8 +228,6 @@ class Backend {
                               std::span<const uint32_t> row_of_node) = 0;
   // Tensors of equally many rows side by side. Sparse ones come first.
   virtual TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) = 0;
-  // Dense tensors of equally many rows side by side, copied into one; all but the last are a multiple of 8 wide.
-  virtual TensorPtr Beside(const Context& context, std::span<const TensorPtr> parts) = 0;
   // Rows of x in the order named, as a tensor of its own.
   virtual TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
   // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols × H). `rows` picks rows of x, empty: all.
@@ -248,6 +248,10 @@ class Backend {
   virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
     return Features::Dense(Download(context, x));
   }
+  // The same with elements of the type that the backend keeps them in, where it can tell.
+  virtual Features DownloadStored(const Context& context, const Tensor& x) {
+    return DownloadFeatures(context, x);
+  }
 
   // Sample s is row samples[s] of xhat (empty: row s).
   virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,
@@ -263,9 +267,6 @@ class Backend {
   // The same by logits X Θ, where the rows are a layer's output.
   virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
 
-  // What a few columns of every node may take where all columns together need not be held; a backend that has room
-  // sets no limit.
-  virtual size_t PanelBytes() const { return std::numeric_limits<size_t>::max(); }
   // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that hardly raises the peak of
   // device memory. A backend whose tensors cost host memory keeps nothing.
   virtual void KeepSpare(TensorPtr) {}

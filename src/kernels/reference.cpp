@@ -147,6 +147,13 @@ std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, 
   return batches;
 }
 
+// The spec of one step: with the rate that the course leaves there.
+LayerSpec SpecAt(LayerSpec spec, uint64_t step, size_t steps_per_epoch) {
+  spec.lr *= spec.course.InSteps(static_cast<uint32_t>(steps_per_epoch)).Share(step);
+  spec.course = {};
+  return spec;
+}
+
 double LossOf(Dense& z, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
               const Targets& targets) {
   return targets.multilabel ? SigmoidLoss(z, labels, targets) : SoftmaxLoss(z, classes, targets);
@@ -155,9 +162,11 @@ double LossOf(Dense& z, std::span<const int32_t> classes, std::span<const uint8_
 }  // namespace
 
 std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
-                                    const LayerSpec& spec, uint32_t epoch) {
+                                    const LayerSpec& given, uint32_t epoch) {
   std::vector<double> losses;
-  for (const Batch& batch : BatchesOf(x, samples, targets, spec, epoch)) {
+  const std::vector<Batch> batches = BatchesOf(x, samples, targets, given, epoch);
+  for (const Batch& batch : batches) {
+    const LayerSpec spec = SpecAt(given, steps, batches.size());
     Dense h = Transform(batch.x, w);
     const RandomStream drop(spec.seed, RandomUse::kDropout, spec.layer, static_cast<uint32_t>(steps));
     for (size_t i = 0; spec.dropout > 0 && i < h.values.size(); ++i) {
@@ -321,8 +330,11 @@ double FormLayer::Step(const Dense& x, std::span<const int32_t> classes,
 std::vector<double> FormLayer::RunEpoch(const Dense& x, std::span<const uint32_t> samples,
                                         const Targets& targets, const LayerSpec& spec, uint32_t epoch) {
   std::vector<double> losses;
-  for (const Batch& batch : BatchesOf(x, samples, targets, spec, epoch))
-    losses.push_back(Step(batch.x, batch.classes, batch.labels, targets, spec));
+  const std::vector<Batch> batches = BatchesOf(x, samples, targets, spec, epoch);
+  for (const Batch& batch : batches) {
+    const LayerSpec now = SpecAt(spec, steps, batches.size());
+    losses.push_back(Step(batch.x, batch.classes, batch.labels, targets, now));
+  }
   return losses;
 }
 

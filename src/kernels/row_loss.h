@@ -1,10 +1,11 @@
-// The loss of one row of logits, in double, and the sum over rows: the definitions that scores are computed by.
+// The loss of one row of logits, in double, and the mean over rows: the definitions that scores are computed by.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace l2gcn {
@@ -30,8 +31,9 @@ inline double SigmoidRowLoss(const float* logits, size_t classes, const uint8_t*
 // Sums over rows are sums of parts of this many rows, in order: parts may be summed by several threads.
 constexpr size_t kRowsOfPart = 16384;
 
+// NaN of no rows.
 template <class T>
-double SumOfRows(std::span<const T> losses) {
+double MeanOfRows(std::span<const T> losses) {
   double sum = 0;
   for (size_t first = 0; first < losses.size(); first += kRowsOfPart) {
     double part = 0;
@@ -39,7 +41,7 @@ double SumOfRows(std::span<const T> losses) {
       part += static_cast<double>(loss);
     sum += part;
   }
-  return sum;
+  return losses.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(losses.size());
 }
 
 }  // namespace l2gcn

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"

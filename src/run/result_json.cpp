@@ -29,7 +29,7 @@ PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   PhaseSeconds mean;
   for (auto field :
        {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-        &PhaseSeconds::transform, &PhaseSeconds::looks, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+        &PhaseSeconds::looks, &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -68,6 +68,8 @@ Json StopsJson(const SeedResult& result) {
   for (const LayerRecord& layer : result.layers) {
     stops.push_back({{"epochs", layer.epochs},
                      {"kept_epoch", layer.kept_epoch},
+                     {"rate", layer.rate},
+                     {"steps", layer.steps},
                      {"stopped_by", layer.stopped_by},
                      {"probabilities", layer.probabilities},
                      {"sparse", layer.sparse_input},
@@ -182,8 +184,8 @@ Json ValidationPointJson(const ValidationPoint& point) {
 }
 
 Json SecondsJson(const PhaseSeconds& s) {
-  return {{"load", s.load},           {"setup", s.setup}, {"aggregate", s.aggregate}, {"train", s.train},
-          {"transform", s.transform}, {"looks", s.looks}, {"evaluate", s.evaluate},   {"total", s.total}};
+  return {{"load", s.load},   {"setup", s.setup},         {"aggregate", s.aggregate}, {"train", s.train},
+          {"looks", s.looks}, {"transform", s.transform}, {"evaluate", s.evaluate},   {"total", s.total}};
 }
 
 std::string ResultToJson(const TrainResult& result) {

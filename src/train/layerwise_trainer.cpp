@@ -9,7 +9,10 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
+#include "model/metrics.h"
 #include "train/class_weights.h"
+#include "train/held_out.h"
+#include "train/layer_rate.h"
 #include "train/layer_setup.h"
 #include "train/validation_probe.h"
 
@@ -34,10 +37,26 @@ struct LayerProgress {
   uint32_t decision_at = 0;        // the epoch of the policy's next decision
   uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
   ValidationScore score;
+  // Where the rate is found by the program:
+  double rate = 0;       // the level it was found at; 0: not yet
+  RateCourse course;     // its fall: over the last part of the budget, or as the layer lands
+  bool landing = false;  // the layer was told to stop, and its rate falls from the best weights on
+};
+
+// What the steps of a layer draw from.
+struct Drawn {
+  Array<uint32_t> samples;  // row of each sample in X̂; empty: row s
+  Targets targets;
+  uint64_t count = 0;
 };
 
 // Of a layer whose loss is no longer finite, at most so much training is done again to find the step.
 constexpr double kSecondsToFindStep = 20;
+
+// Looks: at most so many nodes, drawn from a stream of their own; and at most this share of a layer's training, by
+// the arithmetic of a forward pass, unless all of them together are next to nothing.
+constexpr uint32_t kMostLooked = 4096, kLookStream = 22;
+constexpr double kForwardShare = 0.45, kLookShare = 0.05, kLikelyLooks = 20, kFreeFlops = 5e7;
 
 class LayerwiseTrainer {
  public:
@@ -57,6 +76,7 @@ class LayerwiseTrainer {
     Prepare();
     const uint32_t first = GoOn();
     for (uint32_t layer = first; layer < config_.layers; ++layer) {
+      held_rows_.reset();
       BeginProbing(layer);
       TensorPtr xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
@@ -89,7 +109,8 @@ class LayerwiseTrainer {
     pipeline_->TrainOperator(context_);
     targets_ = TargetsOf(dataset_.labels, nodes_.train);
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
-    if (policy_.WantsValidation() || config_.val_every > 0) {
+    PrepareLooks();
+    if (policy_.WantsValidation() || config_.val_every > 0 || !looked_.empty()) {
       probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
     }
     pipeline_->ReleaseInput();
@@ -97,6 +118,23 @@ class LayerwiseTrainer {
     result().seconds.setup += setup.Seconds() - smoothing;
     memory_.End(result().resident.setup);
     result().seconds.aggregate += smoothing;
+  }
+
+  // Which nodes a policy that looks will look at: train nodes held out of the steps, or validation nodes.
+  void PrepareLooks() {
+    if (!policy_.WantsLooks()) return;
+    if (const uint32_t count = HeldOutCount(config_, dataset_, nodes_); count > 0) {
+      HeldOut split = DrawHeldOut(nodes_, count, config_.seed);
+      held_ = std::move(split.held);
+      others_ = std::move(split.others);
+      return;
+    }
+    const auto count = static_cast<uint32_t>(
+        std::count_if(nodes_.val.begin(), nodes_.val.end(),
+                      [&](uint32_t node) { return dataset_.labels.IsLabelled(node); }));
+    if (count == 0) CheckValidationNodes(dataset_, nodes_);
+    const Permutation order(count, RandomStream(config_.seed, RandomUse::kController, kLookStream));
+    for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(order(i));
   }
 
   // Where a snapshot says that layers are done, their activations are made again from their weights. Returns
@@ -135,11 +173,14 @@ class LayerwiseTrainer {
       stored.layers.pop_back();
       result() = std::move(stored);
       const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
-      if (numbers.size() != 5) ThrowInput("the checkpoint is damaged");
+      if (numbers.size() != 6) ThrowInput("the checkpoint is damaged");
       layer_.probability = numbers[0];
       layer_.seconds_before = numbers[1];
       layer_.score = {numbers[2], numbers[3]};
       layer_.probe_seconds = numbers[4];
+      layer_.rate = numbers[5];
+      layer_.course = {state.at("fall").at(0).get<uint32_t>(), state.at("fall").at(1).get<uint32_t>()};
+      layer_.landing = state.at("landing").get<bool>();
       layer_.decision_at = state.at("decision_at").get<uint32_t>();
       layer_.scored_epoch = state.at("scored_epoch").get<uint32_t>();
       progress_.epochs_done = state.at("epochs_done").get<uint32_t>();
@@ -202,8 +243,11 @@ class LayerwiseTrainer {
     snapshot.state["decision_at"] = layer_.decision_at;
     snapshot.state["scored_epoch"] = layer_.scored_epoch;
     snapshot.state["epochs_done"] = progress_.epochs_done;
-    const double numbers[] = {layer_.probability, layer_.seconds_before + watch.Seconds(), layer_.score.f1,
-                              layer_.score.loss, layer_.probe_seconds};
+    const double numbers[] = {layer_.probability,   layer_.seconds_before + watch.Seconds(),
+                              layer_.score.f1,      layer_.score.loss,
+                              layer_.probe_seconds, layer_.rate};
+    snapshot.state["fall"] = {layer_.course.begin, layer_.course.end};
+    snapshot.state["landing"] = layer_.landing;
     snapshot.AddNumbers("numbers", numbers);
     snapshot.AddNumbers("policy", policy_.Memory());
     KeepLayers(snapshot);
@@ -212,9 +256,49 @@ class LayerwiseTrainer {
     options_.keeper->Keep(snapshot);
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat) {
-    return pipeline_->backend().BeginLayer(context_, xhat, pipeline_->SampleRows(options_.hops), targets_,
-                                           LayerSpecOf(config_, layer), StartOf(layer, xhat->cols));
+  std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat, const LayerState& start) {
+    const Drawn drawn = DrawnFrom(layer);
+    steps_per_epoch_ = StepsPerEpoch(drawn.count);
+    return pipeline_->backend().BeginLayer(context_, xhat, drawn.samples, drawn.targets, SpecOf(layer),
+                                           start);
+  }
+
+  LayerSpec SpecOf(uint32_t layer) const {
+    LayerSpec spec = LayerSpecOf(config_, layer);
+    if (!config_.FindsRate()) return spec;
+    spec.lr = static_cast<float>(layer_.rate);
+    spec.course = layer_.course;
+    return spec;
+  }
+
+  // All train nodes but those held out, which come back as the last layer lands.
+  Drawn DrawnFrom(uint32_t layer) const {
+    Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
+    if (held_.empty() || GivesBack(layer)) return {rows, targets_, nodes_.train.size()};
+    Array<uint32_t> samples = Array<uint32_t>::Allocate(others_.size());
+    std::vector<uint32_t> nodes;
+    for (size_t i = 0; i < others_.size(); ++i) {
+      samples.mutable_data()[i] = rows.empty() ? others_[i] : rows[others_[i]];
+      nodes.push_back(nodes_.train[others_[i]]);
+    }
+    Targets targets = TargetsOf(dataset_.labels, nodes);
+    targets.weights = targets_.weights;
+    return {std::move(samples), std::move(targets), others_.size()};
+  }
+  bool GivesBack(uint32_t layer) const {
+    return !held_.empty() && layer_.landing && layer + 1 == config_.layers;
+  }
+
+  // The level of the layer's rate, and its fall over the last part of the budget.
+  void FindRate(uint32_t layer) {
+    const uint32_t budget = config_.EpochsOf(layer);
+    const std::span<const uint32_t> rows =
+        layer == 0 && pipeline_->inductive() ? pipeline_->InputRows() : std::span<const uint32_t>();
+    const uint64_t samples = held_.empty() ? nodes_.train.size() : others_.size();
+    layer_.rate = EstimateRate(context_, pipeline_->backend(), *x_, rows, SpecOf(layer).form,
+                               static_cast<double>(budget * StepsPerEpoch(samples)), options_.course);
+    const auto fall = static_cast<uint32_t>(std::ceil(options_.course.last_part * budget));
+    layer_.course = {budget - std::min(budget, fall), budget};
   }
 
   // What a layer starts with: fresh weights, or those of the snapshot.
@@ -242,6 +326,7 @@ class LayerwiseTrainer {
   TensorPtr Aggregate(uint32_t layer) {
     if (resumed_ == nullptr) layer_ = {};
     Report("aggregate", layer);
+    if (config_.FindsRate() && resumed_ == nullptr) FindRate(layer);
     Stopwatch watch;
     TensorPtr xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
     if (probe_) probe_->ShareInput(xhat);
@@ -264,24 +349,28 @@ class LayerwiseTrainer {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
     begun_ = {resumed_, resumed_ != nullptr ? layer_.record.epochs : 0};
-    auto training = BeginLayer(layer, xhat);
-    steps_per_epoch_ = StepsPerEpoch();
+    auto training = BeginLayer(layer, xhat, StartOf(layer, xhat->cols));
     result().seconds.setup += setup.Seconds();
 
     LayerRecord& record = layer_.record;
-    record.stopped_by = "budget";
-    policy_.BeginLayer({layer, config_.layers, budget, progress_.epochs_done});
+    record.stopped_by = layer_.landing ? policy_.Name() : "budget";
+    record.rate = config_.FindsRate() ? layer_.rate : config_.lr;
+    policy_.BeginLayer(
+        {layer, config_.layers, budget, progress_.epochs_done, LookEvery(*xhat, config_.HiddenOf(layer))});
     if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
     resumed_ = nullptr;
     Stopwatch watch;
-    while (record.epochs < budget) {
+    while (record.epochs < budget && !layer_.landing) {
       RunUntilDecision(layer, budget, xhat, *training, watch);
-      if (Decides(layer, *training, watch) && record.epochs < budget) {
+      if (Decides(layer, xhat, *training, watch) && record.epochs < budget &&
+          record.epochs <= layer_.course.begin) {
         record.stopped_by = policy_.Name();
+        if (config_.FindsRate()) training = BeginLanding(layer, budget, xhat, std::move(training));
         break;
       }
       if (record.epochs < budget) KeepSnapshot(layer, *training, watch);
     }
+    if (layer_.landing) Land(layer, budget, xhat, *training, watch);
     if (!layer_.best) record.kept_epoch = record.epochs;
     record.train_seconds = layer_.seconds_before + watch.Seconds() - layer_.probe_seconds;
     result().seconds.looks += layer_.probe_seconds;
@@ -294,14 +383,76 @@ class LayerwiseTrainer {
     return state;
   }
 
-  // Asks the policy; returns whether the layer is to end.
-  bool Decides(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
-    LayerRecord& record = layer_.record;
-    Observation observation{record.epochs, record.losses, {}, TrainedFor(watch)};
-    if (policy_.WantsValidation()) {
-      observation.validation = Probe(layer, training, watch);
-      observation.validation_losses = probe_->last().losses;
+  // From the best weights on the rate falls to nothing, for a share of the epochs that led there.
+  std::unique_ptr<LayerTraining> BeginLanding(uint32_t layer, uint32_t budget, const TensorPtr& xhat,
+                                              std::unique_ptr<LayerTraining> training) {
+    const LayerRecord& record = layer_.record;
+    const uint32_t way = layer_.best ? record.kept_epoch : record.epochs;
+    const auto epochs = static_cast<uint32_t>(std::max(1.0, std::round(options_.course.landing * way)));
+    layer_.course = {record.epochs, std::min(budget, record.epochs + epochs)};
+    layer_.landing = true;
+    const LayerState start = layer_.best ? *layer_.best : training->Read();
+    training.reset();
+    return BeginLayer(layer, xhat, start);
+  }
+
+  // Whether the landing was worth it is the policy's to say, unless the nodes it looks at were learned from.
+  void Land(uint32_t layer, uint32_t budget, const TensorPtr& xhat, LayerTraining& training,
+            const Stopwatch& watch) {
+    RunTo(layer, budget, layer_.course.end, xhat, training, watch);
+    if (GivesBack(layer)) {
+      layer_.best.reset();
+    } else {
+      Decides(layer, xhat, training, watch);
     }
+  }
+
+  // Epochs that training should last between two looks, so that looks stay a small share of it.
+  uint32_t LookEvery(const Tensor& xhat, uint32_t hidden) const {
+    const auto looked = static_cast<double>(held_.empty() ? looked_.size() : held_.size());
+    const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
+                                      : static_cast<double>(xhat.cols);
+    const double flops = looked * 2 * hidden * (inputs + config_.head);
+    if (flops * kLikelyLooks <= kFreeFlops) return 1;
+    const double trained = static_cast<double>(held_.empty() ? nodes_.train.size() : others_.size());
+    return static_cast<uint32_t>(std::max(1.0, std::ceil(kForwardShare * looked / (kLookShare * trained))));
+  }
+
+  // The train nodes that are held out, as rows of the layer's input.
+  std::shared_ptr<const RowsToScore> HeldRows(const TensorPtr& xhat) const {
+    const Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
+    std::vector<uint32_t> nodes, at;
+    for (const uint32_t i : held_) {
+      nodes.push_back(nodes_.train[i]);
+      at.push_back(rows.empty() ? i : rows[i]);
+    }
+    return pipeline_->backend().PrepareScoring(context_, xhat, Array<uint32_t>::CopyOf(at),
+                                               TargetsOf(dataset_.labels, nodes));
+  }
+
+  // The loss of each node that decisions look at.
+  std::vector<float> Look(const TensorPtr& xhat, const LayerTraining& training) {
+    Stopwatch looking;
+    peak_.Pause();
+    std::vector<float> losses;
+    if (held_.empty()) {
+      losses = probe_->Look(training, looked_);
+    } else {
+      if (held_rows_ == nullptr) held_rows_ = HeldRows(xhat);
+      losses = pipeline_->backend().Score(context_, training, *held_rows_).losses;
+    }
+    layer_.probe_seconds += looking.Seconds();
+    peak_.Resume();
+    return losses;
+  }
+
+  // Asks the policy; returns whether the layer is to end.
+  bool Decides(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training, const Stopwatch& watch) {
+    LayerRecord& record = layer_.record;
+    Observation observation{record.epochs, record.losses, {}, TrainedFor(watch), {}};
+    if (policy_.WantsValidation()) observation.validation = Probe(layer, training, watch);
+    std::vector<float> looked;
+    if (policy_.WantsLooks()) observation.node_losses = looked = Look(xhat, training);
     const Decision decision = policy_.Decide(observation);
     if (policy_.KeepsBest() && decision.best_so_far) {
       layer_.best = training.Read();
@@ -322,14 +473,13 @@ class LayerwiseTrainer {
   // once, whoever asks.
   ValidationScore Probe(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     const uint32_t epoch = layer_.record.epochs;
-    const bool known = layer_.scored_epoch == epoch;  // maybe by the process that was cut off
-    if (known && !probe_->last().losses.empty()) return layer_.score;
+    if (layer_.scored_epoch == epoch) return layer_.score;
     const double clock = TrainedFor(watch);
     peak_.Pause();
     Stopwatch probing;
-    layer_.score = probe_->Look(training).score;
+    layer_.score = probe_->Look(training);
     layer_.scored_epoch = epoch;
-    if (!known) result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
+    result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
     peak_.Resume();
     return layer_.score;
@@ -342,7 +492,12 @@ class LayerwiseTrainer {
     if (layer_.decision_at <= record.epochs) {
       layer_.decision_at = record.epochs + std::max(1u, policy_.EpochsUntilDecision(record.epochs));
     }
-    const uint32_t target = std::min(budget, layer_.decision_at);
+    RunTo(layer, budget, std::min(budget, layer_.decision_at), xhat, training, watch);
+  }
+
+  void RunTo(uint32_t layer, uint32_t budget, uint32_t target, const TensorPtr& xhat, LayerTraining& training,
+             const Stopwatch& watch) {
+    LayerRecord& record = layer_.record;
     const uint32_t between = options_.keeper != nullptr ? options_.keeper->EpochsBetween() : 0;
     while (record.epochs < target) {
       const double per_epoch = record.epochs == 0 ? kSecondsBetweenReports : watch.Seconds() / record.epochs;
@@ -359,6 +514,7 @@ class LayerwiseTrainer {
       if (const auto bad = FirstNotFinite(std::span(record.losses).last(count)))
         ThrowAtFirstBadStep(layer, record.epochs + static_cast<uint32_t>(*bad), xhat, watch);
       record.epochs += count;
+      record.steps += count * steps_per_epoch_;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);
       if (record.epochs < target) KeepSnapshot(layer, training, watch);
@@ -372,9 +528,9 @@ class LayerwiseTrainer {
   [[noreturn]] void ThrowAtFirstBadStep(uint32_t layer, uint32_t bad, const TensorPtr& xhat,
                                         const Stopwatch& watch) {
     const double loss = layer_.record.losses[bad];
-    if (watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
+    if (!config_.FindsRate() && watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
       std::vector<double> epoch_losses(1), losses;
-      const auto again = BeginLayer(layer, xhat);
+      const auto again = BeginLayer(layer, xhat, StartOf(layer, xhat->cols));
       for (uint32_t epoch = begun_.epoch; epoch <= bad; ++epoch) {
         losses.clear();
         again->RunEpochs(context_, epoch, 1, epoch_losses, &losses);
@@ -420,8 +576,8 @@ class LayerwiseTrainer {
     return std::move(progress_.trained);
   }
 
-  uint64_t StepsPerEpoch() const {
-    const uint64_t nodes = nodes_.train.size(), batch = std::min<uint64_t>(config_.batch, nodes);
+  uint64_t StepsPerEpoch(uint64_t nodes) const {
+    const uint64_t batch = std::min<uint64_t>(config_.batch, nodes);
     return config_.drop_last ? nodes / batch : (nodes + batch - 1) / batch;
   }
 
@@ -469,6 +625,9 @@ class LayerwiseTrainer {
   Targets targets_;  // labels of the train nodes
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
+  std::vector<uint32_t> looked_;         // validation nodes that decisions look at, by their places; or
+  std::vector<uint32_t> held_, others_;  // train nodes, by their places: those held out, and those that train
+  std::shared_ptr<const RowsToScore> held_rows_;  // of the layer at hand; null until they are looked at
   PeakMeter peak_;
   StretchMeter memory_;  // since the last phase
   uint64_t steps_per_epoch_ = 1;

@@ -24,6 +24,8 @@ Json LayerToJson(const LayerRecord& layer) {
     probabilities.push_back({epoch, NumberToJson(probability)});
   return {{"epochs", layer.epochs},
           {"kept_epoch", layer.kept_epoch},
+          {"rate", layer.rate},
+          {"steps", layer.steps},
           {"losses", losses},
           {"probabilities", probabilities},
           {"stopped_by", layer.stopped_by},
@@ -39,6 +41,8 @@ LayerRecord LayerFromJson(const Json& json) {
   LayerRecord layer;
   layer.epochs = json.at("epochs").get<uint32_t>();
   layer.kept_epoch = json.at("kept_epoch").get<uint32_t>();
+  layer.rate = json.value("rate", 0.0);  // files of earlier versions have none
+  layer.steps = json.value("steps", uint64_t{0});
   for (const Json& loss : json.at("losses")) layer.losses.push_back(NumberFromJson(loss));
   for (const Json& pair : json.at("probabilities"))
     layer.probabilities.emplace_back(pair.at(0).get<uint32_t>(), NumberFromJson(pair.at(1)));
@@ -55,7 +59,7 @@ LayerRecord LayerFromJson(const Json& json) {
 constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
     {"load", &PhaseSeconds::load},           {"setup", &PhaseSeconds::setup},
     {"aggregate", &PhaseSeconds::aggregate}, {"train", &PhaseSeconds::train},
-    {"transform", &PhaseSeconds::transform}, {"looks", &PhaseSeconds::looks},
+    {"looks", &PhaseSeconds::looks},         {"transform", &PhaseSeconds::transform},
     {"evaluate", &PhaseSeconds::evaluate},   {"total", &PhaseSeconds::total}};
 
 constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
@@ -203,8 +207,7 @@ SeedResult SeedResultFromJson(const Json& json) {
                               &result.unused_nodes, &result.unlabelled_nodes};
   for (size_t i = 0; i < 5; ++i) *counts[i] = split.at(1 + i).get<uint64_t>();
   for (const Json& layer : json.at("layers")) result.layers.push_back(LayerFromJson(layer));
-  for (const auto& [name, member] : kPhases)
-    result.seconds.*member = json.at("seconds").at(name).get<double>();
+  for (const auto& [name, member] : kPhases) result.seconds.*member = json.at("seconds").value(name, 0.0);
   for (const Json& point : json.at("validation"))
     result.validation.push_back({point.at(0).get<double>(), point.at(1).get<uint32_t>(),
                                  point.at(2).get<uint32_t>(), NumberFromJson(point.at(3))});

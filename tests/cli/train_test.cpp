@@ -95,7 +95,7 @@ TEST_F(TrainTest, AnExistingRunIsReplacedOnlyByForce) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
   EXPECT_EQ(Read("run/model.safetensors"), before);
-  RunWell({"train", "small", "--epochs", "2", "-o", "run", "--force"});
+  RunWell({"train", "small", "--epochs", "2", "--seed", "1", "-o", "run", "--force"});
   EXPECT_NE(Read("run/model.safetensors"), before);
   EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
 }

@@ -126,7 +126,8 @@ inline void CheckFormTraining(const Context& context, Backend& backend, const Fo
   }
   const Targets targets = RandomTargets(one.shape, samples.size(), 3);
   const LayerState start = FormState(one, input.x.cols);
-  const LayerSpec spec = FormSpec(one);
+  LayerSpec spec = FormSpec(one);
+  spec.course = {2, 4};  // as in CheckTraining
   auto training =
       backend.BeginLayer(context, input.device, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;

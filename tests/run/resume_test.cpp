@@ -136,6 +136,26 @@ TEST_F(ResumeTest, LayerwiseMethodsUnderEveryPolicy) {
   }
 }
 
+// Level, fall and landing, with looks at validation nodes and at train nodes held out of the steps.
+TEST_F(ResumeTest, RatesThatTheProgramFinds) {
+  config_.lr = 0;
+  config_.dropout = 0.3;
+  config_.epochs = {20};
+  const std::tuple<const char*, const char*, const char*> kinds[] = {
+      {"lgcn", "fixed", "auto"}, {"l2gcn", "learned", "auto"}, {"l2gcn", "learned", "0.3"}};
+  for (const auto& [method, stop, hold_out] : kinds) {
+    config_.method = method;
+    config_.stop = stop;
+    config_.hold_out = hold_out;
+    for (const bool norm : {false, true}) {
+      config_.layer_norm = norm;
+      TrainWhole();
+      EXPECT_GE(TrainInPieces(7), 1) << method;
+      ExpectSameRun(std::string(method) + " at --lr auto, --hold-out " + hold_out);
+    }
+  }
+}
+
 TEST_F(ResumeTest, LayersThatAreNotPlain) {
   config_.method = "lgcn";
   config_.stop = "early";

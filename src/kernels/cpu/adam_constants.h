@@ -8,10 +8,10 @@
 
 namespace l2gcn {
 
-// `step` counts from 1.
-inline AdamConstants AdamConstantsAt(const LayerSpec& spec, uint64_t step) {
+// `step` counts from 1 and is Adam's own; `rate` is what the course makes of spec.lr.
+inline AdamConstants AdamConstantsAt(const LayerSpec& spec, float rate, uint64_t step) {
   const double t = static_cast<double>(step);
-  return {static_cast<float>(spec.lr / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),
+  return {static_cast<float>(rate / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),
           static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec.beta2), t))),
           spec.beta1,
           spec.beta2,

@@ -149,21 +149,6 @@ class CpuBackend final : public Backend {
     return std::make_shared<CpuJoined>(std::move(joined));
   }
 
-  TensorPtr Beside(const Context& context, std::span<const TensorPtr> parts) override {
-    size_t cols = 0;
-    for (const TensorPtr& part : parts) cols += part->cols;
-    Matrix out = memory_.NewMatrix(parts.front()->rows, cols);
-    size_t first = 0;
-    for (const TensorPtr& part : parts) {
-      const Matrix from = Download(context, *part, {});
-      ParallelFor(context, out.rows, kProductRows, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i) std::copy_n(from.row(i), from.cols, out.mutable_row(i) + first);
-      });
-      first += from.cols;
-    }
-    return MakeTensor(Narrowed(context, std::move(out)));
-  }
-
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     const StoredMatrix& stored = AsStored(x);
     if (stored.is_sparse) return MakeTensor(StoredMatrix(SparseRowsOf(stored.sparse, rows)));
@@ -215,10 +200,13 @@ class CpuBackend final : public Backend {
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    if (stored.is_sparse) return Features::Sparse(stored.sparse);
-    if (stored.type != FeatureType::kF32 && !stored.prepared())
-      return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
-    return Features::Dense(Download(context, x, {}));
+    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x, {}));
+  }
+
+  Features DownloadStored(const Context& context, const Tensor& x) override {
+    const StoredMatrix& stored = AsStored(x);
+    if (stored.is_sparse || stored.type == FeatureType::kF32 || stored.prepared()) return DownloadFeatures(context, x);
+    return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
   }
 
   void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {

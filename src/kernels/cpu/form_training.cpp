@@ -263,8 +263,9 @@ class CpuFormTraining final : public CpuTraining {
   }
   PhasePlan UpdatePlan() {
     now_.updating = true;
-    w_adam_ = AdamConstantsAt(spec_, w_steps_ + now_.done + 1);
-    other_adam_ = AdamConstantsAt(spec_, theta_steps_ + now_.done + 1);
+    rate_ = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
+    w_adam_ = AdamConstantsAt(spec_, rate_, w_steps_ + now_.done + 1);
+    other_adam_ = AdamConstantsAt(spec_, rate_, theta_steps_ + now_.done + 1);
     w_adam_.weight_decay = other_adam_.weight_decay = 0;  // taken apart from Adam
     return {static_cast<uint32_t>(pieces_.size()), team_.size()};
   }
@@ -553,7 +554,7 @@ class CpuFormTraining final : public CpuTraining {
     const size_t at = begin * weights.stride, count = (end - begin) * weights.stride;
     float* w = weights.w.mutable_data() + at;
     if (decays && spec_.weight_decay > 0) {
-      const float kept = 1.0f - spec_.lr * spec_.weight_decay;
+      const float kept = 1.0f - rate_ * spec_.weight_decay;
       for (size_t i = 0; i < count; ++i) w[i] *= kept;
     }
     kernels_.adam(count, parameter.grad.data() + at, w, weights.m.mutable_data() + at,
@@ -616,6 +617,7 @@ class CpuFormTraining final : public CpuTraining {
   std::vector<Piece> pieces_;
   Now now_{};
   uint32_t last_epoch_ = 0;
+  float rate_ = 0;  // in this step
   AdamConstants w_adam_{}, other_adam_{};
   Stopwatch watch_;
 };

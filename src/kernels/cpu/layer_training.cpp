@@ -199,8 +199,9 @@ class CpuLayerTraining final : public CpuTraining {
       row_ends_ = CutRows({DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}, team_.size());
       cut_for_ = team_.size();
     }
-    w_adam_ = AdamConstantsAt(spec_, w_steps_ + now_.done + 1);
-    theta_adam_ = AdamConstantsAt(spec_, theta_steps_ + now_.done + 1);
+    const float rate = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
+    w_adam_ = AdamConstantsAt(spec_, rate, w_steps_ + now_.done + 1);
+    theta_adam_ = AdamConstantsAt(spec_, rate, theta_steps_ + now_.done + 1);
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
   }
   // The gradients of this step are whole; their sum with others' is what the update takes.

@@ -133,7 +133,7 @@ RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const Cpu
     false_negative += scorer.false_negative;
   });
   scores.losses.assign(losses.begin(), losses.end());
-  scores.loss_sum = SumOfRows<double>(losses);
+  scores.loss = MeanOfRows<float>(scores.losses);
   scores.true_positive = true_positive;
   scores.false_positive = false_positive;
   scores.false_negative = false_negative;

@@ -49,20 +49,6 @@ class CudaBackend final : public Backend {
 
   TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override { return JoinTensors(parts); }
 
-  TensorPtr Beside(const Context&, std::span<const TensorPtr> parts) override {
-    size_t cols = 0;
-    for (const TensorPtr& part : parts) cols += part->cols;
-    auto out = NewDense(device_, parts.front()->rows, cols, AsCuda(*parts.front()).view.kind);
-    DeviceRows to = out->view;
-    for (const TensorPtr& part : parts) {
-      const DeviceRows& from = AsCuda(*part).view;
-      LaunchCopyColumns(from, 0, to, out->rows, static_cast<uint32_t>(from.stride), device_->stream());
-      to.dense = static_cast<char*>(to.dense) + part->cols * ElementBytes(to.kind);
-    }
-    device_->Synchronise("joining columns");
-    return out;
-  }
-
   TensorPtr PickRows(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
     const CudaTensor& from = AsCuda(x);
     Buffer picked = Buffer::OnDevice(device_, rows.size_bytes(), "picked rows");
@@ -132,7 +118,6 @@ class CudaBackend final : public Backend {
     return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
   }
 
-  size_t PanelBytes() const override { return size_t{80} << 20; }
   // What a budget has sent to host memory may stay there; what it has let on the card makes room.
   void KeepSpare(TensorPtr tensor) override {
     const bool on_host = AsCuda(*tensor).dense.on_host();

@@ -128,9 +128,10 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const FormDraw a) {
     now.size = size;
     now.terms = a.multilabel ? static_cast<double>(size) * a.classes : static_cast<double>(size);
     now.scale = 1.0f / static_cast<float>(now.terms);
+    now.rate = a.lr * a.fall.Share(at.done);
     const auto adam = [&](uint64_t steps, float& step_size, float& inverse_bias) {
       const double t = static_cast<double>(steps + 1);
-      step_size = static_cast<float>(a.lr / (1.0 - pow(static_cast<double>(a.beta1), t)));
+      step_size = static_cast<float>(now.rate / (1.0 - pow(static_cast<double>(a.beta1), t)));
       inverse_bias = static_cast<float>(1.0 / sqrt(1.0 - pow(static_cast<double>(a.beta2), t)));
     };
     adam(at.w_steps, now.w_step_size, now.w_inverse_bias);
@@ -399,7 +400,7 @@ __global__ void __launch_bounds__(kThreads) UpdateKernel(const FormUpdate a) {
   const bool is_w = i < a.w_end;
   const float step_size = is_w ? now.w_step_size : now.other_step_size;
   const float inverse_bias = is_w ? now.w_inverse_bias : now.other_inverse_bias,
-              kept = decays ? a.kept : 1.0f;
+              kept = decays ? 1.0f - now.rate * a.weight_decay : 1.0f;
   float4 w = At4(a.value, i), m = At4(a.m, i), v = At4(a.v, i);
   w.x *= kept, w.y *= kept, w.z *= kept, w.w *= kept;
   AdamStep(a, g.x, w.x, m.x, v.x, step_size, inverse_bias);

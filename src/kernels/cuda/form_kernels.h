@@ -17,6 +17,7 @@
 
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
+#include "kernels/rate_course.h"
 
 namespace l2gcn::cuda {
 
@@ -56,6 +57,7 @@ struct FormNow {
   uint32_t size;                      // rows of the batch
   float scale;                        // of a loss's gradient: 1 / terms
   double terms;                       // what the summed loss is divided by
+  float rate;                         // lr in this step
   float w_step_size, w_inverse_bias;  // Adam's lr / (1 − β₁ᵗ) and 1 / √(1 − β₂ᵗ)
   float other_step_size, other_inverse_bias;
 };
@@ -69,6 +71,7 @@ struct FormDraw {
   bool multilabel = false;
   uint64_t seed = 0;
   uint32_t layer = 0;
+  RateFall fall;  // what becomes of lr, by steps of the layer
   float lr = 0, beta1 = 0, beta2 = 0;
   uint32_t* drawn = nullptr;       // (batch) samples
   uint32_t* rows = nullptr;        // (batch) their rows, or kNoRow
@@ -157,7 +160,7 @@ struct FormUpdate {
   const float* gradient = nullptr;                     // (decay_end)
   const float* sums = nullptr;                         // (chunks × (end − decay_end))
   void* narrow = nullptr;                              // (decay_end) values in bf16, or null
-  float kept = 1;                                      // what decay leaves of a weight
+  float weight_decay = 0;                              // times the rate: what decay takes of a weight
   float beta1 = 0, beta2 = 0, epsilon = 0;
   const double* chunk_losses = nullptr;  // (chunks)
   double* losses = nullptr;              // (slots)

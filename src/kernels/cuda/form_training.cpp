@@ -370,6 +370,7 @@ class CudaFormTraining final : public CudaTraining {
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
+    a.fall = spec_.course.InSteps(steps_per_epoch_);
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.drawn = drawn_.as<uint32_t>();
@@ -491,7 +492,7 @@ class CudaFormTraining final : public CudaTraining {
     a.gradient = gradient_.as<float>();
     a.sums = sums_.as<float>();
     a.narrow = narrow_values_.as<void>();
-    a.kept = 1.0f - spec_.lr * spec_.weight_decay;
+    a.weight_decay = spec_.weight_decay;
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.epsilon = spec_.epsilon;

@@ -46,7 +46,7 @@ RowScores ScorePass::Finish() {
   RowScores scores;
   scores.losses.resize(targets_.count);
   losses_.CopyTo(scores.losses.data(), scores.losses.size() * sizeof(float));
-  scores.loss_sum = SumOfRows<float>(scores.losses);
+  scores.loss = MeanOfRows<float>(scores.losses);
   unsigned long long counts[3];
   counts_.CopyTo(counts, sizeof counts);
   scores.true_positive = counts[0];

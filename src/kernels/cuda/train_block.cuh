@@ -129,7 +129,7 @@ class TrainBlock {
       PickSample(next);
       ++turn;
       if (!ends) continue;
-      if (threadIdx.x == 0) AdvancePowers();
+      if (threadIdx.x == 0) AdvancePowers(a_.lr * a_.fall.Share(a_.steps_before + step));
       slice_barrier_.Wait();
       variant.Update();
       slice_barrier_.Meet();
@@ -310,13 +310,13 @@ class TrainBlock {
     float rate[2], root[2];  // for W and for Θ
   };
   // By one thread, ahead of the barrier that makes it known to the others.
-  __device__ void AdvancePowers() {
+  __device__ void AdvancePowers(float lr) {
     AdamFactors& f = *adam_;
     f.w_power[0] *= a_.beta1, f.w_power[1] *= a_.beta2;
     f.theta_power[0] *= a_.beta1, f.theta_power[1] *= a_.beta2;
-    f.rate[0] = __fdividef(a_.lr, static_cast<float>(1.0 - f.w_power[0]));
+    f.rate[0] = __fdividef(lr, static_cast<float>(1.0 - f.w_power[0]));
     f.root[0] = rsqrtf(static_cast<float>(1.0 - f.w_power[1]));
-    f.rate[1] = __fdividef(a_.lr, static_cast<float>(1.0 - f.theta_power[0]));
+    f.rate[1] = __fdividef(lr, static_cast<float>(1.0 - f.theta_power[0]));
     f.root[1] = rsqrtf(static_cast<float>(1.0 - f.theta_power[1]));
   }
   struct AdamWeight {

@@ -1,0 +1,28 @@
+// The constants of a layer's course where the program finds the rate (--lr auto): how high the rate is, when its fall
+// begins, and when a layer is done. They were learned on generated graphs alone (scripts/bench-controller.sh tune);
+// docs/controller.md says what each is worth.
+#pragma once
+
+#include <cstdint>
+
+namespace l2gcn {
+
+struct Course {
+  // Level of the rate (train/layer_rate.h): factor and power for plain layers, and for layers with a norm.
+  double plain_rate = 0.02, plain_power = 0.6;
+  double norm_rate = 0.05, norm_power = 0.5;
+  // Budgets of fewer steps than this get a higher rate: × (many_steps / steps)^few_power.
+  double many_steps = 1500, few_power = 0.6;
+  // Epochs between looks grow with the epochs done by this share.
+  double growth = 0.1;
+  // A look is better than the best so far if its losses are lower by so many standard errors of their difference.
+  double sure = 1;
+  // A layer is done once the last part of its epochs, 1 − window, brought less than `worth` of all that was gained
+  // on chance; or once no look was better for `patience` times the epochs that led to the best one.
+  double window = 0.5, worth = 0.03, patience = 0.5;
+  // Then the rate falls to nothing, from the best weights on, over this share of the epochs that led to them; a layer
+  // that is not told to stop falls over the last part of its budget.
+  double landing = 0.4, last_part = 0.4;
+};
+
+}  // namespace l2gcn

@@ -1,0 +1,42 @@
+#include "train/held_out.h"
+
+#include <algorithm>
+
+#include "core/rng.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr uint64_t kManyTrainNodes =
+    20000;  // from here on a tenth can be spared, and the whole graph is dear
+constexpr double kHeldShare = 0.1;
+constexpr double kMostHeld = 4096;
+constexpr uint64_t kFewToHold = 20;  // with fewer train nodes nothing is decided by a tenth of them
+constexpr uint32_t kHeldOutStream = 20;
+
+}  // namespace
+
+bool HasValidationLabels(const Dataset& dataset, const SplitNodes& nodes) {
+  return std::any_of(nodes.val.begin(), nodes.val.end(),
+                     [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
+}
+
+uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const SplitNodes& nodes) {
+  const auto train = static_cast<double>(nodes.train.size());
+  if (config.hold_out != "auto") return static_cast<uint32_t>(std::stod(config.hold_out) * train);
+  if (nodes.train.size() < kFewToHold) return 0;
+  if (nodes.train.size() < kManyTrainNodes && HasValidationLabels(dataset, nodes)) return 0;
+  return static_cast<uint32_t>(std::min(kMostHeld, kHeldShare * train));
+}
+
+HeldOut DrawHeldOut(const SplitNodes& nodes, uint32_t count, uint64_t seed) {
+  const auto all = static_cast<uint32_t>(nodes.train.size());
+  const Permutation order(all, RandomStream(seed, RandomUse::kController, kHeldOutStream));
+  std::vector<bool> is_held(all, false);
+  for (uint32_t i = 0; i < count; ++i) is_held[order(i)] = true;
+  HeldOut out;
+  for (uint32_t i = 0; i < all; ++i) (is_held[i] ? out.held : out.others).push_back(i);
+  return out;
+}
+
+}  // namespace l2gcn

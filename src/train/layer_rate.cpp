@@ -1,0 +1,53 @@
+#include "train/layer_rate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kMostRowsSeen = 128;
+constexpr double kLeastRate = 1e-5, kMostRate = 0.1, kLeastLength = 1e-6;
+
+// Means over a sample of rows.
+struct RowLengths {
+  double sum = 0;     // Σ|x|
+  double length = 0;  // ‖x‖
+};
+
+RowLengths MeasureRows(const Matrix& x) {
+  RowLengths mean;
+  const auto n = static_cast<double>(x.rows);
+  for (size_t i = 0; i < x.rows; ++i) {
+    double sum = 0, squares = 0;
+    for (size_t c = 0; c < x.cols; ++c) {
+      const double value = double{x.row(i)[c]};
+      sum += std::abs(value);
+      squares += value * value;
+    }
+    mean.sum += sum / n;
+    mean.length += std::sqrt(squares) / n;
+  }
+  return {std::max(mean.sum, kLeastLength), std::max(mean.length, kLeastLength)};
+}
+
+}  // namespace
+
+double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
+                    const LayerForm& form, double steps, const Course& course) {
+  const size_t all = rows.empty() ? x.rows : rows.size(), count = std::min(all, kMostRowsSeen);
+  std::vector<uint32_t> seen(count);  // evenly spread
+  for (size_t i = 0; i < count; ++i) {
+    const size_t at = i * all / count;
+    seen[i] = rows.empty() ? static_cast<uint32_t>(at) : rows[at];
+  }
+  const RowLengths mean = MeasureRows(backend.Download(context, x, seen));
+  const double relative = mean.sum * std::sqrt(static_cast<double>(x.cols)) / mean.length;
+  const double level = form.norm ? course.norm_rate * std::pow(relative, -course.norm_power)
+                                 : course.plain_rate * std::pow(mean.sum, -course.plain_power);
+  const double few = std::pow(std::max(1.0, course.many_steps / steps), course.few_power);
+  return std::clamp(level * few, kLeastRate, kMostRate);
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,217 @@
+// Rates that the program finds, their course, and what ends a layer then (--lr auto).
+#include "train/course.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "core/rng.h"
+#include "kernels/backend.h"
+#include "l2gcn/error.h"
+#include "small_dataset.h"
+#include "train/held_out.h"
+#include "train/layer_rate.h"
+#include "train/layerwise_trainer.h"
+#include "train/paired_stop.h"
+
+namespace l2gcn {
+namespace {
+
+TrainConfig AutoConfig(const char* method) {
+  TrainConfig config = SmallConfig();
+  config.method = method;
+  config.stop = std::string(method) == "l2gcn" ? "learned" : "fixed";
+  config.lr = 0;
+  config.epochs = {40};
+  return config;
+}
+
+bool SameModels(const Model& a, const Model& b) {
+  const auto same = [](const Matrix& x, const Matrix& y) {
+    return x.rows == y.rows && x.cols == y.cols &&
+           std::memcmp(x.values.data(), y.values.data(), x.bytes()) == 0;
+  };
+  if (a.weights.size() != b.weights.size() || !same(a.theta, b.theta)) return false;
+  for (size_t l = 0; l < a.weights.size(); ++l) {
+    if (!same(a.weights[l], b.weights[l])) return false;
+  }
+  return true;
+}
+
+// Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
+std::pair<uint32_t, uint32_t> StopOf(PairedStop& policy, const std::vector<float>& curve) {
+  policy.BeginLayer({0, 1, static_cast<uint32_t>(curve.size()), 0});
+  uint32_t best = 0;
+  for (uint32_t epoch = policy.EpochsUntilDecision(0); epoch <= curve.size();
+       epoch += policy.EpochsUntilDecision(epoch)) {
+    const float loss = curve[epoch - 1];
+    const std::vector<float> nodes = {0.5f * loss, 1.5f * loss, 0.9f * loss, 1.1f * loss};
+    Observation observation;
+    observation.epoch = epoch;
+    observation.node_losses = nodes;
+    const Decision decision = policy.Decide(observation);
+    if (decision.best_so_far) best = epoch;
+    if (decision.stop) return {epoch, best};
+  }
+  return {static_cast<uint32_t>(curve.size()), best};
+}
+
+TEST(RateFall, IsLevelAndThenStraightToNothing) {
+  const RateFall fall = RateCourse{2, 4}.InSteps(5);
+  EXPECT_EQ(fall.Share(0), 1.0f);
+  EXPECT_EQ(fall.Share(10), 1.0f);
+  EXPECT_EQ(fall.Share(15), 0.5f);
+  EXPECT_EQ(fall.Share(19), 0.1f);
+  EXPECT_EQ(fall.Share(20), 0.0f);
+  EXPECT_EQ(RateCourse{}.InSteps(5).Share(1u << 30), 1.0f);
+}
+
+TEST(PairedStop, StopsWhereNothingMoreIsGained) {
+  PairedStop policy(2.0);
+  std::vector<float> flat(60, 0.5f), falling, turning;
+  flat[0] = 2, flat[1] = 1;
+  for (int i = 0; i < 60; ++i) falling.push_back(2.0f * std::pow(0.95f, static_cast<float>(i)));
+  for (int i = 0; i < 60; ++i) turning.push_back(1.0f + 0.08f * static_cast<float>(std::abs(i - 9)));
+  EXPECT_LE(StopOf(policy, flat).first, 7u);
+  EXPECT_EQ(StopOf(policy, flat).second, 3u);
+  EXPECT_EQ(StopOf(policy, falling).first, 60u);
+  EXPECT_EQ(StopOf(policy, turning).second, 10u);
+  EXPECT_LT(StopOf(policy, turning).first, 20u);
+}
+
+// While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
+TEST(PairedStop, ASlowStartIsNoEnd) {
+  PairedStop policy(2.0);
+  std::vector<float> slow;
+  for (int i = 0; i < 30; ++i) slow.push_back(2.0f - 0.003f * static_cast<float>(i));
+  EXPECT_EQ(StopOf(policy, slow).first, 30u);
+}
+
+// What a single node gains by chance moves neither the best look nor the stop.
+TEST(PairedStop, LuckOfANodeIsNotBetter) {
+  PairedStop policy(2.0);
+  policy.BeginLayer({0, 1, 10, 0});
+  const auto look = [&](uint32_t epoch, std::vector<float> nodes) {
+    Observation observation;
+    observation.epoch = epoch;
+    observation.node_losses = nodes;
+    return policy.Decide(observation).best_so_far;
+  };
+  EXPECT_TRUE(look(1, {1, 1, 1, 1}));
+  EXPECT_FALSE(look(2, {0.1f, 1.2f, 1.2f, 1.2f}));
+  EXPECT_TRUE(look(3, {0.9f, 0.9f, 0.9f, 0.9f}));
+  PairedStop again(2.0);
+  again.BeginLayer({0, 1, 10, 0});
+  again.Restore(policy.Memory());
+  EXPECT_EQ(again.Memory(), policy.Memory());
+  EXPECT_THROW(again.Restore(std::vector<double>{1, 2, 7}), Error);
+}
+
+TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
+  const Context context = MakeContext(1);
+  const auto backend = MakeBackend(context, {});
+  Matrix x = Matrix::Zeros(200, 10);
+  for (size_t i = 0; i < x.rows; ++i) x.mutable_row(i)[i % 10] = i < 100 ? 4.0f : 1.0f;
+  const TensorPtr rows = backend->Upload(context, Features::Dense(std::move(x)));
+  std::vector<uint32_t> long_rows, short_rows;
+  for (uint32_t i = 0; i < 100; ++i) long_rows.push_back(i), short_rows.push_back(100 + i);
+  const Course course;
+  const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps) {
+    LayerForm form;
+    form.norm = norm;
+    return EstimateRate(context, *backend, *rows, of, form, steps, course);
+  };
+  EXPECT_DOUBLE_EQ(rate(short_rows, false, 1e4), course.plain_rate);
+  EXPECT_NEAR(rate(long_rows, false, 1e4), course.plain_rate * std::pow(4.0, -course.plain_power), 1e-12);
+  EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4), rate(short_rows, true, 1e4));  // a norm takes the length away
+  EXPECT_GT(rate(long_rows, false, 100), rate(long_rows, false, 1e4));
+}
+
+TEST(HeldOut, FollowsTheSettingAndTheSplit) {
+  Dataset dataset = SmallDataset(false, false, 600);
+  TrainConfig config = AutoConfig("l2gcn");
+  const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
+  EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);  // validation nodes have labels
+  config.hold_out = "0.25";
+  EXPECT_EQ(HeldOutCount(config, dataset, nodes), nodes.train.size() / 4);
+  config.hold_out = "auto";
+  for (uint32_t node : nodes.val) dataset.labels.classes_of.mutable_data()[node] = -1;
+  const uint32_t count = HeldOutCount(config, dataset, nodes);
+  EXPECT_EQ(count, nodes.train.size() / 10);
+  config.hold_out = "0";
+  EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);
+  const HeldOut drawn = DrawHeldOut(nodes, count, 7);
+  EXPECT_EQ(drawn.held.size(), count);
+  EXPECT_EQ(drawn.held.size() + drawn.others.size(), nodes.train.size());
+}
+
+TEST(AutoRate, SameModelForAnyThreadCount) {
+  const Dataset dataset = SmallDataset(false, false, 600);
+  for (const char* method : {"lgcn", "l2gcn"}) {
+    for (const char* hold_out : {"auto", "0.2"}) {
+      TrainConfig config = AutoConfig(method);
+      config.hold_out = hold_out;
+      config.batch = 100;
+      const Trained first = Train(MakeContext(1), dataset, config);
+      for (uint32_t threads : {2u, 4u})
+        EXPECT_TRUE(SameModels(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
+    }
+  }
+}
+
+TEST(AutoRate, LearnsAndRecordsRateAndSteps) {
+  for (const char* method : {"lgcn", "l2gcn"}) {
+    const Dataset dataset = SmallDataset(false, false, 600);
+    const TrainConfig config = AutoConfig(method);
+    Trained trained = Train(MakeContext(2), dataset, config);
+    EvaluateTrained(MakeContext(2), dataset, trained);
+    EXPECT_GT(trained.result.f1_test, 0.9) << method;
+    const uint64_t nodes = NodesWithRole(trained.split, Role::kTrain).size();
+    for (const LayerRecord& layer : trained.result.layers) {
+      EXPECT_GT(layer.rate, 0);
+      EXPECT_EQ(layer.steps, layer.epochs * ((nodes + config.batch - 1) / config.batch));
+    }
+  }
+}
+
+// Test labels never count; validation labels decide, and where train nodes are held out they are not read either.
+TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
+  for (const char* hold_out : {"auto", "0.2"}) {
+    Dataset dataset = SmallDataset(false, false, 600);
+    TrainConfig config = AutoConfig("l2gcn");
+    config.hold_out = hold_out;
+    const Trained before = Train(MakeContext(2), dataset, config);
+    for (uint32_t i = 0; i < dataset.nodes(); ++i) {
+      const auto role = static_cast<Role>(before.split.roles[i]);
+      const bool other = role == Role::kTest || (role == Role::kVal && std::string(hold_out) != "auto");
+      int32_t& label = dataset.labels.classes_of.mutable_data()[i];
+      if (other && label >= 0) label = (label + 1) % 3;
+    }
+    EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
+  }
+}
+
+// Train nodes held out are given back as the last layer lands: its last epochs have more steps than those before.
+TEST(AutoRate, HeldOutNodesAreGivenBack) {
+  const Dataset dataset = SmallDataset(false, false, 600);
+  TrainConfig config = AutoConfig("l2gcn");
+  const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
+  config.hold_out = "0.1";
+  config.batch = 1;
+  config.epochs = {30};
+  const Trained trained = Train(MakeContext(2), dataset, config);
+  const uint64_t all = nodes.train.size(),
+                 drawn = all - static_cast<uint64_t>(0.1 * static_cast<double>(all));
+  const LayerRecord& first = trained.result.layers[0];
+  const LayerRecord& last = trained.result.layers[1];
+  EXPECT_EQ(first.steps, first.epochs * drawn);
+  ASSERT_EQ(last.stopped_by, "controller");
+  EXPECT_GT(last.steps, last.epochs * drawn);
+  EXPECT_LT(last.steps, last.epochs * all);
+  EXPECT_EQ(last.kept_epoch, last.epochs);
+}
+
+}  // namespace
+}  // namespace l2gcn
