@@ -225,7 +225,7 @@ Overrides WithStored(TrainOptions& options) {
 
 void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
-  Context context = program.MakeCommandContext();
+  Context context = program.BeginCommandContext();
   RunOptions run;
   if (options.resume.empty()) {
     run = NewRun(options, overrides);
@@ -241,6 +241,7 @@ void RunTrain(Program& program, TrainOptions options) {
   const auto start = std::chrono::steady_clock::now();
   const Dataset dataset = OpenDataset(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  program.FinishCommandContext(context);
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
   if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config); })) return;

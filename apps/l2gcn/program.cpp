@@ -144,12 +144,24 @@ bool Program::PrintedPlan(const std::function<MemoryPlan()>& plan) {
 }
 
 Context Program::MakeCommandContext() {
+  Context context = ContextWithoutDevice();
+  context.device = ChooseDevice(device_);
+  return context;
+}
+
+Context Program::BeginCommandContext() {
+  starting_device_ = std::make_unique<DeviceStart>(device_);
+  return ContextWithoutDevice();
+}
+
+void Program::FinishCommandContext(Context& context) { context.device = starting_device_->Kind(); }
+
+Context Program::ContextWithoutDevice() {
   Context context = MakeContext(threads_);
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
-  context.device = ChooseDevice(device_);
   context.device_is_automatic = device_ == "auto";
   context.device_memory = device_memory_;
   context.host_memory = host_memory_;

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ class Program {
 
   // The context a sub-command works in: threads, device, Ctrl-C, progress, notes.
   Context MakeCommandContext();
+  // The same in two halves: the first does not wait for the device, so that a data set can be opened meanwhile. The
+  // second throws Error(kUsage) where the device cannot be used.
+  Context BeginCommandContext();
+  void FinishCommandContext(Context& context);
 
   // Whether a table goes to standard output ("-"); else makes sure that the file can be written. Throws
   // Error(kUsage) for "-" with --json, which has that stream for itself.
@@ -57,6 +62,7 @@ class Program {
   void AddMemoryOptions(CLI::App& command);
   void Dispatch(int argc, const char* const* argv);
   void RefuseUnknown(const CLI::App& command) const;
+  Context ContextWithoutDevice();
 
   CLI::App app_;
   Terminal terminal_;
@@ -69,6 +75,7 @@ class Program {
   uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
   std::string scratch_;
   bool dry_run_ = false;
+  std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };
 
 // Each in its own cmd_*.cpp.

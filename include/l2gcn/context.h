@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,7 +54,8 @@ struct Context {
   uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the card has free
   uint64_t host_memory = 0;          // budget in bytes of the whole process; 0: what the machine has
   std::string scratch_directory;     // for files that outlive no run; empty: the system's temporary folder
-  std::shared_ptr<DiskMemory> disk;  // where what does not fit into the budget goes; null: all is kept in memory
+  std::shared_ptr<DiskMemory>
+      disk;  // where what does not fit into the budget goes; null: all is kept in memory
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   // One sentence for the user about a choice or a change; may be empty.
@@ -76,6 +78,22 @@ uint32_t UsableCores();
 // "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
 // else, and for a device that cannot be used, with the reason.
 DeviceKind ChooseDevice(const std::string& name);
+// A device that is looked for and made ready on a thread of its own: a card's driver takes a quarter of a second for
+// that, in which the caller can open a data set. Destruction waits for the thread.
+class DeviceStart {
+ public:
+  explicit DeviceStart(const std::string& name);
+  DeviceStart(const DeviceStart&) = delete;
+  DeviceStart& operator=(const DeviceStart&) = delete;
+  // Waits until the device is found: what ChooseDevice(name) returns or throws. To be called once. Making it ready goes
+  // on; who uses the device first waits for that.
+  DeviceKind Kind() { return kind_.get(); }
+
+ private:
+  std::promise<DeviceKind> found_;
+  std::future<DeviceKind> kind_;
+  std::future<void> ready_;
+};
 
 // The name of a device as ChooseDevice takes it, and the names of all devices this program knows.
 std::string DeviceName(DeviceKind device);

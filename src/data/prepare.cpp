@@ -12,7 +12,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kScaledColumns = 64;
+constexpr size_t kScaledColumns = 16;  // a line of the cache
 constexpr size_t kScaledRows = 512;
 
 bool Fitted(std::span<const uint8_t> fit_rows, size_t row) { return fit_rows.empty() || fit_rows[row] != 0; }
@@ -29,31 +29,39 @@ struct ColumnFigures {
         largest(cols, -std::numeric_limits<double>::infinity()) {}
 };
 
-// Each thread owns columns, so sums run over the rows in one order.
+// Each thread owns columns, so sums run over the rows in one order. It adds up in memory of its own: neighbours' sums
+// would share lines of the cache.
 void MeasureDense(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
                   ColumnFigures& figures) {
   ParallelFor(context, x.cols(), kScaledColumns, [&](size_t begin, size_t end) {
     std::vector<float> scratch(end - begin);
-    for (size_t row = 0; row < x.rows(); ++row) {
-      if (!Fitted(fit_rows, row)) continue;
-      const float* values = x.ReadColumns(row, begin, end, scratch.data());
-      for (size_t c = begin; c < end; ++c) {
-        const double value = values[c - begin];
-        figures.mean[c] += value;
-        figures.smallest[c] = std::min(figures.smallest[c], value);
-        figures.largest[c] = std::max(figures.largest[c], value);
+    ColumnFigures own(end - begin);
+    const auto for_rows = [&](const auto& visit) {
+      for (size_t row = 0; row < x.rows(); ++row) {
+        if (Fitted(fit_rows, row)) visit(x.ReadColumns(row, begin, end, scratch.data()));
       }
-    }
-    for (size_t c = begin; c < end; ++c) figures.mean[c] /= static_cast<double>(figures.rows);
-    for (size_t row = 0; row < x.rows(); ++row) {
-      if (!Fitted(fit_rows, row)) continue;
-      const float* values = x.ReadColumns(row, begin, end, scratch.data());
-      for (size_t c = begin; c < end; ++c) {
-        const double off = values[c - begin] - figures.mean[c];
-        figures.variance[c] += off * off;
+    };
+    for_rows([&](const float* values) {
+      for (size_t c = 0; c < end - begin; ++c) {
+        const double value = values[c];
+        own.mean[c] += value;
+        own.smallest[c] = std::min(own.smallest[c], value);
+        own.largest[c] = std::max(own.largest[c], value);
       }
-    }
-    for (size_t c = begin; c < end; ++c) figures.variance[c] /= static_cast<double>(figures.rows);
+    });
+    for (double& mean : own.mean) mean /= static_cast<double>(figures.rows);
+    for_rows([&](const float* values) {
+      for (size_t c = 0; c < end - begin; ++c) {
+        const double off = values[c] - own.mean[c];
+        own.variance[c] += off * off;
+      }
+    });
+    for (double& variance : own.variance) variance /= static_cast<double>(figures.rows);
+    const auto at = static_cast<std::ptrdiff_t>(begin);
+    std::copy(own.mean.begin(), own.mean.end(), figures.mean.begin() + at);
+    std::copy(own.variance.begin(), own.variance.end(), figures.variance.begin() + at);
+    std::copy(own.smallest.begin(), own.smallest.end(), figures.smallest.begin() + at);
+    std::copy(own.largest.begin(), own.largest.end(), figures.largest.begin() + at);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <limits>
 #include <vector>
 
@@ -317,13 +318,48 @@ BuiltGraph BuildGraphFromCsr(const Context& context, uint32_t nodes, std::span<c
   return Builder<CsrInput>(context, nodes, input, options).Build();
 }
 
-Graph InducedSubgraph(const Context& context, const Graph& graph, std::span<const uint32_t> nodes) {
-  constexpr uint32_t kOutside = std::numeric_limits<uint32_t>::max();
-  Array<uint32_t> local = Array<uint32_t>::Filled(graph.nodes, kOutside);  // (graph.nodes)
-  for (size_t k = 0; k < nodes.size(); ++k) {
-    L2GCN_ASSERT(nodes[k] < graph.nodes && local[nodes[k]] == kOutside);
-    local.mutable_data()[nodes[k]] = static_cast<uint32_t>(k);
+namespace {
+
+// Which nodes are picked, and as which: a bit a node and a count every 64, which stay in the second level of cache where
+// a number a node would not.
+class PickedNodes {
+ public:
+  PickedNodes(uint32_t all, std::span<const uint32_t> nodes)
+      : bits_(all / 64 + 1, 0), before_(all / 64 + 1, 0) {
+    for (const uint32_t node : nodes) {
+      L2GCN_ASSERT(node < all && !Has(node));
+      bits_[node / 64] |= uint64_t{1} << node % 64;
+    }
+    uint32_t count = 0;
+    for (size_t word = 0; word < bits_.size(); ++word) {
+      before_[word] = count;
+      count += static_cast<uint32_t>(std::popcount(bits_[word]));
+    }
+    if (std::is_sorted(nodes.begin(), nodes.end())) return;
+    place_.resize(nodes.size());
+    for (size_t k = 0; k < nodes.size(); ++k) place_[Rank(nodes[k])] = static_cast<uint32_t>(k);
   }
+
+  bool Has(uint32_t node) const { return (bits_[node / 64] >> node % 64 & 1) != 0; }
+  // The place of a picked node among those picked.
+  uint32_t PlaceOf(uint32_t node) const { return ascending() ? Rank(node) : place_[Rank(node)]; }
+  bool ascending() const { return place_.empty(); }
+
+ private:
+  uint32_t Rank(uint32_t node) const {
+    const uint64_t below = bits_[node / 64] & ((uint64_t{1} << node % 64) - 1);
+    return before_[node / 64] + static_cast<uint32_t>(std::popcount(below));
+  }
+
+  std::vector<uint64_t> bits_;
+  std::vector<uint32_t> before_;  // picked nodes before each word
+  std::vector<uint32_t> place_;   // of each picked node in ascending order; empty: its rank
+};
+
+}  // namespace
+
+Graph InducedSubgraph(const Context& context, const Graph& graph, std::span<const uint32_t> nodes) {
+  const PickedNodes picked(graph.nodes, nodes);
   Graph sub;
   sub.nodes = static_cast<uint32_t>(nodes.size());
   sub.directed = graph.directed;
@@ -331,27 +367,36 @@ Graph InducedSubgraph(const Context& context, const Graph& graph, std::span<cons
   uint64_t* indptr = sub.indptr.mutable_data();
   ParallelFor(context, nodes.size(), 256, [&](size_t begin, size_t end) {
     for (size_t k = begin; k < end; ++k) {
-      for (uint64_t e = graph.indptr[nodes[k]]; e < graph.indptr[nodes[k] + 1]; ++e) {
-        indptr[k + 1] += local[graph.indices[e]] != kOutside ? 1 : 0;
-      }
+      uint64_t found = 0;
+      for (uint64_t e = graph.indptr[nodes[k]]; e < graph.indptr[nodes[k] + 1]; ++e)
+        found += picked.Has(graph.indices[e]) ? 1 : 0;
+      indptr[k + 1] = found;
     }
   });
   for (size_t k = 0; k < nodes.size(); ++k) indptr[k + 1] += indptr[k];
   sub.indices = LargeArray<uint32_t>(context.disk, indptr[nodes.size()]);
   if (graph.weighted()) sub.weights = LargeArray<float>(context.disk, indptr[nodes.size()]);
-  const bool ascending = std::is_sorted(nodes.begin(), nodes.end());
+  uint32_t* indices = sub.indices.mutable_data();
+  float* weights = sub.weights.mutable_data();
   ParallelFor(context, nodes.size(), 256, [&](size_t begin, size_t end) {
     std::vector<Neighbour> row;
     for (size_t k = begin; k < end; ++k) {
+      uint64_t at = indptr[k];
       row.clear();
       for (uint64_t e = graph.indptr[nodes[k]]; e < graph.indptr[nodes[k] + 1]; ++e) {
-        const uint32_t neighbour = local[graph.indices[e]];
-        if (neighbour != kOutside) row.push_back({neighbour, graph.weighted() ? graph.weights[e] : 1.0f});
+        if (!picked.Has(graph.indices[e])) continue;
+        const uint32_t place = picked.PlaceOf(graph.indices[e]);
+        if (!picked.ascending()) {
+          row.push_back({place, graph.weighted() ? graph.weights[e] : 1.0f});
+          continue;
+        }
+        if (graph.weighted()) weights[at] = graph.weights[e];
+        indices[at++] = place;
       }
-      if (!ascending) std::sort(row.begin(), row.end());
-      for (size_t i = 0; i < row.size(); ++i) {
-        sub.indices.mutable_data()[indptr[k] + i] = row[i].node;
-        if (graph.weighted()) sub.weights.mutable_data()[indptr[k] + i] = row[i].weight;
+      std::sort(row.begin(), row.end());
+      for (const Neighbour& neighbour : row) {
+        if (graph.weighted()) weights[at] = neighbour.weight;
+        indices[at++] = neighbour.node;
       }
     }
   });

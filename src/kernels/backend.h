@@ -249,7 +249,9 @@ class Backend {
     return Features::Dense(Download(context, x));
   }
   // The same with elements of the type that the backend keeps them in, where it can tell.
-  virtual Features DownloadStored(const Context& context, const Tensor& x) { return DownloadFeatures(context, x); }
+  virtual Features DownloadStored(const Context& context, const Tensor& x) {
+    return DownloadFeatures(context, x);
+  }
 
   // Sample s is row samples[s] of xhat (empty: row s).
   virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,
@@ -264,6 +266,10 @@ class Backend {
   virtual RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) = 0;
   // The same by logits X Θ, where the rows are a layer's output.
   virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
+
+  // Keeps a tensor that nobody uses now but somebody may ask for again, for as long as that hardly raises the peak of
+  // device memory. A backend whose tensors cost host memory keeps nothing.
+  virtual void KeepSpare(TensorPtr) {}
 
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
   // whose matrices have other sizes.

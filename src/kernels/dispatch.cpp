@@ -2,7 +2,10 @@
 // which CUDA part was built.
 #include <fmt/ranges.h>
 
+#include <exception>
+#include <future>
 #include <string>
+#include <system_error>
 
 #include "core/error_format.h"
 #include "kernels/backend.h"
@@ -23,27 +26,30 @@ struct Device {
   DeviceKind kind;
   const char* name;
   std::string (*why_not)();  // one sentence on why it cannot be used, or ""
+  void (*start)();           // makes the first of its kind ready for use
   std::unique_ptr<Backend> (*make_backend)(const Context& context, const BackendOptions& options);
   std::unique_ptr<BlockOps> (*make_block_ops)();  // null: there are none
 };
 
 #ifdef L2GCN_CUDA_BUILT
 std::string WhyNoCuda() { return cuda::WhyNoDevice(); }
+void StartCuda() { cuda::StartDevice(0); }
 std::unique_ptr<Backend> MakeCuda(const Context& context, const BackendOptions& options) {
   return cuda::MakeCudaBackend(context, options);
 }
 constexpr const char* kCudaBuilt = L2GCN_CUDA_BUILT;
 #else
 std::string WhyNoCuda() { return "this build has no CUDA part"; }
+void StartCuda() {}
 std::unique_ptr<Backend> MakeCuda(const Context&, const BackendOptions&) { return nullptr; }
 constexpr const char* kCudaBuilt = "no";
 #endif
 
 // In rising order of preference: `auto` takes the last one that can be used.
 constexpr Device kDevices[] = {
-    {DeviceKind::kCpu, "cpu", [] { return std::string(); },
+    {DeviceKind::kCpu, "cpu", [] { return std::string(); }, [] {},
      [](const Context&, const BackendOptions& options) { return MakeCpuBackend(options); }, MakeCpuBlockOps},
-    {DeviceKind::kCuda, "cuda", WhyNoCuda, MakeCuda, nullptr},
+    {DeviceKind::kCuda, "cuda", WhyNoCuda, StartCuda, MakeCuda, nullptr},
 };
 
 const Device& RowOf(DeviceKind kind) {
@@ -91,6 +97,23 @@ DeviceKind ChooseDevice(const std::string& name) {
   }
   if (automatic) return preferred;
   ThrowUsage("unknown device '{}'; expected auto, {}", name, fmt::join(DeviceNames(), " or "));
+}
+
+DeviceStart::DeviceStart(const std::string& name) : kind_(found_.get_future()) {
+  const auto start = [this, name] {
+    try {
+      const DeviceKind kind = ChooseDevice(name);
+      found_.set_value(kind);
+      RowOf(kind).start();
+    } catch (...) {
+      found_.set_exception(std::current_exception());
+    }
+  };
+  try {
+    ready_ = std::async(std::launch::async, start);
+  } catch (const std::system_error&) {  // no thread is to be had
+    start();
+  }
 }
 
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {

@@ -71,6 +71,8 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
   features_ = ApplySchema(context, schema_, dataset);
   preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
   if (config_.pca == 0) LeaveUnscaled(NumberFeatures(schema_), preparation_);
+  if (context.device != DeviceKind::kCpu)
+    made_ = GraphInTraining(context);  // a card may still be getting ready
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
@@ -108,12 +110,15 @@ TensorPtr LayerPipeline::MakeInput(const Context& context) {
 }
 
 TensorPtr LayerPipeline::Input(const Context& context) {
+  if (input_ == nullptr) input_ = spare_input_.lock();
   if (input_ == nullptr) input_ = MakeInput(context);
   return input_;
 }
 
 void LayerPipeline::ReleaseInput() {
-  if (!input_is_free_) input_.reset();
+  if (input_is_free_ || input_ == nullptr) return;
+  spare_input_ = input_;
+  backend_->KeepSpare(std::move(input_));
 }
 
 void LayerPipeline::ReleaseTrainOperator() {
@@ -124,10 +129,16 @@ Features LayerPipeline::HostInput(const Context& context) {
   return backend_->DownloadFeatures(context, *Input(context));
 }
 
-LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& context) {
+LayerPipeline::TrainingGraph LayerPipeline::GraphInTraining(const Context& context) const {
   TrainingGraph training;
   training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
   training.a = MakePropagation(context, training.graph, ParseNorm(config_.norm));
+  return training;
+}
+
+LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& context) {
+  TrainingGraph training = made_ ? std::move(*made_) : GraphInTraining(context);
+  made_.reset();
   if (train_operator_ == nullptr) train_operator_ = backend_->Upload(context, training.a);
   return training;
 }
@@ -198,12 +209,16 @@ Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_
   return rows;
 }
 
+const Propagation& LayerPipeline::Whole(const Context& context) {
+  if (whole_.row_scale.empty()) whole_ = OperatorOf(context, graph_, config_);
+  return whole_;
+}
+
 const DeviceGraph& LayerPipeline::WholeOperator(const Context& context) {
   if (whole_operator_ != nullptr) return *whole_operator_;
-  whole_ = OperatorOf(context, graph_, config_);
   const bool trained_with = !inductive_ && FindMethod(config_.method).op == MethodOperator::kNormalised;
-  whole_operator_ =
-      trained_with && train_operator_ != nullptr ? train_operator_ : backend_->Upload(context, whole_);
+  whole_operator_ = trained_with && train_operator_ != nullptr ? train_operator_
+                                                               : backend_->Upload(context, Whole(context));
   return *whole_operator_;
 }
 
@@ -213,8 +228,7 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
     const Propagation identity = MakePropagation(context, graph_, Norm::kNone);
     return backend_->Upload(context, RowsOf(context, identity, nodes));
   }
-  WholeOperator(context);
-  return backend_->Upload(context, RowsOf(context, whole_, nodes));
+  return backend_->Upload(context, RowsOf(context, Whole(context), nodes));
 }
 
 TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,

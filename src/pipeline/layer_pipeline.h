@@ -21,6 +21,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,7 +56,8 @@ class LayerPipeline {
 
   // X⁰ of every node.
   TensorPtr Input(const Context& context);
-  // Training has aggregated X⁰ and needs it no more. It stays where it costs no memory of its own.
+  // Training has aggregated X⁰ and needs it no more. It stays where it costs no memory of its own, and as long as the
+  // backend has room to spare for it.
   void ReleaseInput();
   // Lets go of the operator over the train nodes where it is not that of the whole graph: a subgraph is a copy, and
   // evaluation has no use for it. It is made again if it is asked for.
@@ -110,6 +112,8 @@ class LayerPipeline {
  private:
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);
   TensorPtr MakeInput(const Context& context);
+  const Propagation& Whole(const Context& context);
+  TrainingGraph GraphInTraining(const Context& context) const;
   TensorPtr TrainLabelInputs(const Context& context);
 
   DeviceKind device_;
@@ -122,12 +126,14 @@ class LayerPipeline {
   std::vector<uint32_t> train_nodes_;
   Preparation preparation_;
   std::unique_ptr<Backend> backend_;
-  TensorPtr input_;             // null: not made yet, or released
-  bool input_is_free_ = false;  // the input shares the data set's memory
-  double smooth_seconds_ = 0;   // of all smoothing so far
-  Labels labels_;               // handles; those of train_nodes_ are inputs where the configuration says so
+  TensorPtr input_;                          // null: not made yet, or released
+  std::weak_ptr<const Tensor> spare_input_;  // released, and maybe still there
+  bool input_is_free_ = false;               // the input shares the data set's memory
+  double smooth_seconds_ = 0;                // of all smoothing so far
+  std::optional<TrainingGraph> made_;        // ahead, until it is asked for
+  Labels labels_;  // handles; those of train_nodes_ are inputs where the configuration says so
   DeviceGraphPtr train_operator_, whole_operator_;
-  Propagation whole_;  // what whole_operator_ was made of; shares the graph's arrays
+  Propagation whole_;  // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
 };
 
 }  // namespace l2gcn

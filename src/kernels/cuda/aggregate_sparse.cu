@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "kernels/cuda/aggregate.h"
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/row_access.cuh"
-#include "kernels/cuda/runtime.h"
 
 namespace l2gcn::cuda {
 namespace {

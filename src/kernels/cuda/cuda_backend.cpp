@@ -31,14 +31,15 @@ class CudaBackend final : public Backend {
         device_(std::make_shared<Device>(context.device_index, context.device_memory)) {
     explanation_ = device_->name();
   }
+  ~CudaBackend() override { device_->SetBeforeAllocation(nullptr); }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    TensorPtr tensor = UploadFeatures(context, device_, features, kind_);
+    TensorPtr tensor = UploadFeatures(context, device_, uploader_, features, kind_);
     device_->Synchronise("uploading features");
     return tensor;
   }
-  DeviceGraphPtr Upload(const Context&, const Propagation& propagation) override {
-    return UploadGraph(device_, propagation);
+  DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
+    return UploadGraph(context, device_, uploader_, propagation);
   }
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -117,10 +118,28 @@ class CudaBackend final : public Backend {
     return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
   }
 
+  // What a budget has sent to host memory may stay there; what it has let on the card makes room.
+  void KeepSpare(TensorPtr tensor) override {
+    const bool on_host = AsCuda(*tensor).dense.on_host();
+    if (!on_host && device_->has_budget()) return;
+    spare_ = std::move(tensor);
+    spare_limit_ = 0;
+    if (!on_host)
+      device_->SetBeforeAllocation([this](uint64_t wanted, uint64_t peak) { MakeRoom(wanted, peak); });
+  }
+
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }
 
  private:
+  // Lets the spare tensor go where it would raise the peak by more than a thirty-second. While others use it, too, it
+  // costs nothing.
+  void MakeRoom(uint64_t wanted, uint64_t peak) {
+    if (spare_.use_count() != 1) return;
+    if (spare_limit_ == 0) spare_limit_ = peak + peak / 32;
+    if (wanted > spare_limit_) spare_.reset();
+  }
+
   std::shared_ptr<const Blas> Products() {
     if (blas_ == nullptr)
       blas_ = std::make_shared<const Blas>(device_, device_->stream(), options_.precision);
@@ -234,8 +253,11 @@ class CudaBackend final : public Backend {
   const BackendOptions options_;
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
+  Uploader uploader_{device_};
   std::shared_ptr<const DeviceTargets> targets_;
   std::shared_ptr<const Blas> blas_;  // made when it is first wanted
+  TensorPtr spare_;                   // needed by nobody, and gone when memory is wanted
+  uint64_t spare_limit_ = 0;          // memory in use beyond which it goes; 0: others need it still
   BlockPool pool_;                    // host memory for what is downloaded
   std::string explanation_;
 };

@@ -12,5 +12,7 @@ std::unique_ptr<Backend> MakeCudaBackend(const Context& context, const BackendOp
 
 // Why no device can be used, or "".
 std::string WhyNoDevice();
+// Makes a card's context, which all threads of the process share. What fails here fails again where the card is used.
+void StartDevice(uint32_t index);
 
 }  // namespace l2gcn::cuda

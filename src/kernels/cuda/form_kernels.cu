@@ -3,9 +3,9 @@
 // up a column of the chunk, whose rows are still in the cache.
 #include <algorithm>
 
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/form_kernels.h"
 #include "kernels/cuda/row_access.cuh"
-#include "kernels/cuda/runtime.h"
 #include "kernels/norm_epsilon.h"
 
 namespace l2gcn::cuda {

@@ -3,9 +3,9 @@
 // by side in the grid, so the second read of a row hits L2.
 #include <algorithm>
 
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/row_access.cuh"
-#include "kernels/cuda/runtime.h"
 #include "kernels/cuda/warp_mma.cuh"
 
 namespace l2gcn::cuda {

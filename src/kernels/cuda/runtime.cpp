@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/error_format.h"
+#include "kernels/cuda/cuda_backend.h"
+#include "kernels/cuda/pinned.h"
 
 namespace l2gcn::cuda {
 
@@ -27,16 +29,21 @@ std::string WhyNoDevice() {
   return "";
 }
 
-Device::Device(uint32_t index, uint64_t budget) : budget_(budget) {
+void StartDevice(uint32_t index) {
+  cudaSetDevice(static_cast<int>(index));
+  cudaFree(nullptr);  // where choosing a device does not make its context yet
+  cudaGetLastError();
+}
+
+Device::Device(uint32_t index, uint64_t budget) : card_(static_cast<int>(index)), budget_(budget) {
   int count = 0;
   Check(cudaGetDeviceCount(&count), "counting devices");
   if (index >= static_cast<uint32_t>(count)) {
     ThrowUsage("CUDA device {} is not there: the machine has {}", index, count);
   }
-  const auto card = static_cast<int>(index);
-  Check(cudaSetDevice(card), "choosing the device");
+  MakeCurrent();
   cudaDeviceProp properties{};
-  Check(cudaGetDeviceProperties(&properties, card), "asking for the device's properties");
+  Check(cudaGetDeviceProperties(&properties, card_), "asking for the device's properties");
   limits_ = {properties.multiProcessorCount, static_cast<int>(properties.sharedMemPerBlockOptin),
              properties.major};
   name_ = properties.name;
@@ -44,7 +51,7 @@ Device::Device(uint32_t index, uint64_t budget) : budget_(budget) {
   // Freed memory stays with the process, so that a layer's arrays cost no system call.
   cudaMemPool_t pool;
   uint64_t keep = budget_ != 0 ? budget_ : UINT64_MAX;
-  Check(cudaDeviceGetDefaultMemPool(&pool, card), "asking for the memory pool");
+  Check(cudaDeviceGetDefaultMemPool(&pool, card_), "asking for the memory pool");
   Check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "setting up the memory pool");
 }
 
@@ -64,6 +71,7 @@ void Device::Synchronise(const char* what) const { Check(cudaStreamSynchronize(s
 
 void* Device::Allocate(size_t bytes, const char* what) {
   void* data = nullptr;
+  if (before_allocation_) before_allocation_(used_ + bytes, peak_);
   if (budget_ != 0 && used_ + bytes > budget_) {
     ThrowRuntime(
         "{} needs {} MiB of device memory, but {} of the {} MiB of --device-memory are in use; "
@@ -104,8 +112,8 @@ Buffer Buffer::Anywhere(const std::shared_ptr<Device>& device, size_t bytes, con
   if (device->budget_ == 0 || device->used_ + bytes <= large) return OnDevice(device, bytes, what);
   Buffer buffer;
   buffer.bytes_ = std::max<size_t>(bytes, 16);
-  if (cudaMallocHost(&buffer.data_, buffer.bytes_) != cudaSuccess) {
-    cudaGetLastError();
+  buffer.data_ = AllocatePinned(buffer.bytes_);
+  if (buffer.data_ == nullptr) {
     ThrowRuntime("{} needs {} MiB of pinned host memory, which this machine does not give", what,
                  bytes >> 20);
   }
@@ -118,7 +126,7 @@ Buffer::~Buffer() {
   if (data_ == nullptr) return;
   if (on_host_) {
     cudaStreamSynchronize(device_->stream_);
-    cudaFreeHost(data_);
+    ReleasePinned(data_, bytes_);
   } else {
     device_->Release(data_, bytes_);
   }

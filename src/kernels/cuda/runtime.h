@@ -5,15 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/train_plan.h"
 
 namespace l2gcn::cuda {
-
-// Throws Error(kRuntime) saying what was being done.
-void Check(cudaError_t status, const char* what);
 
 // The device in use: its stream, its limits, and how much of its memory is taken.
 //
@@ -35,6 +34,12 @@ class Device {
   // What a short-lived array may take under the budget (no budget: what the card has free).
   uint64_t FreeBytes() const;
   void Synchronise(const char* what) const;
+  // Makes the card the calling thread's.
+  void MakeCurrent() const { Check(cudaSetDevice(card_), "choosing the device"); }
+  bool has_budget() const { return budget_ != 0; }
+  // Called before every allocation with the memory that will then be in use, and the most that was before. It may free.
+  using BeforeAllocation = std::function<void(uint64_t wanted, uint64_t peak)>;
+  void SetBeforeAllocation(BeforeAllocation call) { before_allocation_ = std::move(call); }
 
  private:
   friend class Buffer;
@@ -43,10 +48,12 @@ class Device {
   void* Allocate(size_t bytes, const char* what);
   void Release(void* data, size_t bytes);
 
+  const int card_;
   cudaStream_t stream_ = nullptr;
   DeviceLimits limits_;
   std::string name_;
   uint64_t budget_ = 0, used_ = 0, peak_ = 0;
+  BeforeAllocation before_allocation_;
 };
 
 // Memory that kernels can use; moves, does not copy. The device must outlive it.
@@ -77,8 +84,5 @@ class Buffer {
   size_t bytes_ = 0;
   bool on_host_ = false;
 };
-
-// Why no device can be used, or "".
-std::string WhyNoDevice();
 
 }  // namespace l2gcn::cuda

@@ -1,5 +1,5 @@
 // A warp takes a row of logits; lanes take every 32nd class.
-#include "kernels/cuda/runtime.h"
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/scoring_kernels.h"
 
 namespace l2gcn::cuda {

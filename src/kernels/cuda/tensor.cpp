@@ -1,6 +1,9 @@
 #include "kernels/cuda/tensor.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/error_format.h"
@@ -10,7 +13,6 @@ namespace l2gcn::cuda {
 namespace {
 
 constexpr size_t kStagingBytes = size_t{64} << 20;
-constexpr size_t kRowsPrepared = 256;
 
 // Rows of `stride` floats that go through a staging array at once.
 size_t BlockRows(const Device& device, size_t rows, size_t stride) {
@@ -18,25 +20,34 @@ size_t BlockRows(const Device& device, size_t rows, size_t stride) {
   return std::max<size_t>(1, std::min(rows, fitting));
 }
 
-template <class T>
-Buffer UploadArray(const std::shared_ptr<Device>& device, const Array<T>& values, const char* what) {
-  Buffer buffer = Buffer::Anywhere(device, values.bytes(), what);
-  buffer.CopyFrom(values.data(), values.bytes());
-  return buffer;
-}
-
 // Nodes in falling order of degree class, ascending within a class.
-std::vector<uint32_t> OrderByDegree(const Propagation& a, AggregateArguments& view) {
-  std::vector<uint32_t> classes[3];
-  for (uint32_t node = 0; node < a.nodes; ++node) {
+std::vector<uint32_t> OrderByDegree(const Context& context, const Propagation& a, AggregateArguments& view) {
+  constexpr size_t kClasses = 3, kNodesOfPart = size_t{1} << 16;
+  const auto class_of = [&](size_t node) {
     const uint64_t degree = a.indptr[node + 1] - a.indptr[node];
-    classes[degree > kHeavyDegree ? 0 : degree > kLightDegree ? 1 : 2].push_back(node);
+    return degree > kHeavyDegree ? 0 : degree > kLightDegree ? 1 : 2;
+  };
+  const size_t parts = (a.nodes + kNodesOfPart - 1) / kNodesOfPart;
+  const auto for_parts = [&](const auto& visit) {
+    ParallelTasks(context, parts, [&](size_t part, uint32_t) {
+      for (size_t node = part * kNodesOfPart; node < std::min<size_t>(a.nodes, (part + 1) * kNodesOfPart);
+           ++node)
+        visit(part, node, class_of(node));
+    });
+  };
+  std::vector<std::array<size_t, kClasses>> at(parts);  // counts, then where a part's nodes of a class go
+  for_parts([&](size_t part, size_t, int c) { ++at[part][static_cast<size_t>(c)]; });
+  size_t next = 0, ends[kClasses];
+  for (size_t c = 0; c < kClasses; ++c) {
+    for (auto& part : at) next += std::exchange(part[c], next);
+    ends[c] = next;
   }
-  view.heavy = static_cast<uint32_t>(classes[0].size());
-  view.middle = static_cast<uint32_t>(classes[1].size());
-  std::vector<uint32_t> order;
-  order.reserve(a.nodes);
-  for (const auto& nodes : classes) order.insert(order.end(), nodes.begin(), nodes.end());
+  view.heavy = static_cast<uint32_t>(ends[0]);
+  view.middle = static_cast<uint32_t>(ends[1] - ends[0]);
+  std::vector<uint32_t> order(a.nodes);
+  for_parts([&](size_t part, size_t node, int c) {
+    order[at[part][static_cast<size_t>(c)]++] = static_cast<uint32_t>(node);
+  });
   return order;
 }
 
@@ -75,73 +86,79 @@ std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, siz
 }
 
 std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::shared_ptr<Device>& device,
-                                           const Features& features, RowKind kind) {
+                                           Uploader& uploader, const Features& features, RowKind kind) {
   if (features.is_sparse()) {
     const CsrMatrix from = features.ToCsr(context);
     auto tensor = NewSparse(device, from.rows, from.cols, from.indptr.span());
-    tensor->columns.CopyFrom(from.indices.data(), from.indices.bytes());
-    tensor->values.CopyFrom(from.values.data(), from.values.bytes());
+    uploader.Upload(context, tensor->columns, from.indices.data(), from.indices.bytes());
+    uploader.Upload(context, tensor->values, from.values.data(), from.values.bytes());
     return tensor;
   }
   const size_t count = features.rows(), cols = features.cols();
   auto tensor = NewDense(device, count, cols, kind);
-  if (count == 0) return tensor;
   const size_t stride = tensor->view.stride;
-  // Rows are padded on their way through a staging array, and narrowed there if asked.
-  const size_t block = BlockRows(*device, count, stride);
-  Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "uploading features");
-  staging.Clear();
   const bool as_they_lie =
       features.preparation() == nullptr && !features.stores_sparse() && features.type() == FeatureType::kF32;
-  std::vector<float> prepared(as_they_lie ? 0 : block * cols);  // (block × cols)
+  const auto read = [&](size_t first, size_t rows, char* out) {
+    float* to = reinterpret_cast<float*>(out);
+    for (size_t row = first; row < first + rows; ++row, to += stride) {
+      if (as_they_lie) std::memcpy(to, features.matrix().row(row), cols * sizeof(float));
+      if (!as_they_lie) features.ReadRows(row, 1, to);
+      std::fill(to + cols, to + stride, 0.0f);
+    }
+  };
+  if (kind == RowKind::kF32) {
+    uploader.Upload(context, tensor->dense, 0, count, stride * sizeof(float), read);
+    return tensor;
+  }
+  // Rows are narrowed on the device, a block at a time.
+  const size_t block = BlockRows(*device, count, stride);
+  const Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "uploading features");
   for (size_t first = 0; first < count; first += block) {
     const size_t rows = std::min(block, count - first);
-    const float* from = as_they_lie ? features.matrix().row(first) : prepared.data();
-    if (!as_they_lie) {
-      device->Synchronise("uploading features");  // the block before has left `prepared`
-      ParallelFor(context, rows, kRowsPrepared, [&](size_t begin, size_t end) {
-        features.ReadRows(first + begin, end - begin, prepared.data() + begin * cols);
-      });
-    }
-    Check(cudaMemcpy2DAsync(staging.as<void>(), stride * sizeof(float), from, cols * sizeof(float),
-                            cols * sizeof(float), rows, cudaMemcpyHostToDevice, device->stream()),
-          "uploading features");
-    DeviceRows source{RowKind::kF32, staging.as<void>(), stride};
+    uploader.Upload(context, staging, 0, rows, stride * sizeof(float),
+                    [&](size_t from, size_t some, char* out) { read(first + from, some, out); });
     DeviceRows target = tensor->view;
     target.dense = tensor->dense.as<char>() + first * stride * ElementBytes(kind);
-    LaunchCopyColumns(source, 0, target, rows, static_cast<uint32_t>(stride), device->stream());
+    LaunchCopyColumns({RowKind::kF32, staging.as<void>(), stride}, 0, target, rows,
+                      static_cast<uint32_t>(stride), device->stream());
   }
-  if (!as_they_lie) device->Synchronise("uploading features");
   return tensor;
 }
 
-std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device,
-                                       const Propagation& propagation) {
+std::shared_ptr<CudaGraph> UploadGraph(const Context& context, const std::shared_ptr<Device>& device,
+                                       Uploader& uploader, const Propagation& propagation) {
   auto graph = std::make_shared<CudaGraph>();
   AggregateArguments& view = graph->view;
+  const auto upload = [&](const void* from, size_t bytes, const char* what) {
+    Buffer buffer = Buffer::Anywhere(device, bytes, what);
+    uploader.Upload(context, buffer, from, bytes);
+    return buffer;
+  };
+  const auto upload_array = [&](const auto& values, const char* what) {
+    return upload(values.data(), values.bytes(), what);
+  };
   graph->nodes = view.nodes = propagation.nodes;
   graph->entries = view.entries = propagation.entries();
-  graph->indptr = UploadArray(device, propagation.indptr, "the graph's offsets");
-  graph->row_scale = UploadArray(device, propagation.row_scale, "the graph's scales");
-  graph->self_scale = UploadArray(device, propagation.self_scale, "the graph's scales");
-  graph->indices = UploadArray(device, propagation.indices, "the graph's edges");
+  graph->indptr = upload_array(propagation.indptr, "the graph's offsets");
+  graph->row_scale = upload_array(propagation.row_scale, "the graph's scales");
+  graph->self_scale = upload_array(propagation.self_scale, "the graph's scales");
+  graph->indices = upload_array(propagation.indices, "the graph's edges");
   view.indptr = graph->indptr.as<uint64_t>();
   view.indices = graph->indices.as<uint32_t>();
   view.row_scale = graph->row_scale.as<float>();
   view.self_scale = graph->self_scale.as<float>();
   if (!propagation.weights.empty()) {
-    graph->weights = UploadArray(device, propagation.weights, "the graph's weights");
+    graph->weights = upload_array(propagation.weights, "the graph's weights");
     view.weights = graph->weights.as<float>();
   }
   if (!propagation.col_scale.empty()) {
-    graph->col_scale = UploadArray(device, propagation.col_scale, "the graph's scales");
+    graph->col_scale = upload_array(propagation.col_scale, "the graph's scales");
     view.col_scale = graph->col_scale.as<float>();
   }
-  const std::vector<uint32_t> order = OrderByDegree(propagation, view);
-  graph->order = Buffer::Anywhere(device, order.size() * 4, "the order of nodes");
-  graph->order.CopyFrom(order.data(), order.size() * 4);
+  const std::vector<uint32_t> order = OrderByDegree(context, propagation, view);
+  graph->order = upload(order.data(), order.size() * sizeof(uint32_t), "the order of nodes");
   view.order = graph->order.as<uint32_t>();
-  device->Synchronise("uploading the graph");
   return graph;
 }
 

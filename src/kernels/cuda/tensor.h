@@ -9,6 +9,7 @@
 #include "kernels/cuda/aggregate.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/upload.h"
 
 namespace l2gcn::cuda {
 
@@ -32,8 +33,9 @@ std::shared_ptr<CudaTensor> NewSparse(const std::shared_ptr<Device>& device, siz
 
 // Dense rows are prepared block by block on the host on their way to the device.
 std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::shared_ptr<Device>& device,
-                                           const Features& features, RowKind kind);
-std::shared_ptr<CudaGraph> UploadGraph(const std::shared_ptr<Device>& device, const Propagation& propagation);
+                                           Uploader& uploader, const Features& features, RowKind kind);
+std::shared_ptr<CudaGraph> UploadGraph(const Context& context, const std::shared_ptr<Device>& device,
+                                       Uploader& uploader, const Propagation& propagation);
 // Rows first … first + count − 1 as f32, to out (count × columns).
 void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tensor, size_t first, size_t count,
                   float* out);

@@ -1,5 +1,5 @@
 #include "kernels/cuda/batch_shares.cuh"
-#include "kernels/cuda/runtime.h"
+#include "kernels/cuda/check.h"
 #include "kernels/cuda/stage_rows.cuh"
 #include "kernels/cuda/train_kernel.cuh"
 #include "kernels/cuda/train_kernel.h"
