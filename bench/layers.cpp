@@ -19,12 +19,8 @@ void TimeLayer(const Context& context, const Options& options, const LayerProble
   backend_options.profile = options.profile;
   auto backend = MakeBackend(context, backend_options);
   const Features features = RandomFeatures(context, problem.samples, problem.features, problem.density);
-  LayerSpec spec;
-  spec.batch = problem.batch;
-  spec.drop_last = true;
-  spec.lr = 1e-4f;
   auto training = backend->BeginLayer(context, backend->Upload(context, features), {}, RandomTargets(problem),
-                                      spec, RandomState(problem));
+                                      SpecOf(problem), RandomState(problem));
   std::vector<double> losses(1);
   uint32_t epoch = 0;
   training->RunEpochs(context, epoch++, 1, losses);

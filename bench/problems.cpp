@@ -33,6 +33,11 @@ const std::vector<LayerProblem>& LayerProblems() {
       {"reddit/2", 153932, 128, 128, 41, 1024, 1, false},
       {"amazon670k/1", 420449, 100, 128, 32, 1024, 1, false},
       {"amazon670k/2", 420449, 128, 128, 32, 1024, 1, false},
+      // Layers of preset `best`: three powers side by side. Fewer samples do where nothing depends on them.
+      {"best pubmed/1", 17717, 1500, 256, 3, 512, 1, false, 256},
+      {"best reddit/1", 32768, 1806, 256, 41, 4096, 1, false, 256},
+      {"best reddit/2", 65536, 768, 256, 41, 4096, 1, false, 256},
+      {"best ppi/2", 44906, 768, 256, 121, 1024, 1, true, 256},
   };
   return problems;
 }
@@ -90,13 +95,35 @@ Targets RandomTargets(const LayerProblem& problem) {
 LayerState RandomState(const LayerProblem& problem) {
   LayerState state;
   const auto fan_in = [](size_t rows) { return 1.0f / std::sqrt(static_cast<float>(rows)); };
+  const uint32_t last = problem.head > 0 ? problem.head : problem.hidden;
   state.w = RandomMatrix(problem.features, problem.hidden, 102, fan_in(problem.features));
-  state.theta = RandomMatrix(problem.hidden, problem.classes, 103, fan_in(problem.hidden));
+  state.theta = RandomMatrix(last, problem.classes, 103, fan_in(last));
   state.w_m = Matrix::Zeros(problem.features, problem.hidden);
   state.w_v = Matrix::Zeros(problem.features, problem.hidden);
-  state.theta_m = Matrix::Zeros(problem.hidden, problem.classes);
-  state.theta_v = Matrix::Zeros(problem.hidden, problem.classes);
+  state.theta_m = Matrix::Zeros(last, problem.classes);
+  state.theta_v = Matrix::Zeros(last, problem.classes);
+  if (problem.head == 0) return state;
+  const auto from = [](Matrix value) {
+    return Trainable{value, Matrix::Zeros(value.rows, value.cols), Matrix::Zeros(value.rows, value.cols)};
+  };
+  state.affine = from(Matrix::Zeros(1, problem.hidden));
+  state.head = from(RandomMatrix(problem.hidden, problem.head, 104, fan_in(problem.hidden)));
+  state.head_affine = from(Matrix::Zeros(1, problem.head));
+  state.bias = from(Matrix::Zeros(1, problem.classes));
   return state;
+}
+
+LayerSpec SpecOf(const LayerProblem& problem) {
+  LayerSpec spec;
+  spec.batch = problem.batch;
+  spec.drop_last = true;
+  spec.lr = 1e-4f;
+  if (problem.head == 0) return spec;
+  spec.dropout = 0.5f;
+  spec.form.bias = true;
+  spec.form.head = problem.head;
+  spec.form.input_dropout = 0.3f;
+  return spec;
 }
 
 Propagation TrainPropagation(const Context& context, const GenerateOptions& options) {

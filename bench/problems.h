@@ -20,9 +20,11 @@ struct LayerProblem {
   uint32_t samples, features, hidden, classes, batch;
   double density = 1;  // share of non-zeros of X̂; below 1 it is kept sparse
   bool multilabel = false;
+  uint32_t head = 0;  // above 0: a layer of preset `best` with this head, its biases and both of its dropouts
 
   double FlopsPerSample() const {  // useful arithmetic, forward and backward, none to the input
-    return 4.0 * density * features * hidden + 6.0 * hidden * classes;
+    const double last = head > 0 ? head : hidden;
+    return 4.0 * density * features * hidden + 6.0 * hidden * head + 6.0 * last * classes;
   }
 };
 
@@ -31,6 +33,7 @@ const std::vector<LayerProblem>& LayerProblems();
 Features RandomFeatures(const Context& context, size_t rows, size_t cols, double density);
 Targets RandomTargets(const LayerProblem& problem);
 LayerState RandomState(const LayerProblem& problem);
+LayerSpec SpecOf(const LayerProblem& problem);
 
 // Â of the train nodes' own graph, as inductive training aggregates with, of a generated data set.
 Propagation TrainPropagation(const Context& context, const GenerateOptions& options);

@@ -42,7 +42,7 @@ indices = np.load(folder + "/graph_indices.npy").view(np.int32)
 y = np.load(folder + "/labels.npy").astype(np.int64)
 A = scipy.sparse.csr_matrix((np.ones(len(indices), dtype=np.int8), indices, indptr), shape=(len(y), len(y)))
 before = status("VmRSS")
-clf = Classifier(method="lgcn", epochs=1, layers=3, hidden=128, lr=0.0001, n_jobs=2)
+clf = Classifier(preset="paper", method="lgcn", epochs=1, layers=3, hidden=128, lr=0.0001, n_jobs=2)
 clf.fit(X, y, graph=A)
 assert X.dtype == np.float32 and np.shares_memory(clf.data_.features, X) and np.shares_memory(clf.data_.indices, A.indices)
 print(json.dumps({"interpreter": interpreter, "before": before, "peak": status("VmHWM"), "features": X.nbytes}))
@@ -74,7 +74,7 @@ def figure_overhead(options):
     for name, features in (("sparse", X), ("dense", data.dense_features())):
         over, wall = [], []
         for seed in range(30):
-            clf = l2gcn.GCNClassifier(method="lgcn", hidden=16, batch=256, lr=0.005, random_state=seed)
+            clf = l2gcn.GCNClassifier(preset="paper", method="lgcn", hidden=16, batch=256, lr=0.005, random_state=seed)
             start = time.perf_counter()
             clf.fit(features, labels, graph=A, val=split.val)
             wall.append(time.perf_counter() - start)
@@ -89,7 +89,7 @@ def figure_memory(options):
     with tempfile.TemporaryDirectory() as folder:
         place = folder + "/reddit"
         subprocess.run([options.program, "generate", "reddit", "-o", place, "-q"], check=True)
-        flags = ["--method", "lgcn", "--epochs", "1", "--layers", "3", "--hidden", "128", "--lr", "0.0001", "--threads", "2"]
+        flags = ["--preset", "paper", "--method", "lgcn", "--epochs", "1", "--layers", "3", "--hidden", "128", "--lr", "0.0001", "--threads", "2"]
         flags += ["--smooth", "0", "--split", "random:0.9,0.1,0", "-q", "--json", "-o", folder + "/run"]
         done = subprocess.run([options.program, "train", place, *flags], check=True, capture_output=True, text=True)
         program = json.loads(done.stdout)["memory"]["peak_rss_bytes"]
@@ -122,7 +122,7 @@ def figure_interrupt(_):
 
         threading.Thread(target=interrupt).start()
         try:
-            l2gcn.train(data, method="lgcn", epochs=1000)
+            l2gcn.train(data, preset="paper", method="lgcn", epochs=1000)
         except KeyboardInterrupt:
             print(f"interrupted {delay} s into training: KeyboardInterrupt after {time.perf_counter() - sent[0]:.3f} s")
 

@@ -115,8 +115,9 @@ using SetOutcomes = std::map<std::string, std::vector<Outcome>>;
 
 SetOutcomes MeasureSet(const Context& context, const Dataset& dataset, const Controller& controller,
                        uint32_t runs) {
-  TrainConfig config =
-      ResolveConfig({{"method", "lgcn"}, {"epochs", "80"}, {"layers", "2"}, {"drop-last", "false"}}, dataset);
+  TrainConfig config = ResolveConfig(
+      {{"preset", "paper"}, {"method", "lgcn"}, {"epochs", "80"}, {"layers", "2"}, {"drop-last", "false"}},
+      dataset);
   SetOutcomes outcomes;
   std::vector<double> mean(config.layers, 0.0);
   for (uint32_t seed = 0; seed < runs; ++seed) {

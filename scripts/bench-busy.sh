@@ -27,8 +27,8 @@ start_spinners() {  # one on each core
 set_of() { if [[ -n ${L2GCN_DATA:-} && -e $L2GCN_DATA/$1 ]]; then echo "$1"; else echo "synthetic:$1"; fi; }
 arguments() {
   case $1 in
-    cora) echo "$(set_of cora) --method lgcn --epochs 80" ;;
-    pubmed) echo "$(set_of pubmed) --method lgcn --epochs 80" ;;
+    cora) echo "$(set_of cora) --preset paper --method lgcn --epochs 80" ;;
+    pubmed) echo "$(set_of pubmed) --preset paper --method lgcn --epochs 80" ;;
     graphsage) echo "$(set_of cora) --method graphsage --epochs 40" ;;
   esac
 }

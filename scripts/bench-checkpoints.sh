@@ -8,4 +8,4 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 "$program" generate reddit --scale "${2:-1}" -o shape -q
-"$program" train shape --method lgcn --epochs "${3:-20}" --device cpu -q --profile --checkpoint-every 10s -o run 2>&1 >/dev/null | tail -n 1
+"$program" train shape --preset paper --method lgcn --epochs "${3:-20}" --device cpu -q --profile --checkpoint-every 10s -o run 2>&1 >/dev/null | tail -n 1

@@ -6,7 +6,7 @@ before=$1 after=$2 pairs=${3:-10} threads=${4:-2}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$before" generate reddit -o "$work/reddit" -q >/dev/null
-seconds() { "$1" train "$2" --method lgcn --device cpu --threads "$threads" ${3:+--epochs "$3"} --json -q -o "$work/run" --force |
+seconds() { "$1" train "$2" --preset paper --method lgcn --device cpu --threads "$threads" ${3:+--epochs "$3"} --json -q -o "$work/run" --force |
   python3 -c 'import json, sys; s = json.load(sys.stdin)["seconds"]; print(s["train"], s["aggregate"])'; }
 for ((i = 0; i < pairs; ++i)); do
   for job in cora: pubmed: "$work/reddit:3"; do

@@ -27,7 +27,7 @@ sum_of() { number_of "$1" "$2" | awk '{s += $1} END {print s}'; }
 train() {
   local name=$1 threads=$2
   shift 2
-  "$program" train "$work/$name" --method lgcn --threads "$threads" --device cpu --json -q "$@" \
+  "$program" train "$work/$name" --preset paper --method lgcn --threads "$threads" --device cpu --json -q "$@" \
     -o "$work/run-$name-$threads" --force > "$work/$name-$threads.json" 2>/dev/null
   grep -o '"seconds":{[^}]*}' "$work/$name-$threads.json" | grep -o '"train":[0-9.e+-]*' | head -1 | cut -d: -f2 >> "$work/seconds-$name-$threads"
 }

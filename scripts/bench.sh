@@ -44,7 +44,7 @@ trap 'rm -rf "$runs"' EXIT
 for shape in $shapes; do
   epochs=80
   [ "$shape" = pubmed ] && epochs=100
-  "$program" train "synthetic:$shape" --method lgcn --epochs "$epochs" --threads "$threads" --device cpu --quiet \
+  "$program" train "synthetic:$shape" --preset paper --method lgcn --epochs "$epochs" --threads "$threads" --device cpu --quiet \
     --json -o "$runs/$shape" > "$runs/$shape.json"
 done
 

@@ -7,7 +7,7 @@
 # BEFORE and AFTER are two programs, built with the same flags: another optimisation level rounds differently.
 # A set is a name, or a folder of $L2GCN_DATA. Without -e every run has its preset's epochs, which takes long on
 # ppi-largest. A set that is not found is left out and said so; demo is the embedded graph. -o adds options to both
-# sides. Ends with status 1 if a model differs.
+# sides; $PRESET names a preset other than paper. Ends with status 1 if a model differs.
 set -euo pipefail
 before=${1:?name the program before}
 after=${2:?name the program after}
@@ -40,7 +40,7 @@ for set in $sets; do
     continue
   fi
   for method in $methods; do
-    options=(--method "$method" --threads "$threads" --device cpu --quiet --force)
+    options=(--preset "${PRESET:-paper}" --method "$method" --threads "$threads" --device cpu --quiet --force)
     [[ -n $more ]] && read -ra extra <<<"$more" && options+=("${extra[@]}")
     [[ -n $epochs ]] && options+=(--epochs "$epochs")
     for side in before after; do

@@ -172,7 +172,7 @@ def make_own(folder):
         return subprocess.run([program, *words, "-q", "--device", "cpu"], cwd=folder, stdout=subprocess.DEVNULL)
     subprocess.run([program, "generate", "cora", "--nodes", "60", "--edges", "120", "--features", "5", "-o", "set", "-q"], cwd=folder, check=True)
     for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--powers", "0,1"])):
-        run("train", "set", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
+        run("train", "set", "--preset", "paper", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
         files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
         put("model", name, b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items()))
     put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
@@ -182,7 +182,7 @@ def make_own(folder):
     shipped = pathlib.Path(__file__).parent.parent / "src/controller/shipped/general-loss.safetensors"
     put("controller", "general", shipped.read_bytes())
     # A run that is cut off: its directory stays.
-    cut = subprocess.Popen([program, "train", "set", "--method", "lgcn", "--hidden", "2", "--epochs", "200000", "--checkpoint-every", "1",
+    cut = subprocess.Popen([program, "train", "set", "--preset", "paper", "--method", "lgcn", "--hidden", "2", "--epochs", "200000", "--checkpoint-every", "1",
                             "-o", "cut", "-q"], cwd=folder)
     kept = folder / "cut.unfinished/checkpoint"
     while not (kept / "state-1.safetensors").exists() and cut.poll() is None:

@@ -60,7 +60,7 @@ PY
 "$binary" compare synthetic:cora --methods lgcn,l2gcn,gcn --epochs 10 --json --quiet >"$work/compare.json"
 "$binary" report "$work/compare.json" -o "$work/comparison.html" --quiet >/dev/null
 "$binary" generate amazon3m --scale "${L2GCN_AMAZON_SCALE:-0.02}" -o "$work/amazon3m" --quiet >/dev/null
-"$binary" train "$work/amazon3m" --method lgcn --epochs 2 -o "$work/amazon3m-run" --quiet --report >/dev/null
+"$binary" train "$work/amazon3m" --preset paper --method lgcn --epochs 2 -o "$work/amazon3m-run" --quiet --report >/dev/null
 size cora-shaped "$work/cora-run/report.html" 1000000
 size amazon3m-shaped "$work/amazon3m-run/report.html" 3000000
 python3 scripts/test-browser.py "$shots" "cora=file://$work/cora-run/report.html" "hostile=file://$work/hostile-run/report.html" \

@@ -18,7 +18,7 @@ base=$(mktemp -d)
 trap 'rm -rf "$base"' EXIT
 cd "$base" || exit 2
 failures=0 killed=0
-"$program" train synthetic:cora --method lgcn --epochs 1 --device "$device" -q -o can-train >/dev/null || exit 2 # says why not
+"$program" train synthetic:cora --preset paper --method lgcn --epochs 1 --device "$device" -q -o can-train >/dev/null || exit 2 # says why not
 rm -rf can-train
 complain() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
 
@@ -87,11 +87,11 @@ train_kills() {
 
 each=$(((trainings + 5) / 6))
 "$program" generate reddit --scale 0.004 -o shape -q
-train_kills cora "synthetic:cora --method lgcn --epochs 40 --device $device" $each 5
-train_kills pubmed "synthetic:pubmed --method lgcn --epochs 12,12 --device $device" $each 3
-train_kills reddit "shape --method lgcn --epochs 6 --device $device" $each 1
-train_kills runs5 "synthetic:cora --method lgcn --runs 5 --epochs 10 --device $device" $each 4
-train_kills l2gcn "synthetic:cora --method l2gcn --epochs 40 --device $device" $each 5
+train_kills cora "synthetic:cora --preset paper --method lgcn --epochs 40 --device $device" $each 5
+train_kills pubmed "synthetic:pubmed --preset paper --method lgcn --epochs 12,12 --device $device" $each 3
+train_kills reddit "shape --preset paper --method lgcn --epochs 6 --device $device" $each 1
+train_kills runs5 "synthetic:cora --preset paper --method lgcn --runs 5 --epochs 10 --device $device" $each 4
+train_kills l2gcn "synthetic:cora --preset paper --method l2gcn --epochs 40 --device $device" $each 5
 train_kills vrgcn "synthetic:cora --method vrgcn --epochs 8 --dropout 0.2 --device cpu" $((trainings - 5 * each)) 2
 echo "trainings killed: $killed (device $device), failures: $failures"
 
@@ -122,7 +122,7 @@ whole() {
   if [ -d "$1" ]; then digest "$1"; else sha256sum <"$1"; fi
 }
 
-"$program" train shape --method lgcn --epochs 2 -q -o model --force --device $device >/dev/null
+"$program" train shape --preset paper --method lgcn --epochs 2 -q -o model --force --device $device >/dev/null
 touch names names-now said
 each=$(((others + 5) / 6))
 other_kills convert converted "convert shape converted --force -q" "" $each
@@ -130,6 +130,6 @@ other_kills generate made "generate pubmed --nodes 30000 -o made --force -q" "" 
 other_kills predict p.csv "predict model -o p.csv -q" "" $each
 other_kills embed e.npy "embed model -o e.npy -q" "" $each
 other_kills search controller "search synthetic:cora --kind paper --rounds 30 --nodes 200 -o controller --force -q" .state $each
-other_kills compare compared "compare synthetic:cora --methods lgcn,gcn --epochs 10 -o compared --force -q --device cpu" "" $((others - 5 * each))
+other_kills compare compared "compare synthetic:cora --preset paper --methods lgcn,gcn --epochs 10 -o compared --force -q --device cpu" "" $((others - 5 * each))
 echo "other commands killed: ${killed_others:-0}, failures: $failures"
 [ $failures = 0 ]

@@ -22,7 +22,8 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
-  const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
+  const Matrix embeddings =
+      Embed(context, opened.run.model, opened.dataset, options.layer, &opened.run.split);
   if (to_stdout) return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink());
   ExportEmbeddings(context, opened.dataset, embeddings, options.output.path);
   program.ReportWritten(options.output.path, embeddings.rows, "embeddings");

@@ -68,8 +68,10 @@ void AddSearch(Program& program) {
       ->type_name("");
   AddOpenOptions(app, command->open);
   AddFields(app, SearchFields(), command->search, "Search");
-  command->training.AddTo(app, {"method", "threshold", "stop", "controller", "controller-kind", "patience",
-                                "watch", "seed", "batch", "drop-last"});
+  command->training.AddTo(app,
+                          {"method", "threshold", "stop", "controller", "controller-kind", "patience",
+                           "watch", "seed", "batch", "drop-last"},
+                          {{"preset", "paper"}});
   command->output.AddTo(app, "FILE", "Controller file (safetensors); FILE.json gets the reward curve",
                         "controller");
   app.add_flag("--resume", command->resume, "Go on with an interrupted search that wrote to the same FILE")

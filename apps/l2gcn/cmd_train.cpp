@@ -67,9 +67,10 @@ std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
   return fmt::format(
       "{:.3f} (aggregate {:.3f} + train {:.3f} + transform {:.3f}); "
-      "load {:.3f}, setup {:.3f}, evaluate {:.3f}, total {:.3f}",
+      "load {:.3f}, setup {:.3f}, {}evaluate {:.3f}, total {:.3f}",
       of("aggregate") + of("train") + of("transform"), of("aggregate"), of("train"), of("transform"),
-      of("load"), of("setup"), of("evaluate"), of("total"));
+      of("load"), of("setup"), of("looks") > 0 ? fmt::format("looks {:.3f}, ", of("looks")) : "",
+      of("evaluate"), of("total"));
 }
 
 // The result as people read it, from the object that --json prints.
@@ -298,11 +299,10 @@ void AddTrain(Program& program) {
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);
-  command.footer(
-      methods +
-      "\nDefaults shown are those of data sets the paper does not treat; cora, citeseer, pubmed, ppi, reddit "
-      "and\n"
-      "amazon take the paper's own settings (l2gcn info DATASET shows them).\n");
+  command.footer(methods +
+                 "\nDefaults shown are those of a small data set; preset best chooses them from the data, "
+                 "and preset paper\n"
+                 "has the paper's own settings (l2gcn info DATASET shows what would be used).\n");
 }
 
 }  // namespace l2gcn::cli

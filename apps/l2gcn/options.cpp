@@ -102,8 +102,9 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
       ->group("Data");
 }
 
-void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without) {
-  const TrainConfig defaults = ResolveConfig({}, Dataset{});
+void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without,
+                          const Overrides& given) {
+  const TrainConfig defaults = ResolveConfig(given, Dataset{});
   for (const Field& field : Fields()) {
     if (std::find(without.begin(), without.end(), field.name) != without.end()) continue;
     const auto keep = [this, &field](const std::string& value) {

@@ -86,8 +86,8 @@ void AddFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, Co
 // One option for every field of the table; what the user said is checked at once and kept in order.
 class ConfigOptions {
  public:
-  // Leaves out the fields named in `without`.
-  void AddTo(CLI::App& command, const std::vector<std::string>& without = {});
+  // Leaves out the fields named in `without`. The defaults shown are those of a run of which `given` is said.
+  void AddTo(CLI::App& command, const std::vector<std::string>& without = {}, const Overrides& given = {});
   const Overrides& overrides() const { return overrides_; }
 
  private:

@@ -32,6 +32,7 @@ struct TrainConfig {
   bool bias = false;              // added to every product
   bool layer_norm = false;        // before each ReLU
   double input_dropout = 0;       // share of a layer's input set to 0 in a training step
+  bool labels_as_inputs = false;  // the last layer reads the labels of train nodes around a node, too
   uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
   std::string read_out = "last";  // last | mean | auto: which layers' probabilities count
   std::string correct = "off";  // off | auto | on: residuals and labels of train nodes spread over the graph

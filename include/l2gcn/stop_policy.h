@@ -39,7 +39,7 @@ struct Observation {
   ValidationScore validation;      // set only if WantsValidation()
   double seconds = 0;              // trained so far; scoring is not counted
   // The loss of each node looked at, the same nodes in the same order throughout a layer; set only if WantsLooks()
-  std::span<const float> node_losses;
+  std::span<const float> node_losses = {};
 };
 
 struct Decision {

@@ -22,14 +22,14 @@ except l2gcn.Error as problem:
     data = l2gcn.load_dataset("synthetic:cora")
 print(data)
 
-# %% Two layers, one after the other; the learned controller says when each is done
+# %% Two layers, one after the other; each goes back to its best validation epoch
 run = l2gcn.train(data, seed=0)
 print(run)
 for number, layer in enumerate(run.layers, start=1):
     print(f"layer {number}: {layer['epochs']} epochs, ended by {layer['stopped_by']}")
 
-# %% The same with fixed epochs, three seeds, and a look at every decision
-fixed = l2gcn.train(data, method="lgcn", epochs=[40, 120], runs=3)
+# %% The paper's layers with fixed epochs, three seeds, and a look at every decision
+fixed = l2gcn.train(data, preset="paper", method="lgcn", epochs=[40, 120], runs=3)
 print(f"fixed epochs, mean of three seeds: test F1 {fixed.f1['test']:.3f}")
 
 
@@ -39,7 +39,7 @@ def patient(decision: l2gcn.Decision) -> bool:
     return len(recent) == 10 and bool(recent.argmin() == 0)
 
 
-own = l2gcn.train(data, method="lgcn", stop="early", patience=1000, epochs=200, callbacks=patient)
+own = l2gcn.train(data, preset="paper", method="lgcn", stop="early", patience=1000, epochs=200, callbacks=patient)
 print("a rule of one's own:", [layer["epochs"] for layer in own.layers], "epochs, test F1", own.f1["test"])
 
 # %% Scores by class

@@ -27,7 +27,7 @@ print(graph)
 
 # %% In: features and masks are taken as they are; the features are shared, not copied
 data = l2gcn.Dataset.from_pyg(graph)
-run = l2gcn.train(data, method="lgcn", epochs=40, hidden=16, batch=256, lr=0.005)
+run = l2gcn.train(data, preset="paper", method="lgcn", epochs=40, hidden=16, batch=256, lr=0.005)
 print(run)
 
 # %% Out: predictions beside the graph, and a module with the same logits

@@ -119,14 +119,19 @@ class Model:
         layer: int = 0,
         graph: Any = None,
         *,
+        known: Any = None,
         threads: Optional[int] = None,
         device: str = "auto",
     ) -> np.ndarray:
-        """What a layer makes of every node (nodes, width); layer 1 is the first, 0 the last."""
+        """What a layer makes of every node (nodes, width); layer 1 is the first, 0 the last.
+
+        `known` as in `predict`, for a model whose last layer reads labels.
+        """
         if layer < 0:
             raise error(f"layer {layer}: the model has hidden layers 1 to {self.n_layers}", "usage")
         call = make_call(threads, device)
-        return _core.embedding(call, self._handle, as_dataset(data, graph)._handle, layer)
+        data = as_dataset(data, graph)
+        return _core.embedding(call, self._handle, data._handle, layer, self._known(data, known))
 
     def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
         """Roles of the nodes whose labels the model may look at, or None."""
@@ -150,7 +155,7 @@ class Model:
     def to_torch(self) -> Any:
         """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
 
-        Labels that a model of preset "best" spreads over the graph are not the module's business: its logits are those of
+        Labels that a model spreads over the graph or reads as inputs are not the module's business: its logits are those of
         `logits(data, known=[])`.
 
         >>> module = model.to_torch()                                           # doctest: +SKIP

@@ -167,7 +167,7 @@ def test_mistakes_of_options_and_settings(citations):
         l2gcn.train(Dataset.from_arrays(X, EDGES))
     with pytest.raises(Error, match="unknown setting 'roundz': did you mean 'rounds'"):
         l2gcn.search(citations, roundz=3)
-    model = l2gcn.train(citations, method="lgcn", epochs=1).model
+    model = l2gcn.train(citations, preset="paper", method="lgcn", epochs=1).model
     with pytest.raises(Error, match="has 3 features, but the model was trained on 1433"):
         model.predict(X, EDGES)
     with pytest.raises(Error, match="hidden layers 1 to 2"):

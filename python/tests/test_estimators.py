@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
-FAST = {"method": "lgcn", "epochs": 30, "lr": 0.05, "hidden": 32, "batch": 32}
+FAST = {"preset": "paper", "method": "lgcn", "epochs": 30, "lr": 0.05, "hidden": 32, "batch": 32}
 
 # What does not apply, and why.
 EXPECTED_FAILURES = {
@@ -77,7 +77,7 @@ def test_unlabelled_in_every_form(problem):
 
 
 def test_validation_is_a_stratified_tenth(citations):
-    clf = GCNClassifier(method="lgcn", epochs=1).fit(citations.features, citations.labels, graph=citations)
+    clf = GCNClassifier(preset="paper", method="lgcn", epochs=1).fit(citations.features, citations.labels, graph=citations)
     assert clf.result_["split"]["val"] == round(citations.n_nodes * 0.1)
     assert clf.result_["split"]["test"] == 0
 
@@ -192,7 +192,8 @@ def test_preset_best(citations):
     """The most accurate recipe: asked about its own nodes, by X or without it, before and after pickling, it says the same."""
     split = citations.split()
     seen = np.where(split.train | split.val, citations.labels, -1)
-    clf = GCNClassifier(preset="best", epochs=20).fit(citations.features, seen, graph=citations, val=split.val)
+    clf = GCNClassifier(epochs=20).fit(citations.features, seen, graph=citations, val=split.val)
+    assert clf.model_.config["preset"] == "best"
     assert clf.score(y=citations.labels, mask=split.test) > 0.8
     np.testing.assert_array_equal(clf.predict_proba(), clf.predict_proba(citations.features))
     np.testing.assert_array_equal(clf.predict_proba(), pickle.loads(pickle.dumps(clf)).predict_proba())

@@ -37,7 +37,7 @@ def test_signatures_and_docstrings_come_from_the_table():
 def test_ranges_are_told():
     rows = {row.name: row for row in l2gcn.train_settings()}
     assert rows["layers"].range == "from 1 to 64" and rows["dropout"].range == "from 0 to below 1"
-    assert rows["seed"].range == "of 0 or more" and rows["hidden"].typed_default == 128
+    assert rows["seed"].range == "of 0 or more" and rows["hidden"].typed_default == 256
 
 
 def test_no_setting_is_spelled_in_the_package():

@@ -16,11 +16,12 @@ import pytest
 import l2gcn
 
 METHODS = ["lgcn", "l2gcn", "gcn", "sgc"]
+TRAININGS = [(method, "paper") for method in METHODS] + [("lgcn", "best")]
 
 
-def assert_same_model_file(program, tmp_path, spec, options, method, epochs=None):
+def assert_same_model_file(program, tmp_path, spec, options, method, preset, epochs=None):
     """The model file of l2gcn.train and the program's, for the same settings, are the same bytes."""
-    settings = {"method": method, "seed": 3}
+    settings = {"preset": preset, "method": method, "seed": 3}
     if epochs is not None:
         settings["epochs"] = epochs
     flags = [word for name, value in settings.items() for word in (f"--{name}", str(value))]
@@ -34,16 +35,18 @@ def assert_same_model_file(program, tmp_path, spec, options, method, epochs=None
     return run
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_same_bytes_as_the_program(program, tmp_path, method):
-    assert_same_model_file(program, tmp_path, "synthetic:cora", {}, method)
+@pytest.mark.parametrize("method, preset", TRAININGS)
+def test_same_bytes_as_the_program(program, tmp_path, method, preset):
+    assert_same_model_file(program, tmp_path, "synthetic:cora", {}, method, preset, 10 if preset == "best" else None)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method, preset", TRAININGS)
 @pytest.mark.parametrize("name, epochs", [("cora", None), ("pubmed", None), ("musae-facebook", None), ("synthetic:reddit", 2)])
-def test_same_bytes_on_every_data_set(program, data_dir, tmp_path, everything, name, epochs, method):
+def test_same_bytes_on_every_data_set(program, data_dir, tmp_path, everything, name, epochs, method, preset):
     spec = str(data_dir / name) if name == "musae-facebook" else name
-    assert_same_model_file(program, tmp_path, spec, {"data_dir": str(data_dir)}, method, epochs)
+    if preset == "best":
+        epochs = 2
+    assert_same_model_file(program, tmp_path, spec, {"data_dir": str(data_dir)}, method, preset, epochs)
 
 
 def test_same_bytes_for_numpy_arrays(citations):
@@ -60,7 +63,7 @@ def test_same_bytes_for_numpy_arrays(citations):
 
 
 def test_run_and_its_columns(citations, tmp_path):
-    run = l2gcn.train(citations, method="lgcn", epochs=[4, 6], seed=7, val_every=2)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=[4, 6], seed=7, val_every=2)
     assert run.f1["test"] > 0.6
     assert [len(run.history[name]) for name in ("seed", "layer", "epoch", "loss", "stop_probability")] == [10] * 5
     assert run.history["epoch"].tolist() == [1, 2, 3, 4, 1, 2, 3, 4, 5, 6]
@@ -82,11 +85,11 @@ def test_run_and_its_columns(citations, tmp_path):
 
 
 def test_several_seeds_and_output(citations, tmp_path):
-    run = l2gcn.train(citations, method="lgcn", epochs=3, runs=2, output=tmp_path / "run", threads=1)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=3, runs=2, output=tmp_path / "run", threads=1)
     assert run.seeds == [0, 1] and len(run.models) == 2
     assert (tmp_path / "run" / "seed-1" / "model.safetensors").is_file()
     with pytest.raises(l2gcn.Error, match="already holds a run"):
-        l2gcn.train(citations, method="lgcn", epochs=3, output=tmp_path / "run")
+        l2gcn.train(citations, preset="paper", method="lgcn", epochs=3, output=tmp_path / "run")
 
 
 def test_callbacks_decide(citations):
@@ -96,7 +99,7 @@ def test_callbacks_decide(citations):
         seen.append(decision)
         return decision.epoch >= 3
 
-    run = l2gcn.train(citations, method="lgcn", stop="early", patience=50, epochs=20, callbacks=third)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", stop="early", patience=50, epochs=20, callbacks=third)
     assert [layer["epochs"] for layer in run.layers] == [3, 3]
     assert [layer["stopped_by"] for layer in run.layers] == ["callback", "callback"]
     assert [(d.layer, d.epoch) for d in seen] == [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)]
@@ -115,8 +118,8 @@ def test_callbacks_may_raise(citations):
 
 def test_watching_changes_nothing(citations):
     told = []
-    plain = l2gcn.train(citations, method="l2gcn", seed=5)
-    watched = l2gcn.train(citations, method="l2gcn", seed=5, callbacks=lambda decision: None, progress=told.append)
+    plain = l2gcn.train(citations, preset="paper", method="l2gcn", seed=5)
+    watched = l2gcn.train(citations, preset="paper", method="l2gcn", seed=5, callbacks=lambda decision: None, progress=told.append)
     for name, tensor in plain.model.tensors.items():
         np.testing.assert_array_equal(tensor, watched.model.tensors[name])
     assert {"train", "transform", "evaluate"} <= {one["phase"] for one in told}
@@ -124,16 +127,16 @@ def test_watching_changes_nothing(citations):
 
 def test_all_python_runs_on_the_calling_thread(citations):
     threads = set()
-    l2gcn.train(citations, method="lgcn", epochs=2, progress=lambda p: threads.add(threading.get_ident()))
+    l2gcn.train(citations, preset="paper", method="lgcn", epochs=2, progress=lambda p: threads.add(threading.get_ident()))
     assert threads == {threading.get_ident()}
 
 
 def test_progress_bars(citations, capsys, monkeypatch):
-    l2gcn.train(citations, method="lgcn", epochs=2, progress=True, verbose=1)
+    l2gcn.train(citations, preset="paper", method="lgcn", epochs=2, progress=True, verbose=1)
     shown = capsys.readouterr()
     assert "1208 train" in shown.out and "2/2" in shown.err
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    l2gcn.train(citations, method="lgcn", epochs=2, progress=True)
+    l2gcn.train(citations, preset="paper", method="lgcn", epochs=2, progress=True)
     assert "loss" in capsys.readouterr().err
 
 
@@ -150,11 +153,11 @@ def test_interrupt(citations, delay):
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        l2gcn.train(citations, method="lgcn", epochs=100000)
+        l2gcn.train(citations, preset="paper", method="lgcn", epochs=100000)
     took = time.perf_counter() - sent[0]
     thread.join()
     assert took < 1, f"{took:.2f} s from the signal to KeyboardInterrupt"
-    assert l2gcn.train(citations, method="lgcn", epochs=2).f1["test"] > 0.3
+    assert l2gcn.train(citations, preset="paper", method="lgcn", epochs=2).f1["test"] > 0.3
 
 
 def test_own_signal_handlers_run(citations):
@@ -162,18 +165,18 @@ def test_own_signal_handlers_run(citations):
     before = signal.signal(signal.SIGALRM, lambda *_: calls.append(1))
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.05)
-        l2gcn.train(citations, method="lgcn", epochs=400)
+        l2gcn.train(citations, preset="paper", method="lgcn", epochs=400)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert calls == [1]
 
 
 def test_two_threads_train_at_once_and_the_interpreter_goes_on(citations):
-    alone = [l2gcn.train(citations, method="lgcn", epochs=40, seed=seed).model.tensors for seed in (0, 1)]
+    alone = [l2gcn.train(citations, preset="paper", method="lgcn", epochs=40, seed=seed).model.tensors for seed in (0, 1)]
     runs = {}
 
     def work(seed):
-        runs[seed] = l2gcn.train(citations, method="lgcn", epochs=40, seed=seed)
+        runs[seed] = l2gcn.train(citations, preset="paper", method="lgcn", epochs=40, seed=seed)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in (0, 1)]
     turns = 0
@@ -189,12 +192,12 @@ def test_two_threads_train_at_once_and_the_interpreter_goes_on(citations):
 
 def test_fork(citations):
     """A child of fork() trains, though its parent has trained before."""
-    expected = l2gcn.train(citations, method="lgcn", epochs=3).f1["test"]
+    expected = l2gcn.train(citations, preset="paper", method="lgcn", epochs=3).f1["test"]
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            code = 0 if l2gcn.train(citations, method="lgcn", epochs=3).f1["test"] == expected else 2
+            code = 0 if l2gcn.train(citations, preset="paper", method="lgcn", epochs=3).f1["test"] == expected else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -213,7 +216,7 @@ def test_no_leaks():
     edges = rng.integers(0, 400, (2, 1200))
     sizes = []
     for i in range(220):
-        clf = l2gcn.GCNClassifier(method="lgcn", hidden=32, layers=2, epochs=2, n_jobs=1).fit(X.copy(), y, graph=edges)
+        clf = l2gcn.GCNClassifier(preset="paper", method="lgcn", hidden=32, layers=2, epochs=2, n_jobs=1).fit(X.copy(), y, graph=edges)
         clf.predict_proba()
         if i % 20 == 19:
             gc.collect()
@@ -224,7 +227,7 @@ def test_no_leaks():
 
 def test_arrays_outlive_what_they_came_from():
     data = l2gcn.load_dataset("synthetic:cora")
-    run = l2gcn.train(data, method="lgcn", epochs=2)
+    run = l2gcn.train(data, preset="paper", method="lgcn", epochs=2)
     indices, labels, history = data.indices, data.labels, run.history["loss"]
     weights, embedding = run.model.tensors["layers.0.weight"], run.model.embed(data)
     sums = [float(np.sum(array)) for array in (indices, labels, history, weights, embedding)]
@@ -252,7 +255,7 @@ def test_multilabel_and_thresholds():
     Y = (rng.random((120, 5)) < 0.4).astype(int)
     X = (Y @ rng.normal(size=(5, 12)) + 0.1 * rng.normal(size=(120, 12))).astype(np.float32)
     data = l2gcn.Dataset.from_arrays(X, rng.integers(0, 120, (2, 60)), Y)
-    run = l2gcn.train(data, method="lgcn", lr=0.02, epochs=60, batch=32, threshold="auto")
+    run = l2gcn.train(data, preset="paper", method="lgcn", lr=0.02, epochs=60, batch=32, threshold="auto")
     assert len(run.model.thresholds) == 5
     proba, on = run.model.predict_proba(data), run.model.predict(data)
     np.testing.assert_array_equal(on, proba > np.array(run.model.thresholds, dtype=np.float32))
@@ -262,7 +265,7 @@ def test_multilabel_and_thresholds():
 
 def test_labels_that_a_model_spreads(citations, tmp_path):
     """A model that looks at train nodes' labels finds them for its own data, and does without elsewhere."""
-    run = l2gcn.train(citations, method="lgcn", epochs=10, correct="on", layer_norm=True)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=10, correct="on", layer_norm=True)
     assert run.model._handle.form["spreads"]
     split = citations.split()
     own = run.model.predict(citations)

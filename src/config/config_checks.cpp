@@ -50,6 +50,8 @@ void Validate(const TrainConfig& config) {
         "--layer-norm, "
         "--bias, --reach or --input-dropout");
   }
+  if (config.labels_as_inputs && config.reach == 0)
+    ThrowUsage("--labels-as-inputs: a plain layer reads one matrix; it needs --reach 1 or more");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is found layer by layer, for {}", config.method,
                fmt::join(FindField("reach").methods, ", "));

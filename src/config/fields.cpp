@@ -135,6 +135,9 @@ std::vector<Field> MakeFields() {
       FlagField("layer-norm", &C::layer_norm, "Normalise a layer's values row by row before ReLU."),
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of a layer's input set to 0 in a training step."),
+      FlagField(
+          "labels-as-inputs", &C::labels_as_inputs,
+          "Let the last layer read the labels of train nodes around a node, its own hidden; needs --reach."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
       ChoiceField("read-out", &C::read_out, {"last", "mean", "auto"},

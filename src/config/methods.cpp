@@ -35,7 +35,8 @@ void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
 
 // What only layers trained one by one have, beside the method's own settings.
 std::vector<std::string> LayerSettings(std::vector<std::string> own) {
-  for (const char* name : {"reach", "bias", "layer-norm", "input-dropout", "head", "read-out", "correct"})
+  for (const char* name :
+       {"reach", "bias", "layer-norm", "input-dropout", "labels-as-inputs", "head", "read-out", "correct"})
     own.emplace_back(name);
   return own;
 }
@@ -61,7 +62,7 @@ std::vector<Method> MakeMethods() {
        .settings = LayerSettings({"controller", "controller-kind", "hold-out"}),
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "lgcn",
-       .sentence = "layer by layer, each for a fixed number of epochs",
+       .sentence = "layer by layer, with no controller: fixed epochs, or in preset best the best one",
        .loop = Loop::kLayerwise,
        .sampler = nullptr,
        .op = Op::kNormalised,

@@ -1,5 +1,6 @@
 // Resolving a configuration: built-in defaults ← the preset's row for this data set and method ← the user's
-// words.
+// words. Where the user names no preset, layers trained one by one follow preset `best`; ChoosePreset has the
+// exceptions.
 //
 // Preset `paper` follows the paper's released program where text and program differ (Cora's learning rate,
 // PPI's classifier). What a method changes in a data set's row is a column of the table in methods.cpp:
@@ -68,6 +69,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 constexpr double kMostSamples = 4e6;  // a layer is shown, unless that is fewer than kLeastEpochs
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
+constexpr double kMostBytesWithPowers =
+    8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 
 struct SplitCounts {
   uint64_t train = 0, val = 0;
@@ -118,7 +121,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? "val-loss" : "val";
   if (dataset.labels.multilabel) config.threshold = "auto";
-  if (counts.val == 0) config.stop = "fixed";
+  if (dataset.nodes() > 0 && counts.val == 0) config.stop = "fixed";
 }
 
 // What the user said for the setting `name`; empty if nothing was said.
@@ -128,6 +131,31 @@ std::string ValueFor(const Overrides& overrides, const std::string& name) {
     if (FindField(key).name == name) value = text;
   }
   return value;
+}
+
+// Bytes of the features of every node with both of their powers beside them, as preset `best` reads them; of
+// sparse ones the most that averaging can make of them.
+double BytesWithPowers(const Dataset& dataset) {
+  const auto nodes = static_cast<double>(dataset.nodes());
+  const uint32_t pca = SetRowOf(dataset.recipe).pca;
+  const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
+  const double dense = 4 * nodes * static_cast<double>(columns);
+  if (pca > 0 || !dataset.features.is_sparse()) return 3 * dense;
+  const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
+  const double own = static_cast<double>(dataset.features.bytes());
+  return own + std::min(dense, grows * own) + std::min(dense, grows * grows * own);
+}
+
+// The preset of a run whose user names none. Conventional methods have the paper's rows alone. A controller that
+// the user names was learned on plain layers. And what trained within the memory of plain layers shall go on
+// doing so, which three times its features might not.
+std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
+  const std::string said = ValueFor(overrides, "preset"), method = ValueFor(overrides, "method");
+  if (!said.empty()) return said;
+  const bool layerwise = method.empty() || FindMethod(method).loop == TrainingLoop::kLayerwise;
+  const bool controller =
+      !ValueFor(overrides, "controller").empty() || !ValueFor(overrides, "controller-kind").empty();
+  return layerwise && !controller && BytesWithPowers(dataset) <= kMostBytesWithPowers ? "best" : "paper";
 }
 
 // The method whose own stop policy is `stop`.
@@ -140,12 +168,11 @@ const Method& MethodThatStopsBy(const std::string& stop) {
 
 // The method decides defaults, so it is found before them. A stop policy may name a method, too: layer-wise
 // training that a controller stops is l2gcn, whichever way the user asked for it.
-const Method& ChooseMethod(const Overrides& overrides) {
+const Method& ChooseMethod(const Overrides& overrides, bool best) {
   TrainConfig scratch;
   const std::string named = ValueFor(overrides, "method");
   if (!named.empty()) FindField("method").set(scratch, named);
-  const bool best = named.empty() && ValueFor(overrides, "preset") == "best";
-  const Method& method = best ? MethodThatStopsBy("fixed") : FindMethod(scratch.method);
+  const Method& method = named.empty() && best ? MethodThatStopsBy("fixed") : FindMethod(scratch.method);
   const std::string stop = ValueFor(overrides, "stop");
   if (stop.empty() || !FindStopPolicy(stop).makes_the_method) return method;
   const Method& stopped = MethodThatStopsBy(stop);
@@ -175,12 +202,13 @@ void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
 }  // namespace
 
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
-  const Method& method = ChooseMethod(overrides);
   TrainConfig config;
+  FindField("preset").set(config, ChoosePreset(overrides, dataset));
+  const Method& method = ChooseMethod(overrides, config.preset == "best");
   config.method = method.name;
   ApplySetRow(dataset, config);
   method.preset(dataset.recipe, config);
-  const bool best = ValueFor(overrides, "preset") == "best" && method.loop == TrainingLoop::kLayerwise;
+  const bool best = config.preset == "best" && method.loop == TrainingLoop::kLayerwise;
   if (best) ApplyBest(dataset, ValueFor(overrides, "split"), config);
   const std::string layers = ValueFor(overrides, "layers");
   if (!layers.empty()) FindField("layers").set(config, layers);

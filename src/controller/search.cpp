@@ -138,7 +138,8 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
 }
 
 TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training) {
-  Overrides overrides = training;
+  Overrides overrides = {{"preset", "paper"}};
+  overrides.insert(overrides.end(), training.begin(), training.end());
   overrides.emplace_back("method", method_names::kLgcn);
   TrainConfig resolved = ResolveConfig(overrides, dataset);
   resolved.drop_last = false;

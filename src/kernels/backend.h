@@ -202,6 +202,20 @@ class LayerTraining {
   virtual StepSeconds Profile() const { return {}; }
 };
 
+// Rows to be scored while layers train, with what they should become, where a backend wants them.
+class RowsToScore {
+ public:
+  virtual ~RowsToScore() = default;
+};
+
+// What scoring found. An answer is the class of the largest logit, the first of equals; of several labels those whose
+// logit is above 0.
+struct RowScores {
+  std::vector<float> losses;  // (rows) cross entropy, with several labels the mean over them
+  double loss = 0;            // their mean
+  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -234,11 +248,22 @@ class Backend {
   virtual Features DownloadFeatures(const Context& context, const Tensor& x) {
     return Features::Dense(Download(context, x));
   }
+  // The same with elements of the type that the backend keeps them in, where it can tell.
+  virtual Features DownloadStored(const Context& context, const Tensor& x) { return DownloadFeatures(context, x); }
 
   // Sample s is row samples[s] of xhat (empty: row s).
   virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start) = 0;
+
+  // Row i to score is row rows[i] of x (empty: row i), which has the columns of a layer's input.
+  virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x,
+                                                            Array<uint32_t> rows, const Targets& targets) = 0;
+  // Scores rows by the weights of a layer in training where they are, without dropout and class weights. Activations
+  // and logits are made and reduced block by block; what comes to the host is a RowScores.
+  virtual RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) = 0;
+  // The same by logits X Θ, where the rows are a layer's output.
+  virtual RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) = 0;
 
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
   // whose matrices have other sizes.

@@ -72,8 +72,9 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
     context.CheckCancelled();
     const Matrix& w = model.weights[layer];
     const DenseBlock block(w, model.affines.empty() ? Matrix() : model.affines[layer]);
-    x = method.weights == WeightShape::kOwnAndAggregated ? OwnAndAggregated(context, *x, w, true)
-                                                         : pipeline_->ForwardWhole(context, x, block);
+    x = method.weights == WeightShape::kOwnAndAggregated
+            ? OwnAndAggregated(context, *x, w, true)
+            : pipeline_->ForwardWhole(context, x, block, layer + 1 == model.weights.size());
     if (see) see(*x);
   }
   return x;
@@ -158,30 +159,39 @@ Context PlacedFor(const Context& context, const Model& model, const Dataset& dat
   return Placed(context, dataset, plan);
 }
 
+// A pipeline for the model, which knows the labels of the train nodes of `known` where it has a use for them.
+// Without such labels the model does without, and a note says so.
+std::shared_ptr<LayerPipeline> PipelineFor(const Context& context, const Model& model, const Dataset& dataset,
+                                           const Split* known, bool spreads) {
+  auto pipeline = std::make_shared<LayerPipeline>(context, dataset, model);
+  if (!spreads && !model.config.labels_as_inputs) return pipeline;
+  std::vector<uint32_t> train;
+  if (known != nullptr && known->roles.size() == dataset.nodes() && dataset.labels.classes == model.classes)
+    train = TrainNodes(dataset.labels, *known);
+  if (train.empty())
+    context.Note("the model uses labels of train nodes, and none are known here: it does without");
+  pipeline->KnowLabels(dataset.labels, std::move(train), model.classes);
+  return pipeline;
+}
+
 }  // namespace
 
 Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
-  Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
+  Inference inference(PipelineFor(context, model, dataset, known, model.spreading.on()));
   Matrix logits = inference.Logits(context, model, {});
-  if (!model.spreading.on()) return logits;
-  std::vector<uint32_t> train;
-  if (known != nullptr && known->roles.size() == dataset.nodes() && dataset.labels.classes == model.classes)
-    train = TrainNodes(dataset.labels, *known);
-  if (train.empty()) {
-    context.Note("the model spreads labels of train nodes, and none are known here: it does without");
-    return logits;
-  }
+  const std::vector<uint32_t>& train = inference.pipeline().train_nodes();
+  if (!model.spreading.on() || train.empty()) return logits;
   return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
 }
 
-Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
+Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer, const Split* known) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
-  return Inference(std::make_shared<LayerPipeline>(context, dataset, model))
+  return Inference(PipelineFor(context, model, dataset, known, false))
       .Embedding(context, model, layer == 0 ? layers : layer);
 }
 

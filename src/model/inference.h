@@ -44,6 +44,10 @@ class Inference {
   Matrix Embedding(const Context& context, const Model& model, size_t layer);
   // Of a model whose layers have heads: every layer's logits of all nodes.
   std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
+  // Output of the last hidden layer for every node, where the pipeline's backend keeps it.
+  TensorPtr LastHidden(const Context& context, const Model& model) {
+    return Hidden(context, model, model.weights.size());
+  }
   LayerPipeline& pipeline() { return *pipeline_; }
 
  private:

@@ -7,35 +7,24 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "kernels/row_loss.h"
 #include "model/counts.h"
 
 namespace l2gcn {
 namespace {
 
-double SoftmaxLoss(const Labels& labels, uint32_t node, const float* logits) {
-  const double top = *std::max_element(logits, logits + labels.classes);
-  double sum = 0;
-  for (uint32_t c = 0; c < labels.classes; ++c) sum += std::exp(logits[c] - top);
-  return std::log(sum) + top - logits[labels.classes_of[node]];
-}
-
-double SigmoidLoss(const Labels& labels, uint32_t node, const float* logits) {
-  const uint8_t* truth = labels.matrix.data() + size_t{node} * labels.classes;
-  double sum = 0;
-  for (uint32_t c = 0; c < labels.classes; ++c) {
-    const double z = logits[c];
-    sum += std::max(z, 0.0) - (truth[c] != 0 ? z : 0.0) + std::log1p(std::exp(-std::abs(z)));
-  }
-  return sum / labels.classes;
+double LossOf(const Labels& labels, uint32_t node, const float* logits) {
+  if (!labels.multilabel)
+    return SoftmaxRowLoss(logits, labels.classes, static_cast<size_t>(labels.classes_of[node]));
+  return SigmoidRowLoss(logits, labels.classes, labels.matrix.data() + size_t{node} * labels.classes);
 }
 
 // Nodes are scored in parts that do not depend on the number of threads; sums are of parts, in order.
-constexpr size_t kPartNodes = 16384;
-size_t PartsOf(size_t nodes) { return (nodes + kPartNodes - 1) / kPartNodes; }
+size_t PartsOf(size_t nodes) { return (nodes + kRowsOfPart - 1) / kRowsOfPart; }
 template <class Body>
 void ForParts(const Context& context, size_t nodes, const Body& body) {
   ParallelTasks(context, PartsOf(nodes), [&](size_t part, uint32_t) {
-    body(part, part * kPartNodes, std::min(nodes, (part + 1) * kPartNodes));
+    body(part, part * kRowsOfPart, std::min(nodes, (part + 1) * kRowsOfPart));
   });
 }
 
@@ -56,18 +45,6 @@ double MicroF1(const Context& context, const Labels& labels, std::span<const uin
   return any ? Sum(parts).F1() : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::vector<float> NodeLosses(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
-                              const Matrix& logits) {
-  std::vector<float> losses(nodes.size());
-  ForParts(context, nodes.size(), [&](size_t, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      losses[i] = static_cast<float>(labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
-                                                       : SoftmaxLoss(labels, nodes[i], logits.row(i)));
-    }
-  });
-  return losses;
-}
-
 double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
                 const Matrix& logits) {
   struct Part {
@@ -79,8 +56,7 @@ double MeanLoss(const Context& context, const Labels& labels, std::span<const ui
     Part own;
     for (size_t i = begin; i < end; ++i) {
       if (!labels.IsLabelled(nodes[i])) continue;
-      own.sum += labels.multilabel ? SigmoidLoss(labels, nodes[i], logits.row(i))
-                                   : SoftmaxLoss(labels, nodes[i], logits.row(i));
+      own.sum += LossOf(labels, nodes[i], logits.row(i));
       ++own.scored;
     }
     parts[part] = own;

@@ -20,8 +20,4 @@ double MicroF1(const Context& context, const Labels& labels, std::span<const uin
 double MeanLoss(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
                 const Matrix& logits);
 
-// The same loss of each row; every node must be labelled.
-std::vector<float> NodeLosses(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
-                              const Matrix& logits);
-
 }  // namespace l2gcn

@@ -22,6 +22,15 @@
 #include "model/ranking.h"
 
 namespace l2gcn {
+std::vector<uint32_t> LabelledNodes(const Dataset& dataset, const Split& split, Role role) {
+  std::vector<uint32_t> nodes;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    const bool picked = role == Role::kNone || split.roles[node] == static_cast<uint8_t>(role);
+    if (picked && dataset.labels.IsLabelled(node)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 namespace {
 
 constexpr double kUnknownScore = std::numeric_limits<double>::quiet_NaN();
@@ -52,15 +61,6 @@ void CheckScorable(const Dataset& dataset, const Matrix& logits, const Split& sp
   }
 }
 
-std::vector<uint32_t> LabelledNodes(const Dataset& dataset, const Split& split, Role role) {
-  std::vector<uint32_t> nodes;
-  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-    const bool picked = role == Role::kNone || split.roles[node] == static_cast<uint8_t>(role);
-    if (picked && dataset.labels.IsLabelled(node)) nodes.push_back(node);
-  }
-  return nodes;
-}
-
 class Scorer {
  public:
   Scorer(const Dataset& dataset, const Matrix& logits, const Split& split, Role role,
@@ -72,6 +72,25 @@ class Scorer {
         rule_(labels_.multilabel, labels_.classes, thresholds),
         nodes_((CheckScorable(dataset, logits, split, role), LabelledNodes(dataset, split, role))),
         counts_(labels_.classes) {}
+
+  // For the trivial answer alone, which looks at labels and at no logits.
+  Scorer(const Dataset& dataset, const Split& split, Role role)
+      : dataset_(dataset),
+        labels_(dataset.labels),
+        split_(split),
+        rule_(labels_.multilabel, labels_.classes, {}),
+        nodes_(LabelledNodes(dataset, split, role)),
+        counts_(labels_.classes) {}
+
+  Score Trivial() {
+    for (const uint32_t node : nodes_) {
+      if (!labels_.multilabel) ++counts_[static_cast<size_t>(labels_.classes_of[node])].false_negative;
+      for (uint32_t c = 0; labels_.multilabel && c < labels_.classes; ++c)
+        counts_[c].false_negative += on(node, c) ? 1 : 0;
+    }
+    Baseline();
+    return score_;
+  }
 
   Score Classes() {
     score_.nodes = nodes_.size();
@@ -265,7 +284,7 @@ class Scorer {
 
   const Dataset& dataset_;
   const Labels& labels_;
-  const Matrix& logits_;
+  const Matrix logits_;  // (all nodes × classes), or empty
   const Split& split_;
   const DecisionRule rule_;
   const std::vector<uint32_t> nodes_;  // the nodes that are scored
@@ -277,6 +296,11 @@ class Scorer {
 };
 
 }  // namespace
+
+BaselineScore ScoreBaseline(const Dataset& dataset, const Split& split, Role role) {
+  const Score score = Scorer(dataset, split, role).Trivial();
+  return {score.baseline, score.baseline_f1};
+}
 
 Score ScoreClasses(const Dataset& dataset, const Matrix& logits, const Split& split, Role role,
                    std::span<const double> thresholds) {

@@ -4,7 +4,8 @@
 // inference differ in what they do between these steps, not in the steps.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
-//   X̂   = Âʰ X, or X, ÂX, …, Âʳ X side by side where --reach is r       Aggregate(), the rows training needs
+//   X̂   = Âʰ X, or X, ÂX, …, Âʳ X side by side where --reach is r       Aggregate(), the rows training needs;
+//         and beside them, in the last layer, labels as inputs (pipeline/label_inputs.h) where asked for
 //   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
@@ -46,6 +47,9 @@ class LayerPipeline {
   const TableSchema& schema() const { return schema_; }
   const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
   bool inductive() const { return inductive_; }
+  // Which labels the last layer may read where the model reads any; a pipeline for training knows them already.
+  // Without this call all of them count as unknown.
+  void KnowLabels(const Labels& labels, std::vector<uint32_t> train_nodes, uint32_t classes);
   // Whether this pipeline was made for this device and these arrays.
   bool Serves(const Context& context, const Dataset& dataset) const;
 
@@ -87,8 +91,11 @@ class LayerPipeline {
   // and aggregate nothing.
   const DeviceGraph& WholeOperator(const Context& context);
   DeviceGraphPtr WholeRows(const Context& context, std::span<const uint32_t> nodes, uint32_t hops = 1);
-  // The layer's output for every node, from its input x.
-  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block);
+  // The layer's output for every node, from its input x. The last layer may read labels.
+  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
+                         bool last = false);
+  // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
+  TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
   // The columns of a layer's input for each of its features: 1, or 1 + reach.
   size_t InputCopies() const { return 1 + size_t{config_.reach}; }
   // Logits of `rows` of a layer's output x; empty: all.
@@ -103,6 +110,7 @@ class LayerPipeline {
  private:
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);
   TensorPtr MakeInput(const Context& context);
+  TensorPtr TrainLabelInputs(const Context& context);
 
   DeviceKind device_;
   Graph graph_;     // handles on the data set's arrays
@@ -117,6 +125,7 @@ class LayerPipeline {
   TensorPtr input_;             // null: not made yet, or released
   bool input_is_free_ = false;  // the input shares the data set's memory
   double smooth_seconds_ = 0;   // of all smoothing so far
+  Labels labels_;               // handles; those of train_nodes_ are inputs where the configuration says so
   DeviceGraphPtr train_operator_, whole_operator_;
   Propagation whole_;  // what whole_operator_ was made of; shares the graph's arrays
 };

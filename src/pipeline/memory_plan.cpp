@@ -26,7 +26,7 @@ constexpr uint64_t kBatchCopies = 3;                    // of a batch's rows, li
 constexpr size_t kBuffers = 8;                          // of a run from disk, at a time
 
 // What the plan knows of a data set and a configuration.
-struct Counts {
+struct RunCounts {
   uint64_t nodes = 0, entries = 0;  // of the whole graph
   uint64_t train = 0;
   bool inductive = false, sparse = false, multilabel = false;
@@ -50,8 +50,8 @@ struct Counts {
   uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
 };
 
-Counts CountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train) {
-  Counts counts;
+RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train) {
+  RunCounts counts;
   counts.nodes = dataset.nodes();
   counts.entries = dataset.graph.indices.size();
   counts.train = train;
@@ -77,12 +77,12 @@ Counts CountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t trai
 }
 
 // Bytes of an activation: a tenth of the columns of sparse features are taken to be there once they are aggregated.
-uint64_t MatrixBytes(const Counts& counts, uint64_t rows, uint64_t cols, bool sparse) {
+uint64_t MatrixBytes(const RunCounts& counts, uint64_t rows, uint64_t cols, bool sparse) {
   return sparse ? rows * cols / 10 * 8 : rows * cols * counts.element;
 }
 
 // Of a run in memory: what stays, and the largest of what layers and the evaluation hold beside it.
-uint64_t NeedInMemory(const Counts& counts, bool trains) {
+uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
   const uint64_t stays = counts.stored_bytes + counts.graph_bytes + counts.other_bytes + 12 * counts.nodes;
   const uint64_t subgraph = trains && counts.inductive ? 4 * counts.train_entries() + 20 * counts.train : 0;
   const uint64_t logits = 2 * counts.nodes * counts.classes * 4;
@@ -106,7 +106,7 @@ uint64_t NeedInMemory(const Counts& counts, bool trains) {
 // A walk through a run from disk under one budget.
 class DiskWalk {
  public:
-  DiskWalk(const Counts& counts, uint64_t budget) : counts_(counts), budget_(budget) {
+  DiskWalk(const RunCounts& counts, uint64_t budget) : counts_(counts), budget_(budget) {
     // Scales of the operators, roles and rows of nodes, buffers; what the watch over mapped pages leaves free.
     const uint64_t held = 13 * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
                           (counts.multilabel ? counts.train * counts.classes : 0) +
@@ -192,7 +192,7 @@ class DiskWalk {
     fits_ = fits_ && state + (in_memory ? bytes : kRingWindows * window) <= free_;
   }
 
-  const Counts& counts_;
+  const RunCounts& counts_;
   uint64_t budget_, free_ = 0;
   uint64_t read_ = 0, written_ = 0, scratch_ = 0;
   uint32_t panels_ = 0;
@@ -214,7 +214,7 @@ MemoryPlan BeginPlan(const Context& context) {
   return plan;
 }
 
-DiskWalk WalkOf(const Counts& counts, uint64_t budget, bool trains) {
+DiskWalk WalkOf(const RunCounts& counts, uint64_t budget, bool trains) {
   DiskWalk walk(counts, budget);
   if (trains) walk.Train();
   walk.Infer();
@@ -222,7 +222,7 @@ DiskWalk WalkOf(const Counts& counts, uint64_t budget, bool trains) {
 }
 
 // The least budget, to a MiB.
-uint64_t LeastBudget(const Counts& counts, bool trains) {
+uint64_t LeastBudget(const RunCounts& counts, bool trains) {
   constexpr uint64_t kStep = uint64_t{1} << 20;
   uint64_t low = 1, high = (uint64_t{1} << 50) / kStep;
   while (low < high) {
@@ -258,7 +258,7 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
 MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainConfig& config, uint64_t train,
                     bool trains) {
   MemoryPlan plan = BeginPlan(context);
-  const Counts counts = CountsOf(dataset, config, train);
+  const RunCounts counts = RunCountsOf(dataset, config, train);
   plan.need_bytes = NeedInMemory(counts, trains);
   if (plan.need_bytes <= plan.budget) return plan;
   const Method& method = FindMethod(config.method);

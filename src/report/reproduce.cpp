@@ -126,6 +126,7 @@ class Reproducer {
     options.keep = options_.keep;
     const Dataset& dataset = Open(set);
     if (options_.quick && sources_[set] != "real") MakeQuick(set, method, dataset, overrides);
+    overrides.emplace_back("preset", "paper");
     options.overrides = std::move(overrides);
     return Compare(context_, dataset, options).rows.front();
   }
@@ -133,7 +134,7 @@ class Reproducer {
   // Fewer epochs; and where layers make fewer steps on a smaller set, longer ones.
   static void MakeQuick(const std::string& set, const std::string& method, const Dataset& dataset,
                         Overrides& overrides) {
-    const TrainConfig usual = ResolveConfig({{"method", method}}, dataset);
+    const TrainConfig usual = ResolveConfig({{"method", method}, {"preset", "paper"}}, dataset);
     const double fewer = static_cast<double>(usual.EpochsOf(0)) / kQuickEpochs / QuickScale(set);
     if (usual.EpochsOf(0) > kQuickEpochs) overrides.emplace_back("epochs", std::to_string(kQuickEpochs));
     if (FindMethod(method).loop == TrainingLoop::kLayerwise) {
@@ -288,8 +289,10 @@ class Reproducer {
     CompareOptions options;
     options.methods = {method};
     const uint32_t epochs = options_.quick ? 2 : 5;
-    options.overrides = {
-        {"layers", std::to_string(layers)}, {"epochs", std::to_string(epochs)}, {"hidden", "128"}};
+    options.overrides = {{"preset", "paper"},
+                         {"layers", std::to_string(layers)},
+                         {"epochs", std::to_string(epochs)},
+                         {"hidden", "128"}};
     options.keep = options_.keep;
     const CompareRow row = Compare(context_, dataset, options).rows.front();
     const double seconds = row.seconds / epochs;

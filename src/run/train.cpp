@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <optional>
 
@@ -17,7 +18,9 @@
 #include "core/usable.h"
 #include "data/structure.h"
 #include "l2gcn/plan.h"
+#include "model/counts.h"
 #include "model/inference.h"
+#include "model/score.h"
 #include "model/spread.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
@@ -171,6 +174,52 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
                        trained.model);
 }
 
+// Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
+bool AnswersAreCounted(const Model& model) {
+  return model.heads.empty() && model.config.correct == "off" && model.config.threshold.empty() &&
+         FindMethod(model.config.method).readout == Readout::kClassifier;
+}
+
+double* F1Of(Role role, SeedResult& result) {
+  return role == Role::kTrain ? &result.f1_train : role == Role::kVal ? &result.f1_val : &result.f1_test;
+}
+double* BaselineOf(Role role, SeedResult& result) {
+  return role == Role::kTrain ? &result.baseline_train
+         : role == Role::kVal ? &result.baseline_val
+                              : &result.baseline_test;
+}
+constexpr Role kParts[] = {Role::kTrain, Role::kVal, Role::kTest};
+
+// F1 of each part by counts that are taken block by block of nodes on the device: logits are never held.
+void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                   Trained& trained) {
+  Inference inference(std::move(pipeline));
+  const TensorPtr x = inference.LastHidden(context, trained.model);
+  Backend& backend = inference.pipeline().backend();
+  for (const Role role : kParts) {
+    const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
+    double& f1 = *F1Of(role, trained.result);
+    f1 = std::numeric_limits<double>::quiet_NaN();
+    if (nodes.empty()) continue;
+    const auto rows =
+        backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(nodes), TargetsOf(dataset.labels, nodes));
+    const RowScores scores = backend.Score(context, trained.model.theta, *rows);
+    f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
+  }
+}
+
+// F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
+void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                   Trained& trained) {
+  const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
+  TellReadOut(context, trained.model);
+  trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
+  for (const Role role : kParts) {
+    const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
+    *F1Of(role, trained.result) = score.micro_f1;
+  }
+}
+
 }  // namespace
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
@@ -184,26 +233,25 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
   if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
+    pipeline->KnowLabels(dataset.labels, NodesWithRole(trained.split, Role::kTrain), trained.model.classes);
   }
   pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
   ReturnFreeMemory();
-  const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
-  TellReadOut(context, trained.model);
-  trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   SeedResult& result = trained.result;
-  const auto score = [&](Role role, double& f1, double& baseline) {
-    const Score part = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
-    f1 = part.micro_f1;
-    baseline = part.baseline_f1;
-    result.baseline = part.baseline;
-  };
-  score(Role::kTrain, result.f1_train, result.baseline_train);
-  score(Role::kVal, result.f1_val, result.baseline_val);
-  score(Role::kTest, result.f1_test, result.baseline_test);
+  if (AnswersAreCounted(trained.model)) {
+    ScoreByCounts(context, dataset, std::move(pipeline), trained);
+  } else {
+    ScoreByLogits(context, dataset, std::move(pipeline), trained);
+  }
+  for (const Role role : kParts) {
+    BaselineScore baseline = ScoreBaseline(dataset, trained.split, role);
+    *BaselineOf(role, result) = baseline.micro_f1;
+    result.baseline = std::move(baseline.name);
+  }
   CountParts(dataset, trained.split, result);
-  trained.result.seconds.evaluate += watch.Seconds();
-  memory.End(trained.result.resident.evaluate);
+  result.seconds.evaluate += watch.Seconds();
+  memory.End(result.resident.evaluate);
   trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
 }
 

@@ -159,7 +159,7 @@ class ConventionalTrainer {
     }
     record().train_seconds = progress_.seconds_before + watch.Seconds() - progress_.score_seconds;
     seconds().train += record().train_seconds;
-    seconds().evaluate += progress_.score_seconds;
+    seconds().looks += progress_.score_seconds;
     if (progress_.best) {
       progress_.trained.model = std::move(*progress_.best);
     } else {

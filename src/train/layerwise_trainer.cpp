@@ -76,6 +76,7 @@ class LayerwiseTrainer {
     Prepare();
     const uint32_t first = GoOn();
     for (uint32_t layer = first; layer < config_.layers; ++layer) {
+      held_rows_.reset();
       BeginProbing(layer);
       TensorPtr xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
@@ -128,14 +129,12 @@ class LayerwiseTrainer {
       others_ = std::move(split.others);
       return;
     }
-    std::vector<uint32_t> labelled;
-    for (uint32_t i = 0; i < nodes_.val.size(); ++i) {
-      if (dataset_.labels.IsLabelled(nodes_.val[i])) labelled.push_back(i);
-    }
-    if (labelled.empty()) CheckValidationNodes(dataset_, nodes_);
-    const auto count = static_cast<uint32_t>(labelled.size());
+    const auto count = static_cast<uint32_t>(
+        std::count_if(nodes_.val.begin(), nodes_.val.end(),
+                      [&](uint32_t node) { return dataset_.labels.IsLabelled(node); }));
+    if (count == 0) CheckValidationNodes(dataset_, nodes_);
     const Permutation order(count, RandomStream(config_.seed, RandomUse::kController, kLookStream));
-    for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(labelled[order(i)]);
+    for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(order(i));
   }
 
   // Where a snapshot says that layers are done, their activations are made again from their weights. Returns
@@ -319,9 +318,9 @@ class LayerwiseTrainer {
   // This comes before the layer's own matrices are made, so that what the probe drops need not stand beside
   // them.
   void BeginProbing(uint32_t layer) {
-    Stopwatch setup;
+    Stopwatch looking;
     if (probe_) probe_->BeginLayer(layer + 1 == config_.layers);
-    result().seconds.setup += setup.Seconds();
+    if (probe_) result().seconds.looks += looking.Seconds();
   }
 
   TensorPtr Aggregate(uint32_t layer) {
@@ -419,23 +418,28 @@ class LayerwiseTrainer {
     return static_cast<uint32_t>(std::max(1.0, std::ceil(kForwardShare * looked / (kLookShare * trained))));
   }
 
+  // The train nodes that are held out, as rows of the layer's input.
+  std::shared_ptr<const RowsToScore> HeldRows(const TensorPtr& xhat) const {
+    const Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
+    std::vector<uint32_t> nodes, at;
+    for (const uint32_t i : held_) {
+      nodes.push_back(nodes_.train[i]);
+      at.push_back(rows.empty() ? i : rows[i]);
+    }
+    return pipeline_->backend().PrepareScoring(context_, xhat, Array<uint32_t>::CopyOf(at),
+                                               TargetsOf(dataset_.labels, nodes));
+  }
+
   // The loss of each node that decisions look at.
   std::vector<float> Look(const TensorPtr& xhat, const LayerTraining& training) {
     Stopwatch looking;
     peak_.Pause();
-    const LayerState state = training.Read();
     std::vector<float> losses;
     if (held_.empty()) {
-      losses = probe_->Look(state, looked_);
+      losses = probe_->Look(training, looked_);
     } else {
-      const Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
-      std::vector<uint32_t> nodes, at;
-      for (uint32_t i : held_) {
-        nodes.push_back(nodes_.train[i]);
-        at.push_back(rows.empty() ? i : rows[i]);
-      }
-      losses =
-          NodeLosses(context_, dataset_.labels, nodes, pipeline_->LayerLogits(context_, *xhat, state, at));
+      if (held_rows_ == nullptr) held_rows_ = HeldRows(xhat);
+      losses = pipeline_->backend().Score(context_, training, *held_rows_).losses;
     }
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();
@@ -473,8 +477,7 @@ class LayerwiseTrainer {
     const double clock = TrainedFor(watch);
     peak_.Pause();
     Stopwatch probing;
-    const LayerState state = training.Read();
-    layer_.score = probe_->Score(state);
+    layer_.score = probe_->Look(training);
     layer_.scored_epoch = epoch;
     result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
@@ -563,7 +566,7 @@ class LayerwiseTrainer {
     memory_.End(result().resident.transform);
     Stopwatch probing;
     if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
-    result().seconds.evaluate += probing.Seconds();
+    if (probe_) result().seconds.looks += probing.Seconds();
   }
 
   Trained Finish() {
@@ -624,6 +627,7 @@ class LayerwiseTrainer {
   std::optional<ValidationProbe> probe_;
   std::vector<uint32_t> looked_;         // validation nodes that decisions look at, by their places; or
   std::vector<uint32_t> held_, others_;  // train nodes, by their places: those held out, and those that train
+  std::shared_ptr<const RowsToScore> held_rows_;  // of the layer at hand; null until they are looked at
   PeakMeter peak_;
   StretchMeter memory_;  // since the last phase
   uint64_t steps_per_epoch_ = 1;

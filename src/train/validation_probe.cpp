@@ -1,6 +1,10 @@
 #include "train/validation_probe.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "core/error_format.h"
+#include "model/counts.h"
 #include "model/metrics.h"
 
 namespace l2gcn {
@@ -23,11 +27,13 @@ ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline
     : context_(context),
       pipeline_(pipeline),
       labels_(dataset.labels),
-      nodes_(nodes.val),
       hops_(hops),
       reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
-      shares_(reach_ > 0 && !pipeline.inductive()) {
+      shares_(!pipeline.inductive()) {
   CheckValidationNodes(dataset, nodes);
+  std::copy_if(nodes.val.begin(), nodes.val.end(), std::back_inserter(nodes_),
+               [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
+  targets_ = TargetsOf(dataset.labels, nodes_);
   if (shares_) return;
   rows_ = pipeline.WholeRows(context, nodes_, hops);
   x_ = pipeline.Input(context);
@@ -51,6 +57,8 @@ void ValidationProbe::BeginLayer(bool last) {
     parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
   }
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
+  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
+  if (labels != nullptr) parts.push_back(labels);
   xhat_ = backend.Join(context_, parts);
   if (last) powers_.clear();
 }
@@ -59,21 +67,32 @@ void ValidationProbe::ShareInput(const TensorPtr& xhat) {
   if (shares_) xhat_ = xhat;
 }
 
-ValidationScore ValidationProbe::Score(const LayerState& state) {
-  const std::span<const uint32_t> rows =
-      shares_ ? std::span<const uint32_t>(nodes_) : std::span<const uint32_t>();
-  return ScoreNodes(context_, labels_, nodes_, pipeline_.LayerLogits(context_, *xhat_, state, rows));
+ValidationScore ValidationProbe::Look(const LayerTraining& training) {
+  if (nodes_.empty()) return {};
+  Backend& backend = pipeline_.backend();
+  if (scored_ == nullptr) {
+    Array<uint32_t> rows = shares_ ? Array<uint32_t>::CopyOf(nodes_) : Array<uint32_t>();
+    scored_ = backend.PrepareScoring(context_, xhat_, std::move(rows), targets_);
+  }
+  const RowScores scores = backend.Score(context_, training, *scored_);
+  return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
 }
 
-std::vector<float> ValidationProbe::Look(const LayerState& state, std::span<const uint32_t> places) {
-  std::vector<uint32_t> nodes;
-  for (uint32_t place : places) nodes.push_back(nodes_[place]);
-  const std::span<const uint32_t> rows = shares_ ? std::span<const uint32_t>(nodes) : places;
-  return NodeLosses(context_, labels_, nodes, pipeline_.LayerLogits(context_, *xhat_, state, rows));
+std::vector<float> ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places) {
+  Backend& backend = pipeline_.backend();
+  if (looked_ == nullptr) {
+    std::vector<uint32_t> nodes;
+    for (const uint32_t place : places) nodes.push_back(nodes_[place]);
+    Array<uint32_t> rows = Array<uint32_t>::CopyOf(shares_ ? std::span<const uint32_t>(nodes) : places);
+    looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes));
+  }
+  return backend.Score(context_, training, *looked_).losses;
 }
 
 // All hops but the last were made when the layer began.
 void ValidationProbe::EndLayer(const DenseBlock& block) {
+  scored_.reset();
+  looked_.reset();
   xhat_.reset();
   if (shares_) return;
   if (reach_ == 0) {

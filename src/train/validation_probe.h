@@ -1,6 +1,9 @@
-// The validation score of a layer still in training, for policies that watch it. The probe keeps the whole
-// graph's activations beside the training's own, because validation nodes lie outside an inductive train
-// graph.
+// Looks at the validation nodes while a layer is in training, for policies that watch them. Scores are computed where
+// the weights are, block by block of nodes (Backend::Score).
+//
+// Where training holds every node, its own X̂ is looked at. In the inductive setting validation nodes lie outside the
+// train graph and are reached through the operator of the whole graph: there the probe keeps their rows of X̂, and, in
+// every layer but the last, what the next layer's rows are made of.
 #pragma once
 
 #include <span>
@@ -28,10 +31,11 @@ class ValidationProbe {
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.
   void ShareInput(const TensorPtr& xhat);
-  // Micro F1 and loss on the validation nodes with the layer as the last one.
-  ValidationScore Score(const LayerState& state);
-  // The loss of each of these validation nodes, named by their places among all of them; all must be labelled.
-  std::vector<float> Look(const LayerState& state, std::span<const uint32_t> places);
+  // The validation nodes by the weights as they are.
+  ValidationScore Look(const LayerTraining& training);
+  // The loss of each of some labelled validation nodes, named by their places among all labelled ones. The same places
+  // are to be named throughout a layer.
+  std::vector<float> Look(const LayerTraining& training, std::span<const uint32_t> places);
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 
@@ -39,14 +43,17 @@ class ValidationProbe {
   const Context& context_;
   LayerPipeline& pipeline_;
   const Labels& labels_;
-  const std::vector<uint32_t>& nodes_;  // validation nodes
+  std::vector<uint32_t> nodes_;  // labelled validation nodes
+  Targets targets_;              // of them
   uint32_t hops_;
-  uint32_t reach_;                 // powers of the operator side by side; 0: the hops-th alone
-  bool shares_;                    // the training's own X̂ is looked at, so nothing else is kept
+  uint32_t reach_;                             // powers of the operator side by side; 0: the hops-th alone
+  bool shares_;                                // the training's own X̂ is looked at, so nothing else is kept
+  TensorPtr xhat_;                             // of the layer at hand: rows of nodes_, or of all nodes
+  std::shared_ptr<const RowsToScore> scored_;  // all rows of nodes_ in it; null until they are looked at
+  std::shared_ptr<const RowsToScore> looked_;  // those of the places named; likewise
   DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
   TensorPtr x_;                    // activations of every node entering the layer; null in the last one
   std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
-  TensorPtr xhat_;                 // aggregated, validation rows alone; or the training's
 };
 
 }  // namespace l2gcn

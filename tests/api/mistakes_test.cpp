@@ -38,7 +38,8 @@ void ExpectError(const char* what, const std::function<void()>& call) {
 class MistakesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    config_ = ResolveConfig({{"method", "lgcn"}, {"hidden", "4"}, {"epochs", "2"}}, dataset_);
+    config_ =
+        ResolveConfig({{"preset", "paper"}, {"method", "lgcn"}, {"hidden", "4"}, {"epochs", "2"}}, dataset_);
     folder_ = fs::temp_directory_path() / ("l2gcn-mistakes-" + std::to_string(getpid()));
     fs::create_directories(folder_);
   }
@@ -63,7 +64,8 @@ class MistakesTest : public ::testing::Test {
   const Dataset dataset_ = Ring().Make(context_);
   TrainConfig config_;
   Trained trained_ =
-      Train(context_, dataset_, ResolveConfig({{"method", "lgcn"}, {"epochs", "1"}}, dataset_));
+      Train(context_, dataset_,
+            ResolveConfig({{"preset", "paper"}, {"method", "lgcn"}, {"epochs", "1"}}, dataset_));
   fs::path folder_;
 };
 

@@ -23,7 +23,8 @@ TEST(OneContext, ServesTwoThreadsAtOnce) {
   TrainConfig configs[2];
   std::vector<float> alone[2], together[2];
   for (uint64_t i = 0; i < 2; ++i) {
-    configs[i] = ResolveConfig({{"method", "lgcn"},
+    configs[i] = ResolveConfig({{"preset", "paper"},
+                                {"method", "lgcn"},
                                 {"hidden", "16"},
                                 {"epochs", "10"},
                                 {"batch", "16"},

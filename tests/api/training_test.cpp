@@ -21,8 +21,9 @@ class TrainingTest : public ::testing::Test {
   void SetUp() override {
     folder_ = fs::temp_directory_path() / ("l2gcn-api-" + std::to_string(getpid()));
     fs::remove_all(folder_);
-    config_ =
-        ResolveConfig({{"method", "lgcn"}, {"hidden", "8"}, {"epochs", "12"}, {"lr", "0.02"}}, dataset_);
+    config_ = ResolveConfig(
+        {{"preset", "paper"}, {"method", "lgcn"}, {"hidden", "8"}, {"epochs", "12"}, {"lr", "0.02"}},
+        dataset_);
   }
   void TearDown() override { fs::remove_all(folder_); }
   std::string Path(const char* name) const { return (folder_ / name).string(); }

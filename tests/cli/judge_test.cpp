@@ -52,7 +52,8 @@ TEST_F(JudgeTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
 
 TEST_F(JudgeTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
   MakeTables();
-  const Outcome outcome = RunWell(WithTables({"train", "--epochs", "1", "--lr", "1e-9", "-o", "run"}));
+  const Outcome outcome =
+      RunWell(WithTables({"train", "--preset", "paper", "--epochs", "1", "--lr", "1e-9", "-o", "run"}));
   EXPECT_TRUE(Holds(outcome.err, "does not beat")) << outcome.err;
   EXPECT_TRUE(Holds(outcome.err, "majority class common")) << outcome.err;
 }
@@ -123,8 +124,8 @@ TEST_F(JudgeTest, ThresholdsAreForTwoClassesOrLabelSets) {
 
 TEST_F(JudgeTest, TheValidationCurveIsKept) {
   MakeSmallSet();
-  const Json result = RunWell({"train", "small", "--method", "lgcn", "--epochs", "4,6", "--val-every", "2",
-                               "--json", "-o", "run"})
+  const Json result = RunWell({"train", "small", "--preset", "paper", "--method", "lgcn", "--epochs", "4,6",
+                               "--val-every", "2", "--json", "-o", "run"})
                           .json();
   const Json& curve = result.at("runs")[0].at("validation");
   ASSERT_EQ(curve.size(), 5u);

@@ -112,9 +112,9 @@ TEST_F(RunTest, ConfusionIsWrittenAsTableAndPicture) {
 // What a program before splits were stored wrote has no split.npy: its random split was drawn whatever the
 // class.
 TEST_F(RunTest, RunsWithoutAStoredSplitStillOpen) {
-  const std::vector<std::string> train = {"train",    "small", "--epochs", "3",
-                                          "--hidden", "8",     "--split",  "uniform:0.5,0.2,0.3",
-                                          "-o",       "old",   "--json"};
+  const std::vector<std::string> train = {"train", "small",    "--preset", "paper",   "--epochs",
+                                          "3",     "--hidden", "8",        "--split", "uniform:0.5,0.2,0.3",
+                                          "-o",    "old",      "--json"};
   const nlohmann::json before = RunWell(train).json();
   std::filesystem::remove(folder_ / "old/split.npy");
   std::string config = Read("old/config.json");

@@ -126,7 +126,7 @@ TEST_F(SurviveTest, AHangUpStopsLikeCtrlC) {
 TEST_F(SurviveTest, LimitsOfMemoryAreToldBeforeTheWorkOrWhenTheyAreMet) {
   const Outcome before = Shell("ulimit -v 60000; $L2GCN train synthetic:ppi --epochs 2 --threads 1 -o run");
   EXPECT_EQ(before.status, 2) << before.err;
-  EXPECT_SAYS(before, "needs at least");
+  EXPECT_SAYS(before, "are to be had");
   EXPECT_SAYS(before, "ulimit -v");
   const Outcome during = Shell("ulimit -v 160000; $L2GCN train synthetic:ppi --epochs 2 --threads 1 -o run");
   EXPECT_EQ(during.status, 1) << during.err;

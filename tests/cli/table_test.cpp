@@ -133,8 +133,8 @@ TEST_F(TableTest, AColumnOfTheModelIsNeverTakenForMissing) {
 
 TEST_F(TableTest, AdviceLeavesOutWhatIsDoneAlready) {
   const std::string said =
-      RunWell({"train", "--edges", "calls.csv", "--nodes", "people.csv", "--label", "churned", "--epochs",
-               "1", "--lr", "1e-9", "--class-weights", "balanced", "-o", "bad"})
+      RunWell({"train", "--preset", "paper", "--edges", "calls.csv", "--nodes", "people.csv", "--label",
+               "churned", "--epochs", "1", "--lr", "1e-9", "--class-weights", "balanced", "-o", "bad"})
           .err;
   ASSERT_NE(said.find("does not beat"), std::string::npos) << said;
   EXPECT_EQ(said.find("--class-weights balanced"), std::string::npos) << said;

@@ -38,7 +38,8 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   ASSERT_EQ(result.at("loss").size(), 2u);
   EXPECT_EQ(result.at("loss")[0].size(), 3u);
   EXPECT_EQ(result.at("loss")[1].size(), 2u);
-  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "evaluate", "total"}) {
+  for (const char* phase :
+       {"load", "setup", "aggregate", "train", "transform", "looks", "evaluate", "total"}) {
     EXPECT_GE(result.at("seconds").at(phase).get<double>(), 0) << phase;
   }
   EXPECT_GT(result.at("memory").at("peak_rss_bytes").get<uint64_t>(), 0u);
@@ -94,7 +95,7 @@ TEST_F(TrainTest, AnExistingRunIsReplacedOnlyByForce) {
   EXPECT_EQ(refused.status, 2);
   EXPECT_NE(refused.err.find("--force"), std::string::npos) << refused.err;
   EXPECT_EQ(Read("run/model.safetensors"), before);
-  RunWell({"train", "small", "--epochs", "2", "-o", "run", "--force"});
+  RunWell({"train", "small", "--epochs", "2", "--seed", "1", "-o", "run", "--force"});
   EXPECT_NE(Read("run/model.safetensors"), before);
   EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
 }

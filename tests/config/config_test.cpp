@@ -57,11 +57,12 @@ TEST(Fields, NamesAreUniqueAndEveryValueRoundTrips) {
 
 TEST(Fields, DefaultMethodIsBuilt) {
   EXPECT_EQ(TrainConfig{}.method, BuiltMethods().front());
-  EXPECT_EQ(ResolveConfig({}, SetOf("cora")).method, BuiltMethods().front());
+  EXPECT_EQ(ResolveConfig({{"preset", "paper"}}, SetOf("cora")).method, BuiltMethods().front());
 }
 
 TEST(Presets, RowsOfThePaper) {
-  const TrainConfig cora = ResolveConfig({{"method", "lgcn"}}, SetOf("cora", 1433));
+  const Overrides paper = {{"preset", "paper"}, {"method", "lgcn"}};
+  const TrainConfig cora = ResolveConfig(paper, SetOf("cora", 1433));
   EXPECT_EQ(cora.layers, 2u);
   EXPECT_EQ(cora.hidden, std::vector<uint32_t>{16});
   EXPECT_EQ(cora.batch, 256u);
@@ -74,7 +75,7 @@ TEST(Presets, RowsOfThePaper) {
   EXPECT_EQ(cora.stop, "fixed");
   EXPECT_TRUE(cora.drop_last);
 
-  const TrainConfig ppi = ResolveConfig({{"method", "lgcn"}}, SetOf("ppi", 50, true));
+  const TrainConfig ppi = ResolveConfig(paper, SetOf("ppi", 50, true));
   EXPECT_EQ(ppi.layers, 3u);
   EXPECT_EQ(ppi.hidden, std::vector<uint32_t>{512});
   EXPECT_EQ(ppi.epochs, std::vector<uint32_t>{400});
@@ -82,7 +83,7 @@ TEST(Presets, RowsOfThePaper) {
   EXPECT_EQ(ppi.init, "xavier");
   EXPECT_EQ(ppi.scale, "standard");
 
-  const TrainConfig other = ResolveConfig({{"method", "lgcn"}}, SetOf(""));
+  const TrainConfig other = ResolveConfig(paper, SetOf(""));
   EXPECT_EQ(other.layers, 2u);
   EXPECT_EQ(other.hidden, std::vector<uint32_t>{128});
   EXPECT_EQ(other.batch, 1024u);
@@ -126,7 +127,43 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7)).stop, "learned");
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "gcn"}}, LabelledSet(1000, 7)).head, 0u);
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
-  EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
+  EXPECT_NE(UsageOf({{"preset", "paper"}, {"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
+}
+
+TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
+  const Dataset small = LabelledSet(1000, 7);
+  const auto preset = [](const Overrides& said, const Dataset& dataset) {
+    const TrainConfig config = ResolveConfig(said, dataset);
+    EXPECT_EQ(config.head > 0, config.preset == "best");
+    return config.preset;
+  };
+  EXPECT_EQ(preset({}, small), "best");
+  EXPECT_EQ(preset({{"method", "lgcn"}}, small), "best");
+  EXPECT_EQ(preset({{"method", "l2gcn"}}, small), "best");
+  EXPECT_EQ(preset({{"stop", "learned"}}, small), "best");
+  EXPECT_EQ(preset({{"preset", "paper"}}, small), "paper");
+  EXPECT_EQ(preset({{"method", "gcn"}}, small), "paper");
+  EXPECT_EQ(preset({{"method", "ngcn-layerwise"}}, small), "paper");
+  EXPECT_EQ(preset({{"controller-kind", "paper"}}, small), "paper");
+  EXPECT_EQ(ResolveConfig({{"controller", "mine"}}, small).method, "l2gcn");
+  // What is shown where no data set is known yet.
+  EXPECT_EQ(ResolveConfig({}, Dataset{}).stop, "early");
+}
+
+// Powers side by side take three times the memory of the features, which a set that trained until now may not have.
+TEST(Presets, LargeSetsStayWithPlainLayers) {
+  const auto preset = [](uint32_t nodes, Features features) {
+    Dataset dataset = LabelledSet(nodes, 2);
+    dataset.features = std::move(features);
+    return ResolveConfig({}, dataset).preset;
+  };
+  const uint16_t nothing = 0;
+  const auto dense = [&](size_t rows, size_t cols) {  // no row of it is read
+    return Features::Stored(FeatureType::kF16, Array<uint16_t>::Borrow(nullptr, &nothing, rows * cols), rows,
+                            cols);
+  };
+  EXPECT_EQ(preset(700000, dense(700000, 1000)), "best");
+  EXPECT_EQ(preset(720000, dense(720000, 1000)), "paper");
 }
 
 TEST(Presets, PreparationDependsOnWhatTheFilesHold) {
@@ -142,7 +179,7 @@ TEST(ResolveConfig, TheUserHasTheLastWord) {
   const TrainConfig config = ResolveConfig(
       {{"layers", "3"}, {"hidden", "8,16,32"}, {"drop_last", "false"}, {"lr", "0.5"}}, SetOf("cora"));
   EXPECT_EQ(config.HiddenOf(2), 32u);
-  EXPECT_EQ(config.EpochsOf(2), 80u);
+  EXPECT_EQ(config.EpochsOf(2), 100u);
   EXPECT_FALSE(config.drop_last);
   EXPECT_EQ(config.lr, 0.5);
 }
@@ -193,8 +230,9 @@ TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
 
 TEST(ResolveConfig, AControllerMakesTheMethod) {
   EXPECT_EQ(ResolveConfig({{"method", "lgcn"}, {"stop", "learned"}}, SetOf("cora")).method, "l2gcn");
-  EXPECT_EQ(ResolveConfig({{"stop", "fixed"}}, SetOf("cora")).method, "l2gcn");
-  EXPECT_EQ(ResolveConfig({{"stop", "fixed"}}, SetOf("cora")).stop, "fixed");
+  const TrainConfig fixed = ResolveConfig({{"preset", "paper"}, {"stop", "fixed"}}, SetOf("cora"));
+  EXPECT_EQ(fixed.method, "l2gcn");
+  EXPECT_EQ(fixed.stop, "fixed");
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"stop", "learned"}}).find("takes fixed or early"),
             std::string::npos);
   EXPECT_NE(UsageOf({{"method", "ngcn-layerwise"}, {"stop", "learned"}}).find("needs method l2gcn"),
@@ -215,7 +253,7 @@ TEST(Methods, RowsAreComplete) {
       const Field& field = FindField(setting);
       EXPECT_NE(std::find(field.methods.begin(), field.methods.end(), method.name), field.methods.end());
     }
-    const TrainConfig config = ResolveConfig({{"method", method.name}}, SetOf("cora"));
+    const TrainConfig config = ResolveConfig({{"preset", "paper"}, {"method", method.name}}, SetOf("cora"));
     EXPECT_EQ(config.method, method.name);
     EXPECT_EQ(config.stop, method.stop);
   }

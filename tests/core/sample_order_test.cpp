@@ -10,7 +10,7 @@ namespace l2gcn {
 namespace {
 
 EpochOrder OrderFor(uint32_t samples, size_t columns, uint32_t epoch = 3) {
-  return EpochOrder(samples, columns, RandomStream(5, RandomUse::kShuffle, 0, epoch));
+  return EpochOrder(samples, columns, 512, RandomStream(5, RandomUse::kShuffle, 0, epoch));
 }
 
 TEST(EpochOrderTest, SmallLayersAreShuffledAsOne) {
@@ -21,7 +21,7 @@ TEST(EpochOrderTest, SmallLayersAreShuffledAsOne) {
 }
 
 TEST(EpochOrderTest, IsABijectionForAnySizeOfTheLastWindow) {
-  // 16, 1 and 3 samples a block; the counts leave whole and cut blocks, whole and cut windows.
+  // 4, 1 and 3 samples a block; the counts leave whole and cut blocks, whole and cut windows.
   for (const auto& [samples, columns] : std::vector<std::pair<uint32_t, size_t>>{{17000, 1024},
                                                                                  {16384, 1024},
                                                                                  {20480, 1024},
@@ -51,7 +51,7 @@ TEST(EpochOrderTest, AWindowTakesItsBlocksFromAllOverTheSamples) {
     neighbours += i > 0 && order(i) == order(i - 1) + 1 ? 1 : 0;
   }
   EXPECT_EQ(blocks.size(), kWindowBlocks);
-  EXPECT_NEAR(sum / order.window / kSamples, 0.5, 0.1);  // 256 uniform blocks: a standard error of 0.018
+  EXPECT_NEAR(sum / order.window / kSamples, 0.5, 0.1);  // 512 uniform blocks: a standard error of 0.013
   EXPECT_LT(neighbours, 16);                             // about one is expected
 }
 
@@ -63,7 +63,32 @@ TEST(EpochOrderTest, EpochsAndWindowsDiffer) {
     same_window += first(i) % first.block == first(i + first.window) % first.block ? 1 : 0;
   }
   EXPECT_LT(same_epoch, 8u);
-  EXPECT_LT(same_window, first.window / 8);  // a sixteenth is expected
+  EXPECT_LT(same_window, first.window / 2);  // a quarter is expected
+}
+
+TEST(EpochOrderTest, RunsOfAWindowHoldTheSamplesWhereTheRingIsAskedForThem) {
+  for (const uint32_t samples : {17003u, 16384u, 17408u}) {
+    const EpochOrder order = OrderFor(samples, 1024);
+    for (uint32_t window = 0; window < order.windows(); ++window) {
+      std::vector<uint32_t> ring(kRingWindows * order.window, ~0u);  // sample in each row
+      const uint64_t number = 5 * uint64_t{order.windows()} + window;
+      for (uint32_t row = 0; row < order.SizeOf(window);) {
+        const EpochOrder::Run run = order.RunAt(window, row);
+        for (uint32_t i = 0; i < run.count; ++i)
+          ring[number % kRingWindows * order.window + run.row + i] = run.sample + i;
+        row += run.count;
+      }
+      for (uint32_t i = 0; i < order.SizeOf(window); ++i) {
+        const uint32_t position = window * order.window + i;
+        ASSERT_EQ(ring[order.RingRow(position, 5 * uint64_t{order.windows()})], order(position)) << samples;
+      }
+    }
+  }
+}
+
+TEST(EpochOrderTest, ABatchReachesOverTwoWindowsAtMost) {
+  const EpochOrder order(1000000, 100, 50000, RandomStream(5, RandomUse::kShuffle, 0, 0));
+  EXPECT_GE(order.window, 50000u);
 }
 
 }  // namespace

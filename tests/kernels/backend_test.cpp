@@ -151,7 +151,7 @@ TEST_P(CpuBackendTest, PermuteIsThePermutation) {
   // The last two are orders of windows.
   for (const auto& [size, columns] : std::vector<std::pair<uint32_t, size_t>>{
            {1, 3}, {2, 3}, {17, 3}, {1000, 3}, {65537, 3}, {65537, 1000}, {7000, 9000}}) {
-    const EpochOrder shuffle(size, columns, RandomStream(5, RandomUse::kShuffle, 1, 2));
+    const EpochOrder shuffle(size, columns, 100, RandomStream(5, RandomUse::kShuffle, 1, 2));
     const uint32_t begin = size / 3, count = size - begin;
     std::vector<uint32_t> drawn(count);
     CpuKernelTable().permute(shuffle, begin, count, drawn.data());

@@ -146,6 +146,113 @@ inline void CheckFormTraining(const Context& context, Backend& backend, const Fo
   EXPECT_EQ(training->Read().w_steps, expected.size());
 }
 
+// The forms above, and the plain layer in every shape.
+inline std::vector<FormCase> ScoringCases() {
+  std::vector<FormCase> cases = FormCases();
+  for (const Shape& shape : Shapes()) cases.push_back({shape, {}});
+  return cases;
+}
+
+// Logits of all rows by the weights of a layer.
+inline reference::Dense LogitsOf(const LayerState& state, const reference::Dense& x) {
+  const auto hidden = [](const reference::Dense& from, const DenseBlock& block) {
+    reference::Dense h = reference::ApplyAffine(reference::Multiply(from, reference::Dense(block.w)),
+                                                reference::Dense(block.affine));
+    for (double& value : h.values) value = std::max(value, 0.0);
+    return h;
+  };
+  reference::Dense h = hidden(x, state.block());
+  if (state.head.value.rows > 0) h = hidden(h, state.head_block());
+  reference::Dense z = reference::Multiply(h, reference::Dense(state.theta));
+  for (size_t i = 0; state.bias.value.rows > 0 && i < z.rows; ++i)
+    for (size_t c = 0; c < z.cols; ++c) z.at(i, c) += double{state.bias.value.values[c]};
+  return z;
+}
+
+// What Backend::Score should find in rows of logits, and how many answers hang on the last digits.
+struct ExpectedScores {
+  std::vector<double> losses;
+  int64_t true_positive = 0, false_positive = 0, false_negative = 0, unsure = 0;
+};
+inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const uint32_t> rows,
+                                   const Targets& targets) {
+  ExpectedScores expected;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const double* row = z.values.data() + rows[i] * z.cols;
+    double loss = 0;
+    if (targets.multilabel) {
+      for (size_t c = 0; c < z.cols; ++c) {
+        const bool on = targets.matrix[i * z.cols + c] != 0;
+        loss += (std::log1p(std::exp(-std::abs(row[c]))) + std::max(row[c], 0.0) - (on ? row[c] : 0)) /
+                static_cast<double>(z.cols);
+        expected.true_positive += row[c] > 0 && on;
+        expected.false_positive += row[c] > 0 && !on;
+        expected.false_negative += row[c] <= 0 && on;
+        expected.unsure += std::abs(row[c]) < 1e-4;
+      }
+    } else {
+      const auto truth = static_cast<size_t>(targets.classes_of[i]);
+      const double top = *std::max_element(row, row + z.cols);
+      double sum = 0;
+      for (size_t c = 0; c < z.cols; ++c) sum += std::exp(row[c] - top);
+      loss = std::log(sum) + top - row[truth];
+      const bool right = row[truth] == top;
+      expected.true_positive += right;
+      expected.false_positive += !right;
+      expected.false_negative += !right;
+      expected.unsure += std::count_if(row, row + z.cols, [&](double x) { return top - x < 1e-4; }) > 1;
+    }
+    expected.losses.push_back(loss);
+  }
+  return expected;
+}
+
+// Rows scored between two epochs, picked ones in an order of their own and all of them: by the weights as they are,
+// and training goes on as if nobody had looked.
+inline void CheckScoring(const Context& context, Backend& backend, const FormCase& one,
+                         const Tolerance& tolerance) {
+  const FormInput input = InputOf(context, backend, one);
+  const LayerState start = FormState(one, input.x.cols);
+  const Targets targets = RandomTargets(one.shape, one.shape.nodes, 3);
+  std::vector<uint32_t> some, all;
+  for (uint32_t i = 0; i < one.shape.nodes; ++i) {
+    all.push_back(i);
+    if (i % 3 == 1) some.push_back(one.shape.nodes - 1 - i);
+  }
+  const Targets wanted = RandomTargets(one.shape, some.size(), 5);
+  const auto scored = backend.PrepareScoring(context, input.device, Array<uint32_t>::CopyOf(some), wanted);
+  const auto scored_all = backend.PrepareScoring(context, input.device, {}, targets);
+  const auto train = [&](bool looks) {
+    auto training = backend.BeginLayer(context, input.device, {}, targets, FormSpec(one), start);
+    std::vector<double> losses(1);
+    for (uint32_t epoch = 0; epoch < 2; ++epoch) {
+      training->RunEpochs(context, epoch, 1, losses);
+      if (!looks) continue;
+      const reference::Dense z = LogitsOf(training->Read(), input.x);
+      const auto check = [&](const RowsToScore& rows, const ExpectedScores& expected) {
+        const RowScores found = backend.Score(context, *training, rows);
+        ASSERT_EQ(found.losses.size(), expected.losses.size());
+        for (size_t i = 0; i < found.losses.size(); ++i)
+          EXPECT_NEAR(double{found.losses[i]}, expected.losses[i],
+                      8 * tolerance.loss * std::max(1.0, expected.losses[i]));
+        const auto near = [&](uint64_t count, int64_t wanted_count) {
+          EXPECT_LE(std::abs(static_cast<int64_t>(count) - wanted_count), expected.unsure);
+        };
+        near(found.true_positive, expected.true_positive);
+        near(found.false_positive, expected.false_positive);
+        near(found.false_negative, expected.false_negative);
+        EXPECT_EQ(found.losses, backend.Score(context, *training, rows).losses);
+      };
+      check(*scored, ExpectScores(z, some, wanted));
+      check(*scored_all, ExpectScores(z, all, targets));
+    }
+    return training->Read();
+  };
+  const LayerState looked = train(true), alone = train(false);
+  EXPECT_TRUE(std::equal(looked.w.values.begin(), looked.w.values.end(), alone.w.values.begin()));
+  EXPECT_TRUE(std::equal(looked.theta.values.begin(), looked.theta.values.end(), alone.theta.values.begin()));
+}
+
 // As CheckGradient, for every weight of the form. The reference is slow: large shapes are left out.
 inline void CheckFormGradient(const Context& context, Backend& backend, const FormCase& one,
                               const Tolerance& tolerance) {

@@ -47,6 +47,37 @@ TEST_P(CpuFormTest, GradientsMatchFiniteDifferences) {
   });
 }
 
+TEST_P(CpuFormTest, ScoresOfRowsMatchTheReference) {
+  const Context context = MakeContext(2);
+  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+    BackendOptions options;
+    options.sparse = sparse;
+    auto backend = MakeBackend(context, options);
+    for (const FormCase& one : backend_cases::ScoringCases())
+      backend_cases::CheckScoring(context, *backend, one, {});
+  }
+}
+
+TEST_P(CpuFormTest, ScoresOfRowsDoNotDependOnTheThreadCount) {
+  const FormCase one{{3000, 90, 64, 11, 512, false, false, false}, {}};
+  const auto scores = [&](uint32_t threads) {
+    const Context context = MakeContext(threads);
+    auto backend = MakeBackend(context, {});
+    const auto input = backend_cases::InputOf(context, *backend, one);
+    const Targets targets = backend_cases::RandomTargets(one.shape, one.shape.nodes, 3);
+    const auto training =
+        backend->BeginLayer(context, input.device, {}, targets, backend_cases::FormSpec(one),
+                            backend_cases::FormState(one, input.x.cols));
+    return backend->Score(context, *training, *backend->PrepareScoring(context, input.device, {}, targets));
+  };
+  const RowScores alone = scores(1);
+  for (uint32_t threads : {2u, 5u}) {
+    const RowScores together = scores(threads);
+    EXPECT_EQ(alone.losses, together.losses);
+    EXPECT_EQ(alone.true_positive, together.true_positive);
+  }
+}
+
 // Weights after two epochs, from the beginning and from a state read in between.
 LayerState TrainedBy(uint32_t threads, const FormCase& one, bool in_two_parts) {
   const Context context = MakeContext(threads);

@@ -83,6 +83,7 @@ constexpr Ingredient kIngredients[] = {
     {"powers alone", [](TrainConfig& c) { c.layer_norm = false, c.head = 0, c.input_dropout = 0; }},
     {"mean", [](TrainConfig& c) { c.read_out = "mean"; }},
     {"spread", [](TrainConfig& c) { c.correct = "on"; }},
+    {"labels as inputs", [](TrainConfig& c) { c.labels_as_inputs = true; }},
 };
 
 TEST(Best, TestLabelsAreNeverRead) {

@@ -21,7 +21,8 @@ const std::vector<std::string>& Rivals() {
 }
 
 TrainConfig RivalConfig(const std::string& method, const Dataset& dataset) {
-  return ResolveConfig({{"method", method},
+  return ResolveConfig({{"preset", "paper"},
+                        {"method", method},
                         {"split", "uniform:0.5,0.2,0.3"},
                         {"hidden", "16"},
                         {"epochs", "25"},

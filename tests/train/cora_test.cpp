@@ -30,7 +30,8 @@ class CoraTest : public ::testing::TestWithParam<std::string> {
     setenv("L2GCN_SIMD", GetParam().c_str(), 1);
     const Context context = MakeContext(2);
     const Dataset dataset = OpenDataset(context, spec, options);
-    const TrainConfig config = ResolveConfig({{"method", "lgcn"}, {"split", split}}, dataset);
+    const TrainConfig config =
+        ResolveConfig({{"preset", "paper"}, {"method", "lgcn"}, {"split", split}}, dataset);
     ASSERT_EQ(config.lr, 0.005);
     ASSERT_TRUE(config.drop_last);
     std::vector<double> steps;

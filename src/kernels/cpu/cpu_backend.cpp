@@ -16,12 +16,12 @@
 #include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/padded_weights.h"
+#include "kernels/cpu/row_products.h"
+#include "kernels/cpu/scoring.h"
 #include "kernels/cpu/stored_matrix.h"
 
 namespace l2gcn {
 namespace {
-
-constexpr size_t kProductRows = 64;
 
 struct CpuTensor final : Tensor {
   StoredMatrix stored;
@@ -200,10 +200,13 @@ class CpuBackend final : public Backend {
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    if (stored.is_sparse) return Features::Sparse(stored.sparse);
-    if (stored.type != FeatureType::kF32 && !stored.prepared())
-      return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
-    return Features::Dense(Download(context, x, {}));
+    return stored.is_sparse ? Features::Sparse(stored.sparse) : Features::Dense(Download(context, x, {}));
+  }
+
+  Features DownloadStored(const Context& context, const Tensor& x) override {
+    const StoredMatrix& stored = AsStored(x);
+    if (stored.is_sparse || stored.type == FeatureType::kF32 || stored.prepared()) return DownloadFeatures(context, x);
+    return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
   }
 
   void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
@@ -229,6 +232,20 @@ class CpuBackend final : public Backend {
     const StoredMatrix& stored = AsStored(*xhat);
     return MakeCpuLayerTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
                                 std::move(samples), targets, spec, start, options_.profile);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    return std::make_shared<CpuRowsToScore>(AsJoined(*x), std::move(rows), targets);
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return ScoreRows(context, kernels_, CheckedCast<CpuTraining>(training).Weights(),
+                     CheckedCast<CpuRowsToScore>(rows));
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    const PaddedWeights none, weights(theta, {}, {}, theta.rows);
+    return ScoreRows(context, kernels_, {none, none, none, none, weights, none},
+                     CheckedCast<CpuRowsToScore>(rows));
   }
 
   void ReleaseSpareMemory() override { memory_.ReleaseSpare(); }
@@ -293,21 +310,8 @@ class CpuBackend final : public Backend {
       return;
     }
     Array<float> padded = Array<float>::Allocate(PadWidth(x.cols));
-    GatherRows(x, &row, 1, padded.mutable_data(), PadWidth(x.cols));
+    GatherRows(kernels_, x, &row, 1, padded.mutable_data(), PadWidth(x.cols));
     std::memcpy(out, padded.data(), x.cols * sizeof(float));
-  }
-
-  // gathered (count × stride, zeros up to PadWidth(cols), which products read) ← the picked rows.
-  void GatherRows(const StoredMatrix& x, const uint32_t* picked, size_t count, float* gathered,
-                  size_t stride) const {
-    const size_t width = PadWidth(x.cols);
-    if (!x.prepared()) return kernels_.gather(count, x.cols, x.data(), x.type, picked, gathered, stride);
-    for (size_t i = 0; i < count; ++i) {
-      float* to = gathered + i * stride;
-      const float* from = x.source.ReadColumns(picked[i], 0, x.cols, to);
-      if (from != to) std::memcpy(to, from, x.cols * sizeof(float));
-      std::fill(to + x.cols, to + width, 0.0f);
-    }
   }
 
   // Rows of X·W (all, or those named), block by block of kProductRows rows.
@@ -326,7 +330,7 @@ class CpuBackend final : public Backend {
         const size_t size = std::min(kProductRows, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        MultiplyBlock(x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
+        MultiplyBlock(kernels_, x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
         CopyRows(block.data(), padded.stride, size, w.cols, out_values + from * w.cols);
       }
     });
@@ -361,8 +365,7 @@ class CpuBackend final : public Backend {
     Matrix out = memory_.NewMatrix(count, hidden);
     float* out_values = out.values.mutable_data();
     ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
-      // Widths of parts are padded where they end, so that the last one may reach a pad further.
-      const size_t x_stride = PadStride(x.dense_cols() + kPad);
+      const size_t x_stride = GatheredStride(x);
       Array<float> gathered = Array<float>::Allocate(kProductRows * x_stride);
       Array<float> y = Array<float>::Allocate(kProductRows * w.stride);
       Array<float> more = Array<float>::Allocate(kProductRows * w.stride);
@@ -372,7 +375,7 @@ class CpuBackend final : public Backend {
         const size_t size = std::min(kProductRows, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        JoinedProduct(x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
+        JoinedProduct(kernels_, x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
                       y.mutable_data());
         ApplyAffine(kernels_, size, hidden, w.stride, block.affine.rows, affine.w.data(), y.mutable_data(),
                     inverse, more.mutable_data());
@@ -380,30 +383,6 @@ class CpuBackend final : public Backend {
       }
     });
     return out;
-  }
-
-  // y (size × w.stride) = rows `picked` of X · W; gathered (size × x_stride) and more (like y) are scratch.
-  void JoinedProduct(const JoinedMatrix& x, const PaddedWeights& w, const uint32_t* picked, size_t size,
-                     size_t x_stride, float* gathered, float* more, float* y) const {
-    const size_t n = PadWidth(w.cols), sparse_cols = x.sparse.cols;
-    if (sparse_cols > 0) {
-      kernels_.sparse_gemm(
-          size, n, {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0},
-          w.w.data(), w.stride, y, w.stride, false);
-    }
-    if (x.dense.empty()) return;
-    size_t column = 0;
-    for (const StoredMatrix& part : x.dense) {
-      GatherRows(part, picked, size, gathered + column, x_stride);
-      column += part.cols;
-    }
-    float* const product = sparse_cols > 0 ? more : y;
-    kernels_.gemm({size, n, column, gathered, x_stride, w.w.data() + sparse_cols * w.stride, w.stride,
-                   product, w.stride});
-    if (sparse_cols == 0) return;
-    for (size_t i = 0; i < size; ++i) {
-      for (size_t c = 0; c < n; ++c) y[i * w.stride + c] += more[i * w.stride + c];
-    }
   }
 
   // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
@@ -417,7 +396,8 @@ class CpuBackend final : public Backend {
     const auto multiply = [&](const StoredMatrix& rows, size_t first) {
       Array<float> gathered = Array<float>::Allocate(kProductRows * PadStride(x.cols));
       Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);
-      MultiplyBlock(rows, padded, in_order, rows.rows, true, gathered.mutable_data(), block.mutable_data());
+      MultiplyBlock(kernels_, rows, padded, in_order, rows.rows, true, gathered.mutable_data(),
+                    block.mutable_data());
       CopyRows(block.data(), padded.stride, rows.rows, w.cols, out_values + first * w.cols);
     };
     AggregateBlocks(context, kernels_, a, x, kProductRows, options_.features_as, multiply);
@@ -427,21 +407,6 @@ class CpuBackend final : public Backend {
   // Rows of a padded block to out (count × cols).
   static void CopyRows(const float* block, size_t stride, size_t count, size_t cols, float* out) {
     for (size_t i = 0; i < count; ++i) std::memcpy(out + i * cols, block + i * stride, cols * sizeof(float));
-  }
-
-  // block (size × w.stride) = rows `picked` of X · W; gathered (size × PadStride(k)) is scratch.
-  void MultiplyBlock(const StoredMatrix& x, const PaddedWeights& w, const uint32_t* picked, size_t size,
-                     bool relu, float* gathered, float* block) const {
-    if (x.is_sparse) {
-      kernels_.sparse_gemm(
-          size, PadWidth(w.cols),
-          {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0}, w.w.data(),
-          w.stride, block, w.stride, relu);
-      return;
-    }
-    GatherRows(x, picked, size, gathered, PadStride(x.cols));
-    kernels_.gemm({size, PadWidth(w.cols), x.cols, gathered, PadStride(x.cols), w.w.data(), w.stride, block,
-                   w.stride, relu ? Finish::kRelu : Finish::kNone});
   }
 
   BackendOptions options_;

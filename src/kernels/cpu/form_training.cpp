@@ -14,6 +14,7 @@
 #include "kernels/cpu/adam_constants.h"
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
+#include "kernels/cpu/scoring.h"
 #include "kernels/step_profile.h"
 
 namespace l2gcn {
@@ -83,7 +84,7 @@ HiddenLayer MakeHidden(Parameter w, const Trainable& affine, size_t batch) {
   return layer;
 }
 
-class CpuFormTraining final : public LayerTraining {
+class CpuFormTraining final : public CpuTraining {
  public:
   CpuFormTraining(const CpuKernels& kernels, JoinedMatrix input, Array<uint32_t> samples,
                   const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
@@ -157,6 +158,14 @@ class CpuFormTraining final : public LayerTraining {
   }
 
   StepSeconds Profile() const override { return seconds_; }
+  CpuLayerWeights Weights() const override {
+    return {first_.w.weights,
+            first_.affine.weights,
+            head_ ? head_->w.weights : none_,
+            head_ ? head_->affine.weights : none_,
+            theta_.weights,
+            bias_.weights};
+  }
 
   LayerState Read() const override {
     LayerState state;
@@ -581,6 +590,7 @@ class CpuFormTraining final : public LayerTraining {
   HiddenLayer first_;
   std::optional<HiddenLayer> head_;
   Parameter theta_, bias_;
+  const PaddedWeights none_;        // of a head that is not there
   Array<float> head_t_;             // (head × hidden), stride of first_
   Array<float> theta_t_;            // (classes × width of the last hidden layer), its stride
   uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch

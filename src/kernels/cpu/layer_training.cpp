@@ -16,6 +16,7 @@
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
+#include "kernels/cpu/scoring.h"
 #include "kernels/step_profile.h"
 
 namespace l2gcn {
@@ -33,7 +34,7 @@ struct Range {
   size_t begin, end;
 };
 
-class CpuLayerTraining final : public LayerTraining {
+class CpuLayerTraining final : public CpuTraining {
  public:
   CpuLayerTraining(const CpuKernels& kernels, StoredMatrix input, Array<uint32_t> samples,
                    const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
@@ -107,6 +108,7 @@ class CpuLayerTraining final : public LayerTraining {
   }
 
   StepSeconds Profile() const override { return seconds_; }
+  CpuLayerWeights Weights() const override { return {w_, none_, none_, none_, theta_, none_}; }
 
   LayerState Read() const override {
     LayerState state;
@@ -546,6 +548,7 @@ class CpuLayerTraining final : public LayerTraining {
   const size_t features_, hidden_, classes_;
   PaddedWeights w_;                 // (D × hidden)
   PaddedWeights theta_;             // (PadWidth(hidden) × classes)
+  const PaddedWeights none_;        // what this form does not have
   Array<float> theta_t_;            // (classes × hidden), stride of w_
   uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
   uint64_t steps_done_ = 0;

@@ -1,7 +1,6 @@
 #include "kernels/cuda/cuda_backend.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "core/error_format.h"
@@ -9,7 +8,8 @@
 #include "kernels/cuda/form_kernels.h"
 #include "kernels/cuda/form_training.h"
 #include "kernels/cuda/layer_training.h"
-#include "kernels/cuda/product.h"
+#include "kernels/cuda/row_product.h"
+#include "kernels/cuda/scoring.h"
 #include "kernels/cuda/tensor.h"
 
 namespace l2gcn::cuda {
@@ -63,8 +63,7 @@ class CudaBackend final : public Backend {
   TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
     if (block.affine.rows == 0 && !IsJoined(x)) return Multiply(AsCuda(x), block.w, rows, true, kind_);
-    if (blas_ == nullptr) blas_ = std::make_unique<Blas>(device_, device_->stream(), options_.precision);
-    return TransformRows(context, device_, *blas_, x, block, rows, kind_);
+    return TransformRows(context, device_, *Products(), x, block, rows, kind_);
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -97,14 +96,37 @@ class CudaBackend final : public Backend {
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
     const bool plain = spec.form.plain() && !IsJoined(*xhat);
-    return (plain ? MakeLayerTraining : MakeFormTraining)(device_, std::move(xhat), targets_, spec, start,
-                                                          options_.precision, &explanation_);
+    if (!plain) {
+      return MakeFormTraining(device_, Products(), std::move(xhat), targets_, spec, start, &explanation_);
+    }
+    return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
+                             &explanation_);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    auto prepared = std::make_shared<CudaRowsToScore>();
+    prepared->targets = UploadTargets(device_, x->rows, std::move(rows), targets);
+    prepared->x = std::move(x);
+    return prepared;
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return CheckedCast<CudaTraining>(training).Score(context, CheckedCast<CudaRowsToScore>(rows));
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
   }
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }
 
  private:
+  std::shared_ptr<const Blas> Products() {
+    if (blas_ == nullptr)
+      blas_ = std::make_shared<const Blas>(device_, device_->stream(), options_.precision);
+    return blas_;
+  }
+
   // Where the picked rows of a sparse matrix begin.
   static std::vector<uint64_t> PickedOffsets(const CudaTensor& from, std::span<const uint32_t> rows) {
     std::vector<uint64_t> all(from.rows + 1), offsets(rows.size() + 1, 0);
@@ -191,8 +213,7 @@ class CudaBackend final : public Backend {
     return out;
   }
 
-  // X W (rows picked or all), ReLU'd or not. Sparse rows are sums of W's rows: the aggregation kernel does
-  // those.
+  // X W (rows picked or all), ReLU'd or not.
   std::shared_ptr<CudaTensor> Multiply(const CudaTensor& x, const Matrix& w, std::span<const uint32_t> rows,
                                        bool relu, RowKind kind) {
     L2GCN_ASSERT(x.cols == w.rows);
@@ -203,52 +224,19 @@ class CudaBackend final : public Backend {
       picked.CopyFrom(rows.data(), rows.size_bytes());
     }
     auto out = NewDense(device_, count, w.cols, kind);
-    if (x.sparse) {
-      MultiplySparse(x, w, rows.empty() ? nullptr : picked.as<uint32_t>(), relu, *out);
-    } else {
-      const size_t depth = (x.view.stride + kProductDepth - 1) / kProductDepth * kProductDepth;
-      const size_t width = (w.cols + kProductColumns - 1) / kProductColumns * kProductColumns;
-      const Buffer weights = UploadPadded(w, depth, width);
-      LaunchProduct(x.view, rows.empty() ? nullptr : picked.as<uint32_t>(), count, weights.as<float>(),
-                    static_cast<uint32_t>(depth), static_cast<uint32_t>(width), out->view, relu,
-                    options_.precision, device_->stream());
-      device_->Synchronise("multiplying");
-    }
+    const ProductWeights weights = UploadWeights(device_, w);
+    MultiplyRows(device_, x.view, rows.empty() ? nullptr : picked.as<uint32_t>(), 0, count, weights,
+                 out->view, relu, options_.precision);
+    device_->Synchronise("multiplying");
     return out;
-  }
-
-  void MultiplySparse(const CudaTensor& x, const Matrix& w, const uint32_t* picked, bool relu,
-                      const CudaTensor& out) {
-    const size_t width = PaddedStride(w.cols);
-    const Buffer weights = UploadPadded(w, w.rows, width);
-    AggregateArguments a;
-    a.nodes = static_cast<uint32_t>(out.rows);
-    a.indptr = x.view.indptr;
-    a.indices = x.view.columns;
-    a.weights = x.view.values;
-    a.picked = picked;
-    const DeviceRows from{RowKind::kF32, weights.as<void>(), width};
-    const auto product = NewDense(device_, out.rows, w.cols, RowKind::kF32);
-    LaunchAggregate(a, from, product->view, static_cast<uint32_t>(width), relu, device_->stream());
-    LaunchCopyColumns(product->view, 0, out.view, out.rows, static_cast<uint32_t>(width), device_->stream());
-    device_->Synchronise("multiplying sparse rows");
-  }
-
-  Buffer UploadPadded(const Matrix& w, size_t rows, size_t width) {
-    std::vector<float> padded(rows * width, 0.0f);
-    for (size_t i = 0; i < w.rows; ++i)
-      std::memcpy(padded.data() + i * width, w.row(i), w.cols * sizeof(float));
-    Buffer buffer = Buffer::OnDevice(device_, padded.size() * sizeof(float), "weights");
-    buffer.CopyFrom(padded.data(), padded.size() * sizeof(float));
-    return buffer;
   }
 
   const BackendOptions options_;
   const RowKind kind_;
   const std::shared_ptr<Device> device_;
   std::shared_ptr<const DeviceTargets> targets_;
-  std::unique_ptr<Blas> blas_;  // made when it is first wanted
-  BlockPool pool_;              // host memory for what is downloaded
+  std::shared_ptr<const Blas> blas_;  // made when it is first wanted
+  BlockPool pool_;                    // host memory for what is downloaded
   std::string explanation_;
 };
 

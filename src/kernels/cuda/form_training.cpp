@@ -6,6 +6,7 @@
 #include "core/error_format.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cuda/form_kernels.h"
+#include "kernels/cuda/scoring.h"
 
 namespace l2gcn::cuda {
 namespace {
@@ -84,22 +85,31 @@ struct Hidden {
   const void* product_gradient() const { return dy.as<void>() != nullptr ? dy.as<void>() : d.as<void>(); }
 };
 
-class CudaFormTraining final : public LayerTraining {
+// Where a hidden layer's values of some rows go, all (rows × stride).
+struct HiddenRows {
+  size_t rows = 0;
+  float* y = nullptr;
+  float* inverse = nullptr;  // (rows) of a norm, where the way back needs it
+  void* h = nullptr;
+  Dropping dropping;
+};
+
+class CudaFormTraining final : public CudaTraining {
  public:
-  CudaFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas, TensorPtr input,
                    std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
-                   const LayerState& start, Precision precision)
+                   const LayerState& start)
       : device_(device),
         input_(std::move(input)),
         targets_(std::move(targets)),
         spec_(spec),
-        blas_(device, device->stream(), precision),
+        blas_(std::move(blas)),
         layout_(*input_),
         batch_(std::min(spec.batch, targets_->count)),
         steps_per_epoch_(std::max<uint32_t>(
             1, spec.drop_last ? targets_->count / batch_ : (targets_->count + batch_ - 1) / batch_)),
         chunks_(ChunksOf(batch_)),
-        narrow_(blas_.operands() == RowKind::kBf16),
+        narrow_(blas_->operands() == RowKind::kBf16),
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps) {
     L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_->cols);
@@ -151,6 +161,32 @@ class CudaFormTraining final : public LayerTraining {
     state.w_steps = w_steps_;
     state.theta_steps = theta_steps_;
     return state;
+  }
+
+  RowScores Score(const Context& context, const CudaRowsToScore& rows) const override {
+    const InputLayout layout(*rows.x);
+    L2GCN_ASSERT(layout.width() == layout_.width());
+    const size_t widest = std::max<size_t>(first_.stride, last().stride), element = narrow_ ? 2 : 4;
+    const size_t z_bytes = theta_.stride * sizeof(float);
+    ScorePass pass(device_, rows,
+                   layout.width() * element + widest * (sizeof(float) + 2 * element) + z_bytes);
+    const Buffer x = NewBuffer(pass.block() * layout.width() * element);
+    const Buffer y = NewBuffer(pass.block() * widest * sizeof(float)), z = NewBuffer(pass.block() * z_bytes);
+    const Buffer h = NewBuffer(pass.block() * widest * element);
+    const Buffer head = head_ ? NewBuffer(pass.block() * widest * element) : Buffer();
+    for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
+      context.CheckCancelled();
+      const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
+      const uint32_t* picked = rows.picked();
+      layout.Gather(picked == nullptr ? nullptr : picked + first, first, some, blas_->operands(),
+                    x.as<void>(), {}, stream());
+      Forward(first_, x.as<void>(), layout.width(), {some, y.as<float>(), nullptr, h.as<void>(), {}});
+      if (head_)
+        Forward(*head_, h.as<void>(), first_.stride, {some, y.as<float>(), nullptr, head.as<void>(), {}});
+      Logits(head_ ? head.as<void>() : h.as<void>(), some, z.as<float>());
+      pass.Reduce(first, some, z.as<float>(), theta_.stride, Values(bias_));
+    }
+    return pass.Finish();
   }
 
  private:
@@ -304,10 +340,10 @@ class CudaFormTraining final : public LayerTraining {
 
   void LaunchStep() const {
     Draw();
-    layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_.operands(), x_.as<void>(),
+    layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_->operands(), x_.as<void>(),
                    DroppingBy(input_keys_, spec_.form.input_dropout), stream());
-    Forward(first_, x_.as<void>(), layout_.width());
-    if (head_) Forward(*head_, first_.h.as<void>(), first_.stride);
+    Forward(first_, x_.as<void>(), layout_.width(), OfBatch(first_));
+    if (head_) Forward(*head_, first_.h.as<void>(), first_.stride, OfBatch(*head_));
     Loss();
     // Gradients: of the hidden values and of what made them, from the logits down.
     const void* dz = narrow_ ? dz_.as<void>() : z_.as<void>();
@@ -349,33 +385,42 @@ class CudaFormTraining final : public LayerTraining {
     LaunchDraw(a, stream());
   }
 
-  // layer.h from `from` (batch × depth).
-  void Forward(const Hidden& layer, const void* from, size_t depth) const {
-    BlasProduct product{batch_, layer.stride, depth, from, depth};
+  // h from `from` (rows × depth).
+  void Forward(const Hidden& layer, const void* from, size_t depth, const HiddenRows& to) const {
+    BlasProduct product{to.rows, layer.stride, depth, from, depth};
     product.b = Weights(layer.w);
     product.ldb = product.ldc = layer.stride;
-    product.c = layer.y.as<float>();
-    blas_.Multiply(product);
+    product.c = to.y;
+    blas_->Multiply(product);
     Activation a;
-    a.rows = batch_;
+    a.rows = to.rows;
     a.width = layer.width;
     a.stride = layer.stride;
     a.affine_rows = layer.affine_rows;
     a.affine = Values(layer.affine);
-    a.y = layer.y.as<float>();
-    a.inverse = layer.inverse.as<float>();
-    a.kind = blas_.operands();
-    a.h = layer.h.as<void>();
-    a.dropping = DroppingBy(layer.keys, spec_.dropout);
+    a.y = to.y;
+    a.inverse = to.inverse;
+    a.kind = blas_->operands();
+    a.h = to.h;
+    a.dropping = to.dropping;
     LaunchActivate(a, stream());
+  }
+  HiddenRows OfBatch(const Hidden& layer) const {
+    return {batch_, layer.y.as<float>(), layer.inverse.as<float>(), layer.h.as<void>(),
+            DroppingBy(layer.keys, spec_.dropout)};
+  }
+
+  // z (rows × stride of Θ) from the last hidden layer's values, without the bias.
+  void Logits(const void* h, size_t rows, float* z) const {
+    BlasProduct product{rows, theta_.stride, last().stride, h, last().stride};
+    product.b = Weights(theta_);
+    product.ldb = product.ldc = theta_.stride;
+    product.c = z;
+    blas_->Multiply(product);
   }
 
   void Loss() const {
-    BlasProduct product{batch_, theta_.stride, last().stride, last().h.as<void>(), last().stride};
-    product.b = Weights(theta_);
-    product.ldb = product.ldc = theta_.stride;
-    product.c = z_.as<float>();
-    blas_.Multiply(product);
+    Logits(last().h.as<void>(), batch_, z_.as<float>());
     LossArguments a;
     a.now = now_.as<FormNow>();
     a.batch = batch_;
@@ -406,7 +451,7 @@ class CudaFormTraining final : public LayerTraining {
     product.b_transposed = true;
     product.c = layer.d.as<float>();
     product.ldc = layer.stride;
-    blas_.Multiply(product);
+    blas_->Multiply(product);
     ActivationBack a;
     a.batch = batch_;
     a.width = layer.width;
@@ -415,7 +460,7 @@ class CudaFormTraining final : public LayerTraining {
     a.affine = Values(layer.affine);
     a.y = layer.y.as<float>();
     a.inverse = layer.inverse.as<float>();
-    a.kind = blas_.operands();
+    a.kind = blas_->operands();
     a.h = layer.h.as<void>();
     a.scale = 1.0f / (1.0f - spec_.dropout);
     a.d = layer.d.as<float>();
@@ -429,7 +474,7 @@ class CudaFormTraining final : public LayerTraining {
     BlasProduct product{depth, weights.stride, batch_, from, depth, true, above, weights.stride};
     product.c = Gradient(weights);
     product.ldc = weights.stride;
-    blas_.Multiply(product);
+    blas_->Multiply(product);
   }
 
   void Update() const {
@@ -460,7 +505,7 @@ class CudaFormTraining final : public LayerTraining {
   const TensorPtr input_;
   const std::shared_ptr<const DeviceTargets> targets_;
   const LayerSpec spec_;
-  const Blas blas_;
+  const std::shared_ptr<const Blas> blas_;
   const InputLayout layout_;
   const uint32_t batch_, steps_per_epoch_, chunks_;
   const bool narrow_;  // products read bf16
@@ -500,15 +545,16 @@ TensorPtr JoinTensors(std::span<const TensorPtr> parts) {
   return joined;
 }
 
-std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
+                                                std::shared_ptr<const Blas> blas, TensorPtr input,
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
-                                                Precision precision, std::string* explanation) {
+                                                std::string* explanation) {
   if (spec.gradient_sum != nullptr) {
     ThrowUsage("--device cuda cannot sum gradients with other processes; use --device cpu");
   }
-  auto training = std::make_unique<CudaFormTraining>(device, std::move(input), std::move(targets), spec,
-                                                     start, precision);
+  auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), std::move(input),
+                                                     std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
   return training;
 }

@@ -29,10 +29,11 @@ struct CudaJoined final : Tensor {
 // All rows of the parts; throws nothing and copies nothing.
 TensorPtr JoinTensors(std::span<const TensorPtr> parts);
 
-std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device, TensorPtr input,
+std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
+                                                std::shared_ptr<const Blas> blas, TensorPtr input,
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
-                                                Precision precision, std::string* explanation);
+                                                std::string* explanation);
 
 // ReLU of X W after the block's affine, block by block of rows; `rows` picks rows of the input, empty: all.
 TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& device, const Blas& blas,

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "core/error_format.h"
 #include "kernels/checked_cast.h"
+#include "kernels/cuda/row_product.h"
+#include "kernels/cuda/scoring.h"
+#include "kernels/cuda/scoring_kernels.h"
 #include "kernels/cuda/train_kernel.h"
 
 namespace l2gcn::cuda {
@@ -26,6 +30,16 @@ class SlicePacking {
     ForEach([&](size_t at, size_t k, size_t h) { packed[at] = w.row(k)[h]; },
             [&](size_t at, size_t h, size_t c) { packed[at] = theta.row(h)[c]; });
     return packed;
+  }
+  // Where each element lies that ProductWeights of W and of Θ hold; kNoPlace for their padding.
+  void Places(const ProductWeights& w, const ProductWeights& theta, std::vector<uint32_t>& w_places,
+              std::vector<uint32_t>& theta_places) const {
+    w_places.assign(w.size(), kNoPlace);
+    theta_places.assign(theta.size(), kNoPlace);
+    ForEach([&](size_t at, size_t k, size_t h) { w_places[k * w.width + h] = static_cast<uint32_t>(at); },
+            [&](size_t at, size_t h, size_t c) {
+              theta_places[h * theta.width + c] = static_cast<uint32_t>(at);
+            });
   }
   void Unpack(const std::vector<float>& packed, Matrix& w, Matrix& theta) const {
     w = Matrix::Allocate(features_, hidden_);
@@ -118,7 +132,7 @@ class RowStager {
   cudaEvent_t ready_ = nullptr;
 };
 
-class CudaLayerTraining final : public LayerTraining {
+class CudaLayerTraining final : public CudaTraining {
  public:
   CudaLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
                     std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
@@ -170,9 +184,61 @@ class CudaLayerTraining final : public LayerTraining {
     return state;
   }
 
+  RowScores Score(const Context& context, const CudaRowsToScore& rows) const override {
+    if (!scored_) PlaceScored();
+    scored_->w.Fill(master_, device_->stream());
+    scored_->theta.Fill(master_, device_->stream());
+    const size_t h_stride = PaddedStride(arguments_.hidden), z_stride = PaddedStride(arguments_.classes);
+    ScorePass pass(device_, rows, (h_stride + z_stride) * sizeof(float));
+    const Buffer h = Buffer::OnDevice(device_, pass.block() * h_stride * sizeof(float), kScoring);
+    const Buffer z = Buffer::OnDevice(device_, pass.block() * z_stride * sizeof(float), kScoring);
+    const DeviceRows hidden{RowKind::kF32, h.as<void>(), h_stride},
+        logits{RowKind::kF32, z.as<void>(), z_stride};
+    for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
+      context.CheckCancelled();
+      const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
+      MultiplyRows(device_, CheckedCast<CudaTensor>(*rows.x).view, rows.picked(), first, some,
+                   scored_->w.weights, hidden, true, precision_);
+      MultiplyRows(device_, hidden, nullptr, 0, some, scored_->theta.weights, logits, false, precision_);
+      pass.Reduce(first, some, z.as<float>(), z_stride, nullptr);
+    }
+    return pass.Finish();
+  }
+
   const TrainPlan& plan() const { return plan_; }
 
  private:
+  static constexpr const char* kScoring = "scoring rows";
+
+  // A matrix among the packed weights, and room for it as products read it.
+  struct ScoredMatrix {
+    ProductWeights weights;
+    Buffer places;  // (weights.size()) of its elements among the packed ones
+
+    void Fill(const Buffer& packed, cudaStream_t stream) const {
+      LaunchPickElements(packed.as<float>(), places.as<uint32_t>(), weights.size(),
+                         weights.values.as<float>(), stream);
+    }
+  };
+  struct ScoredMatrices {
+    ScoredMatrix w, theta;
+  };
+
+  void PlaceScored() const {
+    scored_.emplace();
+    scored_->w.weights = ProductWeights(device_, xhat_->cols, arguments_.hidden);
+    scored_->theta.weights = ProductWeights(device_, arguments_.hidden, arguments_.classes);
+    std::vector<uint32_t> w, theta;
+    packing_.Places(scored_->w.weights, scored_->theta.weights, w, theta);
+    const auto upload = [&](const std::vector<uint32_t>& places, Buffer& to) {
+      to = Buffer::OnDevice(device_, places.size() * sizeof(uint32_t), kScoring);
+      to.CopyFrom(places.data(), places.size() * sizeof(uint32_t));
+    };
+    upload(w, scored_->w.places);
+    upload(theta, scored_->theta.places);
+    device_->Synchronise(kScoring);
+  }
+
   const CudaTensor& x() const { return CheckedCast<CudaTensor>(*xhat_); }
 
   // Whether the samples of a step count by the weights of their classes.
@@ -327,6 +393,7 @@ class CudaLayerTraining final : public LayerTraining {
   Buffer master_, published_, first_, second_, partial_, logits_, dlogits_, flags_, losses_, shares_;
   TrainArguments arguments_;
   std::unique_ptr<RowStager> stager_;
+  mutable std::optional<ScoredMatrices> scored_;  // made when rows are first scored
 };
 
 }  // namespace

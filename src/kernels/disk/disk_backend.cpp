@@ -17,6 +17,7 @@
 #include "kernels/disk/disk_tensor.h"
 #include "kernels/disk/graph_stream.h"
 #include "kernels/disk/sample_windows.h"
+#include "kernels/row_loss.h"
 
 namespace l2gcn {
 namespace {
@@ -31,6 +32,27 @@ struct DiskGraph final : DeviceGraph {
 // Tensors side by side, each dense on disk or sparse in mapped memory.
 struct DiskJoined final : Tensor {
   std::vector<TensorPtr> parts;
+};
+
+// Rows of a tensor on disk, and what they should become.
+struct DiskRowsToScore final : RowsToScore {
+  TensorPtr x;
+  Array<uint32_t> rows;  // of x; empty: all
+  Targets targets;
+
+  DiskRowsToScore(TensorPtr tensor, Array<uint32_t> picked, const Targets& wanted)
+      : x(std::move(tensor)), rows(std::move(picked)), targets(wanted) {}
+  // Of rows first … first + count − 1 of those to score.
+  Targets TargetsOf(size_t first, size_t count) const {
+    Targets part = targets;
+    const size_t classes = targets.classes;
+    if (targets.multilabel) {
+      part.matrix = Array<uint8_t>::Borrow(nullptr, targets.matrix.data() + first * classes, count * classes);
+    } else {
+      part.classes_of = Array<int32_t>::Borrow(nullptr, targets.classes_of.data() + first, count);
+    }
+    return part;
+  }
 };
 
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
@@ -103,8 +125,8 @@ class DiskBackend final : public Backend {
     const DiskTensor* dense = AsDisk(x);
     if (dense == nullptr) return mapped_->PickRows(context, x, rows);
     auto out = NewTensor(rows.size(), x.cols, options_.features_as);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
-      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, chunk), out->type), writing_);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      out->Write(first, 0, Typed(context, device().DownloadStored(context, *chunk), out->type), writing_);
     });
     return out;
   }
@@ -113,9 +135,9 @@ class DiskBackend final : public Backend {
                       std::span<const uint32_t> rows) override {
     const size_t count = rows.empty() ? x.rows : rows.size();
     auto out = NewTensor(count, block.w.cols, options_.features_as);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const Tensor& chunk) {
-      const TensorPtr result = device().Transform(context, chunk, block);
-      out->Write(first, 0, Typed(context, device().DownloadFeatures(context, *result), out->type), writing_);
+    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      const TensorPtr result = device().Transform(context, *chunk, block);
+      out->Write(first, 0, Typed(context, device().DownloadStored(context, *result), out->type), writing_);
     });
     return out;
   }
@@ -125,8 +147,8 @@ class DiskBackend final : public Backend {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
     auto narrow = NewTensor(x.rows, w.cols, FeatureType::kF32);
-    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const Tensor& chunk) {
-      narrow->Write(first, 0, Features::Dense(device().Logits(context, chunk, w, {})), writing_);
+    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const TensorPtr& chunk) {
+      narrow->Write(first, 0, Features::Dense(device().Logits(context, *chunk, w, {})), writing_);
     });
     return AggregateDense(context, OperatorIn(graph), *narrow, {}, *wide_, options_.features_as, true);
   }
@@ -135,8 +157,8 @@ class DiskBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
-      const Matrix part = device().Logits(context, chunk, theta, {});
+    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+      const Matrix part = device().Logits(context, *chunk, theta, {});
       std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
     });
     return out;
@@ -145,8 +167,8 @@ class DiskBackend final : public Backend {
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const Tensor& chunk) {
-      device().ReadRows(context, chunk, 0, chunk.rows, values + first * out.cols);
+    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+      device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
     });
     return out;
   }
@@ -159,7 +181,7 @@ class DiskBackend final : public Backend {
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
-    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadFeatures(context, x);
+    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadStored(context, x);
     return Features::Dense(Download(context, x, {}));
   }
 
@@ -188,6 +210,19 @@ class DiskBackend final : public Backend {
     }
     return device().BeginLayer(context, parts.size() == 1 ? parts.front() : device().Join(context, parts), {},
                                targets, reading, start);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    return std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+  }
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, training, chunk); });
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return ScoreChunks(context, rows,
+                       [&](const RowsToScore& chunk) { return device().Score(context, theta, chunk); });
   }
 
   void ReleaseSpareMemory() override {
@@ -222,12 +257,12 @@ class DiskBackend final : public Backend {
   // Dense features in the type that a tensor has.
   Features Typed(const Context& context, Features features, FeatureType type) {
     if (features.type() == type) return features;
-    return cpu_->DownloadFeatures(context, *cpu_->Upload(context, features));
+    return cpu_->DownloadStored(context, *cpu_->Upload(context, features));
   }
   // A dense matrix in mapped memory becomes a tensor that is read by blocks.
   TensorPtr OnDisk(const Context& context, TensorPtr tensor) {
     if (tensor->sparse) return tensor;
-    return Upload(context, mapped_->DownloadFeatures(context, *tensor));
+    return Upload(context, mapped_->DownloadStored(context, *tensor));
   }
 
   // Columns of x that are resident at a time.
@@ -243,11 +278,11 @@ class DiskBackend final : public Backend {
         static_cast<double>(disk_->budget()) / kMiB, static_cast<double>(free) / kMiB);
   }
 
-  // (sources × count) columns of x, in rows `row_of_node` if that is not empty.
+  // (sources × stride): `count` columns of x and zeros, in rows `row_of_node` if that is not empty.
   Array<char> ReadPanel(const Context& context, const DiskTensor& x, std::span<const uint32_t> row_of_node,
-                        size_t first, size_t count) const {
-    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size(),
-                 row_bytes = count * BytesOf(x.type);
+                        size_t first, size_t count, size_t stride) const {
+    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
+    const size_t read_bytes = count * BytesOf(x.type), row_bytes = stride * BytesOf(x.type);
     L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
     Array<char> panel = Array<char>::Allocate(sources * row_bytes);
     char* const to = panel.mutable_data();
@@ -256,17 +291,22 @@ class DiskBackend final : public Backend {
     ParallelTasks(context, x.blocks(), [&](size_t block, uint32_t worker) {
       context.CheckCancelled();
       const size_t begin = block * x.block_rows, end = begin + x.RowsOfBlock(block);
-      if (row_of_node.empty())
+      if (row_of_node.empty() && count == stride)
         return x.Read(begin, end, first, count, readings[worker], to + begin * row_bytes);
       const auto from = std::lower_bound(row_of_node.begin(), row_of_node.end(), begin);
       const auto until = std::lower_bound(from, row_of_node.end(), end);
-      if (from == until) return;
+      if (!row_of_node.empty() && from == until) return;
       std::vector<char>& rows = blocks[worker];
-      rows.resize((end - begin) * row_bytes);
+      rows.resize((end - begin) * read_bytes);
       x.Read(begin, end, first, count, readings[worker], rows.data());
-      for (auto at = from; at != until; ++at) {
-        std::memcpy(to + static_cast<size_t>(at - row_of_node.begin()) * row_bytes,
-                    rows.data() + (*at - begin) * row_bytes, row_bytes);
+      const auto put = [&](size_t at, size_t row) {
+        std::memcpy(to + at * row_bytes, rows.data() + (row - begin) * read_bytes, read_bytes);
+        std::memset(to + at * row_bytes + read_bytes, 0, row_bytes - read_bytes);
+      };
+      if (row_of_node.empty()) {
+        for (size_t row = begin; row < end; ++row) put(row, row);
+      } else {
+        for (auto at = from; at != until; ++at) put(static_cast<size_t>(at - row_of_node.begin()), *at);
       }
     });
     return panel;
@@ -282,9 +322,12 @@ class DiskBackend final : public Backend {
     panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
     for (size_t first = 0; first < x.cols; first += panel_columns_) {
       const size_t count = std::min(panel_columns_, x.cols - first);
-      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count);
+      // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
+      // columns beside others.
+      const size_t stride = first > 0 ? std::max(count, kPad) : count;
+      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count, stride);
       const TensorPtr columns =
-          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, count));
+          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, stride));
       AggregatePanel(context, a, *columns, first, kernels, relu, *out);
     }
     kernels.ReleaseSpareMemory();
@@ -302,7 +345,7 @@ class DiskBackend final : public Backend {
     while (const Propagation* rows = stream.Next()) {
       context.CheckCancelled();
       const DeviceGraphPtr part = kernels.Upload(context, *rows);
-      Features result = kernels.DownloadFeatures(context, *kernels.Aggregate(context, *part, panel, {}));
+      Features result = kernels.DownloadStored(context, *kernels.Aggregate(context, *part, panel, {}));
       if (relu) result = Typed(context, Rectified(context, result), out.type);
       if (writing.valid()) writing.get();
       writing = std::async(std::launch::async, [&out, &buffer = buffers[stretch++ % 2], first, result,
@@ -325,7 +368,7 @@ class DiskBackend final : public Backend {
   // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of a multiple
   // of `unit` rows.
   void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
-                 const std::function<void(size_t first, const Tensor& chunk)>& visit) {
+                 const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
     size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
     const std::vector<const Tensor*> parts = PartsOf(x);
@@ -334,7 +377,7 @@ class DiskBackend final : public Backend {
       const size_t end = std::min(count, first + size);
       std::vector<TensorPtr> chunk;
       for (const Tensor* part : parts) chunk.push_back(ChunkOf(context, *part, rows, first, end));
-      visit(first, chunk.size() == 1 ? *chunk.front() : *device().Join(context, chunk));
+      visit(first, chunk.size() == 1 ? chunk.front() : device().Join(context, chunk));
       disk_->Relax();
     }
   }
@@ -350,7 +393,7 @@ class DiskBackend final : public Backend {
         std::copy(rows.begin() + first, rows.begin() + end, named.begin());
       }
       return device().Upload(context,
-                             mapped_->DownloadFeatures(context, *mapped_->PickRows(context, x, named)));
+                             mapped_->DownloadStored(context, *mapped_->PickRows(context, x, named)));
     }
     const std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
     char* const to = static_cast<char*>(memory.get());
@@ -360,6 +403,21 @@ class DiskBackend final : public Backend {
       dense->PickRows(rows.subspan(first, end - first), reading_, to);
     }
     return device().Upload(context, RowsAsFeatures(dense->type, memory, to, end - first, x.cols));
+  }
+
+  RowScores ScoreChunks(const Context& context, const RowsToScore& rows,
+                        const std::function<RowScores(const RowsToScore& chunk)>& score) {
+    const auto& given = CheckedCast<DiskRowsToScore>(rows);
+    RowScores all;
+    ForChunks(context, *given.x, given.rows.span(), 1, [&](size_t first, const TensorPtr& chunk) {
+      const RowScores part = score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
+      all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
+      all.true_positive += part.true_positive;
+      all.false_positive += part.false_positive;
+      all.false_negative += part.false_negative;
+    });
+    all.loss = MeanOfRows<float>(all.losses);
+    return all;
   }
 
   // put(rows, count) for the samples' rows of x, one stretch after another.
@@ -385,9 +443,9 @@ class DiskBackend final : public Backend {
                          bool in_memory) {
     const DiskTensor* dense = AsDisk(part);
     if (dense == nullptr) {
-      if (samples.empty()) return device().Upload(context, mapped_->DownloadFeatures(context, part));
+      if (samples.empty()) return device().Upload(context, mapped_->DownloadStored(context, part));
       const TensorPtr picked = mapped_->PickRows(context, part, samples.span());
-      return device().Upload(context, mapped_->DownloadFeatures(context, *picked));
+      return device().Upload(context, mapped_->DownloadStored(context, *picked));
     }
     const size_t count = samples.empty() ? part.rows : samples.size(),
                  row_bytes = part.cols * BytesOf(dense->type);

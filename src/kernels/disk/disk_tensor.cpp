@@ -86,9 +86,9 @@ FileTensor::FileTensor(const DiskMemory& disk, size_t row_count, size_t col_coun
 }
 
 void FileTensor::Write(size_t begin, size_t first, const Features& from, DiskBuffer& buffer) {
-  const size_t width = BytesOf(type), count = from.cols(), columns = PanelColumns();
-  L2GCN_ASSERT(begin % block_rows == 0 && first % columns == 0 && from.type() == type &&
-               first + count <= cols);
+  const size_t width = BytesOf(type), columns = PanelColumns(), stride = from.cols();
+  const size_t count = std::min(stride, cols - first);
+  L2GCN_ASSERT(begin % block_rows == 0 && first % columns == 0 && from.type() == type);
   const char* elements = ElementsOf(from);
   const size_t panels = (count + columns - 1) / columns;
   for (size_t done = 0; done < from.rows(); done += block_rows) {
@@ -98,7 +98,7 @@ void FileTensor::Write(size_t begin, size_t first, const Features& from, DiskBuf
       const size_t column = panel * columns, used = std::min(columns, count - column) * width;
       char* const at = to + panel * block_rows * kPanelBytes;
       if (used < kPanelBytes || rows_here < block_rows) std::memset(at, 0, block_rows * kPanelBytes);
-      CopyColumns(elements + (done * count + column) * width, count * width, rows_here, used, at,
+      CopyColumns(elements + (done * stride + column) * width, stride * width, rows_here, used, at,
                   kPanelBytes);
     }
     pages_.Write(OffsetOf((begin + done) / block_rows, first / columns), to,
@@ -180,7 +180,7 @@ void FeatureTensor::Read(size_t begin, size_t end, size_t first, size_t count, D
   Features narrow;
   if (type != FeatureType::kF32) {
     const Context alone = MakeContext(1);
-    narrow = narrower_->DownloadFeatures(
+    narrow = narrower_->DownloadStored(
         alone,
         *narrower_->Upload(alone, RowsAsFeatures(FeatureType::kF32, nullptr, elements, end - begin, cols)));
     elements = ElementsOf(narrow);

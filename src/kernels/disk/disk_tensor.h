@@ -50,8 +50,9 @@ class FileTensor final : public DiskTensor {
   // All rows are to be written before any is read.
   FileTensor(const DiskMemory& disk, size_t row_count, size_t col_count, FeatureType element,
              size_t rows_a_block);
-  // Columns first … first + from.cols() − 1 of rows begin … : `from` has elements of this tensor's type. `begin` is
-  // the first row of a block, `first` the first column of a panel; several threads may write different blocks.
+  // Columns from `first` on of rows from `begin` on: `from` has elements of this tensor's type, and what it has beyond
+  // the last column is left out. `begin` is the first row of a block, `first` the first column of a panel; several
+  // threads may write different blocks.
   void Write(size_t begin, size_t first, const Features& from, DiskBuffer& buffer);
   void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
             char* out) const override;

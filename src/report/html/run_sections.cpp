@@ -221,9 +221,9 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
   std::vector<std::vector<Cell>> rows;
   const ReportJson& memory = result.at("memory");
   const ReportJson resident = memory.value("resident_bytes", ReportJson::object());
-  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "evaluate"}) {
+  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "looks", "evaluate"}) {
     const double spent = NumberAt(seconds, phase), bytes = NumberAt(resident, phase);
-    if (!std::isfinite(spent)) continue;
+    if (!std::isfinite(spent) || (spent == 0 && std::string_view(phase) == "looks")) continue;
     rows.push_back({{phase},
                     {SecondsText(spent)},
                     {PercentText(spent / total)},

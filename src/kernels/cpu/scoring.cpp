@@ -1,0 +1,143 @@
+#include "kernels/cpu/scoring.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/error_format.h"
+#include "core/threads.h"
+#include "kernels/cpu/form_training.h"
+#include "kernels/cpu/row_products.h"
+#include "kernels/row_loss.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr double kTaskFlops = 2e6;  // what a thread gets at least
+
+// One thread's scratch and counts.
+class BlockScorer {
+ public:
+  BlockScorer(const CpuKernels& kernels, const CpuLayerWeights& layer, const CpuRowsToScore& rows)
+      : kernels_(kernels),
+        layer_(layer),
+        rows_(rows),
+        x_stride_(GatheredStride(rows.x)),
+        widest_(std::max({layer.w.stride, layer.head.stride, layer.theta.stride})) {
+    gathered_ = Array<float>::Allocate(kProductRows * x_stride_);
+    y_ = Array<float>::Allocate(kProductRows * widest_);
+    h_ = Array<float>::Allocate(kProductRows * widest_);
+  }
+
+  // Rows first … first + count − 1 of those to score, at most kProductRows; their losses to `losses` (count).
+  void Score(size_t first, size_t count, double* losses) {
+    uint32_t picked[kProductRows];
+    for (size_t i = 0; i < count; ++i)
+      picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
+    const bool hidden = layer_.w.cols > 0;
+    JoinedProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
+                  gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
+    if (hidden) FinishHidden(count);
+    for (size_t i = 0; i < count; ++i) losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride());
+  }
+
+  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
+
+ private:
+  size_t stride() const { return layer_.theta.stride; }
+
+  // y ← logits, from the products of the first hidden layer.
+  void FinishHidden(size_t count) {
+    Activate(layer_.w, layer_.affine, count);
+    const PaddedWeights* last = &layer_.w;
+    if (layer_.head.cols > 0) {
+      Multiply(*last, layer_.head, count);
+      Activate(layer_.head, layer_.head_affine, count);
+      last = &layer_.head;
+    }
+    Multiply(*last, layer_.theta, count);
+  }
+
+  // h ← what the form makes of the products y.
+  void Activate(const PaddedWeights& w, const PaddedWeights& affine, size_t count) {
+    float inverse[kProductRows];
+    ApplyAffine(kernels_, count, w.cols, w.stride, affine.rows, affine.w.data(), y_.mutable_data(), inverse,
+                h_.mutable_data());
+  }
+  // y ← h · weights.
+  void Multiply(const PaddedWeights& from, const PaddedWeights& weights, size_t count) {
+    kernels_.gemm({count, PadWidth(weights.cols), from.cols, h_.data(), from.stride, weights.w.data(),
+                   weights.stride, y_.mutable_data(), weights.stride});
+  }
+
+  // Counts the answer of one row and returns its loss. The bias is added to the logits (classes).
+  double ScoreLogits(size_t row, float* logits) {
+    const Targets& targets = rows_.targets;
+    const size_t classes = targets.classes;
+    if (layer_.bias.rows > 0) {
+      for (size_t c = 0; c < classes; ++c) logits[c] += layer_.bias.w[c];
+    }
+    if (targets.multilabel) {
+      const uint8_t* truth = targets.matrix.data() + row * classes;
+      for (size_t c = 0; c < classes; ++c) Count(logits[c] > 0, truth[c] != 0);
+      return SigmoidRowLoss(logits, classes, truth);
+    }
+    const auto truth = static_cast<size_t>(targets.classes_of[row]);
+    const bool right = std::max_element(logits, logits + classes) == logits + truth;
+    Count(true, right);
+    if (!right) Count(false, true);
+    return SoftmaxRowLoss(logits, classes, truth);
+  }
+  void Count(bool predicted, bool actual) {
+    true_positive += predicted && actual;
+    false_positive += predicted && !actual;
+    false_negative += !predicted && actual;
+  }
+
+  const CpuKernels& kernels_;
+  const CpuLayerWeights& layer_;
+  const CpuRowsToScore& rows_;
+  const size_t x_stride_, widest_;
+  Array<float> gathered_;  // (kProductRows × x_stride_)
+  Array<float> y_, h_;     // (kProductRows × stride of the weights at hand)
+};
+
+// Rows that are worth waking a thread for, in whole blocks.
+size_t RowsOfTask(const CpuLayerWeights& layer, const CpuRowsToScore& rows) {
+  const auto product = [](const PaddedWeights& w, double depth) {
+    return 2 * depth * static_cast<double>(w.cols);
+  };
+  const double sparse =
+      static_cast<double>(rows.x.sparse.nnz()) / static_cast<double>(std::max<size_t>(1, rows.x.rows));
+  const double inputs = static_cast<double>(rows.x.dense_cols()) + (rows.x.sparse.cols > 0 ? 3 * sparse : 0);
+  const double flops = product(layer.w, inputs) + product(layer.head, static_cast<double>(layer.w.cols)) +
+                       product(layer.theta, static_cast<double>(layer.theta.rows));
+  const auto blocks = static_cast<size_t>(kTaskFlops / (flops * kProductRows)) + 1;
+  return blocks * kProductRows;
+}
+
+}  // namespace
+
+RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const CpuLayerWeights& layer,
+                    const CpuRowsToScore& rows) {
+  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols);
+  RowScores scores;
+  const size_t count = rows.count();
+  std::vector<double> losses(count);
+  std::atomic<uint64_t> true_positive{0}, false_positive{0}, false_negative{0};
+  ParallelFor(context, count, RowsOfTask(layer, rows), [&](size_t begin, size_t end) {
+    BlockScorer scorer(kernels, layer, rows);
+    for (size_t first = begin; first < end; first += kProductRows)
+      scorer.Score(first, std::min(kProductRows, end - first), losses.data() + first);
+    true_positive += scorer.true_positive;
+    false_positive += scorer.false_positive;
+    false_negative += scorer.false_negative;
+  });
+  scores.losses.assign(losses.begin(), losses.end());
+  scores.loss = MeanOfRows<float>(scores.losses);
+  scores.true_positive = true_positive;
+  scores.false_positive = false_positive;
+  scores.false_negative = false_negative;
+  return scores;
+}
+
+}  // namespace l2gcn

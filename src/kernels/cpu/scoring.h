@@ -1,0 +1,36 @@
+// Losses and right and wrong answers of rows by a layer in training, block by block of rows: logits of a block are
+// reduced as soon as they are made, so nothing of the rows' number times a width is held. A row's loss depends on the
+// row alone and the mean is taken in the order of rows, so the bits do not depend on the number of threads.
+#pragma once
+
+#include "kernels/backend.h"
+#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/padded_weights.h"
+
+namespace l2gcn {
+
+// The weights of a layer where they lie; affines and bias have no rows, and head no columns, where the form has none.
+// Where w has no columns the rows to score are a layer's output.
+struct CpuLayerWeights {
+  const PaddedWeights &w, &affine, &head, &head_affine, &theta, &bias;
+};
+
+class CpuTraining : public LayerTraining {
+ public:
+  virtual CpuLayerWeights Weights() const = 0;
+};
+
+struct CpuRowsToScore final : RowsToScore {
+  JoinedMatrix x;
+  Array<uint32_t> rows;  // of x; empty: all
+  Targets targets;
+
+  CpuRowsToScore(JoinedMatrix matrix, Array<uint32_t> picked, const Targets& wanted)
+      : x(std::move(matrix)), rows(std::move(picked)), targets(wanted) {}
+  size_t count() const { return rows.empty() ? x.rows : rows.size(); }
+};
+
+RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const CpuLayerWeights& layer,
+                    const CpuRowsToScore& rows);
+
+}  // namespace l2gcn

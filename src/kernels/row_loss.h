@@ -1,0 +1,47 @@
+// The loss of one row of logits, in double, and the mean over rows: the definitions that scores are computed by.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+namespace l2gcn {
+
+// Cross entropy of the softmax.
+inline double SoftmaxRowLoss(const float* logits, size_t classes, size_t truth) {
+  const double top = *std::max_element(logits, logits + classes);
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - top);
+  return std::log(sum) + top - logits[truth];
+}
+
+// Mean over the labels of the cross entropy of the sigmoid.
+inline double SigmoidRowLoss(const float* logits, size_t classes, const uint8_t* truth) {
+  double sum = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    const double z = logits[c];
+    sum += std::max(z, 0.0) - (truth[c] != 0 ? z : 0.0) + std::log1p(std::exp(-std::abs(z)));
+  }
+  return sum / static_cast<double>(classes);
+}
+
+// Sums over rows are sums of parts of this many rows, in order: parts may be summed by several threads.
+constexpr size_t kRowsOfPart = 16384;
+
+// NaN of no rows.
+template <class T>
+double MeanOfRows(std::span<const T> losses) {
+  double sum = 0;
+  for (size_t first = 0; first < losses.size(); first += kRowsOfPart) {
+    double part = 0;
+    for (const T loss : losses.subspan(first, std::min(kRowsOfPart, losses.size() - first)))
+      part += static_cast<double>(loss);
+    sum += part;
+  }
+  return losses.empty() ? std::numeric_limits<double>::quiet_NaN() : sum / static_cast<double>(losses.size());
+}
+
+}  // namespace l2gcn
