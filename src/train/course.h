@@ -1,6 +1,6 @@
 // The constants of a layer's course where the program finds the rate (--lr auto): how high the rate is, when its fall
-// begins, and when a layer is done. They were learned on generated graphs alone (scripts/bench-controller.sh tune);
-// docs/controller.md says what each is worth.
+// begins, and when a layer is done. They were picked by hand on generated graphs; docs/controller.md says what was tried
+// and how far that goes.
 #pragma once
 
 #include <cstdint>
