@@ -1,11 +1,14 @@
 #include "controller/trace_tree.h"
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "controller/learned_stop.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "model/metrics.h"
+#include "train/layer_rate.h"
 #include "train/layer_setup.h"
 #include "train/training_set.h"
 #include "train/validation_probe.h"
@@ -69,6 +72,19 @@ uint32_t TraceTree::TotalBudget() const {
   return total;
 }
 
+// With the rate that the program would find for the layer, where the configuration leaves it to the program.
+LayerSpec TraceTree::SpecOf(const Node& node) {
+  LayerSpec spec = LayerSpecOf(config_, node.layer);
+  if (!config_.FindsRate()) return spec;
+  const std::span<const uint32_t> rows =
+      node.layer == 0 ? pipeline_.InputRows() : std::span<const uint32_t>();
+  const auto nodes = static_cast<double>(pipeline_.train_nodes().size());
+  const double steps = config_.EpochsOf(node.layer) * std::max(1.0, std::ceil(nodes / config_.batch));
+  spec.lr =
+      static_cast<float>(EstimateRate(context_, pipeline_.backend(), *node.x, rows, spec.form, steps, {}));
+  return spec;
+}
+
 void TraceTree::Expand(Node& node) {
   node.xhat = pipeline_.Aggregate(context_, node.layer, node.x);
   const auto aggregated = [&](const DeviceGraphPtr& rows) {
@@ -78,7 +94,7 @@ void TraceTree::Expand(Node& node) {
   const LayerState start =
       LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
   auto training = pipeline_.backend().BeginLayer(context_, node.xhat, pipeline_.SampleRows(), targets_,
-                                                 LayerSpecOf(config_, node.layer), start);
+                                                 SpecOf(node), start);
   const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
   LayerTrace& trace = node.trace;
   BestDecision best;

@@ -52,6 +52,7 @@ class TraceTree {
  private:
   struct Node;
   void Expand(Node& node);
+  LayerSpec SpecOf(const Node& node);
   // Records the decision that the training stands at.
   void Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best);
   bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }

@@ -77,14 +77,18 @@ struct Mean {
   }
 };
 
-// What the user said, less the settings this method does not have.
+bool FindsRates(const std::string& method) { return FindMethod(method).loop == TrainingLoop::kLayerwise; }
+
+// What the user said, less the settings this method does not have. A rate that only layers can be found for leaves the
+// others theirs.
 TrainConfig ConfigOf(const CompareOptions& options, const std::string& method, const Dataset& dataset) {
   Overrides mine = {{"method", method}};
   for (const auto& [name, value] : options.overrides) {
     const Field& field = FindField(name);
     const bool has = field.methods.empty() ||
                      std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
-    if (field.name != "method" && has) mine.emplace_back(name, value);
+    const bool found = field.name == "lr" && value == field.word && !FindsRates(method);
+    if (field.name != "method" && has && !found) mine.emplace_back(name, value);
   }
   return ResolveConfig(mine, dataset);
 }

@@ -80,6 +80,13 @@ Json StopsJson(const SeedResult& result) {
   return stops;
 }
 
+// What the program chose in place of the user, and by what.
+Json ChosenJson(const SeedResult& result) {
+  Json rates = Json::array();
+  for (const LayerRecord& layer : result.layers) rates.push_back(layer.rate);
+  return {{"lr", rates}, {"reason", "from the size of each layer's input rows and the steps of its budget"}};
+}
+
 // Scores of the validation nodes while it trained, in order (--val-every, or a policy that watches them).
 Json ValidationJson(const SeedResult& result) {
   Json points = Json::array();
@@ -159,6 +166,7 @@ Json ResultJson(const TrainResult& result) {
   json["memory"] = {{"peak_rss_bytes", peak_rss},
                     {"peak_device_bytes", peak_device},
                     {"resident_bytes", ResidentJson(seeds)}};
+  if (result.config.FindsRate()) json["chosen"] = ChosenJson(seeds.front());
   json["runs"] = runs;
   json["device"] = result.device;
   json["threads"] = result.threads;

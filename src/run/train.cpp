@@ -326,7 +326,7 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
       if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
       return trained;
     } catch (const Diverged& error) {
-      if (config.on_nan != "restart" || attempt == kMostRestarts) throw;
+      if (config.on_nan != "restart" || config.FindsRate() || attempt == kMostRestarts) throw;
       context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", config.seed,
                                error.what(), attempt == 0 ? "a third" : "a third once more"));
       if (checkpoint != nullptr) checkpoint->Restart();

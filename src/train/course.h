@@ -1,6 +1,6 @@
 // The constants of a layer's course where the program finds the rate (--lr auto): how high the rate is, when its fall
-// begins, and when a layer is done. They were learned on generated graphs alone (scripts/bench-controller.sh tune);
-// docs/controller.md says what each is worth.
+// begins, and when a layer is done. They were picked by hand on generated graphs; docs/controller.md says what was tried
+// and how far that goes.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Course {
   double sure = 1;
   // A layer is done once the last part of its epochs, 1 − window, brought less than `worth` of all that was gained
   // on chance; or once no look was better for `patience` times the epochs that led to the best one.
-  double window = 0.5, worth = 0.03, patience = 0.5;
+  double window = 0.5, worth = 0.03, patience = 0.7;
   // Then the rate falls to nothing, from the best weights on, over this share of the epochs that led to them; a layer
   // that is not told to stop falls over the last part of its budget.
   double landing = 0.4, last_part = 0.4;

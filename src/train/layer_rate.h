@@ -7,7 +7,7 @@
 //   rate = a · s^−p                          a plain layer
 //   rate = a · (s · √D / mean ‖x‖)^−p        a layer with a norm, whose output does not depend on the rows' length
 //
-// and more where the budget has few steps: they have to suffice. The constants were learned on generated graphs
+// and more where the budget has few steps: they have to suffice. The constants were picked on generated graphs
 // (train/course.h). Rows are those of the layer's input before it is aggregated; labels are not looked at, nor are
 // nodes that training does not see.
 #pragma once

@@ -402,7 +402,7 @@ class LayerwiseTrainer {
     RunTo(layer, budget, layer_.course.end, xhat, training, watch);
     if (GivesBack(layer)) {
       layer_.best.reset();
-    } else {
+    } else if (policy_.KeepsBest()) {
       Decides(layer, xhat, training, watch);
     }
   }

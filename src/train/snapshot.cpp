@@ -68,6 +68,7 @@ constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
     {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
 
 std::string RateAdvice(const TrainConfig& config) {
+  if (config.FindsRate()) return "give a low --lr in place of auto, or scale the features (--scale standard)";
   return fmt::format(
       "lower --lr (it is {}), scale the features (--scale standard), or let the program lower the rate with "
       "--on-nan "

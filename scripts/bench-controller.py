@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""How well --lr auto with --method l2gcn does against fixed rates and epochs, and against rivals that were tuned.
+
+  scripts/bench-controller.py make DIR                 generates the families below into DIR
+  scripts/bench-controller.py run OUT PRESET SEEDS DATA…   trains, one line of JSON a training, appended to OUT
+  scripts/bench-controller.py table OUT PRESET         the table: each set's best cell in hindsight and the difference to it
+  scripts/bench-controller.py rivals OUT PRESET        rivals tuned on all sets but one, judged on that one
+
+DATA is a path or name that `l2gcn train` opens, or NAME=PATH,OPTION,… . Trainings run side by side, one thread each
+(JOBS, default: all cores); those that OUT holds already are not repeated. SECONDS_AT_MOST ends it early, seed by
+seed. PROGRAM: build/release/l2gcn.
+
+Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Rivals: one cell for all sets; patience on
+the validation loss or F1 with the best weights restored, its patience and rate tuned; the learned stop at the
+preset's own rate; random stops with the mean of --lr auto. Cost J = points of test F1 below the set's best cell in
+hindsight + 2 x share of the steps of 80 epochs a layer, looks counted as the steps they take the time of.
+"""
+import json
+import os
+import queue
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAM = os.environ.get("PROGRAM", ROOT + "/build/release/l2gcn")
+RATES, EPOCHS, PATIENCE = ("0.001", "0.003", "0.01"), ("10", "20", "40", "80"), ("3", "6", "12")
+BUDGET = 80
+
+# name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
+# that say little, tiny and large sets, epochs of one and of three steps.
+FAMILIES = {
+    "few-labels": "cora --seed 101",
+    "few-features": "cora --seed 104 --nodes 6000 --edges 20000 --features 700 --classes 8",
+    "dense-graph": "cora --seed 301 --nodes 8000 --edges 100000 --features 745 --classes 8 --topics 5 --signal 0.6"
+                   " --label-noise 0.03",
+    "slow-words": "cora --seed 305 --nodes 3000 --edges 8000 --features 1500 --classes 6 --topics 4 --signal 0.6",
+    "weighted-words": "pubmed --seed 103",
+    "slow-weighted": "pubmed --seed 302 --topics 6 --signal 0.45 --label-noise 0.05",
+    "heterophilous": "pubmed --seed 402 --nodes 6000 --edges 60000 --classes 5 --homophily 0.25 --topics 2",
+    "dense": "reddit --seed 109 --nodes 12000 --edges 200000 --features 200 --classes 12",
+    "slow-dense": "reddit --seed 303 --nodes 15000 --edges 150000 --features 300 --classes 8 --topics 6 --signal 3"
+                  " --label-noise 0.04",
+    "products": "amazon670k --seed 304 --nodes 15000 --edges 100000 --classes 8 --topics 5 --signal 4"
+                " --label-noise 0.06",
+    "binary": "amazon670k --seed 404 --nodes 10000 --edges 200000 --features 20 --classes 2 --homophily 0.55"
+              " --label-noise 0.15 --topics 4",
+    "short-epochs": "reddit --seed 405 --scale 0.02",
+    "tiny": "cora --seed 403 --nodes 400 --edges 1200 --features 300 --classes 4",
+    "labels": "ppi --seed 401 --scale 0.15",
+    "large": "reddit --seed 406 --scale 0.2",
+}
+
+
+def make(folder):
+    for name, words in FAMILIES.items():
+        subprocess.run([PROGRAM, "generate", *words.split(), "-o", f"{folder}/{name}", "--quiet"], check=True)
+
+
+def kinds():
+    """What is trained on every set: name and settings."""
+    yield "auto", ["--method", "l2gcn", "--lr", "auto", "--epochs", str(BUDGET)]
+    yield "learned", ["--method", "l2gcn", "--epochs", str(BUDGET)]
+    for rate in RATES:
+        for epochs in EPOCHS:
+            yield f"cell {rate} x {epochs}", ["--method", "lgcn", "--lr", rate, "--epochs", epochs]
+        for patience in PATIENCE:
+            for watch in ("val", "val-loss"):
+                yield f"patience {rate} {patience} {watch}", [
+                    "--method", "lgcn", "--lr", rate, "--epochs", str(BUDGET), "--stop", "early", "--watch", watch,
+                    "--patience", patience, "--no-drop-last"]
+
+
+def train(words, preset, seed):
+    with tempfile.TemporaryDirectory() as scratch:
+        done = subprocess.run(
+            [PROGRAM, "train", *words, "--preset", preset, "--seed", str(seed), "--threads", "1", "--device", "cpu",
+             "--json", "--quiet", "-o", scratch + "/run"], capture_output=True, text=True)
+    if done.returncode:
+        return {"error": done.stderr[-300:]}
+    run = json.loads(done.stdout)["runs"][0]
+    return {"test": 100 * run["f1"]["test"], "seconds": run["seconds"],
+            "layers": [{key: layer[key] for key in ("rate", "steps", "epochs", "kept_epoch")} for layer in run["layers"]]}
+
+
+def run(out, preset, seeds, data):
+    done = {(row["set"], row["kind"], row["seed"]) for row in read(out, preset)} if os.path.exists(out) else set()
+    jobs, lock, began = queue.Queue(), threading.Lock(), time.time()
+    most = float(os.environ.get("SECONDS_AT_MOST", "inf"))
+    for seed in range(seeds):
+        for item in data:
+            name, _, words = item.rpartition("=")
+            words = words.split(",")
+            name = name or os.path.basename(words[0])
+            for kind, settings in kinds():
+                if (name, kind, seed) not in done:
+                    jobs.put((name, kind, words + settings, seed))
+    with open(out, "a", encoding="utf-8") as file:
+        def work():
+            while time.time() - began < most:
+                try:
+                    name, kind, words, seed = jobs.get_nowait()
+                except queue.Empty:
+                    return
+                row = {"preset": preset, "set": name, "kind": kind, "seed": seed, **train(words, preset, seed)}
+                with lock:
+                    file.write(json.dumps(row) + "\n")
+                    file.flush()
+        workers = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", os.cpu_count())))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
+def read(out, preset):
+    with open(out, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return [row for row in rows if row["preset"] == preset and "error" not in row]
+
+
+class Results:
+    """F1 and share of steps by set, kind and seed."""
+
+    def __init__(self, rows):
+        self.f1, self.share, self.looks = {}, {}, {}
+        steps = {}
+        for row in rows:
+            if row["kind"] == "patience 0.001 3 val":  # every batch counts there, as in --method l2gcn
+                steps[row["set"]] = sum(layer["steps"] / layer["epochs"] for layer in row["layers"])
+        for row in rows:
+            key = (row["set"], row["kind"], row["seed"])
+            self.f1[key] = row["test"]
+            used = sum(layer["steps"] for layer in row["layers"])
+            looks = row["seconds"].get("looks", 0) / max(row["seconds"]["train"], 1e-9)
+            self.looks[key] = looks
+            if row["set"] in steps:
+                self.share[key] = used * (1 + looks) / (BUDGET * steps[row["set"]])
+        self.sets = sorted({row["set"] for row in rows})
+        kinds_of = {name: {row["kind"] for row in rows if row["set"] == name} for name in self.sets}
+        self.sets = [name for name in self.sets if "auto" in kinds_of[name] and name in steps]
+
+    def seeds(self, name, kind):
+        return sorted(seed for (s, k, seed) in self.f1 if s == name and k == kind)
+
+    def mean(self, name, kind):
+        return statistics.mean(self.f1[name, kind, seed] for seed in self.seeds(name, kind))
+
+    def best_cell(self, name):
+        cells = [kind for (s, kind, _) in self.f1 if s == name and kind.startswith("cell")]
+        return max(cells, key=lambda kind: self.mean(name, kind))
+
+    def cost(self, name, kind, seed):
+        return self.mean(name, self.best_cell(name)) - self.f1[name, kind, seed] + 2 * self.share[name, kind, seed]
+
+    def mean_cost(self, name, kind):
+        seeds = self.seeds(name, kind)
+        return statistics.mean(self.cost(name, kind, seed) for seed in seeds) if seeds else float("inf")
+
+
+def table(out, preset):
+    results = Results(read(out, preset))
+    lost, shares = [], []
+    print(f"{'set':<20} {'best cell':>12} {'F1':>7} {'auto':>7} {'differs':>8} {'steps':>7} {'looks':>7}")
+    for name in results.sets:
+        best, seeds = results.best_cell(name), results.seeds(name, "auto")
+        share = statistics.mean(results.share[name, "auto", seed] for seed in seeds)
+        looks = statistics.mean(results.looks[name, "auto", seed] for seed in seeds)
+        difference = results.mean(name, "auto") - results.mean(name, best)
+        lost.append(difference)
+        shares.append(share)
+        print(f"{name:<20} {best[5:]:>12} {results.mean(name, best):7.2f} {results.mean(name, 'auto'):7.2f}"
+              f" {difference:+8.2f} {100 * share:6.1f}% {100 * looks:6.1f}%")
+    print(f"mean {statistics.mean(lost):+.2f}, worst {min(lost):+.2f}, steps {100 * statistics.mean(shares):.1f} %")
+
+
+def random_costs(results, name, draws=200):
+    """Stops drawn among the epochs of the cells at rate 0.003, with the mean share of --lr auto on that set."""
+    mean = statistics.mean(results.share[name, "auto", seed] for seed in results.seeds(name, "auto"))
+    cells = [(f"cell 0.003 x {epochs}", int(epochs) / BUDGET) for epochs in EPOCHS]
+    below = [cell for cell in cells if cell[1] <= mean] or cells[:1]
+    above = [cell for cell in cells if cell[1] > mean] or cells[-1:]
+    source = random.Random(name)
+    costs = []
+    for _ in range(draws):
+        (low, a), (high, b) = source.choice(below), source.choice(above)
+        weight = 0 if b == a else min(1, max(0, (mean - a) / (b - a)))
+        kind = high if source.random() < weight else low
+        seed = source.choice(results.seeds(name, kind))
+        costs.append(results.cost(name, kind, seed))
+    return statistics.mean(costs)
+
+
+def rivals(out, preset):
+    results = Results(read(out, preset))
+    every = sorted({kind for (_, kind, _) in results.f1})
+    groups = {"one cell for all": [kind for kind in every if kind.startswith("cell")],
+              "patience": [kind for kind in every if kind.startswith("patience")],
+              "learned stop, preset's rate": ["learned"]}
+    print(f"{'rival':<28} {'J':>7} {'worst set':>10} {'worst 1/20':>11} {'J minus auto':>21}")
+
+    def line(label, costs, singles):
+        own = [results.mean_cost(name, "auto") for name in results.sets]
+        differences = [cost - mine for cost, mine in zip(costs, own)]
+        error = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0
+        tail = sorted(singles)[-max(1, len(singles) // 20):]
+        print(f"{label:<28} {statistics.mean(costs):7.2f} {max(costs):10.2f} {statistics.mean(tail):11.2f}"
+              f" {statistics.mean(differences):+9.2f} ± {error:.2f}")
+
+    def singles(choice):
+        return [results.cost(name, choice[name], seed) for name in results.sets
+                for seed in results.seeds(name, choice[name])]
+
+    auto = {name: "auto" for name in results.sets}
+    line("--lr auto", [results.mean_cost(name, "auto") for name in results.sets], singles(auto))
+    for label, group in groups.items():
+        choice = {}
+        for name in results.sets:
+            others = [other for other in results.sets if other != name]
+            choice[name] = min(group, key=lambda kind: statistics.mean(results.mean_cost(o, kind) for o in others))
+        line(label, [results.mean_cost(name, choice[name]) for name in results.sets], singles(choice))
+    costs = [random_costs(results, name) for name in results.sets]
+    line("random stops", costs, costs)
+
+
+def main(words):
+    if len(words) == 2 and words[0] == "make":
+        return make(words[1])
+    if len(words) > 4 and words[0] == "run":
+        return run(words[1], words[2], int(words[3]), words[4:])
+    if len(words) == 3 and words[0] in ("table", "rivals"):
+        return {"table": table, "rivals": rivals}[words[0]](words[1], words[2])
+    sys.exit(__doc__)
+
+
+main(sys.argv[1:])
