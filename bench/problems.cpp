@@ -1,5 +1,6 @@
 #include "problems.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/rng.h"
@@ -106,9 +107,14 @@ LayerState RandomState(const LayerProblem& problem) {
   const auto from = [](Matrix value) {
     return Trainable{value, Matrix::Zeros(value.rows, value.cols), Matrix::Zeros(value.rows, value.cols)};
   };
-  state.affine = from(Matrix::Zeros(1, problem.hidden));
+  const auto norm = [](size_t width) {
+    Matrix affine = Matrix::Zeros(2, width);
+    std::fill_n(affine.mutable_row(0), width, 1.0f);  // gains
+    return affine;
+  };
+  state.affine = from(norm(problem.hidden));
   state.head = from(RandomMatrix(problem.hidden, problem.head, 104, fan_in(problem.hidden)));
-  state.head_affine = from(Matrix::Zeros(1, problem.head));
+  state.head_affine = from(norm(problem.head));
   state.bias = from(Matrix::Zeros(1, problem.classes));
   return state;
 }
@@ -120,7 +126,7 @@ LayerSpec SpecOf(const LayerProblem& problem) {
   spec.lr = 1e-4f;
   if (problem.head == 0) return spec;
   spec.dropout = 0.5f;
-  spec.form.bias = true;
+  spec.form.norm = true;
   spec.form.head = problem.head;
   spec.form.input_dropout = 0.3f;
   return spec;

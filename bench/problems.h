@@ -20,7 +20,7 @@ struct LayerProblem {
   uint32_t samples, features, hidden, classes, batch;
   double density = 1;  // share of non-zeros of X̂; below 1 it is kept sparse
   bool multilabel = false;
-  uint32_t head = 0;  // above 0: a layer of preset `best` with this head, its biases and both of its dropouts
+  uint32_t head = 0;  // above 0: a layer of preset `best` with this head, its norms and both of its dropouts
 
   double FlopsPerSample() const {  // useful arithmetic, forward and backward, none to the input
     const double last = head > 0 ? head : hidden;

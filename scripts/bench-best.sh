@@ -86,11 +86,11 @@ for set in "${sets[@]}"; do
       for layers in 2 4 6 8; do try "$set" "$layers layers" --preset best --layers "$layers"; done
       ;;
     rivals)
-      for method in gcn graphsage sgc clustergcn vrgcn; do
+      for method in gcn graphsage clustergcn vrgcn fastgcn ladies; do
         for hidden in 64 256; do
           for lr in 0.003 0.01; do
-            for dropout in 0 0.5; do
-              try "$set" "$method $hidden $lr $dropout" --method "$method" --hidden "$hidden" --lr "$lr" --dropout "$dropout" --stop early --watch val --epochs 200 --patience 40
+            for dropout in 0.2 0.5; do
+              try "$set" "$method $hidden $lr $dropout" --method "$method" --hidden "$hidden" --lr "$lr" --dropout "$dropout" --stop early --watch val --epochs 200 --patience 30
             done
           done
         done

@@ -18,13 +18,17 @@ namespace {
 
 using Handle = std::shared_ptr<DatasetHandle>;
 
-Handle Open(Call& call, const std::string& spec, const std::string& options_json) {
+// `columns` of a node table become features whatever they hold: those of the model that will read them.
+Handle Open(Call& call, const std::string& spec, const std::string& options_json,
+            const std::vector<std::string>& columns) {
   auto handle = std::make_shared<DatasetHandle>();
   handle->spec = spec;
   handle->options = OpenOptionsFromJson(options_json, "load_dataset");
+  OpenOptions options = handle->options;
+  options.feature_columns = columns;
   call.Run([&](const Context& context) {
     const auto start = std::chrono::steady_clock::now();
-    handle->data = OpenDataset(context, spec, handle->options);
+    handle->data = OpenDataset(context, spec, options);
     handle->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   });
   return handle;
@@ -294,7 +298,8 @@ void BindDataset(nb::module_& module) {
       .def_prop_ro("changes", Changes)
       .def_prop_ro("description_json", [](const DatasetHandle& h) { return DescribeDatasetJson(h.data); })
       .def("node_name", [](const DatasetHandle& h, uint32_t node) { return h.data.NodeName(node); });
-  module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"));
+  module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"),
+             nb::arg("columns"));
   module.def("make_dataset", Make, nb::arg("call"), nb::arg("arrays"));
   module.def("with_splits", WithSplits, nb::arg("call"), nb::arg("data"), nb::arg("splits"));
   module.def("with_schema", WithSchema, nb::arg("data"), nb::arg("columns"), nb::arg("label"));

@@ -394,8 +394,8 @@ def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
     return Split(name, roles == 1, roles == 2, roles == 3)
 
 
-def load_dataset(spec: str | os.PathLike[str] = "", **options: Unpack[OpenOptions]) -> Dataset:
-    return Dataset(_core.open_dataset(make_call(), os.fspath(spec), options_json(options)))
+def load_dataset(spec: str | os.PathLike[str] = "", *, model: Any = None, **options: Unpack[OpenOptions]) -> Dataset:
+    return Dataset(_core.open_dataset(make_call(), os.fspath(spec), options_json(options), _interop.columns_of(model)))
 
 
 load_dataset.__doc__ = f"""Opens a data set as the program does.
@@ -404,6 +404,9 @@ Parameters
 ----------
 spec : str or path
     A path, a known name ("cora"), or "synthetic:SHAPE"; "" is the demo graph. Formats are listed in docs/formats.md.
+model : Model, optional
+    The model that will predict on a node table: its columns become features whatever they hold, since a short table may look
+    as if a column of categories held names.
 **options
     How it is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/your-own-data.md).

@@ -53,6 +53,11 @@ def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
 # pandas
 
 
+def columns_of(model: Any) -> list[str]:
+    """The columns of tables that a model reads; None: of no model."""
+    return [] if model is None else [column["name"] for column in model._handle.schema]
+
+
 def from_pandas(
     cls: type[Dataset],
     /,
@@ -67,6 +72,7 @@ def from_pandas(
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
+    model: Any = None,
 ) -> Dataset:
     """A data set from two DataFrames, by the same rules as the program's --edges and --nodes (docs/your-own-data.md).
 
@@ -79,6 +85,8 @@ def from_pandas(
         features. Numbers become one feature, words one a level; missing cells are marked.
     label : str, optional
         The column of labels; None: the node table has none.
+    model : Model, optional
+        The model that will predict on it: its columns become features whatever they hold.
 
     The tables pass through the program's own reader as text, so ids match, categories and missing cells are read
     exactly as from files. For large tables of plain numbers, `from_arrays` is faster.
@@ -117,7 +125,7 @@ def from_pandas(
             options["label_column"] = label
             options["nodes"] = os.path.join(folder, "nodes.csv")
             nodes.to_csv(options["nodes"], index=False)
-        handle = _core.open_dataset(make_call(), "", options_json(options))
+        handle = _core.open_dataset(make_call(), "", options_json(options), columns_of(model))
         return cls(handle)
 
 

@@ -263,7 +263,7 @@ def evaluate(
     if data is None:
         if not origin.get("knows_data"):
             raise error("the model does not say which data set it was trained on; give one", "usage")
-        data = load_dataset(origin["spec"], **json.loads(origin["options_json"]))
+        data = load_dataset(origin["spec"], model=model, **json.loads(origin["options_json"]))
         name, roles = origin["split_name"], origin["roles"]
     parts = {"train": train, "val": val, "test": test}
     if any(part is not None for part in parts.values()):

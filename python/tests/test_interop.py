@@ -60,6 +60,20 @@ def test_pandas_reads_tables_as_the_program_does():
         Dataset.from_pandas(edges, nodes, label="kinds")
 
 
+def test_columns_of_a_model():
+    """In a short table a column of categories looks like names, and is left out; the model that will read it knows better."""
+    pandas = pytest.importorskip("pandas")
+    town = np.array([f"town {i % 25}" for i in range(250)])
+    who = np.array([f"n{i}" for i in range(250)])
+    nodes = pandas.DataFrame({"who": who, "size": np.arange(250) % 7, "town": town, "kind": np.where(np.arange(250) % 25 < 12, "x", "y")})
+    edges = pandas.DataFrame({"from": who, "to": np.roll(who, 25)})
+    model = l2gcn.train(Dataset.from_pandas(edges, nodes, label="kind", id="who"), preset="paper", method="lgcn", epochs=2).model
+    few, ring = nodes[["who", "size", "town"]][:25], pandas.DataFrame({"from": who[:25], "to": np.roll(who[:25], 1)})
+    assert Dataset.from_pandas(ring, few, id="who").feature_names == ["size"]
+    known = Dataset.from_pandas(ring, few, id="who", model=model)
+    assert known.n_features == 26 and model.predict(known).shape == (25,)
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_networkx(weighted):
     networkx = pytest.importorskip("networkx")
