@@ -16,13 +16,16 @@ namespace {
 struct GenerateCommandOptions {
   GenerateOptions generate;
   OutputOptions output;
+  std::string features_as = "f32";
 };
 
 void RunGenerate(Program& program, const GenerateCommandOptions& options, const CLI::App& command) {
   Require(options.generate.shape, "SHAPE", command);
   Require(options.output.path, "-o DIR", command);
   const Context context = program.MakeCommandContext();
-  GenerateToDirectory(context, options.generate, options.output.path, options.output.force);
+  GenerateOptions generate = options.generate;
+  if (options.features_as == "f16") generate.features_as = FeatureType::kF16;
+  GenerateToDirectory(context, generate, options.output.path, options.output.force);
   program.ReportWritten(options.output.path, 0, "");
 }
 
@@ -44,6 +47,8 @@ void AddGenerate(Program& program) {
   AddWhole(command, "classes", generate.classes, 1, kMaxCount, "Classes [the shape's]");
   AddWhole(command, "topics", generate.topics, 1, kMaxCount,
            "Communities of each class, with features of their own; many make classes slow to learn [1]");
+  AddChoice(command, "--features-as", options->features_as, {"f32", "f16"},
+            "Type of dense features: f16 takes half the space [f32]");
   AddNumber(command, "scale", generate.scale, "Multiplies nodes and edges [1]");
   AddNumber(command, "homophily", generate.homophily, "Share of edges drawn inside a class [the shape's]");
   AddNumber(command, "signal", generate.signal,

@@ -93,5 +93,7 @@ class Features {
 
 // One 16-bit element as a float.
 float WidenHalf(uint16_t bits, FeatureType type);
+// The f16 nearest to a float, the even one of two; what is too large becomes infinite.
+uint16_t NarrowToF16(float value);
 
 }  // namespace l2gcn

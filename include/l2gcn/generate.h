@@ -18,6 +18,7 @@ struct GenerateOptions {
   uint64_t edges = 0;  // undirected; 0: the shape's, in proportion to nodes
   uint32_t features = 0;
   uint32_t classes = 0;
+  FeatureType features_as = FeatureType::kF32;  // what dense features are written as: f32 or f16
   uint32_t topics = 1;  // communities of a class, each with features of its own, large and small
   // Strengths; none: the shape's.
   std::optional<double> homophily;    // 0 … 1: share of edges drawn inside a class on purpose

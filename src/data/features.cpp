@@ -70,6 +70,20 @@ float WidenHalf(uint16_t bits, FeatureType type) {
   return type == FeatureType::kF16 ? WidenF16(bits) : WidenBf16(bits);
 }
 
+// The magnitude is scaled so that a float addition rounds it to f16's last bit, subnormal numbers included.
+uint16_t NarrowToF16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value), sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return static_cast<uint16_t>(sign | 0x7E00u);
+  if (magnitude >= 0x47800000u) return static_cast<uint16_t>(sign | 0x7C00u);
+  if (magnitude < 0x38800000u) {  // below 2⁻¹⁴: whole multiples of 2⁻²⁴
+    const float rounded = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(rounded) - std::bit_cast<uint32_t>(0.5f)));
+  }
+  const uint32_t odd = (magnitude >> 13) & 1u;
+  return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+}
+
 Features Features::None(size_t rows) {
   Features features;
   features.rows_ = features.dense_.rows = rows;

@@ -54,9 +54,10 @@ void StreamGraph(const Context& context, const GeneratorPlan& plan, const Genera
 // A file of one row a node; fill(begin, count, T* rows) makes a range of them.
 template <class T, class Fill>
 void StreamRows(const Context& context, const GeneratorPlan& plan, const fs::path& path,
-                std::vector<uint64_t> inner_shape, const Fill& fill) {
+                std::vector<uint64_t> inner_shape, const Fill& fill,
+                const std::string& descr = NpyDescr<T>()) {
   const size_t width = inner_shape.empty() ? 1 : inner_shape[0];
-  NpyWriter writer(path, NpyDescr<T>(), std::move(inner_shape));
+  NpyWriter writer(path, descr, std::move(inner_shape));
   const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / (width * sizeof(T)), 1, plan.nodes);
   std::vector<T> buffer(rows * width);
   for (size_t first = 0; first < plan.nodes; first += rows) {
@@ -133,6 +134,17 @@ void GenerateToDirectory(const Context& context, const GenerateOptions& options,
   StreamGraph(context, plan, layout, staged.path());
   if (plan.sparse()) {
     StreamWords(context, plan, nodes, staged.path());
+  } else if (options.features_as == FeatureType::kF16) {
+    StreamRows<uint16_t>(
+        context, plan, staged.path() / kFeaturesFile, {plan.features},
+        [&](uint32_t begin, uint32_t count, uint16_t* rows) {
+          std::vector<float> row(plan.features);
+          for (uint32_t i = 0; i < count; ++i, rows += plan.features) {
+            nodes.FillDense(begin + i, 1, row.data());
+            std::transform(row.begin(), row.end(), rows, NarrowToF16);
+          }
+        },
+        "<f2");
   } else {
     StreamRows<float>(
         context, plan, staged.path() / kFeaturesFile, {plan.features},

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "core/rng.h"
@@ -75,6 +76,23 @@ TEST(Features, EveryF16AndBf16IsWidenedAsItsFormatSays) {
     }
     EXPECT_EQ(std::bit_cast<uint32_t>(WidenHalf(half, FeatureType::kBf16)), bits << 16);
   }
+}
+
+TEST(Features, NarrowingToF16TakesTheNearestAndTheEvenOfTwo) {
+  for (uint32_t bits = 0; bits < 0x7C00u; ++bits) {
+    const auto half = static_cast<uint16_t>(bits);
+    const float value = WidenHalf(half, FeatureType::kF16);
+    const float next =
+        bits + 1 == 0x7C00u ? 65536.0f : WidenHalf(static_cast<uint16_t>(bits + 1), FeatureType::kF16);
+    const float middle = value + (next - value) / 2;  // exact
+    ASSERT_EQ(NarrowToF16(value), half);
+    ASSERT_EQ(NarrowToF16(-value), half | 0x8000u);
+    ASSERT_EQ(NarrowToF16(std::nextafter(middle, 0.0f)), half);
+    ASSERT_EQ(NarrowToF16(std::nextafter(middle, 1e9f)), half + 1);
+    ASSERT_EQ(NarrowToF16(middle), half + (bits & 1));
+  }
+  EXPECT_EQ(NarrowToF16(1e6f), 0x7C00u);
+  EXPECT_EQ(NarrowToF16(std::numeric_limits<float>::quiet_NaN()) & 0x7C00u, 0x7C00u);
 }
 
 TEST(Features, AllStoragesGiveTheSameRows) {
