@@ -2,7 +2,7 @@
 // trainer and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that
 // names them.
 //
-// Where a matrix lives is the backend's business: in memory, on a card, or, some day, in a file. Callers name
+// Where a matrix lives is the backend's business: in memory, on a card, or in a file. Callers name
 // rows or blocks of rows and never see a pointer to the whole. Each backend allocates its matrices in one
 // place (cpu/matrix_memory.h, cuda/tensor.h).
 //

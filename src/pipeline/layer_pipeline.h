@@ -13,8 +13,7 @@
 // node. Nodes outside training are reached through the operator of the whole graph (WholeOperator,
 // WholeRows).
 //
-// What larger-than-memory runs will change is inside this class: Input() and Aggregate() by panels of
-// columns, Transform() by blocks of rows, and a scratch file as a place beside memory and device.
+// Runs larger than memory differ inside the backend alone (kernels/disk/).
 //
 // A pipeline holds handles on the data set's arrays, so the Dataset object itself may go. Operators and the
 // input are made when they are first asked for. Not for use by several threads at once.
