@@ -14,6 +14,7 @@
 
 #include "core/rng.h"
 #include "kernels/cuda/aggregate.h"
+#include "kernels/cuda/cuda_backend.h"
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/runtime.h"
 #include "kernels/cuda/train_kernel.h"

@@ -22,7 +22,7 @@ constexpr double kShareOfMachine = 0.9;
 constexpr double kCareful = 1.1;                        // estimates of memory are raised by this
 constexpr uint64_t kProgramBytes = uint64_t{16} << 20;  // code, tables and the heap's own
 constexpr uint64_t kStateCopies = 20;                   // of a layer's weights, while it is trained
-constexpr uint64_t kBatchCopies = 3;                    // of a batch's rows, likewise
+constexpr uint64_t kBatchCopies = 4;                    // of a batch's rows, likewise
 constexpr size_t kBuffers = 8;                          // of a run from disk, at a time
 
 // What the plan knows of a data set and a configuration.

@@ -55,6 +55,27 @@ struct DiskRowsToScore final : RowsToScore {
   }
 };
 
+// Writes a tensor's rows while the next ones are computed.
+class WriteBehind {
+ public:
+  explicit WriteBehind(FileTensor& out) : out_(out) {}
+  // What was put before is written when this returns; an error in writing it is thrown here.
+  void Put(size_t begin, size_t first, Features rows) {
+    Finish();
+    writing_ = std::async(std::launch::async, [this, begin, first, rows = std::move(rows)] {
+      out_.Write(begin, first, rows, buffer_);
+    });
+  }
+  void Finish() {
+    if (writing_.valid()) writing_.get();
+  }
+
+ private:
+  FileTensor& out_;
+  DiskBuffer buffer_;
+  std::future<void> writing_;
+};
+
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
 const DiskTensor* AsDisk(const Tensor& tensor) { return dynamic_cast<const DiskTensor*>(&tensor); }
 
@@ -125,9 +146,11 @@ class DiskBackend final : public Backend {
     const DiskTensor* dense = AsDisk(x);
     if (dense == nullptr) return mapped_->PickRows(context, x, rows);
     auto out = NewTensor(rows.size(), x.cols, options_.features_as);
+    WriteBehind writer(*out);
     ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
-      out->Write(first, 0, Typed(context, device().DownloadStored(context, *chunk), out->type), writing_);
+      writer.Put(first, 0, Typed(context, device().DownloadStored(context, *chunk), out->type));
     });
+    writer.Finish();
     return out;
   }
 
@@ -135,10 +158,12 @@ class DiskBackend final : public Backend {
                       std::span<const uint32_t> rows) override {
     const size_t count = rows.empty() ? x.rows : rows.size();
     auto out = NewTensor(count, block.w.cols, options_.features_as);
+    WriteBehind writer(*out);
     ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
       const TensorPtr result = device().Transform(context, *chunk, block);
-      out->Write(first, 0, Typed(context, device().DownloadStored(context, *result), out->type), writing_);
+      writer.Put(first, 0, Typed(context, device().DownloadStored(context, *result), out->type));
     });
+    writer.Finish();
     return out;
   }
 
@@ -147,9 +172,11 @@ class DiskBackend final : public Backend {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
     auto narrow = NewTensor(x.rows, w.cols, FeatureType::kF32);
+    WriteBehind writer(*narrow);
     ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const TensorPtr& chunk) {
-      narrow->Write(first, 0, Features::Dense(device().Logits(context, *chunk, w, {})), writing_);
+      writer.Put(first, 0, Features::Dense(device().Logits(context, *chunk, w, {})));
     });
+    writer.Finish();
     return AggregateDense(context, OperatorIn(graph), *narrow, {}, *wide_, options_.features_as, true);
   }
 
@@ -339,21 +366,15 @@ class DiskBackend final : public Backend {
   void AggregatePanel(const Context& context, const Propagation& a, const Tensor& panel, size_t first,
                       Backend& kernels, bool relu, FileTensor& out) {
     GraphStream stream(*disk_, a, out.block_rows, BufferBytes());
-    DiskBuffer buffers[2];
-    std::future<void> writing;
-    size_t stretch = 0;
+    WriteBehind writer(out);
     while (const Propagation* rows = stream.Next()) {
       context.CheckCancelled();
       const DeviceGraphPtr part = kernels.Upload(context, *rows);
       Features result = kernels.DownloadStored(context, *kernels.Aggregate(context, *part, panel, {}));
       if (relu) result = Typed(context, Rectified(context, result), out.type);
-      if (writing.valid()) writing.get();
-      writing = std::async(std::launch::async, [&out, &buffer = buffers[stretch++ % 2], first, result,
-                                                begin = rows->first_row - a.first_row] {
-        out.Write(begin, first, result, buffer);
-      });
+      writer.Put(rows->first_row - a.first_row, first, std::move(result));
     }
-    if (writing.valid()) writing.get();
+    writer.Finish();
   }
 
   static Features Rectified(const Context& context, const Features& features) {
@@ -366,43 +387,60 @@ class DiskBackend final : public Backend {
   }
 
   // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of a multiple
-  // of `unit` rows.
+  // of `unit` rows. While a chunk is used the next one is read.
   void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
                  const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
-    size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
+    const size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
     const std::vector<const Tensor*> parts = PartsOf(x);
+    const auto read = [&](size_t first) {
+      std::vector<std::shared_ptr<void>> memory;
+      for (const Tensor* part : parts)
+        memory.push_back(ReadChunk(*part, rows, first, std::min(count, first + size)));
+      return memory;
+    };
+    std::future<std::vector<std::shared_ptr<void>>> reading;
     for (size_t first = 0; first < count; first += size) {
       context.CheckCancelled();
+      const std::vector<std::shared_ptr<void>> memory = first == 0 ? read(0) : reading.get();
+      if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);
       std::vector<TensorPtr> chunk;
-      for (const Tensor* part : parts) chunk.push_back(ChunkOf(context, *part, rows, first, end));
+      for (size_t p = 0; p < parts.size(); ++p)
+        chunk.push_back(ChunkOf(context, *parts[p], memory[p], rows, first, end));
       visit(first, chunk.size() == 1 ? chunk.front() : device().Join(context, chunk));
       disk_->Relax();
     }
   }
 
-  TensorPtr ChunkOf(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t first,
-                    size_t end) {
+  // Rows of a dense part, in memory of their own; null for a sparse one.
+  std::shared_ptr<void> ReadChunk(const Tensor& x, std::span<const uint32_t> rows, size_t first, size_t end) {
     const DiskTensor* dense = AsDisk(x);
-    if (dense == nullptr) {
-      std::vector<uint32_t> named(end - first);
-      if (rows.empty()) {
-        std::iota(named.begin(), named.end(), static_cast<uint32_t>(first));
-      } else {
-        std::copy(rows.begin() + first, rows.begin() + end, named.begin());
-      }
-      return device().Upload(context,
-                             mapped_->DownloadStored(context, *mapped_->PickRows(context, x, named)));
-    }
-    const std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
+    if (dense == nullptr) return nullptr;
+    std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
     char* const to = static_cast<char*>(memory.get());
     if (rows.empty()) {
       dense->ReadRows(first, end, reading_, to);
     } else {
       dense->PickRows(rows.subspan(first, end - first), reading_, to);
     }
-    return device().Upload(context, RowsAsFeatures(dense->type, memory, to, end - first, x.cols));
+    return memory;
+  }
+
+  TensorPtr ChunkOf(const Context& context, const Tensor& x, const std::shared_ptr<void>& memory,
+                    std::span<const uint32_t> rows, size_t first, size_t end) {
+    if (const DiskTensor* dense = AsDisk(x)) {
+      return device().Upload(
+          context,
+          RowsAsFeatures(dense->type, memory, static_cast<const char*>(memory.get()), end - first, x.cols));
+    }
+    std::vector<uint32_t> named(end - first);
+    if (rows.empty()) {
+      std::iota(named.begin(), named.end(), static_cast<uint32_t>(first));
+    } else {
+      std::copy(rows.begin() + first, rows.begin() + end, named.begin());
+    }
+    return device().Upload(context, mapped_->DownloadStored(context, *mapped_->PickRows(context, x, named)));
   }
 
   RowScores ScoreChunks(const Context& context, const RowsToScore& rows,
@@ -492,9 +530,8 @@ class DiskBackend final : public Backend {
   std::shared_ptr<Backend> cpu_;            // aggregates; makes narrower types
   std::unique_ptr<Backend> wide_, mapped_;  // the same with results in f32, or in mapped memory
   std::unique_ptr<Backend> device_;         // computes all else; null: cpu_ does
-  DiskReading reading_;
-  DiskBuffer writing_;
-  size_t panels_ = 0, panel_columns_ = 0;  // of the last aggregation
+  DiskReading reading_;                     // of chunks and samples
+  size_t panels_ = 0, panel_columns_ = 0;   // of the last aggregation
 };
 
 }  // namespace
