@@ -75,7 +75,7 @@ MemoryCeiling FindMemoryCeiling() {
     ceiling = {group, "the control group's limit"};
   rlimit limit{};
   if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < ceiling.bytes)
-    ceiling = {limit.rlim_cur, "ulimit -v"};
+    ceiling = {limit.rlim_cur, "ulimit -v", true};
   return ceiling;
 }
 

@@ -51,6 +51,7 @@ class StretchMeter {
 struct MemoryCeiling {
   uint64_t bytes = 0;
   const char* set_by = "";
+  bool of_addresses = false;  // a limit on addresses, not on memory
 };
 MemoryCeiling FindMemoryCeiling();
 

@@ -186,7 +186,8 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
   return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
 }
 
-Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer, const Split* known) {
+Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer,
+             const Split* known) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.weights.size();

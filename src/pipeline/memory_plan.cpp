@@ -2,6 +2,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "config/methods.h"
@@ -24,6 +25,8 @@ constexpr uint64_t kProgramBytes = uint64_t{16} << 20;  // code, tables and the 
 constexpr uint64_t kStateCopies = 20;                   // of a layer's weights, while it is trained
 constexpr uint64_t kBatchCopies = 4;                    // of a batch's rows, likewise
 constexpr size_t kBuffers = 8;                          // of a run from disk, at a time
+
+double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} << 30); }
 
 // What the plan knows of a data set and a configuration.
 struct RunCounts {
@@ -199,9 +202,30 @@ class DiskWalk {
   bool fits_ = true;
 };
 
+// What a layer-wise training holds besides what is there already, at the very least: what the first layer reads and
+// what it leaves.
+uint64_t LeastInMemory(const RunCounts& counts) {
+  const uint64_t read = counts.sparse ? 0 : counts.rows() * counts.features * counts.element;
+  const uint64_t left = counts.hidden.size() > 1 ? counts.rows() * counts.hidden[0] * counts.element : 0;
+  return std::max<uint64_t>(1, counts.reach) * read + left;
+}
+
+// A limit on addresses is no budget: mapped files count, too, so a run from disk needs no fewer of them.
+void RefuseWithoutAddresses(const Dataset& dataset, const RunCounts& counts) {
+  const MemoryCeiling ceiling = FindMemoryCeiling();
+  const uint64_t used = ResidentBytes(), need = LeastInMemory(counts);
+  if (!ceiling.of_addresses || used + need <= ceiling.bytes) return;
+  ThrowUsage(
+      "training {} needs at least {:.2f} GiB besides the {:.2f} in use, but at most {:.2f} GiB are to be had "
+      "({}); use "
+      "--preset paper, --features-as f16, a smaller graph, or a higher limit",
+      dataset.name, GiBOf(need), GiBOf(used), GiBOf(ceiling.bytes), ceiling.set_by);
+}
+
 MemoryPlan BeginPlan(const Context& context) {
   MemoryPlan plan;
-  const MemoryCeiling ceiling = FindMemoryCeiling();
+  MemoryCeiling ceiling = FindMemoryCeiling();
+  if (ceiling.of_addresses) ceiling.bytes = std::numeric_limits<uint64_t>::max();
   const uint64_t could_have = AvailableBytes() + ResidentBytes();
   const bool group = ceiling.bytes < could_have || AvailableBytes() == 0;
   plan.budget =
@@ -236,8 +260,6 @@ uint64_t LeastBudget(const RunCounts& counts, bool trains) {
   return low * kStep;
 }
 
-double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} << 30); }
-
 void MeasureScratch(const Context& context, MemoryPlan& plan) {
   const std::filesystem::path directory = ScratchDirectory(context);
   struct statvfs space {};
@@ -259,6 +281,8 @@ MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainC
                     bool trains) {
   MemoryPlan plan = BeginPlan(context);
   const RunCounts counts = RunCountsOf(dataset, config, train);
+  if (trains && FindMethod(config.method).loop == TrainingLoop::kLayerwise)
+    RefuseWithoutAddresses(dataset, counts);
   plan.need_bytes = NeedInMemory(counts, trains);
   if (plan.need_bytes <= plan.budget) return plan;
   const Method& method = FindMethod(config.method);

@@ -188,7 +188,7 @@ double* BaselineOf(Role role, SeedResult& result) {
          : role == Role::kVal ? &result.baseline_val
                               : &result.baseline_test;
 }
-constexpr Role kParts[] = {Role::kTrain, Role::kVal, Role::kTest};
+constexpr Role kScoredParts[] = {Role::kTrain, Role::kVal, Role::kTest};
 
 // F1 of each part by counts that are taken block by block of nodes on the device: logits are never held.
 void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
@@ -196,7 +196,7 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   Inference inference(std::move(pipeline));
   const TensorPtr x = inference.LastHidden(context, trained.model);
   Backend& backend = inference.pipeline().backend();
-  for (const Role role : kParts) {
+  for (const Role role : kScoredParts) {
     const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
     double& f1 = *F1Of(role, trained.result);
     f1 = std::numeric_limits<double>::quiet_NaN();
@@ -214,7 +214,7 @@ void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_p
   const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
   TellReadOut(context, trained.model);
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
-  for (const Role role : kParts) {
+  for (const Role role : kScoredParts) {
     const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
     *F1Of(role, trained.result) = score.micro_f1;
   }
@@ -244,7 +244,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
   } else {
     ScoreByLogits(context, dataset, std::move(pipeline), trained);
   }
-  for (const Role role : kParts) {
+  for (const Role role : kScoredParts) {
     BaselineScore baseline = ScoreBaseline(dataset, trained.split, role);
     *BaselineOf(role, result) = baseline.micro_f1;
     result.baseline = std::move(baseline.name);

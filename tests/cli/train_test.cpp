@@ -142,8 +142,9 @@ TEST_F(TrainTest, CtrlCLeavesTheEarlierRunWhole) {
   const std::string before = Read("run/model.safetensors");
   Launch interrupted;
   interrupted.interrupt = true;
-  const Outcome outcome =
-      Run({"train", "small", "--epochs", "1000000", "-o", "run", "--force", "--method", "lgcn"}, interrupted);
+  const Outcome outcome = Run({"train", "small", "--epochs", "1000000", "-o", "run", "--force", "--method",
+                               "lgcn", "--preset", "paper"},
+                              interrupted);
   EXPECT_EQ(outcome.status, 130) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   EXPECT_EQ(Read("run/model.safetensors"), before);

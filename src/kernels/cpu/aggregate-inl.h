@@ -100,7 +100,8 @@ void AggregateNarrow(const AggregateArgs& args, size_t row_begin, size_t row_end
         const uint32_t node = args.indices[e];
         sum += EdgeScale(args, e, node) * S::ReadOne(x + SourceRow(args, node) * args.x_stride);
       }
-      const float self = args.self_scale[row] * S::ReadOne(x + SourceRow(args, args.first_row + row) * args.x_stride);
+      const float self =
+          args.self_scale[row] * S::ReadOne(x + SourceRow(args, args.first_row + row) * args.x_stride);
       O::WriteOne(static_cast<typename O::Element*>(args.out) + (row - args.out_first) * args.out_stride + c,
                   args.row_scale[row] * sum + self);
     }

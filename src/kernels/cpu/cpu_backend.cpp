@@ -205,7 +205,8 @@ class CpuBackend final : public Backend {
 
   Features DownloadStored(const Context& context, const Tensor& x) override {
     const StoredMatrix& stored = AsStored(x);
-    if (stored.is_sparse || stored.type == FeatureType::kF32 || stored.prepared()) return DownloadFeatures(context, x);
+    if (stored.is_sparse || stored.type == FeatureType::kF32 || stored.prepared())
+      return DownloadFeatures(context, x);
     return Features::Stored(stored.type, stored.halves, stored.rows, stored.cols);
   }
 

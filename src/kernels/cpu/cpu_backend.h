@@ -9,6 +9,7 @@
 namespace l2gcn {
 
 // With `disk`, large matrices are placed in scratch files.
-std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options, std::shared_ptr<DiskMemory> disk = nullptr);
+std::unique_ptr<Backend> MakeCpuBackend(const BackendOptions& options,
+                                        std::shared_ptr<DiskMemory> disk = nullptr);
 
 }  // namespace l2gcn
