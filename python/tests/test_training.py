@@ -144,6 +144,7 @@ def test_progress_bars(citations, capsys, monkeypatch):
 def test_interrupt(citations, delay):
     """Ctrl-C raises KeyboardInterrupt within a step, and the next training is as good as ever."""
     sent = []
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored where a shell started this in the background
 
     def interrupt():
         time.sleep(delay)
