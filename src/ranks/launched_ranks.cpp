@@ -163,6 +163,7 @@ class LaunchedRanks final : public Ranks {
   }
 
   [[noreturn]] void End(int status) {
+    if (leads() && heartbeat_ != nullptr) heartbeat_->Part();  // its reason was told
     std::unique_lock<std::timed_mutex> once(ending_, std::defer_lock);
     if (once.try_lock_for(kUntilKilled)) driver_.abort(status);
     _exit(status);
