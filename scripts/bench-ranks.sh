@@ -40,11 +40,12 @@ bits() {
       local train=(train "$set" --preset $kind --epochs 2 -q --device cpu)
       case $set in synthetic:reddit | synthetic:amazon670k) [ "$kind" = best ] && continue ;; esac
       "$program" "${train[@]}" -o "$base/one" --force >/dev/null || { complain "$set $kind does not train"; continue; }
-      "$program" predict "$base/one" -q --device cpu -o "$base/one.npy" --force >/dev/null
+      rm -f "$base/one.npy"
+      "$program" predict "$base/one" -q --device cpu -o "$base/one.npy" >/dev/null
       for size in 2 3 4 8; do
         threads=$((1 + size % 2))
         ranks "$size" "${train[@]}" --threads $threads -o "$base/many" --force >/dev/null || complain "$set $kind on $size ranks"
-        ranks "$size" predict "$base/many" -q --device cpu --threads $threads -o "$base/many.npy" --force >/dev/null
+        ranks "$size" predict "$base/many" -q --device cpu --threads $threads -o "$base/many.npy" >/dev/null
         if cmp -s "$base/one/model.safetensors" "$base/many/model.safetensors" && cmp -s "$base/one.npy" "$base/many.npy"; then
           echo "$set, $kind, R = $size, $threads threads: the same bytes"
         else
