@@ -212,7 +212,8 @@ def open_data(data: Any, machine: Sequence[tuple[str, str]] = ()) -> Dataset:
     if isinstance(data, (str, os.PathLike)):
         from ._dataset import load_dataset
 
-        return load_dataset(data, **dict(machine))  # type: ignore[typeddict-item]
+        said: Any = dict(machine)
+        return load_dataset(data, **said)
     raise error(f"data: a {type(data).__name__} given; expected a Dataset, a name or a path (Dataset.from_… makes one)", "usage")
 
 

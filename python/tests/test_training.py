@@ -76,20 +76,24 @@ def test_budgets_of_memory(large, tmp_path):
     data = l2gcn.load_dataset(large)
     whole = l2gcn.plan(data, memory="32G", **settings)
     # A budget is the whole process's, and other tests have left memory behind: a little less than would do without a disk.
-    budget = {"memory": whole["need_bytes"] - (40 << 20), "scratch": tmp_path}
+    budget = {"memory": whole["need_bytes"] - (1 << 20), "scratch": tmp_path}
     assert whole["in_memory"] and not l2gcn.plan(data, **budget, **settings)["in_memory"]
     with pytest.raises(l2gcn.Error, match="from disk") as raised:
         l2gcn.train(data, memory="1M", **settings)
     assert raised.value.kind == "usage"
     with pytest.raises(l2gcn.Error, match="missing"):
         l2gcn.train(data, memory=budget["memory"], scratch=tmp_path / "missing", **settings)
-    free, tight = l2gcn.train(data, **settings), l2gcn.train(data, **budget, **settings)
+    tight, free = l2gcn.train(data, **budget, **settings), l2gcn.train(data, **settings)
     for name, tensor in free.model.tensors.items():
         np.testing.assert_array_equal(tensor, tight.model.tensors[name])
-    np.testing.assert_array_equal(free.model.logits(data), free.model.logits(data, **budget))
-    assert l2gcn.evaluate(free)["test"]["f1"] == l2gcn.evaluate(free, **budget)["test"]["f1"]
-    clf = l2gcn.GCNClassifier(**settings, **budget).fit(data.features, data.labels, graph=data)
-    assert clf.predict().shape == (data.n_nodes,)
+    for call in (
+        lambda **machine: free.model.logits(data, **machine),
+        lambda **machine: l2gcn.evaluate(free, **machine)["test"]["log_loss"],
+        lambda **machine: l2gcn.GCNClassifier(**settings, **machine).fit(data.features, data.labels, graph=data).predict(),
+    ):
+        np.testing.assert_array_equal(call(), call(memory="32G", scratch=tmp_path))
+        with pytest.raises(l2gcn.Error, match="from disk"):
+            call(memory="1M")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -328,8 +332,8 @@ def test_labels_that_a_model_spreads(citations, tmp_path):
 def test_import_is_light():
     """Importing needs NumPy and nothing else."""
     code = (
-        "import sys; before = set(sys.modules); import l2gcn; "
+        "import sys, numpy; before = set(sys.modules); import l2gcn; "
         "print(sorted({m.split('.')[0] for m in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
     )
     output = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert eval(output) == ["l2gcn", "numpy"]
+    assert eval(output) == ["l2gcn"]
