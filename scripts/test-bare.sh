@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.."
 [ "$(id -u)" -eq 0 ] || { echo "test-bare.sh needs root: it makes a system of its own and enters it" >&2; exit 1; }
 command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends debootstrap >/dev/null; }
 root=$(mktemp -d "${1:-/tmp}/l2gcn-bare-XXXXXX")
+chmod 755 "$root"
 cleanup() {
   for place in dev proc; do mountpoint -q "$root/$place" && umount "$root/$place"; done
   rm -rf --one-file-system "$root"
@@ -26,9 +27,12 @@ mkdir -p "$root/root/l2gcn"
 git ls-files -z | tar --null -T - -c | tar -x -C "$root/root/l2gcn"
 inside=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 PIP_NO_CACHE_DIR=1)
 while IFS='=' read -r name value; do
-  [ "$name" = PIP_FIND_LINKS ] || inside+=("$name=$value")
+  case $name in
+    PIP_CERT) cp -L "$value" "$root/root/pip-cert.pem" && inside+=(PIP_CERT=/root/pip-cert.pem) ;;
+    PIP_FIND_LINKS) ;;  # a folder of this machine
+    *) inside+=("$name=$value") ;;
+  esac
 done < <(env | grep '^PIP_' || true)
-[ -z "${PIP_CERT:-}" ] || { mkdir -p "$root$(dirname "$PIP_CERT")" && cp -L "$PIP_CERT" "$root$PIP_CERT"; }
 
 # What README says: the indented commands and the Python lines of its section "In Python".
 section=$(sed -n '/^## In Python$/,/^It needs NumPy/p' README.md)

@@ -87,7 +87,7 @@ uint64_t MatrixBytes(const RunCounts& counts, uint64_t rows, uint64_t cols, bool
   return sparse ? rows * cols / 10 * 8 : rows * cols * counts.element;
 }
 
-// Of a run in memory: what stays, and the largest of what layers and the evaluation hold beside it.
+// What a run in memory takes: what stays, and the largest of what layers and the evaluation hold beside it.
 uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
   const uint64_t stays = counts.stored_bytes + counts.graph_bytes + counts.other_bytes + 12 * counts.nodes;
   const uint64_t subgraph = trains && counts.inductive ? 4 * counts.train_entries() + 20 * counts.train : 0;
