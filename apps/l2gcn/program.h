@@ -11,6 +11,7 @@
 
 #include "l2gcn/context.h"
 #include "l2gcn/plan.h"
+#include "l2gcn/settings.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -59,7 +60,6 @@ class Program {
   bool json() const { return json_; }
 
  private:
-  void AddMemoryOptions(CLI::App& command);
   void Dispatch(int argc, const char* const* argv);
   void RefuseUnknown(const CLI::App& command) const;
   Context ContextWithoutDevice();
@@ -69,11 +69,7 @@ class Program {
   std::map<const CLI::App*, std::function<void()>> runs_;
   bool json_ = false;
   bool quiet_ = false;
-  uint32_t threads_ = 0;  // 0: one per core
-  std::string device_ = "auto";
-  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
-  uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
-  std::string scratch_;
+  MachineConfig machine_;
   bool dry_run_ = false;
   std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };
