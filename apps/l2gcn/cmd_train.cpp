@@ -195,17 +195,23 @@ void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
   Context context = program.BeginCommandContext();
   RunOptions run;
-  if (options.resume.empty()) {
+  if (!program.leads()) {
+    run.runs = 0;  // rank 0 says how many
+  } else if (options.resume.empty()) {
     run = NewRun(options, overrides);
   } else {
     UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
     if (!unfinished.finished_json.empty()) {
       program.terminal().Note(options.resume + ": was finished already");
       const Json result = Json::parse(unfinished.finished_json);
+      run.runs = 0;
+      ShareRunOptions(context, run);
       return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
     }
     run = OldRun(options, std::move(unfinished));
   }
+  ShareRunOptions(context, run);
+  if (run.runs == 0) return;  // rank 0 found the run finished
   const auto start = std::chrono::steady_clock::now();
   const Dataset dataset = OpenDataset(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -213,8 +219,9 @@ void RunTrain(Program& program, TrainOptions options) {
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
   if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config); })) return;
-  if (!options.tensorboard.empty()) FollowTraining(options, config, dataset, context, run);
+  if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
+  if (!program.leads()) return;
   if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
@@ -230,7 +237,7 @@ void RunTrain(Program& program, TrainOptions options) {
 void AddTrain(Program& program) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App& command = program.AddCommand("train", "Train, evaluate, write the run");
-  program.OnRun(command, [&program, options] { RunTrain(program, *options); });
+  program.OnRunByRanks(command, [&program, options] { RunTrain(program, *options); });
   options->data.AddTo(
       command, "DATASET",
       "A path, a known name (l2gcn datasets) or synthetic:SHAPE; none: the embedded demo graph");

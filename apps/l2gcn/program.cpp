@@ -122,6 +122,7 @@ void Program::FinishCommandContext(Context& context) { context.device = starting
 
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);
+  context.ranks = ranks_;
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
@@ -138,7 +139,7 @@ Context Program::ContextWithoutDevice() {
 }
 
 bool Program::ChecksOutput(const std::string& path) const {
-  if (path != "-") CheckExportPath(path);
+  if (path != "-" && leads()) CheckExportPath(path);
   if (path == "-" && json_)
     throw Error(ErrorKind::kUsage, "-o - and --json both want standard output; name a file instead");
   return path == "-";
@@ -178,8 +179,21 @@ void Program::Dispatch(int argc, const char* const* argv) {
   RefuseUnknown(*chosen.front());
   terminal_.set_quiet(quiet_);
   terminal_.set_json(json_);
-  runs_.at(chosen.front())();
+  ranks_ = JoinRanks([](const std::string& text) {
+    std::fputs(("l2gcn: " + Printable(text) + "\n").c_str(), stderr);
+    std::fflush(stderr);
+  });
+  if (!leads()) terminal_.set_mute();
+  if (leads() || shared_.count(chosen.front()) != 0) runs_.at(chosen.front())();
   terminal_.Finish();
+  ranks_.reset();  // parts from the others
+}
+
+// One line, and the end; where there are other ranks, theirs too.
+int Program::Fail(const std::string& message, int status) {
+  if (ranks_ != nullptr) ranks_->Abort(message, status);
+  terminal_.ShowAlways("l2gcn: " + message);
+  return status;
 }
 
 int Program::Main(int argc, const char* const* argv) {
@@ -194,16 +208,16 @@ int Program::Main(int argc, const char* const* argv) {
     terminal_.ShowAlways(fmt::format("l2gcn: {}", outcome.what()));
     return kExitUnusable;
   } catch (const Error& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
-    return ExitStatus(error.kind());
+    return Fail(error.what(), ExitStatus(error.kind()));
   } catch (const std::bad_alloc& failure) {
     ComplainOfMemory(failure);
+    if (ranks_ != nullptr) ranks_->Abort("out of memory", kExitFailed);
+    return kExitFailed;
   } catch (const std::filesystem::filesystem_error& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}: {}", error.path1().string(), error.code().message()));
+    return Fail(fmt::format("{}: {}", error.path1().string(), error.code().message()), kExitFailed);
   } catch (const std::exception& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
+    return Fail(error.what(), kExitFailed);
   }
-  return kExitFailed;
 }
 
 }  // namespace l2gcn::cli

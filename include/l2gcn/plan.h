@@ -27,6 +27,8 @@ struct MemoryPlan {
   uint64_t scratch_free = 0;                 // disk space that there is
   double read_rate = 0, write_rate = 0;      // measured in the scratch directory, bytes a second
   double seconds = 0;                        // to move those bytes at those rates; 0 in memory
+  uint32_t ranks = 1;                        // that share the work
+  uint64_t exchange_bytes = 0;               // that they send each other, all together
 
   // Bytes of memory that the run will take: at most the budget.
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }

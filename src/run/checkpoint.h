@@ -24,6 +24,7 @@
 namespace l2gcn {
 
 // begun.json
+nlohmann::ordered_json BegunOf(const RunOptions& options);
 void WriteBegun(const std::filesystem::path& folder, const RunOptions& options);
 // Throws Error(kInput) for a damaged file.
 UnfinishedRun ReadBegun(const std::filesystem::path& folder);
