@@ -51,7 +51,10 @@ FAMILIES = {
               " --label-noise 0.15 --topics 4",
     "short-epochs": "reddit --seed 405 --scale 0.02",
     "tiny": "cora --seed 403 --nodes 400 --edges 1200 --features 300 --classes 4",
-    "labels": "ppi --seed 401 --scale 0.15",
+    "labels": "ppi --seed 401 --scale 0.08",
+    "few-of-many-labels": "ppi --seed 407 --nodes 3000 --edges 20000",
+    "wide-words": "cora --seed 408 --nodes 4000 --edges 6000 --features 3500 --classes 6 --topics 2 --signal 0.4"
+                  " --label-noise 0.05",
     "large": "reddit --seed 406 --scale 0.2",
 }
 
@@ -237,4 +240,5 @@ def main(words):
     sys.exit(__doc__)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])
