@@ -21,7 +21,7 @@ trap 'rm -rf "$work"' EXIT
 timed() {
   local name=$1 program=$2 data=$3
   shift 3
-  python3 - "$name" "$program" train "$work/$data" --device "$device" --json -q -o "$work/run" --force "$@" <<'PYTHON'
+  python3 - "$name" "$program" train "$work/$data" --device "$device" --json -q -o "$work/run" --force --preset paper "$@" <<'PYTHON'
 import json, subprocess, sys, time
 name, *command = sys.argv[1:]
 start = time.time()

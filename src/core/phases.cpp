@@ -31,11 +31,21 @@ struct alignas(64) Share {
   std::atomic<Taken> taken{Taken{0, 0, 0}};
 };
 
+struct alignas(64) Waiter {
+  Patience patience;
+};
+
 class PhaseRun {
  public:
-  PhaseRun(uint32_t most, PhasePlan first, const std::function<void(const PhaseTask&)>& body,
+  // `patient`: every worker can have a core.
+  PhaseRun(uint32_t most, bool patient, PhasePlan first, const std::function<void(const PhaseTask&)>& body,
            const std::function<PhasePlan()>& next)
-      : body_(body), next_(next), shares_(most), state_(StateOf(1, first)), phase_(1) {}
+      : body_(body),
+        next_(next),
+        shares_(most),
+        waiters_(most, Waiter{Patience(patient)}),
+        state_(StateOf(1, first)),
+        phase_(1) {}
 
   // One worker's life.
   void Work(uint32_t worker) {
@@ -57,7 +67,7 @@ class PhaseRun {
       if (done > 0 && finished_.fetch_add(done, std::memory_order_acq_rel) + done == state.tasks) {
         Advance(state);
       } else {
-        AwaitOther(state);
+        AwaitOther(state, waiters_[worker].patience);
       }
     }
   }
@@ -71,8 +81,8 @@ class PhaseRun {
   bool IsNow(const PhaseState& state) const {
     return state_.load(std::memory_order_acquire).phase == state.phase;
   }
-  void AwaitOther(const PhaseState& state) const {
-    if (!LookUntil([&] { return !IsNow(state); })) phase_.SleepWhile(state.phase);
+  void AwaitOther(const PhaseState& state, Patience& patience) const {
+    if (!patience.LookUntil([&] { return !IsNow(state); })) phase_.SleepWhile(state.phase);
   }
 
   // Runs tasks of the present phase until all are taken; returns how many.
@@ -133,7 +143,8 @@ class PhaseRun {
 
   const std::function<void(const PhaseTask&)>& body_;
   const std::function<PhasePlan()>& next_;
-  std::vector<Share> shares_;  // (most)
+  std::vector<Share> shares_;    // (most)
+  std::vector<Waiter> waiters_;  // (most)
   alignas(64) std::atomic<PhaseState> state_;
   WaitWord phase_;                                 // the number in state_, to wait for
   WaitWord parked_;                                // counts calls to those who do not take part
@@ -145,7 +156,7 @@ class PhaseRun {
 void RunPhases(const Context& context, uint32_t most, PhasePlan first,
                const std::function<void(const PhaseTask&)>& body, const std::function<PhasePlan()>& next) {
   L2GCN_ASSERT(most >= 1 && most <= context.threads && first.workers <= most);
-  PhaseRun run(most, first, body, next);
+  PhaseRun run(most, most <= context.pool->cores(), first, body, next);
   context.pool->Run(most, [&](uint32_t worker) { run.Work(worker); });
 }
 

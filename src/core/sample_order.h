@@ -6,7 +6,7 @@
 // are shuffled among themselves. Samples beyond the last whole block belong to the last window.
 //
 // Guarantees: always a bijection. Which of the two it is depends on the number of samples and columns alone, never on
-// threads, budget or device, so neither do the weights that come of it.
+// threads or budget, so neither do the weights that come of it.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct EpochOrder : Permutation {
   Permutation blocks;   // over the whole blocks
 
   EpochOrder() = default;
-  // `columns` is the width of a sample's row. A batch never reaches over more than two windows.
+  // `columns` is the width of a sample's row, if it is dense; 0 for rows that are sparse, which are always in memory
+  // and shuffled as one. A batch never reaches over more than two windows.
   EpochOrder(uint32_t samples, size_t columns, uint32_t batch, const RandomStream& stream)
       : Permutation(samples, stream) {
     const uint64_t row_bytes = uint64_t{columns} * sizeof(float);
@@ -43,11 +44,22 @@ struct EpochOrder : Permutation {
   L2GCN_ALWAYS_INLINE uint32_t operator()(uint32_t index) const {
     if (block == 0) return Permutation::operator()(index);
     const uint32_t number = index / window;
-    const uint32_t at = number * window + InWindow(number, index - number * window);
+    const uint32_t at = number * window + Within(number)(index - number * window);
     return at / block < blocks.size ? blocks(at / block) * block + at % block : at;
   }
 
   // What follows is for orders of windows alone.
+  // How window `number` shuffles its samples.
+  L2GCN_ALWAYS_INLINE Permutation Within(uint32_t number) const {
+    Permutation within;
+    within.size = SizeOf(number);
+    const uint32_t bits = within.size > 4 ? 32 - static_cast<uint32_t>(__builtin_clz(within.size - 1)) : 2;
+    within.half_bits = (bits + 1) / 2;
+    within.mask = (uint32_t{1} << within.half_bits) - 1;
+    for (int round = 0; round < kRounds; ++round)
+      within.keys[round] = keys[round] ^ Scramble(number * kRounds + static_cast<uint32_t>(round) + 1);
+    return within;
+  }
   uint32_t windows() const { return (size + window - 1) / window; }
   uint32_t SizeOf(uint32_t number) const {
     return size - number * window < window ? size - number * window : window;
@@ -57,7 +69,7 @@ struct EpochOrder : Permutation {
   uint32_t RingRow(uint32_t index, uint64_t first) const {
     const uint32_t number = index / window;
     return static_cast<uint32_t>((first + number) % kRingWindows) * window +
-           InWindow(number, index - number * window);
+           Within(number)(index - number * window);
   }
   // Samples that lie side by side: `count` of them from `sample` on belong to rows row, row + 1, … of a window.
   struct Run {
@@ -68,19 +80,6 @@ struct EpochOrder : Permutation {
     const uint32_t at = number * window + row;
     if (at / block < blocks.size) return {row, blocks(at / block) * block, block};
     return {row, at, size - at};
-  }
-
- private:
-  L2GCN_ALWAYS_INLINE uint32_t InWindow(uint32_t number, uint32_t index) const {
-    const uint32_t count = SizeOf(number);
-    Permutation within;
-    within.size = count;
-    const uint32_t bits = count > 4 ? 32 - static_cast<uint32_t>(__builtin_clz(count - 1)) : 2;
-    within.half_bits = (bits + 1) / 2;
-    within.mask = (uint32_t{1} << within.half_bits) - 1;
-    for (int round = 0; round < kRounds; ++round)
-      within.keys[round] = keys[round] ^ Scramble(number * kRounds + static_cast<uint32_t>(round) + 1);
-    return within(index);
   }
 };
 

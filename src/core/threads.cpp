@@ -33,6 +33,7 @@ struct ThreadPool::Impl {
   std::atomic<bool> busy{false};  // a region runs: who comes with another one now works without helpers
   std::vector<std::unique_ptr<WaitWord>> slots;  // (helpers)
   std::vector<std::thread> helpers;
+  uint32_t cores = UsableCores();
   const std::function<void(uint32_t)>* body = nullptr;
   std::atomic<uint32_t> prompt{1};  // threads that come when they are called, the caller among them
   std::chrono::steady_clock::duration late{};     // time of the regions in a row that somebody missed
@@ -98,7 +99,7 @@ ThreadPool::ThreadPool(uint32_t threads) : impl_(std::make_unique<Impl>()) {
     // No more threads to be had (a limit on processes or memory): those that started do the work.
   }
   // More threads than cores are not likely to come at once: regions begin with as many as there are cores.
-  if (wanted > 0) impl_->prompt = std::min(this->threads(), UsableCores());
+  if (wanted > 0) impl_->prompt = std::min(this->threads(), impl_->cores);
 }
 
 ThreadPool::~ThreadPool() {
@@ -107,6 +108,8 @@ ThreadPool::~ThreadPool() {
 }
 
 uint32_t ThreadPool::threads() const { return static_cast<uint32_t>(impl_->helpers.size()) + 1; }
+
+uint32_t ThreadPool::cores() const { return impl_->cores; }
 
 uint32_t ThreadPool::Prompt() const { return impl_->prompt; }
 

@@ -28,6 +28,8 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   uint32_t threads() const;
+  // That this process could use when the pool was made.
+  uint32_t cores() const;
   // Runs body(0) on the caller and body(worker), 1 ≤ worker < count ≤ threads(), on each helper that takes up
   // the offer before body(0) has returned. The body must therefore share out its work itself, piece by piece,
   // and return when none is left.

@@ -2,26 +2,70 @@
 // waiter never keeps a core from the thread it waits for.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 
 namespace l2gcn {
 
-// Looks until `changed()` is true, for a bounded time; false if it never was.
+// More than waking a sleeping virtual core costs.
+constexpr std::chrono::microseconds kShortLook(100);
+constexpr std::chrono::microseconds kLongLook(500);
+
+struct Look {
+  bool changed;    // false: it was never seen
+  bool lost_core;  // for longer than an interrupt takes: something else wanted it
+};
+
+// Looks until `changed()` is true, for a bounded time.
 template <class Changed>
-bool LookUntil(const Changed& changed) {
-  constexpr std::chrono::microseconds kLong(100);  // more than waking a sleeping virtual core costs
-  constexpr int kLooksPerClock = 32;               // a clock costs as much as several looks
-  const auto end = std::chrono::steady_clock::now() + kLong;
+Look LookUntil(const Changed& changed, std::chrono::microseconds limit = kShortLook) {
+  constexpr std::chrono::microseconds kInterrupt(200);
+  constexpr int kLooksPerClock = 32;  // a clock costs as much as several looks
+  const auto end = std::chrono::steady_clock::now() + limit;
+  auto before = end - limit;
+  Look look{false, false};
   do {
-    for (int look = 0; look < kLooksPerClock; ++look) {
-      if (changed()) return true;
+    for (int i = 0; i < kLooksPerClock; ++i) {
+      if (changed()) return look.changed = true, look;
       __builtin_ia32_pause();
     }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
+    const auto now = std::chrono::steady_clock::now();
+    look.lost_core |= now - before > kInterrupt;
+    before = now;
+  } while (before < end);
+  return look;
 }
+
+// What one thread has learned about waiting. While everyone it waits for has a core, looking for a long time is cheaper
+// than sleeping and being woken. Where others want the cores, it keeps a core from the thread that is waited for. A long
+// look that saw nothing, or that lost its core, speaks for the latter: short looks follow, more each time.
+class Patience {
+ public:
+  // `patient` false: it never looks for long.
+  explicit Patience(bool patient = false) : patient_(patient) {}
+
+  template <class Changed>
+  bool LookUntil(const Changed& changed) {
+    if (!patient_) return l2gcn::LookUntil(changed).changed;
+    if (short_looks_ > 0) {
+      --short_looks_;
+      return l2gcn::LookUntil(changed).changed;
+    }
+    const Look look = l2gcn::LookUntil(changed, kLongLook);
+    const bool well = look.changed && !look.lost_core;
+    next_short_looks_ = well ? kFewest : std::min(2 * next_short_looks_, kMost);
+    short_looks_ = well ? 0 : next_short_looks_;
+    return look.changed;
+  }
+
+ private:
+  static constexpr uint32_t kFewest = 8, kMost = 1024;
+  bool patient_;
+  uint32_t short_looks_ = 0;  // still to come
+  uint32_t next_short_looks_ = kFewest;
+};
 
 // A number that threads wait on. Whoever changes it wakes those who sleep; while nobody sleeps that costs one
 // load.
@@ -45,7 +89,7 @@ class alignas(64) WaitWord {
   }
   // Both return once the value is no longer `old`; the first one looks for a while before it sleeps.
   void WaitWhile(uint32_t old) const {
-    if (!LookUntil([&] { return Load() != old; })) SleepWhile(old);
+    if (!LookUntil([&] { return Load() != old; }).changed) SleepWhile(old);
   }
   void SleepWhile(uint32_t old) const;
 

@@ -152,7 +152,8 @@ struct LayerSpec {
   std::shared_ptr<SampleWindows> windows;  // null: the input holds every sample's row
 };
 
-// The order of epoch `epoch` over `samples` samples whose rows have `columns` columns.
+// The order of epoch `epoch` over `samples` samples whose rows have `columns` columns; 0 columns: rows that are
+// sparse, or sparse in part.
 inline EpochOrder OrderOf(const LayerSpec& spec, uint32_t samples, size_t columns, uint32_t epoch) {
   return EpochOrder(samples, columns, spec.batch,
                     RandomStream(spec.seed, RandomUse::kShuffle, spec.layer, epoch));

@@ -20,6 +20,8 @@ TEST(EpochOrderTest, SmallLayersAreShuffledAsOne) {
   EXPECT_EQ(order.block, 0u);
 }
 
+TEST(EpochOrderTest, SparseRowsAreShuffledAsOneHoweverMany) { EXPECT_EQ(OrderFor(50000000, 0).block, 0u); }
+
 TEST(EpochOrderTest, IsABijectionForAnySizeOfTheLastWindow) {
   // 4, 1 and 3 samples a block; the counts leave whole and cut blocks, whole and cut windows.
   for (const auto& [samples, columns] : std::vector<std::pair<uint32_t, size_t>>{{17000, 1024},

@@ -281,8 +281,10 @@ class CpuFormTraining final : public CpuTraining {
 
   // Which samples this step takes, their rows of the input, and where their non-zeros will be copied to.
   void DrawBatch() {
-    if (!order_ || order_->epoch != now_.epoch)
-      order_ = {now_.epoch, OrderOf(spec_, sample_count_, input_.cols, now_.epoch)};
+    if (!order_ || order_->epoch != now_.epoch) {
+      const size_t columns = input_.sparse.cols > 0 ? 0 : input_.cols;
+      order_ = {now_.epoch, OrderOf(spec_, sample_count_, columns, now_.epoch)};
+    }
     const size_t size = Size();
     if (spec_.windows != nullptr) {
       const auto last = static_cast<uint32_t>(size_t{now_.step} * batch_ + size - 1);

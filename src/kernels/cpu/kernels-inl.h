@@ -73,25 +73,53 @@ inline uint32_t KeepWalkers(uint32_t size, uint32_t count, uint32_t* value, uint
   return kept;
 }
 
-// Most positions are settled by one vectorised pass; those that left the range walk on, all together. An order of
-// windows is drawn position by position: its rows are so long that the drawing does not matter.
-void Permute(const EpochOrder& order, uint32_t begin, uint32_t count, uint32_t* out) {
-  if (order.block != 0) {
-    for (uint32_t i = 0; i < count; ++i) out[i] = order(begin + i);
-    return;
+constexpr uint32_t kDrawnAtOnce = 512;
+
+// Replaces each of `count` ≤ kDrawnAtOnce values by where the permutation points from there. Most values are settled
+// by one vectorised pass; those that left the range walk on, all together.
+void PermuteValues(const Permutation& permutation, uint32_t count, uint32_t* values) {
+  uint32_t walking[kDrawnAtOnce], place[kDrawnAtOnce];
+  const Permutation local = permutation;
+  for (uint32_t i = 0; i < count; ++i) walking[i] = values[i];
+  for (uint32_t i = 0; i < count; ++i) place[i] = i;
+  while (count > 0) {
+    for (uint32_t i = 0; i < count; ++i) walking[i] = local.Once(walking[i]);
+    for (uint32_t i = 0; i < count; ++i) values[place[i]] = walking[i];
+    count = KeepWalkers(local.size, count, walking, place);
   }
-  constexpr uint32_t kBlock = 512;
-  uint32_t value[kBlock], place[kBlock];
-  const Permutation local = order;
-  for (uint32_t from = 0; from < count; from += kBlock) {
-    uint32_t left = count - from < kBlock ? count - from : kBlock;
-    for (uint32_t i = 0; i < left; ++i) value[i] = begin + from + i;
-    for (uint32_t i = 0; i < left; ++i) place[i] = from + i;
-    while (left > 0) {
-      for (uint32_t i = 0; i < left; ++i) value[i] = local.Once(value[i]);
-      for (uint32_t i = 0; i < left; ++i) out[place[i]] = value[i];
-      left = KeepWalkers(local.size, left, value, place);
+}
+
+// The samples at `count` ≤ kDrawnAtOnce positions of one window, of which `first` is the first one's place there.
+void PermuteInWindow(const EpochOrder& order, uint32_t number, uint32_t first, uint32_t count,
+                     uint32_t* out) {
+  for (uint32_t i = 0; i < count; ++i) out[i] = first + i;
+  PermuteValues(order.Within(number), count, out);
+  const uint32_t begin = number * order.window, size = order.block;
+  uint32_t block[kDrawnAtOnce], left[kDrawnAtOnce];
+  for (uint32_t i = 0; i < count; ++i) {
+    block[i] = static_cast<uint32_t>(static_cast<double>(begin + out[i]) / size);  // exact, and vectorised
+    left[i] = begin + out[i] - block[i] * size;
+  }
+  const uint32_t whole = order.blocks.size;
+  uint32_t last[kDrawnAtOnce];
+  for (uint32_t i = 0; i < count; ++i) last[i] = block[i];
+  for (uint32_t i = 0; i < count; ++i) block[i] = block[i] < whole ? block[i] : 0;
+  PermuteValues(order.blocks, count, block);
+  for (uint32_t i = 0; i < count; ++i) out[i] = (last[i] < whole ? block[i] : last[i]) * size + left[i];
+}
+
+void Permute(const EpochOrder& order, uint32_t begin, uint32_t count, uint32_t* out) {
+  while (count > 0) {
+    uint32_t now = count < kDrawnAtOnce ? count : kDrawnAtOnce;
+    if (order.block == 0) {
+      for (uint32_t i = 0; i < now; ++i) out[i] = begin + i;
+      PermuteValues(order, now, out);
+    } else {
+      const uint32_t number = begin / order.window, first = begin - number * order.window;
+      if (now > order.window - first) now = order.window - first;
+      PermuteInWindow(order, number, first, now, out);
     }
+    begin += now, out += now, count -= now;
   }
 }
 

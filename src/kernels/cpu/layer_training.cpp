@@ -256,9 +256,7 @@ class CpuLayerTraining final : public CpuTraining {
     end = std::min(end, SizeOf(step));
     if (begin >= end) return;
     std::optional<Worker::Draw>& draw = workers_[worker].draw;
-    if (!draw || draw->epoch != epoch) {
-      draw = {epoch, OrderOf(spec_, sample_count_, features_, epoch)};
-    }
+    if (!draw || draw->epoch != epoch) draw = {epoch, OrderIn(epoch)};
     uint32_t* drawn = SamplesOf(now_.done + ahead).data();
     uint32_t* rows = RowsOf(now_.done + ahead).data();
     kernels_.permute(draw->order, static_cast<uint32_t>(size_t{step} * batch_ + begin),
@@ -271,10 +269,14 @@ class CpuLayerTraining final : public CpuTraining {
     }
   }
 
+  EpochOrder OrderIn(uint32_t epoch) const {
+    return OrderOf(spec_, sample_count_, input_.is_sparse ? 0 : features_, epoch);
+  }
+
   // The rows of the step are in memory when this returns.
   void AwaitRows() const {
     const auto last = static_cast<uint32_t>(size_t{now_.step} * batch_ + SizeOf(now_.step) - 1);
-    spec_.windows->Await(now_.epoch, last / OrderOf(spec_, sample_count_, features_, now_.epoch).window);
+    spec_.windows->Await(now_.epoch, last / OrderIn(now_.epoch).window);
   }
 
   // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are
