@@ -6,6 +6,7 @@
   scripts/tune-rate.py search OUT DIR  the trials, in rounds, and what they choose; OUT holds the cells already
   scripts/tune-rate.py choose OUT      what the trials in OUT choose, and how that does on families left out in turn
   scripts/tune-rate.py rivals OUT DIR  trains rivals of what was chosen, with preset paper, on the same families
+  scripts/tune-rate.py compare OUT     those rivals, each tuned on all families but the one it is judged on
 
 OUT gets a line of JSON for each training; those it holds already are not repeated. Trainings run side by side, one
 thread each (JOBS, default: all cores). SECONDS_AT_MOST ends it early. TRIALS: build/release/bench/course_trials.
@@ -16,6 +17,11 @@ because it hangs on a few of them; then the mean over families. Settings that ta
 80 epochs a layer, on the mean, are out. Both presets count alike. The first round draws settings around the one
 that was picked by hand, each further one near the best eight of the last. All that is drawn follows from SEED, so the same
 binary finds the same constants.
+
+Rivals: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
+and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
+rate; stops drawn at random, at the rate of the one cell, with the mean steps of what was chosen. Cost J = points of F1
+lost + 2 x share of steps, looks counted as the steps they take the time of.
 """
 import importlib.util
 import json
@@ -216,6 +222,86 @@ def choose(out):
         print(f"  {key} = {value}")
 
 
+class Costs:
+    """J of every training with preset paper, by kind, family and seed."""
+
+    def __init__(self, rows, chosen):
+        rows = [row for row in rows if "error" not in row and row["preset"] == PRESETS[0]]
+        self.lost, self.share = {}, {}
+        best = {}
+        for name in {row["set"] for row in rows}:
+            found = {}
+            for row in rows:
+                if row["set"] == name and row["name"].startswith("cell"):
+                    found.setdefault(row["name"], []).append(row["test"])
+            best[name] = max(statistics.mean(f1) for f1 in found.values())
+        for row in rows:
+            if row["name"].startswith("{") and row["name"] != chosen or row["seed"] >= RIVALS_SEEDS:
+                continue
+            key = ("chosen" if row["name"] == chosen else row["name"], row["set"], row["seed"])
+            looks = 1 + row["look_seconds"] / max(row["train_seconds"], 1e-9)
+            budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
+            self.lost[key] = best[row["set"]] - row["test"]
+            self.share[key] = looks * sum(layer[1] for layer in row["layers"]) / budget
+        self.families = sorted({name for _, name, _ in self.lost})
+
+    def mean(self, values, kind, family):
+        return statistics.mean(value for key, value in values.items() if key[:2] == (kind, family))
+
+    def cost(self, kind, family):
+        return self.mean(self.lost, kind, family) + 2 * self.mean(self.share, kind, family)
+
+
+def drawn_stops(costs, rate):
+    """For each family, J of epochs drawn among the two cells beside the mean steps of what was chosen."""
+    answer = {}
+    cells_of = [(int(epochs) / BENCH.BUDGET, f"cell {rate} x {epochs}") for epochs in BENCH.EPOCHS]
+    for family in costs.families:
+        mean = costs.mean(costs.share, "chosen", family)
+        below = max([cell for cell in cells_of if cell[0] <= mean], default=cells_of[0])
+        above = min([cell for cell in cells_of if cell[0] > mean], default=cells_of[-1])
+        weight = 0 if above[0] == below[0] else min(1, max(0, (mean - below[0]) / (above[0] - below[0])))
+        answer[family] = tuple((1 - weight) * a + weight * b for a, b in zip(
+            (costs.mean(costs.lost, below[1], family), below[0]), (costs.mean(costs.lost, above[1], family), above[0])))
+    return answer
+
+
+def compare(out):
+    rows = read(out)
+    trials = Trials(rows)
+    most = max(seeds for _, seeds in ROUNDS if trials.settings(seeds))
+    costs = Costs(rows, trials.order(trials.settings(most), trials.families)[0])
+    kinds = sorted({kind for kind, _, _ in costs.lost})
+    whole = [kind for kind in kinds if all((kind, family, 0) in costs.lost for family in costs.families)]
+    groups = {"chosen": ["chosen"]}
+    for label, start in (("one cell for all", "cell"), ("patience", "patience"), ("power law", "power-law"),
+                         ("learned stop", "learned")):
+        groups[label] = [kind for kind in whole if kind.startswith(start)]
+    own = [costs.cost("chosen", family) for family in costs.families]
+    print(f"{'rival':<18} {'J':>7} {'F1 lost':>8} {'worst':>7} {'steps':>7}   J minus chosen")
+
+    def line(label, lost, share):
+        cost = [a + 2 * b for a, b in zip(lost, share)]
+        differences = [a - b for a, b in zip(cost, own)]
+        error = statistics.stdev(differences) / len(differences) ** 0.5
+        print(f"{label:<18} {statistics.mean(cost):7.2f} {statistics.mean(lost):8.2f} {max(lost):7.2f}"
+              f" {statistics.mean(share):7.1%}   {statistics.mean(differences):+.2f} ± {error:.2f}")
+
+    for label, group in groups.items():
+        choice = []
+        for family in costs.families:
+            others = [other for other in costs.families if other != family]
+            choice.append(min(group, key=lambda kind: statistics.mean(costs.cost(kind, o) for o in others)))
+        line(label, [costs.mean(costs.lost, kind, family) for kind, family in zip(choice, costs.families)],
+             [costs.mean(costs.share, kind, family) for kind, family in zip(choice, costs.families)])
+    stops = drawn_stops(costs, BENCH.RATES[1])
+    line("random stops", [stops[family][0] for family in costs.families], [stops[family][1] for family in costs.families])
+    print("\nF1 lost against steps, mean over families")
+    for kind in ["chosen", *[kind for kind in whole if kind != "chosen"]]:
+        print(f"{kind:<34} {statistics.mean(costs.mean(costs.share, kind, f) for f in costs.families):7.1%}"
+              f" {statistics.mean(costs.mean(costs.lost, kind, f) for f in costs.families):7.2f}")
+
+
 def main(words):
     if len(words) == 2 and words[0] == "make":
         return BENCH.make(words[1])
@@ -225,8 +311,8 @@ def main(words):
         return search(words[1], words[2])
     if len(words) == 3 and words[0] == "rivals":
         return train(words[1], words[2], [*cells(), *rivals()], RIVALS_SEEDS, PRESETS[:1])
-    if len(words) == 2 and words[0] == "choose":
-        return choose(words[1])
+    if len(words) == 2 and words[0] in ("choose", "compare"):
+        return {"choose": choose, "compare": compare}[words[0]](words[1])
     sys.exit(__doc__)
 
 
