@@ -7,6 +7,7 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache          # compiler and build
+  mold                                  # links the sanitiser builds
   libfmt-dev nlohmann-json3-dev         # text and JSON
   libcli11-dev                          # command line
   zlib1g-dev libdeflate-dev libzstd-dev # compressed archives

@@ -13,6 +13,7 @@
 #include "l2gcn/context.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
+#include "l2gcn/settings.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -69,7 +70,6 @@ class Program {
   bool json() const { return json_; }
 
  private:
-  void AddMemoryOptions(CLI::App& command);
   void Dispatch(int argc, const char* const* argv);
   int Fail(const std::string& message, int status);
   void RefuseUnknown(const CLI::App& command) const;
@@ -82,11 +82,7 @@ class Program {
   std::shared_ptr<Ranks> ranks_;      // null: started alone
   bool json_ = false;
   bool quiet_ = false;
-  uint32_t threads_ = 0;  // 0: one per core
-  std::string device_ = "auto";
-  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
-  uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
-  std::string scratch_;
+  MachineConfig machine_;
   bool dry_run_ = false;
   std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };

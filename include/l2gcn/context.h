@@ -38,7 +38,7 @@ struct Progress {
   double nodes_per_second = 0;
   double seconds_left = 0;       // for this layer, if it runs to its cap
   double stop_probability = -1;  // the controller's; negative where there is none
-  // Of this layer so far; valid during the call alone.
+  // What this layer has done so far; valid during the call alone.
   std::span<const double> losses;  // of every epoch
   std::span<const std::pair<uint32_t, double>>
       probabilities;              // (epoch, stopping probability) of every decision

@@ -34,9 +34,9 @@ struct MemoryPlan {
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
 };
 
-// Of RunTraining with this configuration. Throws Error(kUsage), with the figures, where neither memory nor disk will do.
+// The plan of RunTraining with this configuration. Throws Error(kUsage), with the figures, where neither memory nor disk will do.
 MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config);
-// Of a trained model over all nodes.
+// The plan of applying a trained model to all nodes.
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model);
 
 // The context with the place that the plan gives to what does not fit (Context::disk). From then on the pages of a

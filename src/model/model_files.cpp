@@ -229,7 +229,7 @@ void CheckFiniteWeights(const Safetensors& file) {
   }
 }
 
-// Of everything in config.json but the checksum itself.
+// The checksum of everything in config.json but the checksum itself.
 std::string ConfigChecksum(Json json) {
   json.erase("checksum");
   const std::string text = JsonText(json);

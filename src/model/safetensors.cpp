@@ -23,7 +23,7 @@ size_t ElementCount(const std::vector<size_t>& shape) {
   return count;
 }
 
-// Of the header without its checksum, and of the tensors that follow: `add_data` adds them.
+// The checksum of the header, without its own entry there, and of the tensors that follow; `add_data` adds these.
 template <class AddData>
 std::string FileChecksum(Json header, const AddData& add_data) {
   if (header.contains(kMetadataKey)) header[kMetadataKey].erase(kChecksumKey);

@@ -41,6 +41,8 @@ struct RunCounts {
   uint64_t stored_bytes = 0;  // of the features as they lie
   uint64_t graph_bytes = 0;
   uint64_t other_bytes = 0;  // labels and names
+  uint64_t held_bytes =
+      0;  // by the process before the run, not mapped from files; perhaps all or some of the above
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -70,6 +72,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.graph_bytes =
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
+  counts.held_bytes = AnonymousBytes();
   counts.reach = config.reach;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -86,7 +89,7 @@ uint64_t MatrixBytes(const RunCounts& counts, uint64_t rows, uint64_t cols, bool
   return sparse ? rows * cols / 10 * 8 : rows * cols * counts.element;
 }
 
-// Of a run in memory: what stays, and the largest of what layers and the evaluation hold beside it.
+// What a run in memory takes: what stays, and the largest of what layers and the evaluation hold beside it.
 uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
   const uint64_t stays = counts.stored_bytes + counts.graph_bytes + counts.other_bytes + 12 * counts.nodes;
   const uint64_t subgraph = trains && counts.inductive ? 4 * counts.train_entries() + 20 * counts.train : 0;
@@ -105,7 +108,9 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
         counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
-  return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) + kProgramBytes;
+  const uint64_t others = counts.held_bytes - std::min(counts.held_bytes, stays);
+  return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
+         std::max(kProgramBytes, others);
 }
 
 // A walk through a run from disk under one budget.
@@ -115,7 +120,8 @@ class DiskWalk {
     // Scales of the operators, roles and rows of nodes, buffers; what the watch over mapped pages leaves free.
     const uint64_t held = 13 * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
                           (counts.multilabel ? counts.train * counts.classes : 0) +
-                          kBuffers * DiskBufferBytes(budget) + kProgramBytes + DiskMemory::Reserve(budget);
+                          kBuffers * DiskBufferBytes(budget) + std::max(kProgramBytes, counts.held_bytes) +
+                          DiskMemory::Reserve(budget);
     free_ = budget > held ? budget - held : 0;
   }
 

@@ -129,9 +129,7 @@ Checkpoint::Checkpoint(const Context& context, fs::path folder, const Dataset& d
 }
 
 Json MachineBinding(const Context& context) {
-  return {{"version", Version()},
-          {"build", BuildId()},
-          {"device", context.device == DeviceKind::kCuda ? "cuda" : "cpu"}};
+  return {{"version", Version()}, {"build", BuildId()}, {"device", DeviceName(context.device)}};
 }
 
 Json Checkpoint::Binding() const {

@@ -30,7 +30,7 @@ void WriteBegun(const std::filesystem::path& folder, const RunOptions& options);
 UnfinishedRun ReadBegun(const std::filesystem::path& folder);
 UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where);
 
-// Of every array of the data set that training reads.
+// A checksum over every array of the data set that training reads.
 uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);
 
 // What other progress may be bound to: the build and the device that made it.

@@ -44,14 +44,14 @@ namespace {
 // Where the configuration asks for thresholds: those of the validation nodes, or the given one.
 std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
                                   const Trained& trained) {
-  const std::string& asked = trained.model.config.threshold;
-  if (asked.empty()) return {};
-  if (asked == "auto") {
+  const std::string& threshold = trained.model.config.threshold;
+  if (threshold.empty()) return {};
+  if (threshold == "auto") {
     const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
     return ChooseThresholds(context, dataset.labels, nodes, logits);
   }
   return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1,
-                             ParseNumber("threshold", asked));
+                             ParseNumber("threshold", threshold));
 }
 
 void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) {
