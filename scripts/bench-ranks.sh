@@ -138,8 +138,7 @@ kills() {
     local job=$!
     sleep "$(awk -v r=$RANDOM 'BEGIN { printf "%.2f", 0.3 + r / 32768 * 3 }')"
     at=$((RANDOM % size))
-    victim=$(pgrep -P $job -f -- "-o $base/many" | sed -n "$((at + 1))p")
-    [ -n "$victim" ] || victim=$(pgrep -f -- "^$program .*-o $base/many" | sed -n "$((at + 1))p")
+    victim=$(pgrep -f -- "^$program .*-o $base/many" | sed -n "$((at + 1))p")
     if [ -z "$victim" ] || ! kill -9 "$victim" 2>/dev/null; then wait $job; continue; fi
     begin=$(now)
     wait $job

@@ -200,6 +200,7 @@ int Program::Main(int argc, const char* const* argv) {
   OpenStandardStreams();
   ListenForStop();
   ListenForBusErrors();
+  ComplainOfMemoryAtLast(kExitFailed);
   try {
     Dispatch(argc, argv);
     return kExitDone;

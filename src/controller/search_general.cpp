@@ -340,8 +340,9 @@ class GeneralSearch {
         steps.push_back(
             net.Decide(steps.empty() ? nullptr : &steps.back(), GeneralInputs(losses, view, shown), 0, 0));
         PolicyNet::Step& step = steps.back();
-        step.chosen = at + 1 < trace.decisions.size();
-        step.action = !step.chosen || choose(step) ? 1 : 0;
+        const bool ended = at + 1 == trace.decisions.size();
+        step.chosen = !ended && MayStop(losses.back(), tree.chance_loss());
+        step.action = ended || (step.chosen && choose(step)) ? 1 : 0;
         if (step.action == 1) break;
       }
       stops.push_back(at);

@@ -230,7 +230,7 @@ class ConventionalTrainer {
   bool Decides(const Stopwatch& watch) {
     const uint32_t epoch = record().epochs;
     const bool decide = epoch >= progress_.decision_at;
-    Observation observation{epoch, record().losses, {}, TrainedFor(watch), {}};
+    Observation observation{epoch, record().losses, {}, TrainedFor(watch)};
     const bool scored =
         (config_.val_every > 0 && epoch % config_.val_every == 0) || (decide && policy_.WantsValidation());
     if (scored) observation.validation = Score(observation.seconds);

@@ -84,19 +84,23 @@ TEST_F(RanksTest, AMistakeIsToldOnceAndEndsAll) {
   EXPECT_EQ(outcome.err.find("l2gcn: ", first + 1), std::string::npos) << outcome.err;
 }
 
-// Rank 2 is killed while it works; the run goes on with another number of ranks.
+// Rank 2 is killed once there is a checkpoint; the run goes on with another number of ranks.
 TEST_F(RanksTest, ALostRankEndsTheJobAndTheRunGoesOn) {
   const std::string train =
-      "train small --preset paper --method lgcn --epochs 400,400 --checkpoint-every 20 ";
-  ASSERT_EQ(Shell("$L2GCN " + train + "-q --device cpu -o one").status, 0);
+      "train small --preset paper --method lgcn --epochs 8000,20 --checkpoint-every 100 -q ";
+  ASSERT_EQ(Shell("$L2GCN " + train + "--device cpu -o one").status, 0);
   const Outcome lost =
       Shell(Prefix(3) +
-            "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 2 ]; then (sleep 2; kill -9 $$) & fi; exec $L2GCN " +
-            train + "--epochs 100000 --threads 1 --device cpu -o long' ");
+            "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 2 ]; then (while ! ls "
+            "many.unfinished/checkpoint/state-* >/dev/null 2>&1; do sleep 0.02; done; kill -9 $$) & "
+            "fi; exec $L2GCN " +
+            train + "--threads 1 --device cpu -o many'");
   EXPECT_NE(lost.status, 0);
   EXPECT_NE(lost.err.find("rank 2 on "), std::string::npos) << lost.err;
-  const Outcome begun = Ranks(2, "train small --preset paper --method lgcn --epochs 400,400 -q -o many");
-  ASSERT_EQ(begun.status, 0) << begun.err;
+  EXPECT_NE(lost.err.find("it was killed or crashed"), std::string::npos) << lost.err;
+  ASSERT_TRUE(fs::exists(folder_ / "many.unfinished")) << "it ended before it was killed";
+  const Outcome resumed = Ranks(2, "train --resume many -q");
+  ASSERT_EQ(resumed.status, 0) << resumed.err;
   ExpectSameModels("one", "many");
 }
 

@@ -679,11 +679,16 @@ class RanksBackend final : public Backend {
     const auto& together = CheckedCast<RankRowsToScore>(rows);
     RowScores own;
     if (together.own != nullptr) own = score(*together.own);
-    Matrix losses = Matrix::Allocate(own.losses.size(), 1);
-    std::copy(own.losses.begin(), own.losses.end(), losses.values.mutable_data());
-    const Matrix everyones = Gathered(losses, 1, together.count, together.positions);
+    Matrix of_rows = Matrix::Allocate(own.losses.size(), 2);  // loss and miss
+    float* values = of_rows.values.mutable_data();
+    for (size_t i = 0; i < own.losses.size(); ++i)
+      values[2 * i] = own.losses[i], values[2 * i + 1] = own.misses[i];
+    const Matrix everyones = Gathered(of_rows, 2, together.count, together.positions);
     RowScores all;
-    all.losses.assign(everyones.values.begin(), everyones.values.end());
+    for (size_t i = 0; i < together.count; ++i) {
+      all.losses.push_back(everyones.values[2 * i]);
+      all.misses.push_back(everyones.values[2 * i + 1]);
+    }
     all.loss = MeanOfRows<float>(all.losses);
     all.true_positive = SumOverRanks(*ranks_, own.true_positive);
     all.false_positive = SumOverRanks(*ranks_, own.false_positive);
