@@ -1,6 +1,8 @@
-// OGB node-property folders: raw/*.csv.gz or raw/data.npz, split/NAME/{train,valid,test}.csv.gz.
+// OGB node-property folders: raw/*.csv.gz or raw/data.npz; splits are split/NAME/{train,valid,test}.csv.gz, the same as
+// .pt, or all three in split_dict.pt.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/error_format.h"
 #include "data/edge_load.h"
@@ -9,6 +11,7 @@
 #include "data/npz.h"
 #include "data/reader.h"
 #include "data/table.h"
+#include "data/torch_file.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -57,6 +60,65 @@ Labels LabelsOf(const Matrix& numbers, const std::string& where, Dataset& datase
   return labels;
 }
 
+// A part of a split: what its files are called and what its nodes are for.
+constexpr std::pair<const char*, Role> kOgbParts[] = {
+    {"train", Role::kTrain}, {"valid", Role::kVal}, {"test", Role::kTest}};
+
+void TakeTablePart(const Context& context, const fs::path& path, Role role, Split& split) {
+  TableFormat format = SniffTable(path, false);
+  format.header = false;
+  const Table table = ReadTable(context, path, format, {0});
+  const auto nodes = static_cast<int64_t>(split.roles.size());
+  for (size_t row = 0; row < table.rows; ++row) {
+    int64_t node = 0;
+    if (!ParseId(table.columns[0].text[row], node) || node < 0 || node >= nodes) {
+      ThrowInput("{}:{}: '{}' is no node of 0 to {}", path.string(), row + 1, table.columns[0].text[row],
+                 nodes - 1);
+    }
+    GiveRole(split, static_cast<uint64_t>(node), role, path.string());
+  }
+}
+
+// Node numbers that torch.save wrote, as a tensor or an array.
+void TakeTorchPart(const Context& context, const Pickle& pickle, uint32_t value, Role role, Split& split) {
+  const NpyArray array = pickle.ToArray(value);
+  if (array.type().kind != 'i' && array.type().kind != 'u')
+    ThrowInput("{}: expected whole numbers of nodes, found elements of type {}", pickle.where(),
+               array.type().text);
+  array.ExpectDimensions(1);
+  const Array<int64_t> numbers = array.As<int64_t>(context);
+  const auto nodes = static_cast<int64_t>(split.roles.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0 || numbers[i] >= nodes) {
+      ThrowInput("{}: element {} is {}, which is no node of 0 to {}", pickle.where(), i, numbers[i],
+                 nodes - 1);
+    }
+    GiveRole(split, static_cast<uint64_t>(numbers[i]), role, pickle.where());
+  }
+}
+
+void TakeSplit(const Context& context, const fs::path& folder, Split& split) {
+  std::error_code error;
+  std::optional<Pickle> all;
+  if (const fs::path path = folder / "split_dict.pt"; fs::is_regular_file(path, error))
+    all = ReadTorchFile(path);
+  for (const auto& [name, role] : kOgbParts) {
+    const fs::path table = Either(folder / fmt::format("{}.csv", name));
+    const fs::path tensor = folder / fmt::format("{}.pt", name);
+    if (!table.empty()) {
+      TakeTablePart(context, table, role, split);
+    } else if (fs::is_regular_file(tensor, error)) {
+      const Pickle pickle = ReadTorchFile(tensor);
+      TakeTorchPart(context, pickle, pickle.root(), role, split);
+    } else if (all && all->Find(all->root(), name) != Pickle::kAbsent) {
+      TakeTorchPart(context, *all, all->Find(all->root(), name), role, split);
+    } else {
+      ThrowInput("{}: has neither {}.csv.gz nor {}.pt, nor is '{}' in split_dict.pt", folder.string(), name,
+                 name, name);
+    }
+  }
+}
+
 void TakeSplits(const Context& context, const fs::path& folder, Dataset& dataset) {
   std::vector<fs::path> folders;
   std::error_code error;
@@ -64,27 +126,9 @@ void TakeSplits(const Context& context, const fs::path& folder, Dataset& dataset
     if (entry.is_directory(error)) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
-  constexpr std::pair<const char*, Role> kParts[] = {
-      {"train", Role::kTrain}, {"valid", Role::kVal}, {"test", Role::kTest}};
   for (const fs::path& split_folder : folders) {
     Split split{fmt::format("file:{}", dataset.splits.size()), Array<uint8_t>::Zeros(dataset.nodes())};
-    for (const auto& [name, role] : kParts) {
-      const fs::path path = Either(split_folder / fmt::format("{}.csv", name));
-      if (path.empty()) {
-        ThrowInput("{}: has no {}.csv.gz; splits in .pt files are not read", split_folder.string(), name);
-      }
-      TableFormat format = SniffTable(path, false);
-      format.header = false;
-      const Table table = ReadTable(context, path, format, {0});
-      for (size_t row = 0; row < table.rows; ++row) {
-        int64_t node = 0;
-        if (!ParseId(table.columns[0].text[row], node) || node < 0 || node >= dataset.nodes()) {
-          ThrowInput("{}:{}: '{}' is no node of 0 to {}", path.string(), row + 1, table.columns[0].text[row],
-                     int64_t{dataset.nodes()} - 1);
-        }
-        GiveRole(split, static_cast<uint64_t>(node), role, path.string());
-      }
-    }
+    TakeSplit(context, split_folder, split);
     dataset.splits.push_back(std::move(split));
   }
 }

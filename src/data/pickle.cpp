@@ -34,6 +34,8 @@ const char* KindName(PickleKind kind) {
       return "a sparse matrix";
     case PickleKind::kScalar:
       return "a numpy scalar";
+    case PickleKind::kStorage:
+      return "a storage";
   }
   return "?";
 }
@@ -68,6 +70,10 @@ NpyArray Pickle::ToArray(uint32_t value) const {
   // Text made here lives in this object; its bytes must outlive it in arrays that are handed out.
   std::shared_ptr<const void> owner = owner_;
   std::span<const uint8_t> kept = raw;
+  for (const SharedBytes& storage : read_) {
+    if (raw.data() >= storage.bytes.data() && raw.data() < storage.bytes.data() + storage.bytes.size())
+      owner = storage.owner;
+  }
   for (const std::string& made : made_) {
     if (made.data() != v.text.data()) continue;
     auto copy = std::make_shared<std::string>(made);

@@ -2,7 +2,7 @@
 // pickle_names.h.
 //
 // Method: a stack machine over an allow-list of opcodes and of names (numpy arrays, dtypes and scalars, scipy
-// sparse matrices, list / dict / defaultdict, str ↔ bytes). A name is never looked up or called: each allowed
+// sparse matrices, list / dict / defaultdict, str ↔ bytes; torch tensors where storages are given). A name is never looked up or called: each allowed
 // one has a fixed meaning here. Everything else is refused with the name and its byte offset.
 //
 // Guarantees: values live in one flat pool and refer to each other by index, so neither parsing nor freeing
@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "data/npy.h"
+#include "data/zip.h"
 
 namespace l2gcn {
 
@@ -39,6 +41,7 @@ enum class PickleKind : uint8_t {
   kArray,
   kSparse,
   kScalar,
+  kStorage,
 };
 
 const char* KindName(PickleKind kind);  // "a list"
@@ -53,22 +56,32 @@ struct PickleValue {
   PickleKind kind = PickleKind::kNone;
   bool big_endian = false;  // kDtype
   bool fortran = false;     // kArray
-  uint32_t dtype = 0;       // kArray, kScalar: its dtype
+  uint32_t dtype = 0;       // kArray, kScalar, kStorage: its dtype
   uint32_t state = 0;       // kSparse: its dict; kArray of objects: their list; 0: none
   union {
     int64_t integer = 0;  // kInt, kBool; kGlobal: which allowed name
     double real;          // kFloat
   };
-  std::string_view text;  // kText (str and bytes alike), kDtype "f4", kSparse "csr", raw kArray, kScalar
+  std::string_view
+      text;  // kText (str and bytes alike), kDtype "f4", kSparse "csr", raw kArray, kScalar, kStorage
   std::unique_ptr<PickleParts> parts;
 
   const std::vector<uint32_t>& items() const;
 };
 
+// The bytes of a storage that a pickle names, and their order.
+using StorageOf = std::function<SharedBytes(const std::string& key)>;
+struct PickleStorages {
+  StorageOf
+      find;  // throws Error(kInput) for a key that is not there; empty: a pickle that names one is refused
+  bool big_endian = false;
+};
+
 class Pickle {
  public:
   // Parses all of `bytes`, which must outlive this object through `owner`. Throws Error(kInput).
-  static Pickle Parse(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes, std::string where);
+  static Pickle Parse(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes, std::string where,
+                      PickleStorages storages = {});
 
   uint32_t root() const { return root_; }
   const PickleValue& operator[](uint32_t value) const { return values_[value]; }
@@ -87,6 +100,8 @@ class Pickle {
   std::string where_;
   std::vector<PickleValue> values_;
   std::deque<std::string> made_;  // text that is not in the input as such
+  PickleStorages storages_;
+  std::vector<SharedBytes> read_;  // storages that were named
   uint32_t root_ = 0;
 };
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -183,6 +184,7 @@ class Unpickler {
       case 'R': Reduce(); return;                                               // REDUCE
       case 0x81: NewObject(); return;                                           // NEWOBJ
       case 'b': Build(); return;                                                // BUILD
+      case 'Q': Storage(Pop()); return;                                         // BINPERSID
       default: Refuse(fmt::format("opcode {:#04x} is not allowed", op));
     }
     // clang-format on
@@ -227,6 +229,7 @@ class Unpickler {
     PickleValue& global = Make(PickleKind::kGlobal);
     global.integer = static_cast<int64_t>(*known);
     if (*known == PickleName::kSparseClass) global.text = name.substr(0, 3);
+    if (*known == PickleName::kTorchStorage) global.text = *TorchElements(name);
   }
   void Global() {
     const std::string_view module = Line();
@@ -266,6 +269,9 @@ class Unpickler {
         return;
       case PickleName::kEncode:
         Encode(items);
+        return;
+      case PickleName::kTorchTensor:
+        MakeTensor(items);
         return;
       default:
         Refuse("a call of a class that is not a function");
@@ -327,6 +333,50 @@ class Unpickler {
       }
     }
     MakeText(raw);
+  }
+
+  // ('storage', class, key, device, elements): what torch writes in place of a tensor's elements.
+  void Storage(uint32_t name) {
+    const std::vector<uint32_t> items = Arguments(name);
+    if (!out_.storages_.find) Refuse("a storage that lies outside the pickle");
+    if (items.size() < 5 || Expect(items[0], PickleKind::kText).text != "storage" ||
+        NameOf(items[1]) != PickleName::kTorchStorage)
+      Refuse("a reference that is no storage");
+    out_.read_.push_back(out_.storages_.find(std::string(Expect(items[2], PickleKind::kText).text)));
+    const std::span<const uint8_t> bytes = out_.read_.back().bytes;
+    PickleValue& dtype = Make(PickleKind::kDtype);
+    dtype.text = values_[items[1]].text;
+    dtype.big_endian = out_.storages_.big_endian;
+    const uint32_t elements = Pop();
+    PickleValue& storage = Make(PickleKind::kStorage);
+    storage.dtype = elements;
+    storage.text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  // _rebuild_tensor_v2(storage, offset, size, stride, …): an array where its elements lie in C order.
+  void MakeTensor(const std::vector<uint32_t>& items) {
+    if (items.size() < 4) Refuse("a tensor without storage, offset, size and stride");
+    const PickleValue& storage = Expect(items[0], PickleKind::kStorage);
+    const std::string_view all = storage.text;
+    const uint32_t dtype = storage.dtype;
+    std::vector<uint64_t> shape = ShapeOf(items[2]);
+    const std::vector<uint64_t> stride = ShapeOf(items[3]);
+    if (stride.size() != shape.size()) Refuse("a tensor whose size and stride disagree");
+    uint64_t elements = 1;
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (shape[d] != 1 && elements != 0 && stride[d] != elements)
+        Refuse("a tensor whose elements are not in order (call .contiguous() before torch.save)");
+      if (shape[d] != 0 && elements > all.size() / shape[d])
+        Refuse("a tensor that is larger than its storage");
+      elements *= shape[d];
+    }
+    const uint64_t width = ParseNpyType(values_[dtype].text, out_.where_).bytes;
+    const auto offset = static_cast<uint64_t>(std::max<int64_t>(0, ExpectInteger(items[1])));
+    if (offset > all.size() / width || elements > all.size() / width - offset)
+      Refuse("a tensor that is larger than its storage");
+    PickleValue& array = Make(PickleKind::kArray);
+    array.dtype = dtype;
+    array.text = all.substr(offset * width, elements * width);
+    array.parts->shape = std::move(shape);
   }
 
   void NewObject() {
@@ -402,8 +452,10 @@ class Unpickler {
   std::unordered_map<uint64_t, uint32_t> memo_;
 };
 
-Pickle Pickle::Parse(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes, std::string where) {
+Pickle Pickle::Parse(std::shared_ptr<const void> owner, std::span<const uint8_t> bytes, std::string where,
+                     PickleStorages storages) {
   Pickle pickle;
+  pickle.storages_ = std::move(storages);
   pickle.owner_ = std::move(owner);
   pickle.where_ = std::move(where);
   pickle.values_.emplace_back();  // value 0 is None: what an index of 0 refers to

@@ -172,7 +172,7 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
   return backend_->Join(context, parts);
 }
 
-// Of the graph in training: in the inductive setting its nodes are the train nodes, and all have labels.
+// Labels as inputs over the graph in training. In the inductive setting its nodes are the train nodes, which all have labels.
 TensorPtr LayerPipeline::TrainLabelInputs(const Context& context) {
   if (!inductive_) return WholeLabelInputs(context);
   const Graph graph = InducedSubgraph(context, graph_, train_nodes_);

@@ -213,7 +213,7 @@ class ConventionalTrainer {
     }
   }
 
-  // Of the shapes the network has now.
+  // The best model so far takes the shapes that the network has now, then the snapshot's values.
   void RestoreBest(const Snapshot& snapshot) {
     Model& best = progress_.best.emplace(progress_.trained.model);
     StoreWeights(best);

@@ -12,6 +12,7 @@
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
 #include "model/metrics.h"
+#include "ranks/collectives.h"
 #include "train/class_weights.h"
 #include "train/held_out.h"
 #include "train/layer_rate.h"
@@ -461,7 +462,7 @@ class LayerwiseTrainer {
   // Asks the policy; returns whether the layer is to end.
   bool Decides(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training, const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
-    Observation observation{record.epochs, record.losses, {}, TrainedFor(watch)};
+    Observation observation{record.epochs, record.losses, {}, Agreed(context_, TrainedFor(watch))};
     if (policy_.WantsValidation()) observation.validation = Probe(layer, training, watch);
     RowScores looked;
     if (policy_.WantsLooks()) {
@@ -524,6 +525,7 @@ class LayerwiseTrainer {
       if (config_.val_every > 0)
         count = std::min(count, config_.val_every - record.epochs % config_.val_every);
       if (between > 0) count = std::min(count, between);
+      count = Agreed(context_, count);
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count),
                          options_.step_losses);
@@ -544,7 +546,8 @@ class LayerwiseTrainer {
   [[noreturn]] void ThrowAtFirstBadStep(uint32_t layer, uint32_t bad, const TensorPtr& xhat,
                                         const Stopwatch& watch) {
     const double loss = layer_.record.losses[bad];
-    if (!config_.FindsRate() && watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
+    const bool soon = Agreed(context_, watch.Seconds() < kSecondsToFindStep);
+    if (!config_.FindsRate() && soon && steps_per_epoch_ > 1) {
       std::vector<double> epoch_losses(1), losses;
       const auto again = BeginLayer(layer, xhat, StartOf(layer, xhat->cols));
       for (uint32_t epoch = begun_.epoch; epoch <= bad; ++epoch) {

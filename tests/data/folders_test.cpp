@@ -144,6 +144,21 @@ TEST(Ogb, TablesAndSplits) {
                   "node-label.csv:2: column 0: inf is past what a number can hold");
 }
 
+TEST(Ogb, SplitsThatTorchWroteLongAgoOrBadly) {
+  TemporaryFolder folder;
+  folder.Write("raw/edge.csv", "0,1\n1,2\n");
+  folder.Write("raw/node-label.csv", "1\n0\n2\n");
+  folder.Write("split/time/train.csv", "0\n");
+  folder.Write("split/time/valid.csv", "2\n");
+  const auto refusal = [&] { return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }); };
+  EXPECT_MENTIONS(refusal(), "has neither test.csv.gz nor test.pt");
+  folder.Write("split/time/test.pt",
+               std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e and more"));
+  EXPECT_MENTIONS(refusal(), "torch's form before version 1.6");
+  folder.Write("split/time/test.pt", "1\n");
+  EXPECT_MENTIONS(refusal(), "is not a file that torch.save wrote");
+}
+
 // Small sets as NumPy, SciPy and pickle wrote them, one or more of every folder format.
 struct Sample {
   const char *seed, *format;
@@ -157,6 +172,8 @@ constexpr Sample kSamples[] = {
     {"folder_graphsage/ppi", "dgl-ppi", 6, 3, 3, 2},
     {"folder_ogb/tables", "ogb", 3, 3, 2, 2},
     {"folder_ogb/binary", "ogb", 3, 2, 2, 2},
+    {"folder_ogb/torch", "ogb", 3, 3, 2, 0},
+    {"folder_ogb/torch_dict", "ogb", 3, 3, 2, 0},
     {"folder_graphbolt/npy", "graphbolt", 3, 2, 2, 2},
     {"folder_npz_pair/reddit", "reddit-npz", 4, 2, 3, 2},
     {"folder_table/triple", "table", 3, 2, 2, 4},

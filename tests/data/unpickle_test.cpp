@@ -132,5 +132,49 @@ TEST(Unpickle, ManyTinyValuesTakeLittleMemory) {
   EXPECT_MENTIONS(Refusal("(" + std::string(size_t{8} << 20, ']') + "l."), "more values");
 }
 
+// What torch.save writes for a tensor of `count` int64 elements from `offset` on, with a stride.
+std::string TensorPickle(const std::string& storage_class, uint8_t offset, uint8_t count, uint8_t stride) {
+  using namespace std::string_literals;
+  return "\x80\2ctorch._utils\n_rebuild_tensor_v2\nq\0((X\7\0\0\0storageq\1ctorch\n"s + storage_class +
+         "\nq\2X\1\0\0\0"s + "0q\3X\3\0\0\0cpuq\4K\3tq\5QK"s + static_cast<char>(offset) + "K"s +
+         static_cast<char>(count) + "\x85q\6K"s + static_cast<char>(stride) +
+         "\x85q\7\x89"
+         "ccollections\nOrderedDict\nq\x08)Rq\ttq\nRq\v."s;
+}
+
+Pickle ParseTensor(const std::string& bytes, const std::shared_ptr<std::vector<int64_t>>& elements) {
+  const auto owner = std::make_shared<std::string>(bytes);
+  PickleStorages storages;
+  storages.find = [elements](const std::string& key) -> SharedBytes {
+    EXPECT_EQ(key, "0");
+    return {elements,
+            {reinterpret_cast<const uint8_t*>(elements->data()), elements->size() * sizeof(int64_t)}};
+  };
+  return Pickle::Parse(owner, {reinterpret_cast<const uint8_t*>(owner->data()), owner->size()}, "p.pt",
+                       std::move(storages));
+}
+
+TEST(Unpickle, TensorsOverTheirStorage) {
+  const auto elements = std::make_shared<std::vector<int64_t>>(std::vector<int64_t>{7, 8, 9});
+  const Pickle pickle = ParseTensor(TensorPickle("LongStorage", 1, 2, 1), elements);
+  const NpyArray array = pickle.ToArray(pickle.root());
+  EXPECT_EQ(array.shape(), (std::vector<uint64_t>{2}));
+  const Array<int64_t> values = array.As<int64_t>(MakeContext(1));
+  EXPECT_EQ((std::vector<int64_t>(values.begin(), values.end())), (std::vector<int64_t>{8, 9}));
+}
+
+TEST(Unpickle, TensorsThatTheirStorageDoesNotHoldAreRefused) {
+  const auto elements = std::make_shared<std::vector<int64_t>>(std::vector<int64_t>{7, 8, 9});
+  const auto refusal = [&](const std::string& bytes) {
+    return ErrorOf(ErrorKind::kInput, [&] { ParseTensor(bytes, elements); });
+  };
+  EXPECT_MENTIONS(refusal(TensorPickle("LongStorage", 2, 2, 1)), "larger than its storage");
+  EXPECT_MENTIONS(refusal(TensorPickle("LongStorage", 0, 200, 1)), "larger than its storage");
+  EXPECT_MENTIONS(refusal(TensorPickle("LongStorage", 0, 2, 2)), "elements are not in order");
+  EXPECT_MENTIONS(refusal(TensorPickle("BFloat16Storage", 0, 2, 1)),
+                  "'torch.BFloat16Storage' is not allowed");
+  EXPECT_MENTIONS(Refusal(TensorPickle("LongStorage", 0, 2, 1)), "lies outside the pickle");
+}
+
 }  // namespace
 }  // namespace l2gcn
