@@ -40,9 +40,9 @@ struct RunCounts {
   uint64_t element = 4;       // bytes of one, in activations
   uint64_t stored_bytes = 0;  // of the features as they lie
   uint64_t graph_bytes = 0;
-  uint64_t other_bytes = 0;  // labels and names
-  uint64_t held_bytes =
-      0;  // by the process before the run, not mapped from files; perhaps all or some of the above
+  uint64_t other_bytes = 0;   // labels and names
+  uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
+  uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -73,6 +73,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
+  counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   counts.reach = config.reach;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -108,9 +109,8 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
         counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
-  const uint64_t others = counts.held_bytes - std::min(counts.held_bytes, stays);
   return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
-         std::max(kProgramBytes, others);
+         std::max(kProgramBytes, counts.others_bytes);
 }
 
 // A walk through a run from disk under one budget.
