@@ -2,6 +2,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -226,10 +227,8 @@ class ExchangeWalk {
       const bool by_windows =
           !sparse && samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
       const double times = by_windows ? static_cast<double>(counts_.epochs[layer]) : 1;
-      // Sparse rows are known to all once they travel.
-      bytes_ +=
-          sparse ? others_ * static_cast<double>(MatrixBytes(counts_, counts_.rows(), counts_.features, true))
-                 : share_ * times * samples * width * static_cast<double>(counts_.element);
+      bytes_ += share_ * (sparse ? samples * AggregatedRowBytes()
+                                 : times * samples * width * static_cast<double>(counts_.element));
       const auto hidden = static_cast<double>(counts_.hidden[layer]);
       // Weights and their moments, once.
       bytes_ += others_ * 3 * sizeof(float) * hidden * (width + static_cast<double>(counts_.classes));
@@ -250,6 +249,16 @@ class ExchangeWalk {
   uint64_t bytes() const { return static_cast<uint64_t>(bytes_); }
 
  private:
+  // Of a row of sparse features once it is aggregated, as if neighbours' columns were independent.
+  double AggregatedRowBytes() const {
+    const double stored = static_cast<double>(counts_.stored_bytes) / 8,
+                 rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
+    const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
+    const double empty = std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
+    constexpr double kStaysSparse = 0.25;
+    return 1 - empty <= kStaysSparse ? 8 * (1 + (1 - empty) * cols) : 4 * cols;
+  }
+
   // Two transposes a hop; sparse matrices are known whole.
   void Aggregate(double rows, double cols, bool sparse) {
     const auto hops = static_cast<double>(std::max<uint64_t>(1, counts_.reach));
