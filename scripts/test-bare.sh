@@ -13,7 +13,7 @@ command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y 
 root=$(mktemp -d "${1:-/tmp}/l2gcn-bare-XXXXXX")
 chmod 755 "$root"
 cleanup() {
-  for place in dev proc; do mountpoint -q "$root/$place" && umount "$root/$place"; done
+  ! mountpoint -q "$root/proc" || umount --lazy "$root/proc"
   rm -rf --one-file-system "$root"
 }
 trap cleanup EXIT
@@ -22,7 +22,6 @@ debootstrap --variant=minbase bookworm "$root" >"$root.log" 2>&1 || { tail -n 20
 rm -f "$root.log"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 mount -t proc proc "$root/proc"
-mount --bind /dev "$root/dev"
 mkdir -p "$root/root/l2gcn"
 git ls-files -z | tar --null -T - -c | tar -x -C "$root/root/l2gcn"
 inside=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 PIP_NO_CACHE_DIR=1)
