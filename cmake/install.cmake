@@ -17,3 +17,6 @@ install(FILES ${PROJECT_BINARY_DIR}/l2gcnConfig.cmake ${PROJECT_BINARY_DIR}/l2gc
 if(TARGET l2gcn_cli)
   install(TARGETS l2gcn_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+if(TARGET l2gcn_mpi)  # where the program looks for it: beside itself, or in ../lib
+  install(TARGETS l2gcn_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()

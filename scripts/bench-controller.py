@@ -1,24 +1,20 @@
 #!/usr/bin/env python3
-"""How well --lr auto with --method l2gcn does against fixed rates and epochs, and against rivals that were tuned.
+"""How well --lr auto with --method l2gcn does against fixed rates and epochs picked in hindsight.
 
   scripts/bench-controller.py make DIR                 generates the families below into DIR
   scripts/bench-controller.py run OUT PRESET SEEDS DATA…   trains, one line of JSON a training, appended to OUT
   scripts/bench-controller.py table OUT PRESET         the table: each set's best cell in hindsight and the difference to it
-  scripts/bench-controller.py rivals OUT PRESET        rivals tuned on all sets but one, judged on that one
 
 DATA is a path or name that `l2gcn train` opens, or NAME=PATH,OPTION,… . Trainings run side by side, one thread each
 (JOBS, default: all cores); those that OUT holds already are not repeated. SECONDS_AT_MOST ends it early, seed by
 seed. PROGRAM: build/release/l2gcn.
 
-Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Rivals: one cell for all sets; patience on
-the validation loss or F1 with the best weights restored, its patience and rate tuned; the learned stop at the
-preset's own rate; random stops with the mean of --lr auto. Cost J = points of test F1 below the set's best cell in
-hindsight + 2 x share of the steps of 80 epochs a layer, looks counted as the steps they take the time of.
+Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Steps are counted against 80 epochs a layer; looks
+count as the steps they take the time of. Rivals that were tuned: scripts/tune-rate.py.
 """
 import json
 import os
 import queue
-import random
 import statistics
 import subprocess
 import sys
@@ -28,7 +24,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAM = os.environ.get("PROGRAM", ROOT + "/build/release/l2gcn")
-RATES, EPOCHS, PATIENCE = ("0.001", "0.003", "0.01"), ("10", "20", "40", "80"), ("3", "6", "12")
+RATES, EPOCHS = ("0.001", "0.003", "0.01"), ("10", "20", "40", "80")
 BUDGET = 80
 
 # name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
@@ -51,7 +47,10 @@ FAMILIES = {
               " --label-noise 0.15 --topics 4",
     "short-epochs": "reddit --seed 405 --scale 0.02",
     "tiny": "cora --seed 403 --nodes 400 --edges 1200 --features 300 --classes 4",
-    "labels": "ppi --seed 401 --scale 0.15",
+    "labels": "ppi --seed 401 --scale 0.08",
+    "few-of-many-labels": "ppi --seed 407 --nodes 3000 --edges 20000",
+    "wide-words": "cora --seed 408 --nodes 4000 --edges 6000 --features 3500 --classes 6 --topics 2 --signal 0.4"
+                  " --label-noise 0.05",
     "large": "reddit --seed 406 --scale 0.2",
 }
 
@@ -68,11 +67,6 @@ def kinds():
     for rate in RATES:
         for epochs in EPOCHS:
             yield f"cell {rate} x {epochs}", ["--method", "lgcn", "--lr", rate, "--epochs", epochs]
-        for patience in PATIENCE:
-            for watch in ("val", "val-loss"):
-                yield f"patience {rate} {patience} {watch}", [
-                    "--method", "lgcn", "--lr", rate, "--epochs", str(BUDGET), "--stop", "early", "--watch", watch,
-                    "--patience", patience, "--no-drop-last"]
 
 
 def train(words, preset, seed):
@@ -130,7 +124,7 @@ class Results:
         self.f1, self.share, self.looks = {}, {}, {}
         steps = {}
         for row in rows:
-            if row["kind"] == "patience 0.001 3 val":  # every batch counts there, as in --method l2gcn
+            if row["kind"] == "auto":
                 steps[row["set"]] = sum(layer["steps"] / layer["epochs"] for layer in row["layers"])
         for row in rows:
             key = (row["set"], row["kind"], row["seed"])
@@ -154,13 +148,6 @@ class Results:
         cells = [kind for (s, kind, _) in self.f1 if s == name and kind.startswith("cell")]
         return max(cells, key=lambda kind: self.mean(name, kind))
 
-    def cost(self, name, kind, seed):
-        return self.mean(name, self.best_cell(name)) - self.f1[name, kind, seed] + 2 * self.share[name, kind, seed]
-
-    def mean_cost(self, name, kind):
-        seeds = self.seeds(name, kind)
-        return statistics.mean(self.cost(name, kind, seed) for seed in seeds) if seeds else float("inf")
-
 
 def table(out, preset):
     results = Results(read(out, preset))
@@ -178,63 +165,15 @@ def table(out, preset):
     print(f"mean {statistics.mean(lost):+.2f}, worst {min(lost):+.2f}, steps {100 * statistics.mean(shares):.1f} %")
 
 
-def random_costs(results, name, draws=200):
-    """Stops drawn among the epochs of the cells at rate 0.003, with the mean share of --lr auto on that set."""
-    mean = statistics.mean(results.share[name, "auto", seed] for seed in results.seeds(name, "auto"))
-    cells = [(f"cell 0.003 x {epochs}", int(epochs) / BUDGET) for epochs in EPOCHS]
-    below = [cell for cell in cells if cell[1] <= mean] or cells[:1]
-    above = [cell for cell in cells if cell[1] > mean] or cells[-1:]
-    source = random.Random(name)
-    costs = []
-    for _ in range(draws):
-        (low, a), (high, b) = source.choice(below), source.choice(above)
-        weight = 0 if b == a else min(1, max(0, (mean - a) / (b - a)))
-        kind = high if source.random() < weight else low
-        seed = source.choice(results.seeds(name, kind))
-        costs.append(results.cost(name, kind, seed))
-    return statistics.mean(costs)
-
-
-def rivals(out, preset):
-    results = Results(read(out, preset))
-    every = sorted({kind for (_, kind, _) in results.f1})
-    groups = {"one cell for all": [kind for kind in every if kind.startswith("cell")],
-              "patience": [kind for kind in every if kind.startswith("patience")],
-              "learned stop, preset's rate": ["learned"]}
-    print(f"{'rival':<28} {'J':>7} {'worst set':>10} {'worst 1/20':>11} {'J minus auto':>21}")
-
-    def line(label, costs, singles):
-        own = [results.mean_cost(name, "auto") for name in results.sets]
-        differences = [cost - mine for cost, mine in zip(costs, own)]
-        error = statistics.stdev(differences) / len(differences) ** 0.5 if len(differences) > 1 else 0
-        tail = sorted(singles)[-max(1, len(singles) // 20):]
-        print(f"{label:<28} {statistics.mean(costs):7.2f} {max(costs):10.2f} {statistics.mean(tail):11.2f}"
-              f" {statistics.mean(differences):+9.2f} ± {error:.2f}")
-
-    def singles(choice):
-        return [results.cost(name, choice[name], seed) for name in results.sets
-                for seed in results.seeds(name, choice[name])]
-
-    auto = {name: "auto" for name in results.sets}
-    line("--lr auto", [results.mean_cost(name, "auto") for name in results.sets], singles(auto))
-    for label, group in groups.items():
-        choice = {}
-        for name in results.sets:
-            others = [other for other in results.sets if other != name]
-            choice[name] = min(group, key=lambda kind: statistics.mean(results.mean_cost(o, kind) for o in others))
-        line(label, [results.mean_cost(name, choice[name]) for name in results.sets], singles(choice))
-    costs = [random_costs(results, name) for name in results.sets]
-    line("random stops", costs, costs)
-
-
 def main(words):
     if len(words) == 2 and words[0] == "make":
         return make(words[1])
     if len(words) > 4 and words[0] == "run":
         return run(words[1], words[2], int(words[3]), words[4:])
-    if len(words) == 3 and words[0] in ("table", "rivals"):
-        return {"table": table, "rivals": rivals}[words[0]](words[1], words[2])
+    if len(words) == 3 and words[0] == "table":
+        return table(words[1], words[2])
     sys.exit(__doc__)
 
 
-main(sys.argv[1:])
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
 # This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs,
-# --browser what scripts/test-browser.sh needs, --torch what scripts/test-interop.sh needs.
+# --browser what scripts/test-browser.sh needs, --torch what scripts/test-interop.sh needs, --mpi Open MPI
+# (docs/cluster.md).
 set -euo pipefail
 
 packages=(
   g++ cmake ninja-build ccache          # compiler and build
+  mold                                  # links the sanitiser builds
   libfmt-dev nlohmann-json3-dev         # text and JSON
   libcli11-dev                          # command line
   zlib1g-dev libdeflate-dev libzstd-dev # compressed archives
@@ -21,6 +23,7 @@ packages=(
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
 [ "${1:-}" = --browser ] && packages+=(chromium python3)
 [ "${1:-}" = --torch ] && packages+=(python3-torch libopenblas0-pthread)
+[ "${1:-}" = --mpi ] && packages+=(libopenmpi-dev openmpi-bin)
 [ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
 
 missing=()

@@ -23,6 +23,6 @@ cmake --preset release >/dev/null
 cmake --build --preset release --target l2gcn_cli
 rm -rf "$folder/wheel"
 CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
-  --config-settings=cmake.define.L2GCN_WERROR=ON .
+  --config-settings=cmake.define.L2GCN_WERROR=ON --config-settings=cmake.define.CMAKE_UNITY_BUILD=OFF .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 L2GCN_EVERYTHING=1 "$venv/bin/python" -m pytest python/tests "$@"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Builds the Python package as a wheel, installs it into an environment of its own (build/python/venv) and runs its
 # tests; arguments go to pytest. The wheel is compiled with the flags of the release preset, so where that is built
-# already the compiler cache has every object of the library: it knows them by the compiler's name, too, hence CXX.
+# already the compiler cache has every object of the library, if files are not grouped as pip install does: it knows
+# them by the compiler's name, too, hence CXX.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,6 @@ if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
 fi
 rm -rf "$folder/wheel"
 CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
-  --config-settings=cmake.define.L2GCN_WERROR=ON .
+  --config-settings=cmake.define.L2GCN_WERROR=ON --config-settings=cmake.define.CMAKE_UNITY_BUILD=OFF .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 "$venv/bin/python" -m pytest python/tests "$@"

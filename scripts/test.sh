@@ -11,7 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bash scripts/install-deps.sh
+bash scripts/install-deps.sh --mpi
 
 passed=0 failed=0 skipped=0
 count() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <exception>
 #include <string>
 
 #include "l2gcn/error.h"
@@ -21,6 +22,24 @@ void ComplainOfMemory(const std::bad_alloc& failure) {
     constexpr char kPlain[] = "l2gcn: out of memory; use a smaller graph or a machine with more memory\n";
     say(kPlain, sizeof(kPlain) - 1);
   }
+}
+
+void ComplainOfMemoryAtLast(int status) {
+  static int at_last = 0;
+  static std::terminate_handler before = nullptr;
+  at_last = status;
+  before = std::set_terminate([] {
+    if (const std::exception_ptr thrown = std::current_exception()) {
+      try {
+        std::rethrow_exception(thrown);
+      } catch (const std::bad_alloc& failure) {
+        ComplainOfMemory(failure);
+        _exit(at_last);
+      } catch (...) {
+      }
+    }
+    before();
+  });
 }
 
 }  // namespace l2gcn::cli

@@ -15,4 +15,8 @@ struct AllocationFailure : std::bad_alloc {
 // Says it on standard error, also if there is no memory for the words.
 void ComplainOfMemory(const std::bad_alloc& failure);
 
+// From now on a failure that nobody can catch, because a library's destructor asked for memory, is told likewise and
+// ends the process with `status`.
+void ComplainOfMemoryAtLast(int status);
+
 }  // namespace l2gcn::cli

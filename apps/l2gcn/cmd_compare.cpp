@@ -120,10 +120,11 @@ void RunCompare(Program& program, const CompareArguments& arguments) {
   const Context context = program.MakeCommandContext();
   const bool resume = !arguments.resume.empty();
   std::optional<ComparisonFolder> folder;
-  if (resume || !arguments.output.path.empty()) {
+  if (program.leads() && (resume || !arguments.output.path.empty())) {
     folder.emplace(resume ? arguments.resume : arguments.output.path, arguments.output.force, resume);
   }
   const std::vector<Comparison> all = RunAll(context, arguments, folder ? folder->keep() : "");
+  if (!program.leads()) return;
   std::string text, json;
   for (size_t i = 0; i < all.size(); ++i) {
     json += (i == 0 ? "" : ",\n") + ComparisonToJson(all[i]);
@@ -153,7 +154,7 @@ void AddCompare(Program& program) {
   auto arguments = std::make_shared<CompareArguments>();
   CLI::App& command =
       program.AddCommand("compare", "Train several methods on the same data: F1, seconds, memory");
-  program.OnRun(command, [&program, arguments] { RunCompare(program, *arguments); });
+  program.OnRunByRanks(command, [&program, arguments] { RunCompare(program, *arguments); });
   arguments->data.AddTo(command, "DATASET",
                         "A path, a known name or synthetic:SHAPE; none: the embedded demo graph");
   command

@@ -25,6 +25,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Matrix embeddings =
       Embed(context, opened.run.model, opened.dataset, options.layer, &opened.run.split);
+  if (!program.leads()) return;
   if (to_stdout) return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink());
   ExportEmbeddings(context, opened.dataset, embeddings, options.output.path);
   program.ReportWritten(options.output.path, embeddings.rows, "embeddings");
@@ -35,7 +36,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
 void AddEmbed(Program& program) {
   auto options = std::make_shared<EmbedOptions>();
   CLI::App& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
-  program.OnRun(command, [&program, options, &command] { RunEmbed(program, *options, command); });
+  program.OnRunByRanks(command, [&program, options, &command] { RunEmbed(program, *options, command); });
   options->source.AddTo(command);
   AddWhole(command, "layer", options->layer, 1, 64, "Which layer's output, from 1 [the last]");
   options->output.AddTo(command, "FILE",

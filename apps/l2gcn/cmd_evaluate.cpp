@@ -202,6 +202,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
   if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);
+  if (!program.leads()) return;
   const Scores scores = ScoreParts(context, opened, logits, split);
   if (!options.confusion.empty()) {
     const auto& [part, score] = MainPart(scores);
@@ -218,7 +219,7 @@ void AddEvaluate(Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
   CLI::App& command = program.AddCommand(
       "evaluate", "F1, AUC, log loss, per-class figures, confusion, and the trivial baseline");
-  program.OnRun(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
+  program.OnRunByRanks(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
   options->source.AddTo(command);
   command.add_option("--split", options->split, "Score this split's parts [the run's]")->type_name("SPLIT");
   command

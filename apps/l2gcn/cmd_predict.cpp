@@ -25,6 +25,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
   const Split parts = PartsOfRun(opened);
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
+  if (!program.leads()) return;
   if (to_stdout)
     return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink());
   ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path);
@@ -36,7 +37,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
 void AddPredict(Program& program) {
   auto options = std::make_shared<PredictOptions>();
   CLI::App& command = program.AddCommand("predict", "Write every node's class and probabilities");
-  program.OnRun(command, [&program, options, &command] { RunPredict(program, *options, command); });
+  program.OnRunByRanks(command, [&program, options, &command] { RunPredict(program, *options, command); });
   options->source.AddTo(command);
   options->output.AddTo(
       command, "FILE",

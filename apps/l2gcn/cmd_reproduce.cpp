@@ -23,8 +23,9 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
   ReproduceOptions options = arguments.options;
   options.max_seconds = arguments.max_seconds;
   const Context context = program.MakeCommandContext();
-  options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
+  if (program.leads()) options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
   const Reproduction result = Reproduce(context, options);
+  if (!program.leads()) return;
   WriteReproduction(result, arguments.options.target, arguments.output);
   program.terminal().Print(program.json() ? result.json : result.text);
   program.terminal().Note(fmt::format("written: {}", arguments.output));
@@ -36,7 +37,8 @@ void AddReproduce(Program& program) {
   auto arguments = std::make_shared<ReproduceArguments>();
   CLI::App& command =
       program.AddCommand("reproduce", "A table or figure of the paper, its figures beside ours");
-  program.OnRun(command, [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
+  program.OnRunByRanks(command,
+                       [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
   AddPositional(command, "TARGET", arguments->options.target,
                 fmt::format("{}, or all", fmt::join(ReproduceTargets(), ", ")));
   command.add_flag("--quick", arguments->options.quick,

@@ -31,7 +31,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   if (command.specs.empty()) command.specs = {""};
   const std::string& path = command.output.path;
   const bool replace = command.output.force || command.resume;
-  CheckSearchPath(path, replace);
+  if (program.leads()) CheckSearchPath(path, replace);
   const Context context = program.MakeCommandContext();
   std::vector<Dataset> datasets;
   for (const std::string& spec : command.specs) datasets.push_back(OpenDataset(context, spec, command.open));
@@ -41,6 +41,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   SearchResult result;
   const Controller controller =
       SearchController(context, datasets, command.search, command.training.overrides(), output, &result);
+  if (!program.leads()) return;
   SaveSearch(controller, command.search, result, path, replace);
   std::error_code ignored;
   fs::remove(output.state_path, ignored);
@@ -63,7 +64,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
 void AddSearch(Program& program) {
   auto command = std::make_shared<SearchCommand>();
   CLI::App& app = program.AddCommand("search", "Learn a stopping controller");
-  program.OnRun(app, [&program, command, &app] { RunSearch(program, *command, app); });
+  program.OnRunByRanks(app, [&program, command, &app] { RunSearch(program, *command, app); });
   app.add_option("DATASET", command->specs, "Data sets to learn on; none: the embedded demo graph")
       ->type_name("");
   AddOpenOptions(app, command->open);

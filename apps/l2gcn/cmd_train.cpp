@@ -2,9 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,41 +25,12 @@ struct TrainOptions {
   ConfigOptions config;
   OutputOptions output;
   std::string settings;  // file of --config
-  uint32_t runs = 0;     // 0: not said
+  Overrides run;         // of RunFields()
   std::string resume;
-  std::string checkpoint_every;  // "": not said
   bool profile = false;
   bool report = false;
   std::string tensorboard;
 };
-
-// "30s", "5m", "2h" or "off" as seconds; "5" as epochs.
-void ParseCheckpointEvery(const std::string& text, RunOptions& run) {
-  if (text.empty()) return;
-  const auto refuse = [&] {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("--checkpoint-every {}: expected a time such as 30s, 5m or 2h, a number "
-                            "of epochs such as 5, or off",
-                            text));
-  };
-  run.checkpoint_epochs = 0;
-  if (text == "off") {
-    run.checkpoint_seconds = std::numeric_limits<double>::max();
-    return;
-  }
-  const std::string units = "smh";
-  const size_t unit = units.find(text.back());
-  if (unit == std::string::npos) {
-    run.checkpoint_epochs = static_cast<uint32_t>(ParseWholeNumber("checkpoint-every", text, 1, 1000000));
-    return;
-  }
-  constexpr double kSeconds[] = {1, 60, 3600};
-  double number = 0;
-  const char* end = text.data() + text.size() - 1;
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || !(number > 0 && number < 1e6)) refuse();
-  run.checkpoint_seconds = number * kSeconds[unit];
-}
 
 std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
@@ -152,11 +121,10 @@ RunOptions NewRun(const TrainOptions& options, const Overrides& overrides) {
   RunOptions run;
   run.output = options.output.path;
   run.force = options.output.force;
-  run.runs = std::max(1u, options.runs);
   run.dataset_spec = options.data.spec;
   run.open_options = options.data.open;
   run.overrides = overrides;
-  ParseCheckpointEvery(options.checkpoint_every, run);
+  SetFields(RunFields(), options.run, run);
   if (!run.output.empty()) run.claim = ClaimRun(run);
   return run;
 }
@@ -172,8 +140,6 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   };
   if (options.data.named() && options.data.spec != unfinished.dataset_spec)
     refuse("data set", unfinished.dataset_spec, options.data.spec);
-  if (options.runs != 0 && options.runs != unfinished.runs)
-    refuse("--runs", std::to_string(unfinished.runs), std::to_string(options.runs));
   RunOptions run;
   run.output = options.resume;
   run.force = unfinished.force;
@@ -183,7 +149,9 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   run.overrides = unfinished.overrides;
   run.checkpoint_seconds = unfinished.checkpoint_seconds;
   run.checkpoint_epochs = unfinished.checkpoint_epochs;
-  ParseCheckpointEvery(options.checkpoint_every, run);
+  SetFields(RunFields(), options.run, run);
+  if (run.runs != unfinished.runs)
+    refuse("--runs", std::to_string(unfinished.runs), std::to_string(run.runs));
   run.claim = std::move(unfinished.claim);
   return run;
 }
@@ -241,17 +209,23 @@ void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
   Context context = program.BeginCommandContext();
   RunOptions run;
-  if (options.resume.empty()) {
+  if (!program.leads()) {
+    run.runs = 0;  // rank 0 says how many
+  } else if (options.resume.empty()) {
     run = NewRun(options, overrides);
   } else {
     UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
     if (!unfinished.finished_json.empty()) {
       program.terminal().Note(options.resume + ": was finished already");
       const Json result = Json::parse(unfinished.finished_json);
+      run.runs = 0;
+      ShareRunOptions(context, run);
       return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
     }
     run = OldRun(options, std::move(unfinished));
   }
+  ShareRunOptions(context, run);
+  if (run.runs == 0) return;  // rank 0 found the run finished
   const auto start = std::chrono::steady_clock::now();
   const Dataset dataset = OpenDataset(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -259,8 +233,9 @@ void RunTrain(Program& program, TrainOptions options) {
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
   if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config); })) return;
-  if (!options.tensorboard.empty()) FollowTraining(options, config, dataset, context, run);
+  if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
+  if (!program.leads()) return;
   if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
@@ -276,7 +251,7 @@ void RunTrain(Program& program, TrainOptions options) {
 void AddTrain(Program& program) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App& command = program.AddCommand("train", "Train, evaluate, write the run");
-  program.OnRun(command, [&program, options] { RunTrain(program, *options); });
+  program.OnRunByRanks(command, [&program, options] { RunTrain(program, *options); });
   options->data.AddTo(
       command, "DATASET",
       "A path, a known name (l2gcn datasets) or synthetic:SHAPE; none: the embedded demo graph");
@@ -287,14 +262,7 @@ void AddTrain(Program& program) {
       ->type_name("FILE")
       ->group("Training");
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
-  AddWhole(command, "runs", options->runs, 1, 100000, "Train this many seeds: SEED, SEED+1, … [1]")
-      .group("Training");
-  command
-      .add_option(
-          "--checkpoint-every", options->checkpoint_every,
-          "Time (30s, 5m, 2h) or epochs (5) between two checkpoints of the seed at hand; off: none [60s]")
-      ->type_name("TIME|N")
-      ->group("Output");
+  AddKeptFields(command, RunFields(), RunOptions{}, "Training", options->run);
   command
       .add_option("--resume", options->resume,
                   "Go on with a run that was cut off; its data set and settings need not be repeated")

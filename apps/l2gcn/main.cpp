@@ -1,27 +1,7 @@
 // l2gcn: trains graph convolutional networks layer by layer. Sub-commands are thin; the library does the
 // work.
-#include <unistd.h>
-
-#include <cstdio>
-#include <iostream>
-
 #include "allocation.h"
 #include "program.h"
-
-namespace {
-
-// Ends the process. What is in memory is not taken down piece by piece: the kernel takes back large maps and a card's
-// context in one go. Sanitised builds go the long way, which looks for leaks.
-int Leave(int status) {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-  std::cout.flush();
-  std::fflush(nullptr);
-  _exit(status);
-#endif
-  return status;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) try {
   l2gcn::cli::Program program;
@@ -40,7 +20,7 @@ int main(int argc, char** argv) try {
   l2gcn::cli::AddReproduce(program);
   l2gcn::cli::AddCapacity(program);
   l2gcn::cli::AddCompletion(program);
-  return Leave(program.Main(argc, argv));
+  return program.Main(argc, argv);
 } catch (const std::bad_alloc& failure) {  // before the program stood
   l2gcn::cli::ComplainOfMemory(failure);
   return l2gcn::cli::kExitFailed;

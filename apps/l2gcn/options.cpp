@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <limits>
 
 #include "l2gcn/error.h"
@@ -24,20 +22,6 @@ CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& 
               ->type_name(fmt::format("{}", fmt::join(choices, "|")))
               ->default_str(value)
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-}
-
-uint64_t ParseBytes(const std::string& name, const std::string& text) {
-  constexpr const char* kUnits = "KMGT";
-  std::string number = text;
-  int shift = 0;
-  if (!text.empty()) {
-    const char* unit = std::strchr(kUnits, std::toupper(static_cast<unsigned char>(text.back())));
-    if (unit != nullptr && *unit != '\0') {
-      shift = 10 * static_cast<int>(unit - kUnits + 1);
-      number.pop_back();
-    }
-  }
-  return ParseWholeNumber(name, number, 1, std::numeric_limits<uint64_t>::max() >> shift) << shift;
 }
 
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
@@ -104,15 +88,11 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
 
 void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without,
                           const Overrides& given) {
-  const TrainConfig defaults = ResolveConfig(given, Dataset{});
+  std::vector<Field> offered;
   for (const Field& field : Fields()) {
-    if (std::find(without.begin(), without.end(), field.name) != without.end()) continue;
-    const auto keep = [this, &field](const std::string& value) {
-      field.set(scratch_, value);
-      overrides_.emplace_back(field.name, value);
-    };
-    AddFieldOption(command, field, field.get(defaults), "Training", keep);
+    if (std::find(without.begin(), without.end(), field.name) == without.end()) offered.push_back(field);
   }
+  AddKeptFields(command, offered, ResolveConfig(given, Dataset{}), "Training", overrides_);
 }
 
 void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,

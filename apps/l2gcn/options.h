@@ -38,9 +38,6 @@ CLI::Option& AddNumber(CLI::App& command, const std::string& name, T& value, con
               ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
 }
 
-// A number of bytes, with K, M, G or T (powers of 1024) or without. Throws Error(kUsage).
-uint64_t ParseBytes(const std::string& name, const std::string& text);
-
 // A positional argument the command cannot do without; checked by Require so that the message can help.
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
                            const std::string& help);
@@ -83,7 +80,21 @@ void AddFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, Co
   }
 }
 
-// One option for every field of the table; what the user said is checked at once and kept in order.
+// One option for every field of a table; what the user says is checked at once and kept in order. `defaults` are shown.
+template <class Config>
+void AddKeptFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, const Config& defaults,
+                   const std::string& group, Overrides& said) {
+  for (const FieldOf<Config>& field : fields) {
+    const auto keep = [field, &said](const std::string& value) {
+      Config tried;
+      field.set(tried, value);
+      said.emplace_back(field.name, value);
+    };
+    AddFieldOption(command, field, field.get(defaults), group, keep);
+  }
+}
+
+// Likewise for the settings of a training.
 class ConfigOptions {
  public:
   // Leaves out the fields named in `without`. The defaults shown are those of a run of which `given` is said.
@@ -92,7 +103,6 @@ class ConfigOptions {
 
  private:
   Overrides overrides_;
-  TrainConfig scratch_;  // where values are tried
 };
 
 // A file or directory to write, and leave to replace it.

@@ -90,43 +90,7 @@ CLI::App& Program::AddCommand(const std::string& name, const std::string& help) 
 }
 
 void Program::AddComputeOptions(CLI::App& command) {
-  constexpr uint32_t kMaxThreads = 4096;
-  const std::string help = fmt::format(
-      "Threads; results do not depend on it [one per core this process may use: {}]", UsableCores());
-  AddWhole(command, "threads", threads_, 1, kMaxThreads, help).group("Machine");
-  std::vector<std::string> devices = DeviceNames();
-  devices.insert(devices.begin(), "auto");
-  AddChoice(command, "--device", device_, devices,
-            "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
-            "methods without a CUDA part)")
-      .group("Machine");
-  command
-      .add_option_function<std::string>(
-          "--device-memory",
-          [this](const std::string& text) { device_memory_ = ParseBytes("device-memory", text); },
-          "Budget of device memory, e.g. 512M or 8G; what exceeds it stays in host memory [what the card has "
-          "free]")
-      ->type_name("SIZE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group("Machine");
-  AddMemoryOptions(command);
-}
-
-void Program::AddMemoryOptions(CLI::App& command) {
-  command
-      .add_option_function<std::string>(
-          "--memory", [this](const std::string& text) { host_memory_ = ParseBytes("memory", text); },
-          "Budget of memory for the whole process, e.g. 512M or 8G; what exceeds it goes to disk, with the "
-          "same results "
-          "[most of what is free]")
-      ->type_name("SIZE")
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->group("Machine");
-  command
-      .add_option("--scratch", scratch_,
-                  "Folder for what does not fit into memory [the system's temporary one]")
-      ->type_name("DIR")
-      ->group("Machine");
+  AddFields(command, MachineFields(), machine_, "Machine");
 }
 
 void Program::AddDryRun(CLI::App& command) {
@@ -145,40 +109,37 @@ bool Program::PrintedPlan(const std::function<MemoryPlan()>& plan) {
 
 Context Program::MakeCommandContext() {
   Context context = ContextWithoutDevice();
-  context.device = ChooseDevice(device_);
+  context.device = ChooseDevice(machine_.device);
   return context;
 }
 
 Context Program::BeginCommandContext() {
-  starting_device_ = std::make_unique<DeviceStart>(device_);
+  starting_device_ = std::make_unique<DeviceStart>(machine_.device);
   return ContextWithoutDevice();
 }
 
 void Program::FinishCommandContext(Context& context) { context.device = starting_device_->Kind(); }
 
 Context Program::ContextWithoutDevice() {
-  Context context = MakeContext(threads_);
+  Context context = MakeContext(machine_);
+  context.ranks = ranks_;
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
-  context.device_is_automatic = device_ == "auto";
-  context.device_memory = device_memory_;
-  context.host_memory = host_memory_;
-  context.scratch_directory = scratch_;
-  if (context.threads < threads_) {
+  if (context.threads < machine_.threads) {
     context.Warn(fmt::format("--threads {}: the system gave {}; the results are the same (ulimit -u and -v)",
-                             threads_, context.threads));
-  } else if (threads_ > UsableCores()) {
+                             machine_.threads, context.threads));
+  } else if (machine_.threads > UsableCores()) {
     context.Warn(fmt::format(
-        "--threads {}: only {} cores can be used; the results are the same, the run is not faster", threads_,
-        UsableCores()));
+        "--threads {}: only {} cores can be used; the results are the same, the run is not faster",
+        machine_.threads, UsableCores()));
   }
   return context;
 }
 
 bool Program::ChecksOutput(const std::string& path) const {
-  if (path != "-") CheckExportPath(path);
+  if (path != "-" && leads()) CheckExportPath(path);
   if (path == "-" && json_)
     throw Error(ErrorKind::kUsage, "-o - and --json both want standard output; name a file instead");
   return path == "-";
@@ -218,14 +179,28 @@ void Program::Dispatch(int argc, const char* const* argv) {
   RefuseUnknown(*chosen.front());
   terminal_.set_quiet(quiet_);
   terminal_.set_json(json_);
-  runs_.at(chosen.front())();
+  ranks_ = JoinRanks([](const std::string& text) {
+    std::fputs(("l2gcn: " + Printable(text) + "\n").c_str(), stderr);
+    std::fflush(stderr);
+  });
+  if (!leads()) terminal_.set_mute();
+  if (leads() || shared_.count(chosen.front()) != 0) runs_.at(chosen.front())();
   terminal_.Finish();
+  ranks_.reset();  // parts from the others
+}
+
+// One line, and the end; where there are other ranks, theirs too.
+int Program::Fail(const std::string& message, int status) {
+  if (ranks_ != nullptr) ranks_->Abort(message, status);
+  terminal_.ShowAlways("l2gcn: " + message);
+  return status;
 }
 
 int Program::Main(int argc, const char* const* argv) {
   OpenStandardStreams();
   ListenForStop();
   ListenForBusErrors();
+  ComplainOfMemoryAtLast(kExitFailed);
   try {
     Dispatch(argc, argv);
     return kExitDone;
@@ -234,16 +209,16 @@ int Program::Main(int argc, const char* const* argv) {
     terminal_.ShowAlways(fmt::format("l2gcn: {}", outcome.what()));
     return kExitUnusable;
   } catch (const Error& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
-    return ExitStatus(error.kind());
+    return Fail(error.what(), ExitStatus(error.kind()));
   } catch (const std::bad_alloc& failure) {
     ComplainOfMemory(failure);
+    if (ranks_ != nullptr) ranks_->Abort("out of memory", kExitFailed);
+    return kExitFailed;
   } catch (const std::filesystem::filesystem_error& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}: {}", error.path1().string(), error.code().message()));
+    return Fail(fmt::format("{}: {}", error.path1().string(), error.code().message()), kExitFailed);
   } catch (const std::exception& error) {
-    terminal_.ShowAlways(fmt::format("l2gcn: {}", error.what()));
+    return Fail(error.what(), kExitFailed);
   }
-  return kExitFailed;
 }
 
 }  // namespace l2gcn::cli

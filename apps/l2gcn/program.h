@@ -6,11 +6,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "l2gcn/context.h"
 #include "l2gcn/plan.h"
+#include "l2gcn/ranks.h"
+#include "l2gcn/settings.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -30,6 +33,14 @@ class Program {
   // A sub-command with --help, --quiet and --json; `run` is called once its options are parsed.
   CLI::App& AddCommand(const std::string& name, const std::string& help);
   void OnRun(CLI::App& command, std::function<void()> run) { runs_[&command] = std::move(run); }
+  // The same where the ranks of a launcher (mpirun) share the command's work; all others are rank 0's alone.
+  void OnRunByRanks(CLI::App& command, std::function<void()> run) {
+    OnRun(command, std::move(run));
+    shared_.insert(&command);
+  }
+  // Whether this process writes files: it was started alone, or is rank 0.
+  bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
+
   // --threads, --device and budgets of memory, for sub-commands that compute.
   void AddComputeOptions(CLI::App& command);
 
@@ -59,21 +70,19 @@ class Program {
   bool json() const { return json_; }
 
  private:
-  void AddMemoryOptions(CLI::App& command);
   void Dispatch(int argc, const char* const* argv);
+  int Fail(const std::string& message, int status);
   void RefuseUnknown(const CLI::App& command) const;
   Context ContextWithoutDevice();
 
   CLI::App app_;
   Terminal terminal_;
   std::map<const CLI::App*, std::function<void()>> runs_;
+  std::set<const CLI::App*> shared_;  // commands whose work ranks share
+  std::shared_ptr<Ranks> ranks_;      // null: started alone
   bool json_ = false;
   bool quiet_ = false;
-  uint32_t threads_ = 0;  // 0: one per core
-  std::string device_ = "auto";
-  uint64_t device_memory_ = 0;  // bytes; 0: what the card has free
-  uint64_t host_memory_ = 0;    // bytes; 0: most of what the machine has free
-  std::string scratch_;
+  MachineConfig machine_;
   bool dry_run_ = false;
   std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };

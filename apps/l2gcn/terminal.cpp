@@ -105,7 +105,7 @@ std::string Printable(std::string_view text) {
 Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now()) {}
 
 void Terminal::ShowProgress(const Progress& progress) {
-  if (quiet_) return;
+  if (quiet_ || mute_) return;
   const Clock::time_point now = Clock::now();
   const bool new_layer = progress.layer != shown_layer_;
   const bool layer_done = progress.epochs > 0 && progress.epoch == progress.epochs;
@@ -134,11 +134,13 @@ void Terminal::Note(const std::string& text) {
 }
 
 void Terminal::ShowAlways(const std::string& text) {
+  if (mute_) return;
   EndLiveLine();
   Tell(Printable(text) + "\n");
 }
 
 void Terminal::Print(const std::string& text) {
+  if (mute_) return;
   EndLiveLine();
   const std::string shown = json_ ? text : Printable(text);
   std::fwrite(shown.data(), 1, shown.size(), stdout);

@@ -23,6 +23,9 @@ class Terminal {
   void set_quiet(bool quiet) { quiet_ = quiet; }
   void set_json(bool json) { json_ = json; }  // results are JSON, which has its own escapes
 
+  // From here on nothing is shown or printed: another process of the same job does it.
+  void set_mute() { mute_ = true; }
+
   void ShowProgress(const Progress& progress);
   void Note(const std::string& text);        // silent under --quiet
   void ShowAlways(const std::string& text);  // warnings and errors: always shown
@@ -38,6 +41,7 @@ class Terminal {
   const bool live_;  // standard error is a terminal
   bool quiet_ = false;
   bool json_ = false;
+  bool mute_ = false;
   bool line_open_ = false;
   uint32_t shown_layer_ = 0;
   std::chrono::steady_clock::time_point last_shown_;

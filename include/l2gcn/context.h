@@ -23,6 +23,7 @@ namespace l2gcn {
 
 class ThreadPool;
 class DiskMemory;
+class Ranks;
 
 enum class DeviceKind { kCpu, kCuda };
 
@@ -37,7 +38,7 @@ struct Progress {
   double nodes_per_second = 0;
   double seconds_left = 0;       // for this layer, if it runs to its cap
   double stop_probability = -1;  // the controller's; negative where there is none
-  // Of this layer so far; valid during the call alone.
+  // What this layer has done so far; valid during the call alone.
   std::span<const double> losses;  // of every epoch
   std::span<const std::pair<uint32_t, double>>
       probabilities;              // (epoch, stopping probability) of every decision
@@ -55,7 +56,8 @@ struct Context {
   uint64_t host_memory = 0;          // budget in bytes of the whole process; 0: what the machine has
   std::string scratch_directory;     // for files that outlive no run; empty: the system's temporary folder
   std::shared_ptr<DiskMemory>
-      disk;  // where what does not fit into the budget goes; null: all is kept in memory
+      disk;                      // where what does not fit into the budget goes; null: all is kept in memory
+  std::shared_ptr<Ranks> ranks;  // processes that share the work (l2gcn/ranks.h); null: this one is alone
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   // One sentence for the user about a choice or a change; may be empty.

@@ -27,14 +27,16 @@ struct MemoryPlan {
   uint64_t scratch_free = 0;                 // disk space that there is
   double read_rate = 0, write_rate = 0;      // measured in the scratch directory, bytes a second
   double seconds = 0;                        // to move those bytes at those rates; 0 in memory
+  uint32_t ranks = 1;                        // that share the work
+  uint64_t exchange_bytes = 0;               // that they send each other, all together
 
   // Bytes of memory that the run will take: at most the budget.
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
 };
 
-// Of RunTraining with this configuration. Throws Error(kUsage), with the figures, where neither memory nor disk will do.
+// The plan of RunTraining with this configuration. Throws Error(kUsage), with the figures, where neither memory nor disk will do.
 MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config);
-// Of a trained model over all nodes.
+// The plan of applying a trained model to all nodes.
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model);
 
 // The context with the place that the plan gives to what does not fit (Context::disk). From then on the pages of a

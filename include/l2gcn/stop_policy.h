@@ -23,7 +23,8 @@ struct LayerView {
   uint32_t layers = 1;
   uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
-  uint32_t look_every = 1;     // epochs that training should last between two looks, so that looks stay cheap
+  uint64_t steps_per_epoch = 1;
+  uint32_t look_every = 1;  // epochs that training should last between two looks, so that looks stay cheap
 };
 
 // The score of the validation nodes, computed as if the layer at hand were the last one.
@@ -38,8 +39,9 @@ struct Observation {
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
   ValidationScore validation;      // set only if WantsValidation()
   double seconds = 0;              // trained so far; scoring is not counted
-  // The loss of each node looked at, the same nodes in the same order throughout a layer; set only if WantsLooks()
-  std::span<const float> node_losses = {};
+  // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
+  // 1 − the probability of its class, with several labels 1 − their F1. Set only if WantsLooks()
+  std::span<const float> node_losses = {}, node_misses = {};
 };
 
 struct Decision {

@@ -144,8 +144,12 @@ struct RunOptions {
 // resumed by it.
 std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options);
 
+// Where ranks share the work: all get rank 0's data set, settings and number of runs.
+void ShareRunOptions(const Context& context, RunOptions& options);
+
 // Trains, evaluates and writes every seed. A run directory appears whole or not at all. A training that was
 // cut off and resumed gives the same bits as one that was not; only its seconds and peak memory are its own.
+// Where ranks share the work only rank 0 writes, and only its result is whole.
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options);
 

@@ -1,6 +1,8 @@
 #include "call.h"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <chrono>
 #include <exception>
@@ -30,20 +32,14 @@ nb::object ProgressDict(const Progress& progress) {
 
 }  // namespace
 
-Call::Call(uint32_t threads, std::string device, uint64_t device_memory, nb::object progress, nb::object note,
-           nb::object warning)
-    : threads_(threads),
-      device_(std::move(device)),
-      device_memory_(device_memory),
-      progress_(std::move(progress)),
-      note_(std::move(note)),
-      warning_(std::move(warning)) {}
+Call::Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning)
+    : progress_(std::move(progress)), note_(std::move(note)), warning_(std::move(warning)) {
+  SetFields(MachineFields(), machine, machine_);
+}
 
 Context Call::MakeCallContext() {
-  Context context = MakeContext(threads_);
-  context.device = ChooseDevice(device_);
-  context.device_is_automatic = device_ == "auto";
-  context.device_memory = device_memory_;
+  Context context = MakeContext(machine_);
+  context.device = ChooseDevice(machine_.device);
   context.cancel = &cancel_;
   if (!progress_.is_none()) {
     context.on_progress = [this](const Progress& progress) {
@@ -129,9 +125,8 @@ void Tell(Call& call, const nb::object& callable, const std::function<nb::object
 }
 
 void BindCall(nb::module_& module) {
-  nb::class_<Call>(module, "Call", "How a call computes, and whom it tells: threads, device, callbacks.")
-      .def(nb::init<uint32_t, std::string, uint64_t, nb::object, nb::object, nb::object>(),
-           nb::arg("threads") = 0, nb::arg("device") = "auto", nb::arg("device_memory") = 0,
+  nb::class_<Call>(module, "Call", "How a call computes, and whom it tells.")
+      .def(nb::init<const Overrides&, nb::object, nb::object, nb::object>(), nb::arg("machine"),
            nb::arg("progress").none() = nb::none(), nb::arg("note").none() = nb::none(),
            nb::arg("warning").none() = nb::none());
 }

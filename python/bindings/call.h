@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "l2gcn/context.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn::python {
 
@@ -30,10 +30,9 @@ namespace nb = nanobind;
 
 class Call {
  public:
-  // `threads` 0: one per usable core; `device` as ChooseDevice takes it. The callables may be None:
-  // progress(dict), note(str), warning(str).
-  Call(uint32_t threads, std::string device, uint64_t device_memory, nb::object progress, nb::object note,
-       nb::object warning);
+  // `machine`: what the caller said of MachineFields(). The callables may be None: progress(dict), note(str),
+  // warning(str). Throws Error(kUsage) for a value out of range.
+  Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning);
 
   // work(context) on a thread of its own, and what it returns. To be called with the interpreter lock.
   template <class Work>
@@ -58,9 +57,7 @@ class Call {
   // One awakening of the waiting caller, with the lock of mutex_ released and the interpreter's held.
   void Attend(const std::function<void()>* body);
 
-  uint32_t threads_;
-  std::string device_;
-  uint64_t device_memory_;
+  MachineConfig machine_;
   nb::object progress_, note_, warning_;
 
   std::mutex mutex_;

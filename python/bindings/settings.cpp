@@ -47,6 +47,8 @@ nb::list Table(const std::vector<FieldOf<Config>>& fields, const Config& default
 void BindSettings(nb::module_& module) {
   module.def("train_settings", [] { return Table(Fields(), ResolveConfig({}, Dataset{})); });
   module.def("search_settings", [] { return Table(SearchFields(), SearchConfig{}); });
+  module.def("run_settings", [] { return Table(RunFields(), RunOptions{}); });
+  module.def("machine_settings", [] { return Table(MachineFields(), MachineConfig{}); });
   module.def("open_options_json", [] { return OpenOptionsToJson({}); });
   module.def(
       "resolve_config",
@@ -54,8 +56,6 @@ void BindSettings(nb::module_& module) {
         return ConfigToJson(ResolveConfig(overrides, data == nullptr ? Dataset{} : data->data));
       },
       nb::arg("overrides"), nb::arg("data").none());
-  module.def(
-      "check_setting", [](const std::string& name) { return FindField(name).name; }, nb::arg("name"));
   module.def("nearest_name", NearestName, nb::arg("word"), nb::arg("candidates"));
   module.def("methods", DescribeMethods);
   module.def("compared_methods", ComparedMethods);

@@ -4,11 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-
 #include "buffers.h"
 #include "l2gcn/compare.h"
-#include "l2gcn/error.h"
 #include "objects.h"
 
 namespace l2gcn::python {
@@ -16,28 +13,10 @@ namespace {
 
 using Datasets = std::vector<std::shared_ptr<DatasetHandle>>;
 
-SearchConfig SearchConfigOf(const Overrides& overrides) {
-  SearchConfig config;
-  for (const auto& [name, value] : overrides) {
-    std::string dashed = name;
-    std::replace(dashed.begin(), dashed.end(), '_', '-');
-    const auto& fields = SearchFields();
-    const auto found =
-        std::find_if(fields.begin(), fields.end(), [&](const SearchField& f) { return f.name == dashed; });
-    if (found == fields.end()) {
-      std::vector<std::string> names;
-      for (const SearchField& field : fields) names.push_back(field.name);
-      throw Error(ErrorKind::kUsage,
-                  "unknown setting '" + name + "': did you mean '" + NearestName(dashed, names) + "'?");
-    }
-    found->set(config, value);
-  }
-  return config;
-}
-
 std::shared_ptr<ControllerHandle> Search(Call& call, const Datasets& datasets, const Overrides& overrides,
                                          const Overrides& training, const std::string& state, bool resume) {
-  const SearchConfig config = SearchConfigOf(overrides);
+  SearchConfig config;
+  SetFields(SearchFields(), overrides, config);
   std::vector<Dataset> sets;
   for (const auto& handle : datasets) sets.push_back(handle->data);
   SearchOutput output;

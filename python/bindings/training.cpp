@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "buffers.h"
+#include "l2gcn/plan.h"
 #include "objects.h"
 
 namespace l2gcn::python {
@@ -61,13 +62,14 @@ RunOptions OptionsFor(const RunHandle& run, const std::string& output, bool forc
   return options;
 }
 
-Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Overrides& overrides, uint32_t runs,
-                 const std::string& output, bool force, const nb::object& decision) {
+Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Overrides& overrides,
+                 const Overrides& run_settings, const std::string& output, bool force,
+                 const nb::object& decision) {
   auto run = std::make_shared<RunHandle>();
   run->data = std::move(data);
   run->overrides = overrides;
   RunOptions options = OptionsFor(*run, output, force);
-  options.runs = runs;
+  SetFields(RunFields(), run_settings, options);
   options.make_policy = WatchedBy(call, decision);
   options.on_seed = [&](const Trained& trained) { run->trained.push_back(trained); };
   call.Run([&](const Context& context) {
@@ -75,6 +77,13 @@ Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Override
     run->result = RunTraining(context, run->data->data, config, options);
   });
   return run;
+}
+
+// What the training will need of memory and disk, as --dry-run --json prints it.
+std::string Plan(Call& call, const DatasetHandle& data, const Overrides& overrides) {
+  return call.Run([&](const Context& context) {
+    return PlanToJson(PlanTraining(context, data.data, ResolveConfig(overrides, data.data)));
+  });
 }
 
 // The run as a directory, as the program would have written it. Returns where it lies.
@@ -182,8 +191,9 @@ void BindTraining(nb::module_& module) {
             return nb::make_tuple(split.name, GiveRoles(split));
           },
           nb::arg("index"));
-  module.def("train", TrainData, nb::arg("call"), nb::arg("data"), nb::arg("overrides"), nb::arg("runs"),
-             nb::arg("output"), nb::arg("force"), nb::arg("decision").none());
+  module.def("train", TrainData, nb::arg("call"), nb::arg("data"), nb::arg("overrides"),
+             nb::arg("run_settings"), nb::arg("output"), nb::arg("force"), nb::arg("decision").none());
+  module.def("plan", Plan, nb::arg("call"), nb::arg("data"), nb::arg("overrides"));
   module.def("save_run", Save, nb::arg("call"), nb::arg("run"), nb::arg("output"), nb::arg("force"));
 }
 

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from ._core import Error, build_features as _build_features, methods as _methods, version as _version
 from ._dataset import Dataset, Split, list_datasets, load_dataset
 from ._model import Model, evaluate, load_model
-from ._settings import Setting, search_settings, train_settings
-from ._training import Comparison, Controller, Decision, Run, compare, search, train
+from ._settings import Setting, machine_settings, run_settings, search_settings, train_settings
+from ._training import Comparison, Controller, Decision, Run, compare, plan, search, train
 
 if TYPE_CHECKING:
     from ._estimators import GCNClassifier, GCNEmbedder, NotFittedError
@@ -47,7 +47,10 @@ __all__ = [
     "list_datasets",
     "load_dataset",
     "load_model",
+    "machine_settings",
     "methods",
+    "plan",
+    "run_settings",
     "search",
     "search_settings",
     "train",

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _core
 
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
-def make_call(
-    threads: Optional[int] = None,
-    device: str = "auto",
-    device_memory: int = 0,
-    progress: Progress = False,
-    verbose: int = 0,
-) -> _core.Call:
-    """A call with this many threads (None: one per core this process may use) on this device."""
+def make_call(machine: Sequence[tuple[str, str]] = (), progress: Progress = False, verbose: int = 0) -> _core.Call:
+    """A call that computes with what was said of the machine's settings."""
     tell: Optional[Callable[[dict[str, Any]], Any]] = None
     if callable(progress):
         tell = progress
     elif progress:
         tell = ProgressBar()
     return _core.Call(
-        threads=0 if threads is None else int(threads),
-        device=device,
-        device_memory=int(device_memory),
+        machine=list(machine),
         progress=tell,
         note=_print_note if verbose else None,
         warning=_warn,
     )
+
+
+# A little work for which threads would only have to be started.
+ONE_THREAD = (("threads", "1"),)
 
 
 def _print_note(text: str) -> None:

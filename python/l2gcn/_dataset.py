@@ -10,13 +10,13 @@ import numpy as np
 
 from . import _core, _interop
 from ._arrays import feature_arrays, feature_names, graph_arrays, index_array, as_array, roles_of
-from ._call import make_call
-from ._settings import error, open_options, options_json
+from ._call import ONE_THREAD, make_call
+from ._settings import error, machine_settings, open_options, options_and_machine, options_json
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._parameters import OpenOptions
+    from ._parameters import OpenArguments, OpenOptions
 
 
 class Split(NamedTuple):
@@ -267,12 +267,12 @@ class Dataset:
 
         The default is the one that a training takes if nobody names one.
         """
-        return _masks(*_core.resolve_split(make_call(threads=1), self._handle, name, seed))
+        return _masks(*_core.resolve_split(make_call(ONE_THREAD), self._handle, name, seed))
 
     def with_split(self, train: Any, val: Any = None, test: Any = None, name: str = "given") -> Dataset:
         """This data set with a split of the caller's, each part a mask or node numbers, as its only one."""
         roles = roles_of({"train": train, "val": val, "test": test}, self.n_nodes)
-        return Dataset(_core.with_splits(make_call(threads=1), self._handle, [(name, roles)]))
+        return Dataset(_core.with_splits(make_call(ONE_THREAD), self._handle, [(name, roles)]))
 
     def describe(self) -> dict[str, Any]:
         """The counts that the program's info prints."""
@@ -394,8 +394,9 @@ def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
     return Split(name, roles == 1, roles == 2, roles == 3)
 
 
-def load_dataset(spec: str | os.PathLike[str] = "", *, model: Any = None, **options: Unpack[OpenOptions]) -> Dataset:
-    return Dataset(_core.open_dataset(make_call(), os.fspath(spec), options_json(options), _interop.columns_of(model)))
+def load_dataset(spec: str | os.PathLike[str] = "", *, model: Any = None, **options: Unpack[OpenArguments]) -> Dataset:
+    text, machine = options_and_machine(options)
+    return Dataset(_core.open_dataset(make_call(machine), os.fspath(spec), text, _interop.columns_of(model)))
 
 
 load_dataset.__doc__ = f"""Opens a data set as the program does.
@@ -410,6 +411,7 @@ model : Model, optional
 **options
     How it is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/your-own-data.md).
+    And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.
 
 >>> load_dataset("synthetic:cora")
 Dataset('synthetic:cora', 2708 nodes, 5278 edges, 1433 features, 7 classes)

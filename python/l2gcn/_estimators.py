@@ -17,8 +17,8 @@ from ._arrays import as_array, feature_names, index_array, is_frame, node_mask
 from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
 from ._dataset import Dataset
 from ._model import Model
-from ._parameters import NOT_OF_ESTIMATORS, OWN_PARAMETERS
-from ._settings import Setting, document, error, train_settings
+from ._parameters import OWN_PARAMETERS, estimator_settings
+from ._settings import document, error, machine_settings, unknown
 from ._training import train
 
 if TYPE_CHECKING:
@@ -29,17 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["GCNClassifier", "GCNEmbedder", "NotFittedError"]
 
 
-def _estimator_settings() -> tuple[Setting, ...]:
-    return tuple(row for row in train_settings() if row.name not in NOT_OF_ESTIMATORS)
-
-
 def _document_own() -> str:
     return "\n".join(f"{own.name} : {own.kind}, default {own.default!r}\n    {own.help}" for own in OWN_PARAMETERS)
 
 
 def _signature(extra: dict[str, Any]) -> inspect.Signature:
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
-    names = {**extra, **{row.name: None for row in _estimator_settings()}}
+    names = {**extra, **{row.name: None for row in estimator_settings()}}
     names.update({own.name: own.default for own in OWN_PARAMETERS})
     for name, default in names.items():
         parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
@@ -56,15 +52,14 @@ def _parameters_from_table(text: str, **extra: Any) -> Any:
             defaults = {name: p.default for name, p in signature.parameters.items() if name != "self"}
             for name in given:
                 if name not in defaults:
-                    nearest = _core.nearest_name(name, list(defaults))
-                    raise error(f"unknown setting '{name}': did you mean '{nearest}'?", "usage")
+                    raise unknown(name, defaults)
             for name, default in defaults.items():
                 setattr(self, name, given.get(name, default))
 
         __init__.__signature__ = signature  # type: ignore[attr-defined]
         __init__.__doc__ = "Keeps the parameters; fit() checks them."
         cls.__init__ = __init__
-        settings = document(_estimator_settings(), "")
+        settings = document(estimator_settings(), "")
         cls.__doc__ = inspect.cleandoc(text).replace("{parameters}", settings + "\n" + _document_own())
         return cls
 
@@ -101,11 +96,10 @@ class _GraphEstimator(BaseEstimator):
             parts, split = {"train": known & ~mask, "val": known & mask}, None
         given: dict[str, Any] = {"class_names": [str(name) for name in np.asarray(self.classes_)]}
         data = _make(features, graph, labels, **parts, **given)
-        settings = {row.name: parameters[row.name] for row in _estimator_settings()}
+        settings = {row.name: parameters[row.name] for row in estimator_settings()}
         run = train(
             data,
             threads=self._threads(parameters),
-            device=parameters["device"],
             callbacks=parameters["callbacks"],
             progress=parameters["progress"],
             verbose=parameters["verbose"],
@@ -229,10 +223,12 @@ class _GraphEstimator(BaseEstimator):
     def _compute(self, what: str, X: Any, graph: Any, **more: Any) -> np.ndarray:
         data, nodes, same = self._target(X, graph)
         parameters = self.get_params(deep=False)
+        machine = {row.name: parameters.get(row.name) for row in machine_settings()}
+        machine["threads"] = self._threads(parameters)
         function = getattr(self.model_, what)
         if what != "embed":
             more["known"] = self.known_ if same else None
-        values: np.ndarray = function(data, threads=self._threads(parameters), device=parameters["device"], **more)
+        values: np.ndarray = function(data, **machine, **more)
         return values if nodes is None else values[nodes]
 
     @property

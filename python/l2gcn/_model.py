@@ -4,22 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
 from . import _core
 from ._arrays import roles_of
-from ._call import make_call
+from ._call import ONE_THREAD, make_call
 from ._dataset import Dataset, load_dataset
-from ._settings import error
+from ._settings import Function, documented, error, machine_settings, parted
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._parameters import MachineSettings
+
+
+def machine_call(machine: Mapping[str, Any]) -> _core.Call:
+    """A call that computes with these settings of the machine."""
+    return make_call(parted(machine, machine_settings())[0])
+
+
+def computing(function: Function) -> Function:
+    """A decorator: the settings of the machine in the signature in place of **machine."""
+    return documented(function.__doc__ or "", machine_settings())(function)
 
 
 class Model:
     """A trained model. Made by `train`, opened by `load_model`.
 
-    Every method that computes takes `threads` (None: one per core this process may use) and `device`; results do not
-    depend on the number of threads.
+    Every method that computes takes the settings of the machine, as `train` does: threads, device, budgets of memory.
     """
 
     def __init__(
@@ -69,14 +83,14 @@ class Model:
         """Every weight by the name it has in model.safetensors; read-only views."""
         return self._handle.tensors
 
+    @computing
     def predict(
         self,
         data: Any,
         graph: Any = None,
         *,
         known: Any = None,
-        threads: Optional[int] = None,
-        device: str = "auto",
+        **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
         """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels).
 
@@ -85,34 +99,35 @@ class Model:
         of the train nodes where `data` is what it was trained on, else of none.
         """
         data = as_dataset(data, graph)
-        return _core.decisions(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+        return _core.decisions(machine_call(machine), self._handle, data._handle, self._known(data, known))
 
+    @computing
     def predict_proba(
         self,
         data: Any,
         graph: Any = None,
         *,
         known: Any = None,
-        threads: Optional[int] = None,
-        device: str = "auto",
+        **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
         """Probabilities (nodes, classes), float32."""
         data = as_dataset(data, graph)
-        return _core.probabilities(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+        return _core.probabilities(machine_call(machine), self._handle, data._handle, self._known(data, known))
 
+    @computing
     def logits(
         self,
         data: Any,
         graph: Any = None,
         *,
         known: Any = None,
-        threads: Optional[int] = None,
-        device: str = "auto",
+        **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
         """What the probabilities are made of (nodes, classes), float32."""
         data = as_dataset(data, graph)
-        return _core.logits(make_call(threads, device), self._handle, data._handle, self._known(data, known))
+        return _core.logits(machine_call(machine), self._handle, data._handle, self._known(data, known))
 
+    @computing
     def embed(
         self,
         data: Any,
@@ -120,8 +135,7 @@ class Model:
         graph: Any = None,
         *,
         known: Any = None,
-        threads: Optional[int] = None,
-        device: str = "auto",
+        **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
         """What a layer makes of every node (nodes, width); layer 1 is the first, 0 the last.
 
@@ -129,7 +143,7 @@ class Model:
         """
         if layer < 0:
             raise error(f"layer {layer}: the model has hidden layers 1 to {self.n_layers}", "usage")
-        call = make_call(threads, device)
+        call = machine_call(machine)
         data = as_dataset(data, graph)
         return _core.embedding(call, self._handle, data._handle, layer, self._known(data, known))
 
@@ -148,9 +162,10 @@ class Model:
         """Writes model.safetensors and config.json; `load_model` and the program open them."""
         self._handle.save(os.fspath(directory))
 
-    def export_predictions(self, data: Dataset, path: str | os.PathLike[str], *, threads: Optional[int] = None) -> None:
+    @computing
+    def export_predictions(self, data: Dataset, path: str | os.PathLike[str], **machine: Unpack[MachineSettings]) -> None:
         """Writes every node's class and probabilities as the program's predict does: .csv or .npy."""
-        _core.export_predictions(make_call(threads), self._handle, data._handle, self._known(data), os.fspath(path))
+        _core.export_predictions(machine_call(machine), self._handle, data._handle, self._known(data), os.fspath(path))
 
     def to_torch(self) -> Any:
         """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
@@ -219,17 +234,7 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
     return Model(opened.pop("model"), opened)
 
 
-def evaluate(
-    model: Any,
-    data: Optional[Dataset] = None,
-    *,
-    split: str = "",
-    train: Any = None,
-    val: Any = None,
-    test: Any = None,
-    threads: Optional[int] = None,
-    device: str = "auto",
-) -> dict[str, dict[str, Any]]:
+@documented(
     """Scores of every part of a split, and of all labelled nodes: what the program's evaluate prints.
 
     Parameters
@@ -241,13 +246,26 @@ def evaluate(
         Score this split's parts; "": the model's own where it knows them, else the data set's default.
     train, val, test : masks or node numbers, optional
         A split of the caller's.
+    {settings}
 
     Returns
     -------
     dict of "train", "val", "test" and "all" (those that have nodes), each a dict of f1 (micro), macro_f1, accuracy,
     balanced_accuracy, roc_auc, average_precision, log_loss, calibration_error, baseline figures, confusion, and figures
     by class (docs/metrics.md). What cannot be said of these nodes is NaN.
-    """
+    """,
+    machine_settings(),
+)
+def evaluate(
+    model: Any,
+    data: Optional[Dataset] = None,
+    *,
+    split: str = "",
+    train: Any = None,
+    val: Any = None,
+    test: Any = None,
+    **machine: Unpack[MachineSettings],
+) -> dict[str, dict[str, Any]]:
     from ._training import Run
 
     roles: Optional[np.ndarray] = None
@@ -263,7 +281,7 @@ def evaluate(
     if data is None:
         if not origin.get("knows_data"):
             raise error("the model does not say which data set it was trained on; give one", "usage")
-        data = load_dataset(origin["spec"], model=model, **json.loads(origin["options_json"]))
+        data = load_dataset(origin["spec"], model=model, **json.loads(origin["options_json"]), **machine)
         name, roles = origin["split_name"], origin["roles"]
     parts = {"train": train, "val": val, "test": test}
     if any(part is not None for part in parts.values()):
@@ -271,6 +289,6 @@ def evaluate(
     elif split or roles is None or len(roles) != data.n_nodes:
         config = model.config
         name, roles = _core.resolve_split(
-            make_call(threads=1), data._handle, split or config.get("split", ""), int(config["seed"])
+            make_call(ONE_THREAD), data._handle, split or config.get("split", ""), int(config["seed"])
         )
-    return _core.evaluate(make_call(threads, device), model._handle, data._handle, name, roles, model._known(data))
+    return _core.evaluate(machine_call(machine), model._handle, data._handle, name, roles, model._known(data))

@@ -5,12 +5,13 @@ A type checker reads the stub beside this file, which is made from the same tabl
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Iterable, NamedTuple, TypedDict
 
-from ._settings import open_options, search_settings, train_settings
+from ._settings import Setting, machine_settings, open_options, run_settings, search_settings, train_settings
 
-# What an estimator says in another way: fit() is given the split, and scikit-learn calls the seed random_state.
-NOT_OF_ESTIMATORS = ("split", "seed")
+# What an estimator says in another way: fit() is given the split, and scikit-learn calls the seed random_state and the
+# threads n_jobs.
+NOT_OF_ESTIMATORS = ("split", "seed", "threads")
 
 
 class OwnParameter(NamedTuple):
@@ -38,7 +39,6 @@ OWN_PARAMETERS = (
         "int | None",
         "Threads; None or -1: one per core this process may use. Results do not depend on it.",
     ),
-    OwnParameter("device", "auto", "{'auto', 'cpu', 'cuda'}", "str", "Where to compute."),
     OwnParameter(
         "data",
         None,
@@ -52,10 +52,27 @@ OWN_PARAMETERS = (
     OwnParameter("verbose", 0, "int", "int", "Print the library's notes."),
 )
 
-_ESTIMATOR_NAMES = [row.name for row in train_settings() if row.name not in NOT_OF_ESTIMATORS]
-_ESTIMATOR_NAMES += [own.name for own in OWN_PARAMETERS]
 
-TrainSettings = TypedDict("TrainSettings", {row.name: Any for row in train_settings()}, total=False)  # type: ignore[misc]
-SearchSettings = TypedDict("SearchSettings", {row.name: Any for row in search_settings()}, total=False)  # type: ignore[misc]
-OpenOptions = TypedDict("OpenOptions", {name: Any for name in open_options()}, total=False)  # type: ignore[misc]
-EstimatorSettings = TypedDict("EstimatorSettings", {name: Any for name in _ESTIMATOR_NAMES}, total=False)  # type: ignore[misc]
+
+def _names(*tables: Iterable[Setting]) -> dict[str, Any]:
+    return {row.name: Any for table in tables for row in table}
+
+
+def estimator_settings() -> tuple[Setting, ...]:
+    """Those of a training and of the machine that an estimator has."""
+    return tuple(row for row in (*train_settings(), *machine_settings()) if row.name not in NOT_OF_ESTIMATORS)
+
+
+_OPEN = {name: Any for name in open_options()}
+_OWN = {own.name: Any for own in OWN_PARAMETERS}
+
+TrainSettings = TypedDict("TrainSettings", _names(train_settings()), total=False)  # type: ignore[misc]
+MachineSettings = TypedDict("MachineSettings", _names(machine_settings()), total=False)  # type: ignore[misc]
+TrainArguments = TypedDict(  # type: ignore[misc]
+    "TrainArguments", _names(train_settings(), run_settings(), machine_settings()), total=False
+)
+StudyArguments = TypedDict("StudyArguments", _names(train_settings(), machine_settings()), total=False)  # type: ignore[misc]
+SearchArguments = TypedDict("SearchArguments", _names(search_settings(), machine_settings()), total=False)  # type: ignore[misc]
+OpenOptions = TypedDict("OpenOptions", _OPEN, total=False)  # type: ignore[misc]
+OpenArguments = TypedDict("OpenArguments", {**_OPEN, **_names(machine_settings())}, total=False)  # type: ignore[misc]
+EstimatorSettings = TypedDict("EstimatorSettings", {**_names(estimator_settings()), **_OWN}, total=False)  # type: ignore[misc]

@@ -47,7 +47,7 @@ class Setting:
             kind = "{" + ", ".join(repr(choice) for choice in self.choices) + "}"
         else:
             kind = {"flag": "bool", "number": "number", "list": "int or list of int"}.get(self.kind, "str")
-            if self.kind == "number" and self.placeholder == "N":
+            if self.kind == "number" and self.placeholder in ("N", "SIZE"):
                 kind = "int"
             if self.kind != "flag" and self.kind != "text" and self.placeholder not in ("N", "X", "N[,N…]"):
                 kind += " or str"
@@ -101,6 +101,22 @@ def search_settings() -> tuple[Setting, ...]:
 
 
 @functools.lru_cache(maxsize=None)
+def run_settings() -> tuple[Setting, ...]:
+    """What a run takes besides: how many seeds, and how often progress is kept."""
+    return _rows(_core.run_settings())
+
+
+@functools.lru_cache(maxsize=None)
+def machine_settings() -> tuple[Setting, ...]:
+    """What every call computes with: threads, device, budgets of memory.
+
+    >>> [setting.name for setting in machine_settings()]
+    ['threads', 'device', 'device_memory', 'memory', 'scratch']
+    """
+    return _rows(_core.machine_settings())
+
+
+@functools.lru_cache(maxsize=None)
 def open_options() -> dict[str, Any]:
     """Every option of opening a data set, with its default."""
     return dict(json.loads(_core.open_options_json()))
@@ -125,19 +141,39 @@ def as_text(value: Any) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What the caller said, as the library takes it; None is not said."""
-    said = []
+Said = list[tuple[str, str]]
+
+
+def parted(settings: Mapping[str, Any], *tables: Iterable[Setting]) -> list[Said]:
+    """What the caller said as the library takes it, one list for each table; None is not said.
+
+    >>> parted({"lr": "auto", "memory": "8G", "seed": None}, train_settings(), machine_settings())
+    [[('lr', 'auto')], [('memory', '8G')]]
+    """
+    homes = {row.name: home for home, table in enumerate(tables) for row in table}
+    said: list[Said] = [[] for _ in tables]
     for name, value in settings.items():
-        _core.check_setting(name)
+        if name not in homes:
+            raise unknown(name, homes)
         if value is not None:
-            said.append((name, as_text(value)))
+            said[homes[name]].append((name, as_text(value)))
     return said
 
 
-def search_overrides(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same for a search."""
-    return [(name, as_text(value)) for name, value in settings.items() if value is not None]
+def unknown(name: str, known: Iterable[str], what: str = "setting") -> _core.Error:
+    """The error that names the nearest of what is known."""
+    return error(f"unknown {what} '{name}': did you mean '{_core.nearest_name(name, list(known))}'?", "usage")
+
+
+def options_and_machine(options: Mapping[str, Any]) -> tuple[str, Said]:
+    """Options of opening a data set and settings of the machine, given side by side."""
+    names = {row.name for row in machine_settings()}
+    for name in options:
+        if name not in names and name not in open_options():
+            raise unknown(name, [*open_options(), *names], "option")
+    machine = {name: value for name, value in options.items() if name in names}
+    rest = {name: value for name, value in options.items() if name not in names}
+    return options_json(rest), parted(machine, machine_settings())[0]
 
 
 def options_json(options: Mapping[str, Any]) -> str:
@@ -146,8 +182,7 @@ def options_json(options: Mapping[str, Any]) -> str:
     said = {}
     for name, value in options.items():
         if name not in known:
-            nearest = _core.nearest_name(name, list(known))
-            raise error(f"unknown option '{name}': did you mean '{nearest}'?", "usage")
+            raise unknown(name, known, "option")
         if value is None:
             continue
         expected = type(known[name])

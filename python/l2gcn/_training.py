@@ -13,12 +13,12 @@ from . import _core, _plot
 from ._call import Progress, make_call
 from ._dataset import Dataset
 from ._model import Model
-from ._settings import documented, error, overrides, search_overrides, search_settings, train_settings
+from ._settings import documented, error, machine_settings, parted, run_settings, search_settings, train_settings
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._parameters import SearchSettings, TrainSettings
+    from ._parameters import SearchArguments, StudyArguments, TrainArguments, TrainSettings
 
 
 @dataclass(frozen=True)
@@ -136,17 +136,10 @@ class Run:
     Parameters
     ----------
     data : Dataset, or what `load_dataset` opens
-    runs : int
-        Train this many seeds: seed, seed + 1, …
     output : path, optional
         Write the run there while it is made, so that it can be resumed; None: write nothing (`Run.save` does it later).
     force : bool
         Replace an existing run.
-    threads : int, optional
-        None: one per core this process may use. Results do not depend on it.
-    device : {"auto", "cpu", "cuda"}
-    device_memory : int
-        Budget of device memory in bytes; 0: what the card has free.
     progress : bool or callable
         A bar (tqdm's where it is installed), or a function of a dict that is called as training goes on.
     callbacks : function, or list of functions, of a `Decision`
@@ -167,39 +160,60 @@ class Run:
     >>> run.f1["test"] > 0.5
     True
     """,
-    train_settings(),
+    (*train_settings(), *run_settings(), *machine_settings()),
 )
 def train(
     data: Union[Dataset, str, os.PathLike[str]],
     *,
-    runs: int = 1,
     output: Union[None, str, os.PathLike[str]] = None,
     force: bool = False,
-    threads: Optional[int] = None,
-    device: str = "auto",
-    device_memory: int = 0,
     progress: Progress = False,
     callbacks: Union[None, Callback, Iterable[Callback]] = None,
     verbose: int = 0,
-    **settings: Unpack[TrainSettings],
+    **settings: Unpack[TrainArguments],
 ) -> Run:
-    said = overrides(settings)
-    opened = open_data(data)
-    call = make_call(threads, device, device_memory, progress, verbose)
+    said, run, machine = parted(settings, train_settings(), run_settings(), machine_settings())
+    call = make_call(machine, progress, verbose)
+    opened = open_data(data, machine)
     handle = _core.train(
-        call, opened._handle, said, int(runs), "" if output is None else os.fspath(output), force, watch(callbacks)
+        call, opened._handle, said, run, "" if output is None else os.fspath(output), force, watch(callbacks)
     )
     return Run(handle, opened)
 
 
-def open_data(data: Any) -> Dataset:
+@documented(
+    """What a training would need, from counts alone, before anything is moved: what the program's --dry-run prints.
+
+    Parameters
+    ----------
+    data : Dataset, or what `load_dataset` opens
+    {settings}
+
+    Returns
+    -------
+    dict of in_memory, need_bytes, least_bytes (the smallest budget that would do from disk), panels, bytes to move, scratch
+    and seconds (docs/larger-than-memory.md). A budget that will not do is an Error with the figures.
+
+    >>> plan("synthetic:cora", preset="paper", memory="8G")["in_memory"]
+    True
+    """,
+    (*train_settings(), *machine_settings()),
+)
+def plan(data: Union[Dataset, str, os.PathLike[str]], **settings: Unpack[StudyArguments]) -> dict[str, Any]:
+    said, machine = parted(settings, train_settings(), machine_settings())
+    opened = open_data(data, machine)
+    return dict(json.loads(_core.plan(make_call(machine), opened._handle, said))["plan"])
+
+
+def open_data(data: Any, machine: Sequence[tuple[str, str]] = ()) -> Dataset:
     """A Dataset as it is; a name or path opened."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, (str, os.PathLike)):
         from ._dataset import load_dataset
 
-        return load_dataset(data)
+        said: Any = dict(machine)
+        return load_dataset(data, **said)
     raise error(f"data: a {type(data).__name__} given; expected a Dataset, a name or a path (Dataset.from_… makes one)", "usage")
 
 
@@ -241,14 +255,14 @@ class Controller:
         Settings of the sampled trainings, as for `train`.
     keep : path, optional
         Where progress is kept; with `resume`, an interrupted search goes on from there to the same bits.
-    threads, device, progress, verbose : as for `train`
+    progress, verbose : as for `train`
     {settings}
 
     Returns
     -------
     Controller
     """,
-    search_settings(),
+    (*search_settings(), *machine_settings()),
 )
 def search(
     data: Any,
@@ -256,18 +270,17 @@ def search(
     training: Optional[TrainSettings] = None,
     keep: Union[None, str, os.PathLike[str]] = None,
     resume: bool = False,
-    threads: Optional[int] = None,
-    device: str = "auto",
     progress: Progress = False,
     verbose: int = 0,
-    **settings: Unpack[SearchSettings],
+    **settings: Unpack[SearchArguments],
 ) -> Controller:
-    sets = [open_data(one) for one in (data if isinstance(data, (list, tuple)) else [data])]
+    said, machine = parted(settings, search_settings(), machine_settings())
+    sets = [open_data(one, machine) for one in (data if isinstance(data, (list, tuple)) else [data])]
     handle = _core.search(
-        make_call(threads, device, 0, progress, verbose),
+        make_call(machine, progress, verbose),
         [one._handle for one in sets],
-        search_overrides(settings),
-        overrides(training or {}),
+        said,
+        parted(training or {}, train_settings())[0],
         "" if keep is None else os.fspath(keep),
         resume,
     )
@@ -305,7 +318,7 @@ class Comparison:
         Time the first validation F1 of this fraction; "equal": within 0.005 of the first method's final one.
     score_every, max_seconds :
         Epochs between two validation scores of that timing; seconds after which a training is stopped (0: never).
-    threads, device, progress, verbose : as for `train`
+    progress, verbose : as for `train`
     {settings}
 
     Settings hold for every method that has them.
@@ -314,7 +327,7 @@ class Comparison:
     -------
     Comparison
     """,
-    train_settings(),
+    (*train_settings(), *machine_settings()),
 )
 def compare(
     data: Union[Dataset, str, os.PathLike[str]],
@@ -324,20 +337,19 @@ def compare(
     to_f1: Union[None, float, str] = None,
     score_every: int = 1,
     max_seconds: float = 0,
-    threads: Optional[int] = None,
-    device: str = "auto",
     progress: Progress = False,
     verbose: int = 0,
-    **settings: Unpack[TrainSettings],
+    **settings: Unpack[StudyArguments],
 ) -> Comparison:
-    opened = open_data(data)
+    said, machine = parted(settings, train_settings(), machine_settings())
+    opened = open_data(data, machine)
     equal = to_f1 == "equal"
     result = _core.compare(
-        make_call(threads, device, 0, progress, verbose),
+        make_call(machine, progress, verbose),
         opened._handle,
         list(methods or []),
         int(runs),
-        overrides(settings),
+        said,
         0.0 if to_f1 is None or equal else float(to_f1),
         equal,
         int(score_every),

@@ -95,8 +95,8 @@ def test_same_model_as_train(problem):
 def test_parameters(problem):
     clf = GCNClassifier(layers=3, hidden=[8, 8, 8], random_state=1)
     parameters = clf.get_params()
-    table = {row.name for row in l2gcn.train_settings()} - {"split", "seed"}
-    assert table | {"random_state", "n_jobs", "device", "data", "callbacks", "progress", "verbose"} == set(parameters)
+    table = {row.name for row in (*l2gcn.train_settings(), *l2gcn.machine_settings())} - {"split", "seed", "threads"}
+    assert table | {"random_state", "n_jobs", "data", "callbacks", "progress", "verbose"} == set(parameters)
     assert all(parameters[name] is None for name in table - {"layers", "hidden"})
     assert clone(clf).get_params() == parameters
     assert clf.set_params(lr=0.1).lr == 0.1

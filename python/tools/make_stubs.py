@@ -19,8 +19,15 @@ sys.modules["l2gcn"] = package
 from nanobind.stubgen import StubGen  # noqa: E402
 
 import l2gcn._core as core  # noqa: E402
-from l2gcn._parameters import NOT_OF_ESTIMATORS, OWN_PARAMETERS  # noqa: E402
-from l2gcn._settings import Setting, open_options, search_settings, train_settings  # noqa: E402
+from l2gcn._parameters import OWN_PARAMETERS, estimator_settings  # noqa: E402
+from l2gcn._settings import (  # noqa: E402
+    Setting,
+    machine_settings,
+    open_options,
+    run_settings,
+    search_settings,
+    train_settings,
+)
 
 
 def type_of(row: Setting) -> str:
@@ -32,7 +39,7 @@ def type_of(row: Setting) -> str:
     elif row.kind == "list":
         kind = "int | Sequence[int] | str"
     elif row.kind == "number":
-        kind = "int" if row.placeholder == "N" else "float"
+        kind = "int" if row.placeholder in ("N", "SIZE") else "float"
         kind += "" if row.placeholder in ("N", "X") else " | str"
     else:
         kind = "str | float | PathLike[str]"
@@ -47,18 +54,27 @@ def option_type(value: object) -> str:
     return "str | PathLike[str] | None" if isinstance(value, str) else f"{type(value).__name__} | None"
 
 
-training = {row.name: type_of(row) for row in train_settings()}
-estimator = {name: kind for name, kind in training.items() if name not in NOT_OF_ESTIMATORS}
-estimator.update({own.name: own.type for own in OWN_PARAMETERS})
+def types(*tables: tuple[Setting, ...]) -> dict[str, str]:
+    return {row.name: type_of(row) for table in tables for row in table}
+
+
+opening = {name: option_type(value) for name, value in open_options().items()}
+own = {one.name: one.type for one in OWN_PARAMETERS}
 parameters = [
     '"""Made by python/tools/make_stubs.py from the library\'s tables of settings."""\n\n'
     "from os import PathLike\nfrom typing import Any, Literal, NamedTuple, Sequence, TypedDict\n\n"
+    "from ._settings import Setting\n\n"
     "class OwnParameter(NamedTuple):\n    name: str\n    default: Any\n    kind: str\n    type: str\n    help: str\n\n"
-    "NOT_OF_ESTIMATORS: tuple[str, ...]\nOWN_PARAMETERS: tuple[OwnParameter, ...]\n",
-    typed_dict("TrainSettings", training),
-    typed_dict("EstimatorSettings", estimator),
-    typed_dict("SearchSettings", {row.name: type_of(row) for row in search_settings()}),
-    typed_dict("OpenOptions", {name: option_type(value) for name, value in open_options().items()}),
+    "NOT_OF_ESTIMATORS: tuple[str, ...]\nOWN_PARAMETERS: tuple[OwnParameter, ...]\n\n"
+    "def estimator_settings() -> tuple[Setting, ...]: ...\n",
+    typed_dict("TrainSettings", types(train_settings())),
+    typed_dict("MachineSettings", types(machine_settings())),
+    typed_dict("TrainArguments", types(train_settings(), run_settings(), machine_settings())),
+    typed_dict("StudyArguments", types(train_settings(), machine_settings())),
+    typed_dict("SearchArguments", types(search_settings(), machine_settings())),
+    typed_dict("OpenOptions", opening),
+    typed_dict("OpenArguments", {**opening, **types(machine_settings())}),
+    typed_dict("EstimatorSettings", {**types(estimator_settings()), **own}),
 ]
 (folder / "_parameters.pyi").write_text("\n".join(parameters), encoding="utf-8")
 

@@ -10,6 +10,7 @@
 #include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -235,15 +236,19 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
-const Field& FindField(const std::string& name) {
+size_t FindName(const std::string& name, const std::vector<std::string>& names) {
   std::string dashed = name;
   std::replace(dashed.begin(), dashed.end(), '_', '-');
+  const auto found = std::find(names.begin(), names.end(), dashed);
+  if (found == names.end())
+    ThrowUsage("unknown setting '{}': did you mean '{}'?", name, NearestName(dashed, names));
+  return static_cast<size_t>(found - names.begin());
+}
+
+const Field& FindField(const std::string& name) {
   std::vector<std::string> names;
-  for (const Field& field : Fields()) {
-    if (field.name == dashed) return field;
-    names.push_back(field.name);
-  }
-  ThrowUsage("unknown setting '{}': did you mean '{}'?", name, NearestName(dashed, names));
+  for (const Field& field : Fields()) names.push_back(field.name);
+  return Fields()[FindName(name, names)];
 }
 
 }  // namespace l2gcn

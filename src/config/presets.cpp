@@ -76,7 +76,7 @@ struct SplitCounts {
   uint64_t train = 0, val = 0;
 };
 
-// Of the split that the run will resolve with its first seed; a split that cannot be had is refused there.
+// Counts the split that the run will resolve with its first seed. A split that cannot be had is refused there.
 SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
   SplitCounts counts;
   if (dataset.nodes() == 0 || dataset.labels.classes == 0) return counts;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint32_t kLossFeatures = 8, kValidationFeatures = 8;
 constexpr uint32_t kDecisionsPerBudget = 16;
+constexpr double kLearnt = 0.95;  // a share of the chance loss; above it nothing was learned
 
 // Mean over the last `count` epochs before `end`: single batches are noisy.
 double MeanBefore(std::span<const double> losses, size_t end, size_t count) {
@@ -47,6 +48,8 @@ std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, 
   inputs[1 + layer] = 0.1;
   return inputs;
 }
+
+bool MayStop(double training_loss, double chance_loss) { return training_loss < kLearnt * chance_loss; }
 
 uint32_t GeneralInterval(uint32_t budget) {
   return std::max(1u, (budget + kDecisionsPerBudget / 2) / kDecisionsPerBudget);

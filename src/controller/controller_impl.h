@@ -58,6 +58,10 @@ class BestDecision {
   double best_ = -std::numeric_limits<double>::infinity();
 };
 
+// Whether the general kind may stop a layer: while its training loss is at chance nothing was learned, and a slow start
+// is not to be taken for the end. Holds in training and in the search alike.
+bool MayStop(double training_loss, double chance_loss);
+
 // Epochs between two decisions of the general kind.
 uint32_t GeneralInterval(uint32_t budget);
 

@@ -13,8 +13,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLearnt = 0.95;  // a share of the chance loss; above it nothing was learned
-
 // The state of the net that runs through all layers, as numbers: whether there is one, the last action, h, c.
 void AppendStep(const std::optional<PolicyNet::Step>& step, std::vector<double>& memory) {
   memory.push_back(step ? 1 : 0);
@@ -53,10 +51,8 @@ class GeneralStop final : public StopPolicy {
     if (sees_validation) scores_.push_back(observation.validation);
     const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
-    // A policy learned on longer epochs may take a slow start for the end: nothing learnt, nothing to stop.
-    const bool learnt = observation.losses.back() < kLearnt * chance_loss_;
-    return {learnt && step_->probability[1] >= impl.threshold, step_->probability[1],
-            sees_validation && best_.Offer(observation.validation)};
+    return {MayStop(observation.losses.back(), chance_loss_) && step_->probability[1] >= impl.threshold,
+            step_->probability[1], sees_validation && best_.Offer(observation.validation)};
   }
   bool WantsValidation() const override { return controller_.impl().SeesValidation(); }
   bool KeepsBest() const override { return WantsValidation(); }
@@ -163,7 +159,7 @@ std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
   const bool looks = HasValidationLabels(request.dataset, request.nodes) ||
                      HeldOutCount(config, request.dataset, request.nodes) > 0;
   if (config.FindsRate() && config.controller.empty() && config.controller_kind == "general" && looks)
-    return std::make_unique<PairedStop>(ChanceLoss(request.dataset.labels));
+    return std::make_unique<PairedStop>(ChanceOf(request.dataset.labels));
   return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels));
 }
 

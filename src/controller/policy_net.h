@@ -41,7 +41,8 @@ class PolicyNet {
     double probability[2] = {0, 0};  // go, stop
     uint32_t embedding = 0, decoder = 0;
     int action = 0;
-    bool chosen = true;  // false: forced (the budget ended), so its probability earns nothing
+    bool chosen =
+        true;  // false: forced (the budget ended, or nothing is learned yet), so its probability earns nothing
   };
 
   PolicyNet() = default;

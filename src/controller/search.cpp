@@ -10,6 +10,8 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "core/usable.h"
+#include "l2gcn/ranks.h"
+#include "ranks/collectives.h"
 
 namespace l2gcn {
 namespace {
@@ -58,9 +60,9 @@ std::string SearchState::ToJson(const SearchConfig& config) const {
   return JsonText(json);
 }
 
-void SearchState::Load(const std::string& path, const SearchConfig& config) {
+void SearchState::Load(const std::string& text, const std::string& path, const SearchConfig& config) {
   try {
-    const Json json = ReadJsonFile(path);
+    const Json json = ParseJson(text, path);
     if (!json.is_object() || json.value("format", "") != kStateFormat)
       ThrowInput("{}: not the state of a search", path);
     if (json.at("settings") != ConfigJson(config)) {
@@ -105,11 +107,13 @@ void SearchState::Load(const std::string& path, const SearchConfig& config) {
 void RunRounds(const Context& context, const SearchConfig& config, const SearchOutput& output,
                SearchState& state, const std::function<void(SearchState&)>& round) {
   const auto save = [&] {
-    if (!output.state_path.empty()) WriteFileWhole(output.state_path, state.ToJson(config));
+    if (!output.state_path.empty() && Leads(context)) WriteFileWhole(output.state_path, state.ToJson(config));
   };
   std::error_code ignored;
-  if (output.resume && std::filesystem::exists(output.state_path, ignored))
-    state.Load(output.state_path, config);
+  if (output.resume && Agreed(context, std::filesystem::exists(output.state_path, ignored))) {
+    const std::string text = AgreedText(context, [&] { return ReadTextFile(output.state_path); });
+    state.Load(text, output.state_path, config);
+  }
   Stopwatch watch;
   const uint32_t first = state.round;
   try {
@@ -186,9 +190,11 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   // A search makes many short trainings of small subgraphs: launches and transfers outweigh them on a GPU
   // (docs/performance.md).
   const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
-  Controller controller = complete.kind == "paper"
-                              ? SearchPaper(fast, datasets.front(), complete, training, output, out)
-                              : SearchGeneral(fast, datasets, complete, training, output, out);
+  for (const Dataset& dataset : datasets) CheckSameData(context, dataset);
+  Controller controller =
+      complete.kind == "paper"
+          ? SearchPaper(WithoutRanks(fast), datasets.front(), complete, training, output, out)
+          : SearchGeneral(fast, datasets, complete, training, output, out);
   out.seconds = watch.Seconds();
   return controller;
 }

@@ -25,8 +25,8 @@ struct SearchState {
   std::vector<SearchRound> curve;
 
   std::string ToJson(const SearchConfig& config) const;
-  // Throws Error(kInput) if the file is damaged or belongs to other settings.
-  void Load(const std::string& path, const SearchConfig& config);
+  // From the text of the file `path`. Throws Error(kInput) if it is damaged or belongs to other settings.
+  void Load(const std::string& text, const std::string& path, const SearchConfig& config);
 };
 
 // Calls `round(state)` until config.rounds are done: reports progress, honours cancellation, saves the state

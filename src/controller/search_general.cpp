@@ -15,6 +15,7 @@
 // kept, and the threshold is the best of a small grid.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <mutex>
 
@@ -24,6 +25,8 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "data/subset.h"
+#include "l2gcn/ranks.h"
+#include "ranks/collectives.h"
 #include "train/layerwise_trainer.h"
 
 namespace l2gcn {
@@ -55,7 +58,12 @@ class GeneralSearch {
   GeneralSearch(const Context& context, const std::vector<Dataset>& datasets, const SearchConfig& config,
                 const Overrides& training)
       : context_(context), config_(config), problems_(datasets.size() * config.problems) {
-    ParallelTasks(context_, problems_.size(), [&](size_t task, uint32_t) {
+    for (size_t task = 0; task < problems_.size(); ++task) {
+      if (context_.ranks == nullptr || task % context_.ranks->size() == context_.ranks->rank())
+        own_.push_back(task);
+    }
+    ParallelTasks(context_, own_.size(), [&](size_t at, uint32_t) {
+      const size_t task = own_[at];
       context_.CheckCancelled();
       Draw(datasets[task / config_.problems], static_cast<uint32_t>(task), training, problems_[task]);
       ReportDrawn();
@@ -77,10 +85,12 @@ class GeneralSearch {
   void Round(SearchState& state) {
     const double left = 1 - static_cast<double>(state.round) / config_.rounds;
     const bool measure = state.round % kGreedyEvery == 0 || state.round + 1 == config_.rounds;
-    ParallelTasks(context_, problems_.size(), [&](size_t task, uint32_t) {
+    ParallelTasks(context_, own_.size(), [&](size_t at, uint32_t) {
+      const size_t task = own_[at];
       Play(state, static_cast<uint32_t>(task), config_.entropy * left, problems_[task]);
       if (measure) problems_[task].greedy_cost = Greedy(problems_[task], state.net, 0.5).cost;
     });
+    ShareProblems(state.net.shape().size());
     std::vector<double> gradient(state.net.shape().size(), 0.0);
     SearchRound record{state.round, 0, 0, std::nan("")};
     // Costs are measured in the round's own spread, the same for all problems: where more is at stake, more
@@ -110,8 +120,11 @@ class GeneralSearch {
   double BestThreshold(const PolicyNet& net) {
     std::vector<double> costs;
     for (double threshold : kThresholds) {
+      std::vector<double> of_problems(problems_.size());
+      for (const size_t task : own_) of_problems[task] = Greedy(problems_[task], net, threshold).cost;
+      ShareNumbers(1, of_problems);
       double sum = 0;
-      for (Problem& problem : problems_) sum += Greedy(problem, net, threshold).cost;
+      for (const double cost : of_problems) sum += cost;
       costs.push_back(sum / Count());
     }
     const double best = *std::min_element(costs.begin(), costs.end());
@@ -123,12 +136,57 @@ class GeneralSearch {
   }
 
   double TrainedEpochs() const {
+    std::vector<double> of_problems(problems_.size());
+    for (const size_t task : own_)
+      of_problems[task] = static_cast<double>(problems_[task].tree->trained_epochs());
+    ShareNumbers(1, of_problems);
     double total = 0;
-    for (const Problem& problem : problems_) total += static_cast<double>(problem.tree->trained_epochs());
+    for (const double epochs : of_problems) total += epochs;
     return total;
   }
 
  private:
+  // Everyone's numbers of its own problems (problems × each), to all ranks.
+  void ShareNumbers(size_t each, std::vector<double>& numbers) const {
+    if (context_.ranks == nullptr) return;
+    Ranks& ranks = *context_.ranks;
+    std::string mine;
+    for (const size_t task : own_)
+      mine.append(reinterpret_cast<const char*>(numbers.data() + task * each), each * sizeof(double));
+    const std::vector<std::string> all = AllGatherText(ranks, mine);
+    for (size_t task = 0; task < problems_.size(); ++task) {
+      const std::string& from = all[task % ranks.size()];
+      std::memcpy(numbers.data() + task * each, from.data() + task / ranks.size() * each * sizeof(double),
+                  each * sizeof(double));
+    }
+  }
+
+  // What a round learned from each problem, to all ranks.
+  void ShareProblems(size_t weights) {
+    if (context_.ranks == nullptr) return;
+    const size_t each = 2 * weights + 4;
+    std::vector<double> numbers(problems_.size() * each);
+    for (const size_t task : own_) {
+      const Problem& problem = problems_[task];
+      double* at = numbers.data() + task * each;
+      at = std::copy(problem.gradient.begin(), problem.gradient.end(), at);
+      at = std::copy(problem.entropy_gradient.begin(), problem.entropy_gradient.end(), at);
+      for (const double value : {problem.spread, problem.mean_cost, problem.mean_epochs, problem.greedy_cost})
+        *at++ = value;
+    }
+    ShareNumbers(each, numbers);
+    for (size_t task = 0; task < problems_.size(); ++task) {
+      Problem& problem = problems_[task];
+      const double* at = numbers.data() + task * each;
+      problem.gradient.assign(at, at + weights);
+      problem.entropy_gradient.assign(at + weights, at + 2 * weights);
+      problem.spread = at[2 * weights];
+      problem.mean_cost = at[2 * weights + 1];
+      problem.mean_epochs = at[2 * weights + 2];
+      problem.greedy_cost = at[2 * weights + 3];
+    }
+  }
+
   double Count() const { return static_cast<double>(problems_.size()); }
 
   void ReportDrawn() {
@@ -138,7 +196,7 @@ class GeneralSearch {
     Progress progress;
     progress.phase = "train samples";
     progress.epoch = drawn_;
-    progress.epochs = static_cast<uint32_t>(problems_.size());
+    progress.epochs = static_cast<uint32_t>(own_.size());
     progress.seconds_left = watch_.Seconds() / drawn_ * (progress.epochs - drawn_);
     context_.on_progress(progress);
   }
@@ -190,7 +248,7 @@ class GeneralSearch {
     config.seed = config_.seed + task;
     const RandomStream stream(config_.seed, RandomUse::kController, 6, task);
     config.lr *= std::pow(config_.lr_spread, 2.0 * static_cast<double>(stream.Uniform(0)) - 1);
-    Context context = SingleThreaded(context_);
+    Context context = SingleThreaded(WithoutRanks(context_));
     context.on_note = nullptr;
     context.on_warning = nullptr;
     const Split split = ResolveSplit(dataset, config.split, config.seed);
@@ -282,8 +340,9 @@ class GeneralSearch {
         steps.push_back(
             net.Decide(steps.empty() ? nullptr : &steps.back(), GeneralInputs(losses, view, shown), 0, 0));
         PolicyNet::Step& step = steps.back();
-        step.chosen = at + 1 < trace.decisions.size();
-        step.action = !step.chosen || choose(step) ? 1 : 0;
+        const bool ended = at + 1 == trace.decisions.size();
+        step.chosen = !ended && MayStop(losses.back(), tree.chance_loss());
+        step.action = ended || (step.chosen && choose(step)) ? 1 : 0;
         if (step.action == 1) break;
       }
       stops.push_back(at);
@@ -328,6 +387,7 @@ class GeneralSearch {
   const Context& context_;
   const SearchConfig& config_;
   std::vector<Problem> problems_;
+  std::vector<size_t> own_;  // those that this process plays: every R-th where R ranks share them
   Stopwatch watch_;
   std::mutex mutex_;  // guards drawn_ and the progress callback
   uint32_t drawn_ = 0;

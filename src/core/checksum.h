@@ -13,7 +13,7 @@ uint64_t Checksum(std::span<const uint8_t> bytes);
 uint64_t Checksum(const void* data, size_t bytes);
 std::string ChecksumText(uint64_t sum);  // 16 hexadecimal digits
 
-// Of bytes that come piece by piece; the pieces do not matter.
+// The checksum of bytes that come piece by piece. How they are cut does not matter.
 class ChecksumStream {
  public:
   ChecksumStream();

@@ -82,13 +82,13 @@ MemoryCeiling FindMemoryCeiling() {
 std::string OutOfMemoryMessage(size_t bytes) {
   const auto gib = [](uint64_t count) { return static_cast<double>(count) / (uint64_t{1} << 30); };
   const MemoryCeiling ceiling = FindMemoryCeiling();
-  const std::string asked =
+  const std::string last_request =
       bytes > 0 ? fmt::format("{:.3f} GiB were asked for at once, with ", gib(bytes)) : "";
   return fmt::format(
       "out of memory: {}{:.2f} GiB in use and at most {:.2f} GiB to be had ({}); use fewer --threads, a "
       "smaller "
       "--hidden or --batch, --features-as f16, a smaller graph, or more memory",
-      asked, gib(ResidentBytes()), gib(ceiling.bytes), ceiling.set_by);
+      last_request, gib(ResidentBytes()), gib(ceiling.bytes), ceiling.set_by);
 }
 
 bool ResetPeakResidentBytes() {

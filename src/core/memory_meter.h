@@ -9,7 +9,7 @@ inline constexpr double kMiB = 1024.0 * 1024.0;
 
 uint64_t PeakResidentBytes();
 uint64_t ResidentBytes();
-// Of these, what is not mapped from files.
+// The part of the resident bytes that is not mapped from files.
 uint64_t AnonymousBytes();
 // What the machine could still give without swapping (MemAvailable); 0 where it does not say.
 uint64_t AvailableBytes();

@@ -65,7 +65,7 @@ std::string TextAt(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// Of everything in dataset.json but the checksum itself.
+// The checksum of everything in dataset.json but the checksum itself.
 std::string ManifestChecksum(Json json) {
   json.erase("checksum");
   const std::string text = JsonText(json);

@@ -17,7 +17,7 @@ constexpr size_t kMostCategories = 1000;
 constexpr size_t kNameLikeLevels = 20;  // Of more levels, those that hardly ever repeat are names.
 constexpr double kSparseBelow = 0.1;    // Features with a smaller share of non-zeros are kept sparse.
 constexpr size_t kFeatureRows = 512;
-constexpr size_t kToldColumns = 8;
+constexpr size_t kNamedColumns = 8;
 
 Role RoleNamed(std::string_view value) {
   if (value == "train") return Role::kTrain;
@@ -119,18 +119,18 @@ class TableFeatures {
   }
 
   void NoteMissing() const {
-    std::vector<std::string> told;
+    std::vector<std::string> named;
     size_t columns = 0;
     for (const TableColumn& column : dataset_.schema.columns) {
-      if (column.missing > 0 && ++columns <= kToldColumns)
-        told.push_back(fmt::format("{} {}", column.name, column.missing));
+      if (column.missing > 0 && ++columns <= kNamedColumns)
+        named.push_back(fmt::format("{} {}", column.name, column.missing));
     }
     if (columns == 0) return;
     Note(fmt::format(
         "of {} nodes, values are missing in column {}{}: numbers take the median of the train nodes, words "
         "a level of their own, and a feature marks them",
-        row_of_.size(), fmt::join(told, ", "),
-        columns > kToldColumns ? fmt::format(" and {} more columns", columns - kToldColumns) : ""));
+        row_of_.size(), fmt::join(named, ", "),
+        columns > kNamedColumns ? fmt::format(" and {} more columns", columns - kNamedColumns) : ""));
   }
 
   bool IsSplitColumn(const ColumnValues& column) const {

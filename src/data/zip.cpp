@@ -116,7 +116,7 @@ void ZipArchive::ReadDirectory() {
 }
 
 const ZipMember* ZipArchive::Find(const std::string& name) const {
-  // Of members of one name the last counts, as in Python.
+  // Where several members have one name the last counts, as in Python.
   const auto found = std::find_if(members_.rbegin(), members_.rend(),
                                   [&](const ZipMember& member) { return member.name == name; });
   return found == members_.rend() ? nullptr : &*found;

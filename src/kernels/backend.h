@@ -214,6 +214,8 @@ class RowsToScore {
 struct RowScores {
   std::vector<float> losses;  // (rows) cross entropy, with several labels the mean over them
   double loss = 0;            // their mean
+  std::vector<float>
+      misses;  // (rows) 1 − the probability of the true class; with several labels 1 − F1 of the row's
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
 };
 

@@ -7,6 +7,8 @@ namespace l2gcn {
 
 // The instruction set that the CPU's kernels use on this machine: "baseline", "avx2" or "avx512".
 std::string CpuLevel();
+// The lesser of two of these.
+std::string LesserCpuLevel(const std::string& a, const std::string& b);
 // Toolkit version and architectures of the CUDA part, "13.0 sm_80 sm_90", or "no".
 std::string CudaBuilt();
 

@@ -15,6 +15,8 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/disk/disk_backend.h"
+#include "kernels/ranks/ranks_backend.h"
+#include "ranks/collectives.h"
 #ifdef L2GCN_CUDA_BUILT
 #include "kernels/cuda/cuda_backend.h"
 #endif
@@ -117,6 +119,14 @@ DeviceStart::DeviceStart(const std::string& name) : kind_(found_.get_future()) {
 }
 
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {
+  if (context.ranks != nullptr) {
+    const Context alone = WithoutRanks(context);
+    Context in_memory = alone;
+    in_memory.disk.reset();
+    return MakeRanksBackend(
+        context, options, [alone](const BackendOptions& own) { return MakeBackend(alone, own); },
+        [in_memory](const BackendOptions& own) { return MakeBackend(in_memory, own); });
+  }
   const Device& device = RowOf(context.device);
   CheckUsable(device);
   if (context.disk == nullptr) return device.make_backend(context, options);

@@ -28,6 +28,20 @@ inline double SigmoidRowLoss(const float* logits, size_t classes, const uint8_t*
   return sum / static_cast<double>(classes);
 }
 
+// How far a row's answer is off, 0 … 1. Of one class: 1 − its probability, from the loss. It is bounded where the loss of
+// a node that is wrong and sure of it is not.
+inline float SoftmaxRowMiss(double loss) { return static_cast<float>(-std::expm1(-loss)); }
+
+// Of several labels: 1 − F1 of the row's answers; 0 where there is nothing to say and nothing is said.
+inline float SigmoidRowMiss(const float* logits, size_t classes, const uint8_t* truth) {
+  uint32_t both = 0, one = 0;
+  for (size_t c = 0; c < classes; ++c) {
+    both += logits[c] > 0 && truth[c] != 0;
+    one += (logits[c] > 0) != (truth[c] != 0);
+  }
+  return both + one == 0 ? 0.0f : static_cast<float>(one) / static_cast<float>(2 * both + one);
+}
+
 // Sums over rows are sums of parts of this many rows, in order: parts may be summed by several threads.
 constexpr size_t kRowsOfPart = 16384;
 

@@ -42,7 +42,7 @@ class Inference {
   Matrix Logits(const Context& context, const Model& model, std::span<const uint32_t> rows);
   // Output of hidden layer `layer`, 1-based; (nodes × width).
   Matrix Embedding(const Context& context, const Model& model, size_t layer);
-  // Of a model whose layers have heads: every layer's logits of all nodes.
+  // Every layer's logits of all nodes, for a model whose layers have heads.
   std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
   // Output of the last hidden layer for every node, where the pipeline's backend keeps it.
   TensorPtr LastHidden(const Context& context, const Model& model) {

@@ -2,6 +2,7 @@
 // equal files.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "config/methods.h"
@@ -228,23 +229,15 @@ void CheckFiniteWeights(const Safetensors& file) {
   }
 }
 
-// Of everything in config.json but the checksum itself.
+// The checksum of everything in config.json but the checksum itself.
 std::string ConfigChecksum(Json json) {
   json.erase("checksum");
   const std::string text = JsonText(json);
   return "xxh3:" + ChecksumText(Checksum(text.data(), text.size()));
 }
 
-}  // namespace
-
-void SaveModel(const Model& model, const std::string& directory) {
-  Validate(model.config);
-  CheckModelShapes(model, "the model to save");
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error && !fs::is_directory(directory)) {
-    ThrowRuntime("{}: the directory cannot be made: {}", directory, error.message());
-  }
+// What config.json holds.
+std::string ConfigTextOf(const Model& model) {
   Json json;
   json["format"] = kModelFormat;
   json["version"] = kModelVersion;
@@ -265,32 +258,29 @@ void SaveModel(const Model& model, const std::string& directory) {
   if (!model.schema.empty()) json["table"] = Json::parse(SchemaToJson(model.schema));
   json["config"] = Json::parse(ConfigToJson(model.config));
   json["checksum"] = ConfigChecksum(json);
-  WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kModelFormat}});
-  WriteFileWhole(fs::path(directory) / "config.json", JsonText(json, 2) + "\n");
+  return JsonText(json, 2) + "\n";
 }
 
-Model LoadModel(const std::string& directory) {
-  const fs::path config_path = fs::path(directory) / "config.json";
+// The settings of a model from its config.json, which `where` names; `layers` is how many it has.
+Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
   Model model;
-  size_t layers = 0;
   try {
-    const Json json = ReadJsonFile(config_path.string());
     if (!json.is_object() || json.value("format", "") != kModelFormat)
-      ThrowInput("{}: not the config.json of an l2gcn model", config_path.string());
+      ThrowInput("{}: not the config.json of an l2gcn model", where);
     if (json.value("version", 0) != kModelVersion) {
-      ThrowInput("{}: model version {}, this program reads version {}", config_path.string(),
-                 json.value("version", 0), kModelVersion);
+      ThrowInput("{}: model version {}, this program reads version {}", where, json.value("version", 0),
+                 kModelVersion);
     }
     if (json.contains("checksum") && json.at("checksum") != ConfigChecksum(json)) {
       ThrowInput("{}: does not agree with its checksum: it was changed or damaged; restore it or train again",
-                 config_path.string());
+                 where);
     }
     model.features = json.at("features").get<uint32_t>();
     model.classes = json.at("classes").get<uint32_t>();
     model.multilabel = json.at("multilabel").get<bool>();
     model.class_names = json.at("class_names").get<std::vector<std::string>>();
     model.preparation.row_normalise = json.at("row_normalise").get<bool>();
-    model.config = ConfigFromJson(JsonText(json.at("config")), config_path.string());
+    model.config = ConfigFromJson(JsonText(json.at("config")), where);
     layers = json.at("layers").get<size_t>();
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
     model.mean_of_layers = json.value("mean_of_layers", false);
@@ -300,12 +290,15 @@ Model LoadModel(const std::string& directory) {
                          spreading.at("rounds").get<uint32_t>()};
     }
     model.structure = json.value("structure", false);  // older models have neither
-    if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), config_path.string());
+    if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), where);
   } catch (const Json::exception& error) {
-    ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", config_path.string(),
-               error.what());
+    ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", where, error.what());
   }
-  const Safetensors file = ReadSafetensors(fs::path(directory) / "model.safetensors");
+  return model;
+}
+
+// Puts the tensors of a model's file into it.
+void TakeTensors(const Safetensors& file, size_t layers, const std::string& where, Model& model) {
   CheckFiniteWeights(file);
   for (size_t layer = 0; layer < layers; ++layer) model.weights.push_back(file.TakeMatrix(LayerName(layer)));
   if (file.Has("classifier.weight")) {
@@ -322,7 +315,46 @@ Model LoadModel(const std::string& directory) {
     if (name.rfind("extra.", 0) == 0) model.extra.emplace_back(name.substr(6), file.TakeMatrix(name));
   }
   CheckModelShapes(model, file.path.string());
-  CheckThresholds(model, config_path.string());
+  CheckThresholds(model, where);
+}
+
+}  // namespace
+
+void SaveModel(const Model& model, const std::string& directory) {
+  Validate(model.config);
+  CheckModelShapes(model, "the model to save");
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error && !fs::is_directory(directory)) {
+    ThrowRuntime("{}: the directory cannot be made: {}", directory, error.message());
+  }
+  WriteSafetensors(fs::path(directory) / "model.safetensors", TensorsOf(model), {{"format", kModelFormat}});
+  WriteFileWhole(fs::path(directory) / "config.json", ConfigTextOf(model));
+}
+
+Model LoadModel(const std::string& directory) {
+  const std::string config_path = (fs::path(directory) / "config.json").string();
+  size_t layers = 0;
+  Model model = SettingsFrom(ReadJsonFile(config_path), config_path, layers);
+  TakeTensors(ReadSafetensors(fs::path(directory) / "model.safetensors"), layers, config_path, model);
+  return model;
+}
+
+std::string PackModel(const Model& model) {
+  const std::string config = ConfigTextOf(model);
+  const uint64_t length = config.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + config +
+         SafetensorsBytes(TensorsOf(model), {{"format", kModelFormat}});
+}
+
+Model UnpackModel(const std::string& bytes) {
+  const std::string where = "a model from another rank";
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  size_t layers = 0;
+  Model model = SettingsFrom(ParseJson(bytes.substr(sizeof(length), length), where), where, layers);
+  const std::span<const uint8_t> all(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  TakeTensors(ParseSafetensors(all.subspan(sizeof(length) + length), where), layers, where, model);
   return model;
 }
 

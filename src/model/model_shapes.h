@@ -1,4 +1,4 @@
-// Whether the tensors of a model fit together.
+// Whether the tensors of a model fit together; models as bytes.
 #pragma once
 
 #include <string>
@@ -9,5 +9,9 @@ namespace l2gcn {
 
 // Shapes must chain: features → hidden … → classes. Throws Error(kInput) that starts with `where`.
 void CheckModelShapes(const Model& model, const std::string& where);
+
+// A model as bytes, for another process of the same build, and back.
+std::string PackModel(const Model& model);
+Model UnpackModel(const std::string& bytes);
 
 }  // namespace l2gcn

@@ -23,7 +23,7 @@ size_t ElementCount(const std::vector<size_t>& shape) {
   return count;
 }
 
-// Of the header without its checksum, and of the tensors that follow: `add_data` adds them.
+// The checksum of the header, without its own entry there, and of the tensors that follow; `add_data` adds these.
 template <class AddData>
 std::string FileChecksum(Json header, const AddData& add_data) {
   if (header.contains(kMetadataKey)) header[kMetadataKey].erase(kChecksumKey);
@@ -83,8 +83,11 @@ NamedTensor ToTensor(std::string name, const Matrix& matrix) {
   return {std::move(name), {matrix.rows, matrix.cols}, matrix.values};
 }
 
-void WriteSafetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
-                      const std::map<std::string, std::string>& metadata, bool replace) {
+namespace {
+
+// The length of the header and the header itself, of tensors that follow one after another.
+std::string HeaderOf(const std::vector<NamedTensor>& tensors,
+                     const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   header[kMetadataKey] = metadata;
   uint64_t offset = 0;
@@ -100,17 +103,32 @@ void WriteSafetensors(const std::filesystem::path& path, const std::vector<Named
   });
   std::string text = JsonText(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');
+  const uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + text;
+}
+
+}  // namespace
+
+void WriteSafetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
+                      const std::map<std::string, std::string>& metadata, bool replace) {
+  const std::string header = HeaderOf(tensors, metadata);
   ReplaceFile(
       path,
       [&](const std::filesystem::path& aside) {
         FileWriter writer(aside);
-        const uint64_t length = text.size();
-        writer.Write(&length, sizeof(length));
-        writer.Write(text);
+        writer.Write(header);
         for (const NamedTensor& tensor : tensors) writer.Write(tensor.values.data(), tensor.values.bytes());
         writer.Close();
       },
       replace);
+}
+
+std::string SafetensorsBytes(const std::vector<NamedTensor>& tensors,
+                             const std::map<std::string, std::string>& metadata) {
+  std::string bytes = HeaderOf(tensors, metadata);
+  for (const NamedTensor& tensor : tensors)
+    bytes.append(reinterpret_cast<const char*>(tensor.values.data()), tensor.values.bytes());
+  return bytes;
 }
 
 Safetensors ReadSafetensors(const std::filesystem::path& path) {

@@ -27,6 +27,10 @@ NamedTensor ToTensor(std::string name, const Matrix& matrix);
 void WriteSafetensors(const std::filesystem::path& path, const std::vector<NamedTensor>& tensors,
                       const std::map<std::string, std::string>& metadata, bool replace = true);
 
+// The same file as bytes: what ParseSafetensors takes.
+std::string SafetensorsBytes(const std::vector<NamedTensor>& tensors,
+                             const std::map<std::string, std::string>& metadata);
+
 struct Safetensors {
   std::filesystem::path path;
   std::map<std::string, NamedTensor> tensors;

@@ -152,7 +152,8 @@ const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
 void LayerPipeline::NeedLastRowsOf(const Context& context, std::vector<uint32_t> nodes) {
   // Reading a row apart costs about as much as two in a row.
   const bool pays = 2 * nodes.size() < graph_.nodes;
-  if (!TrainsWithWhole() || context.disk == nullptr || config_.reach > 0 || !pays) return;
+  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.reach > 0 || !pays)
+    return;
   last_nodes_ = std::move(nodes);
 }
 
@@ -208,7 +209,7 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
   return backend_->Join(context, parts);
 }
 
-// Of the graph in training: in the inductive setting its nodes are the train nodes, and all have labels.
+// Labels as inputs over the graph in training. In the inductive setting its nodes are the train nodes, which all have labels.
 TensorPtr LayerPipeline::TrainLabelInputs(const Context& context) {
   if (!inductive_) return WholeLabelInputs(context);
   const Graph graph = InducedSubgraph(context, graph_, train_nodes_);

@@ -15,6 +15,7 @@
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
 #include "l2gcn/plan.h"
+#include "l2gcn/ranks.h"
 
 namespace l2gcn {
 namespace {
@@ -41,6 +42,8 @@ struct RunCounts {
   uint64_t stored_bytes = 0;  // of the features as they lie
   uint64_t graph_bytes = 0;
   uint64_t other_bytes = 0;  // labels and names
+  uint64_t held_bytes =
+      0;  // by the process before the run, not mapped from files; perhaps all or some of the above
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -81,6 +84,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.graph_bytes =
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
+  counts.held_bytes = AnonymousBytes();
   counts.reach = config.reach;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -103,7 +107,7 @@ uint64_t MatrixBytes(const RunCounts& counts, uint64_t rows, uint64_t cols, bool
   return sparse ? rows * cols / 10 * 8 : rows * cols * counts.element;
 }
 
-// Of a run in memory: what stays, and the largest of what layers and the evaluation hold beside it.
+// What a run in memory takes: what stays, and the largest of what layers and the evaluation hold beside it.
 uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
   const uint64_t stays = counts.stored_bytes + counts.graph_bytes + counts.other_bytes + 12 * counts.nodes;
   const uint64_t subgraph = trains && counts.inductive ? 4 * counts.train_entries() + 20 * counts.train : 0;
@@ -122,7 +126,9 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
         counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
-  return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) + kProgramBytes;
+  const uint64_t others = counts.held_bytes - std::min(counts.held_bytes, stays);
+  return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
+         std::max(kProgramBytes, others);
 }
 
 // A walk through a run from disk under one budget.
@@ -132,7 +138,8 @@ class DiskWalk {
     // Scales of the operators, roles and rows of nodes, buffers; what the watch over mapped pages leaves free.
     const uint64_t held = 13 * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
                           (counts.multilabel ? counts.train * counts.classes : 0) +
-                          kBuffers * DiskBufferBytes(budget) + kProgramBytes + DiskMemory::Reserve(budget);
+                          kBuffers * DiskBufferBytes(budget) + std::max(kProgramBytes, counts.held_bytes) +
+                          DiskMemory::Reserve(budget);
     free_ = budget > held ? budget - held : 0;
   }
 
@@ -221,6 +228,58 @@ class DiskWalk {
   bool fits_ = true;
 };
 
+// What ranks send each other, all together (kernels/ranks/ranks_backend.h), where the epochs are known beforehand.
+class ExchangeWalk {
+ public:
+  ExchangeWalk(const RunCounts& counts, uint32_t ranks)
+      : counts_(counts), others_(ranks - 1.0), share_((ranks - 1.0) / ranks) {}
+
+  void Train() {
+    for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
+      const auto in = static_cast<double>(counts_.InputsOf(layer)),
+                 rows = static_cast<double>(counts_.rows());
+      const bool sparse = counts_.sparse && layer == 0;
+      Aggregate(rows, in, sparse);
+      const double width = in * static_cast<double>(counts_.copies()),
+                   samples = static_cast<double>(counts_.train);
+      const bool by_windows =
+          !sparse && samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
+      const double times = by_windows ? static_cast<double>(counts_.epochs[layer]) : 1;
+      // Sparse rows are known to all once they travel.
+      bytes_ +=
+          sparse ? others_ * static_cast<double>(MatrixBytes(counts_, counts_.rows(), counts_.features, true))
+                 : share_ * times * samples * width * static_cast<double>(counts_.element);
+      const auto hidden = static_cast<double>(counts_.hidden[layer]);
+      // Weights and their moments, once.
+      bytes_ += others_ * 3 * sizeof(float) * hidden * (width + static_cast<double>(counts_.classes));
+    }
+  }
+
+  void Infer(bool counted) {
+    const auto nodes = static_cast<double>(counts_.nodes);
+    for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
+      const auto in = static_cast<double>(counts_.InputsOf(layer)),
+                 out = static_cast<double>(counts_.hidden[layer]);
+      const bool narrow = counts_.reach == 0 && in > out;
+      Aggregate(nodes, narrow ? out : in, counts_.sparse && layer == 0 && !narrow);
+    }
+    bytes_ += others_ * nodes * sizeof(float) * (counted ? 1 : static_cast<double>(counts_.classes));
+  }
+
+  uint64_t bytes() const { return static_cast<uint64_t>(bytes_); }
+
+ private:
+  // Two transposes a hop; sparse matrices are known whole.
+  void Aggregate(double rows, double cols, bool sparse) {
+    const auto hops = static_cast<double>(std::max<uint64_t>(1, counts_.reach));
+    if (!sparse) bytes_ += hops * 2 * share_ * rows * cols * static_cast<double>(counts_.element);
+  }
+
+  const RunCounts& counts_;
+  const double others_, share_;
+  double bytes_ = 0;
+};
+
 // What a layer-wise training holds besides what is there already, at the very least: what the first layer reads and
 // what it leaves.
 uint64_t LeastInMemory(const RunCounts& counts) {
@@ -299,10 +358,19 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
 MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainConfig& config, uint64_t train,
                     uint64_t scored, bool trains) {
   MemoryPlan plan = BeginPlan(context);
-  const RunCounts counts = RunCountsOf(dataset, config, train, scored);
+  // Ranks compute every row and evaluate apart from training.
+  RunCounts counts = RunCountsOf(dataset, config, train, context.ranks == nullptr ? scored : dataset.nodes());
+  counts.scores_in_training = counts.scores_in_training && context.ranks == nullptr;
   if (trains && FindMethod(config.method).loop == TrainingLoop::kLayerwise)
     RefuseWithoutAddresses(dataset, counts);
   plan.need_bytes = NeedInMemory(counts, trains);
+  if (context.ranks != nullptr) {
+    plan.ranks = context.ranks->size();
+    ExchangeWalk exchange(counts, plan.ranks);
+    if (trains) exchange.Train();
+    exchange.Infer(trains);
+    plan.exchange_bytes = exchange.bytes();
+  }
   if (plan.need_bytes <= plan.budget) return plan;
   const Method& method = FindMethod(config.method);
   if (trains && method.loop != TrainingLoop::kLayerwise) {
@@ -353,19 +421,24 @@ Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan&
 }
 
 std::string DescribePlan(const MemoryPlan& plan) {
+  std::string shared;
+  if (plan.ranks > 1) {
+    shared = fmt::format("; {} ranks hold their shares of it and send each other about {:.3f} GiB",
+                         plan.ranks, GiBOf(plan.exchange_bytes));
+  }
   if (plan.in_memory) {
-    return fmt::format("in memory: about {:.2f} GiB of {:.2f} GiB ({})", GiBOf(plan.need_bytes),
-                       GiBOf(plan.budget), plan.set_by);
+    return fmt::format("in memory: about {:.2f} GiB of {:.2f} GiB ({}){}", GiBOf(plan.need_bytes),
+                       GiBOf(plan.budget), plan.set_by, shared);
   }
   return fmt::format(
       "from disk: {:.2f} GiB would be needed in memory, the budget is {:.2f} GiB ({}; at least {:.2f}); {} a "
       "pass; reads "
       "{:.1f} GiB and writes {:.1f} GiB, about {:.0f} s at {:.2f} and {:.2f} GB/s; scratch {:.1f} GiB of "
-      "{:.1f} free",
+      "{:.1f} free{}",
       GiBOf(plan.need_bytes), GiBOf(plan.budget), plan.set_by, GiBOf(plan.least_bytes),
       plan.panels == 1 ? "1 panel" : fmt::format("up to {} panels", plan.panels), GiBOf(plan.read_bytes),
       GiBOf(plan.write_bytes), plan.seconds, plan.read_rate / 1e9, plan.write_rate / 1e9,
-      GiBOf(plan.scratch_bytes), GiBOf(plan.scratch_free));
+      GiBOf(plan.scratch_bytes), GiBOf(plan.scratch_free), shared);
 }
 
 std::string PlanToJson(const MemoryPlan& plan) {
@@ -379,7 +452,9 @@ std::string PlanToJson(const MemoryPlan& plan) {
                   {"seconds", plan.seconds},
                   {"budget_bytes", plan.budget},
                   {"least_bytes", plan.least_bytes},
-                  {"need_bytes", plan.need_bytes}};
+                  {"need_bytes", plan.need_bytes},
+                  {"ranks", plan.ranks},
+                  {"exchange_bytes", plan.exchange_bytes}};
   return json.dump();
 }
 

@@ -17,6 +17,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/memory_meter.h"
+#include "l2gcn/ranks.h"
 #include "report/measured.h"
 #include "run/run_claim.h"
 #include "run/trainer_choice.h"
@@ -126,29 +127,21 @@ MeasuredSeed MeasureSeed(const Context& context, const Dataset& dataset, const T
   return {std::move(trained.result), peak > before ? peak - before : 0, policy.out_of_time()};
 }
 
-// All seeds of one method.
-CompareRow Measure(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                   const CompareOptions& options, const MeasuredSeeds& kept) {
+// All seeds of one method, as they were measured.
+CompareRow RowOf(const TrainConfig& config, const CompareOptions& options,
+                 std::span<const MeasuredSeed> seeds) {
   CompareRow row;
   row.method = config.method;
   row.config = config;
   row.runs = options.runs;
   Mean f1, f1_val, seconds, setup, epochs;
   for (uint32_t i = 0; i < options.runs; ++i) {
-    TrainConfig seeded = config;
-    seeded.seed = config.seed + i;
-    const std::string purpose = fmt::format("seed, at most {} s", options.max_seconds);
-    std::optional<MeasuredSeed> measured = kept.Find(purpose, seeded);
-    if (!measured) {
-      measured = MeasureSeed(context, dataset, seeded, options);
-      kept.Keep(purpose, seeded, *measured);
-    }
-    const SeedResult& result = measured->result;
+    const SeedResult& result = seeds[i].result;
     row.peak_rss_bytes = std::max(row.peak_rss_bytes, result.peak_rss_bytes);
-    row.training_bytes = std::max(row.training_bytes, measured->training_bytes);
+    row.training_bytes = std::max(row.training_bytes, seeds[i].training_bytes);
     row.peak_device_bytes = std::max(row.peak_device_bytes, result.peak_device_bytes);
     row.sampler_bytes = std::max(row.sampler_bytes, result.sampler_bytes);
-    row.stopped_by_clock = row.stopped_by_clock || measured->out_of_time;
+    row.stopped_by_clock = row.stopped_by_clock || seeds[i].out_of_time;
     seconds.Add(TrainSeconds(result.seconds));
     setup.Add(result.seconds.setup);
     uint32_t total = 0;
@@ -183,18 +176,9 @@ MeasuredSeed TrainTowards(const Context& context, const Dataset& dataset, double
 }
 
 // Seconds until the validation score first reaches `goal`.
-void TimeTo(const Context& context, const Dataset& dataset, double goal, const CompareOptions& options,
-            const MeasuredSeeds& kept, CompareRow& row) {
-  TrainConfig config = row.config;
-  config.val_every = options.score_every;
-  const std::string purpose = fmt::format("time to {}, at most {} s", goal, options.max_seconds);
-  std::optional<MeasuredSeed> measured = kept.Find(purpose, config);
-  if (!measured) {
-    measured = TrainTowards(context, dataset, goal, options, config);
-    kept.Keep(purpose, config, *measured);
-  }
+void TimeTo(double goal, const MeasuredSeed& measured, CompareRow& row) {
   row.target_f1 = goal;
-  row.validation = measured->result.validation;
+  row.validation = measured.result.validation;
   for (const ValidationPoint& point : row.validation) {
     if (point.f1 >= goal) {
       row.seconds_to_f1 = point.seconds;
@@ -223,12 +207,33 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   comparison.device = DeviceName(chosen.device);
   comparison.threads = context.threads;
   const MeasuredSeeds kept(chosen, options.keep, dataset);
+  CheckSameData(context, dataset);
+  std::vector<TrainConfig> seeded, timed;
   for (const TrainConfig& config : configs) {
-    context.Note(fmt::format("compare: {} on {}", config.method, dataset.name));
-    comparison.rows.push_back(Measure(chosen, dataset, config, options, kept));
-    const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
-    if (goal > 0) TimeTo(chosen, dataset, goal, options, kept, comparison.rows.back());
+    for (uint32_t i = 0; i < options.runs; ++i) {
+      seeded.push_back(config);
+      seeded.back().seed = config.seed + i;
+    }
+    timed.push_back(config);
+    timed.back().val_every = options.score_every;
   }
+  const std::vector<MeasuredSeed> seeds = kept.Measure(
+      fmt::format("seed, at most {} s", options.max_seconds), seeded,
+      [&](const Context& alone, const TrainConfig& config) {
+        alone.Note(fmt::format("compare: {} on {}, seed {}", config.method, dataset.name, config.seed));
+        return MeasureSeed(alone, dataset, config, options);
+      });
+  for (size_t i = 0; i < configs.size(); ++i)
+    comparison.rows.push_back(
+        RowOf(configs[i], options, std::span(seeds).subspan(i * options.runs, options.runs)));
+  const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
+  if (goal <= 0) return comparison;
+  const std::vector<MeasuredSeed> times =
+      kept.Measure(fmt::format("time to {}, at most {} s", goal, options.max_seconds), timed,
+                   [&](const Context& alone, const TrainConfig& config) {
+                     return TrainTowards(alone, dataset, goal, options, config);
+                   });
+  for (size_t i = 0; i < configs.size(); ++i) TimeTo(goal, times[i], comparison.rows[i]);
   return comparison;
 }
 

@@ -3,6 +3,7 @@
 #include "core/checksum.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
+#include "ranks/collectives.h"
 #include "run/checkpoint.h"
 #include "train/snapshot.h"
 
@@ -23,13 +24,57 @@ fs::path MeasuredSeeds::PathOf(const std::string& purpose, const TrainConfig& co
   return folder_ / fmt::format("seed-{}.json", ChecksumText(Checksum(text.data(), text.size())));
 }
 
+namespace {
+
+nlohmann::ordered_json MeasuredToJson(const MeasuredSeed& seed) {
+  return {{"result", SeedResultToJson(seed.result)},
+          {"training_bytes", seed.training_bytes},
+          {"out_of_time", seed.out_of_time}};
+}
+
+MeasuredSeed MeasuredFrom(const nlohmann::ordered_json& json) {
+  return {SeedResultFromJson(json.at("result")), json.at("training_bytes").get<uint64_t>(),
+          json.at("out_of_time").get<bool>()};
+}
+
+}  // namespace
+
+std::vector<MeasuredSeed> MeasuredSeeds::Measure(const std::string& purpose,
+                                                 const std::vector<TrainConfig>& configs,
+                                                 const Make& make) const {
+  // Rank 0 says which are there already; "" stands for those that are not.
+  std::vector<std::string> texts(configs.size());
+  std::vector<size_t> missing;
+  for (size_t i = 0; i < configs.size(); ++i) {
+    texts[i] = AgreedText(context_, [&]() -> std::string {
+      const std::optional<MeasuredSeed> found = Find(purpose, configs[i]);
+      return found ? JsonText(MeasuredToJson(*found)) : "";
+    });
+    if (texts[i].empty()) missing.push_back(i);
+  }
+  ShareOut(
+      context_, missing.size(),
+      [&](const Context& alone, size_t at) {
+        return JsonText(MeasuredToJson(make(alone, configs[missing[at]])));
+      },
+      [&](size_t at, std::string text) {
+        texts[missing[at]] = std::move(text);
+        Keep(purpose, configs[missing[at]],
+             MeasuredFrom(ParseJson(texts[missing[at]], "a measured training")));
+      });
+  std::vector<MeasuredSeed> measured;
+  for (std::string& text : texts) {
+    if (context_.ranks != nullptr) BroadcastText(*context_.ranks, text);
+    measured.push_back(MeasuredFrom(ParseJson(text, "a measured training")));
+  }
+  return measured;
+}
+
 std::optional<MeasuredSeed> MeasuredSeeds::Find(const std::string& purpose, const TrainConfig& config) const {
   std::error_code error;
   if (folder_.empty() || !fs::exists(PathOf(purpose, config), error)) return std::nullopt;
   try {
-    const nlohmann::ordered_json json = ReadSealedJson(PathOf(purpose, config).string());
-    return MeasuredSeed{SeedResultFromJson(json.at("result")), json.at("training_bytes").get<uint64_t>(),
-                        json.at("out_of_time").get<bool>()};
+    return MeasuredFrom(ReadSealedJson(PathOf(purpose, config).string()));
   } catch (const nlohmann::ordered_json::exception& failure) {
     context_.Warn(fmt::format("{}; it is measured again", failure.what()));
   } catch (const Error& failure) {
@@ -41,9 +86,7 @@ std::optional<MeasuredSeed> MeasuredSeeds::Find(const std::string& purpose, cons
 void MeasuredSeeds::Keep(const std::string& purpose, const TrainConfig& config,
                          const MeasuredSeed& seed) const {
   if (folder_.empty()) return;
-  WriteSealedJson(PathOf(purpose, config).string(), {{"result", SeedResultToJson(seed.result)},
-                                                     {"training_bytes", seed.training_bytes},
-                                                     {"out_of_time", seed.out_of_time}});
+  WriteSealedJson(PathOf(purpose, config).string(), MeasuredToJson(seed));
 }
 
 }  // namespace l2gcn

@@ -1,11 +1,14 @@
 // Trainings a comparison or a reproduction has measured, kept one by one in a folder, so that a measurement
 // that was cut off goes on with those that are missing. Each is bound to its settings, seed, data, build and
-// device by its name: a checksum over them all.
+// device by its name: a checksum over them all. Where ranks share the work, each training is made by one of them, all
+// get its figures, and rank 0 keeps them.
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "l2gcn/train.h"
 
@@ -19,13 +22,18 @@ struct MeasuredSeed {
 
 class MeasuredSeeds {
  public:
+  using Make = std::function<MeasuredSeed(const Context& context, const TrainConfig& config)>;
+
   // folder "": nothing is kept and nothing is found.
   MeasuredSeeds(const Context& context, const std::string& folder, const Dataset& dataset);
-  // `purpose` tells trainings apart that differ in more than their settings.
-  std::optional<MeasuredSeed> Find(const std::string& purpose, const TrainConfig& config) const;
-  void Keep(const std::string& purpose, const TrainConfig& config, const MeasuredSeed& seed) const;
+  // The figures of a training with each of these configurations: found, or made now. `purpose` tells trainings apart
+  // that differ in more than their settings.
+  std::vector<MeasuredSeed> Measure(const std::string& purpose, const std::vector<TrainConfig>& configs,
+                                    const Make& make) const;
 
  private:
+  std::optional<MeasuredSeed> Find(const std::string& purpose, const TrainConfig& config) const;
+  void Keep(const std::string& purpose, const TrainConfig& config, const MeasuredSeed& seed) const;
   std::filesystem::path PathOf(const std::string& purpose, const TrainConfig& config) const;
   const Context& context_;
   std::filesystem::path folder_;

@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "l2gcn/version.h"
+#include "ranks/collectives.h"
 #include "run/build_id.h"
 #include "run/result_json.h"
 
@@ -43,27 +44,32 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   return sum.Sum();
 }
 
+nlohmann::ordered_json BegunOf(const RunOptions& options) {
+  Json overrides = Json::array();
+  for (const auto& [name, value] : options.overrides) overrides.push_back({name, value});
+  return {{"format", kCheckpointFormat},
+          {"version", kCheckpointVersion},
+          {"runs", options.runs},
+          {"force", options.force},
+          {"settings", overrides},
+          {"spec", options.dataset_spec},
+          {"open", Json::parse(OpenOptionsToJson(options.open_options))},
+          {"checkpoint_seconds", options.checkpoint_seconds},
+          {"checkpoint_epochs", options.checkpoint_epochs}};
+}
+
 void WriteBegun(const fs::path& folder, const RunOptions& options) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) ThrowRuntime("{}: cannot create: {}", folder.string(), error.message());
-  Json overrides = Json::array();
-  for (const auto& [name, value] : options.overrides) overrides.push_back({name, value});
-  WriteSealedJson((folder / "begun.json").string(),
-                  {{"format", kCheckpointFormat},
-                   {"version", kCheckpointVersion},
-                   {"runs", options.runs},
-                   {"force", options.force},
-                   {"settings", overrides},
-                   {"spec", options.dataset_spec},
-                   {"open", Json::parse(OpenOptionsToJson(options.open_options))},
-                   {"checkpoint_seconds", options.checkpoint_seconds},
-                   {"checkpoint_epochs", options.checkpoint_epochs}});
+  WriteSealedJson((folder / "begun.json").string(), BegunOf(options));
 }
 
 UnfinishedRun ReadBegun(const fs::path& folder) {
   const std::string path = (folder / "begun.json").string();
-  return BegunFrom(ReadSealedJson(path), path);
+  UnfinishedRun run = BegunFrom(ReadSealedJson(path), path);
+  if (run.runs == 0) ThrowInput("{}: damaged: 0 runs", path);
+  return run;
 }
 
 UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where) {
@@ -82,7 +88,6 @@ UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& w
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: a value is missing or of the wrong type ({})", where, error.what());
   }
-  if (run.runs == 0) ThrowInput("{}: damaged: 0 runs", where);
   return run;
 }
 
@@ -104,9 +109,7 @@ Checkpoint::Checkpoint(const Context& context, fs::path folder, const Dataset& d
 }
 
 Json MachineBinding(const Context& context) {
-  return {{"version", Version()},
-          {"build", BuildId()},
-          {"device", context.device == DeviceKind::kCuda ? "cuda" : "cpu"}};
+  return {{"version", Version()}, {"build", BuildId()}, {"device", DeviceName(context.device)}};
 }
 
 Json Checkpoint::Binding() const {
@@ -268,6 +271,18 @@ StoredSnapshot SnapshotFrom(const Safetensors& file) {
   if (!stored.snapshot.state.is_object()) ThrowInput("{}: damaged checkpoint state", where);
   for (const auto& [name, tensor] : file.tensors) stored.snapshot.tensors.push_back(tensor);
   return stored;
+}
+
+void ShareRunOptions(const Context& context, RunOptions& options) {
+  if (context.ranks == nullptr) return;
+  const std::string where = "rank 0's options";
+  const std::string text = AgreedText(context, [&] { return JsonText(BegunOf(options)); });
+  if (Leads(context)) return;
+  const UnfinishedRun begun = BegunFrom(ParseJson(text, where), where);
+  options.runs = begun.runs;
+  options.overrides = begun.overrides;
+  options.dataset_spec = begun.dataset_spec;
+  options.open_options = begun.open_options;
 }
 
 }  // namespace l2gcn

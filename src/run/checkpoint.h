@@ -24,12 +24,13 @@
 namespace l2gcn {
 
 // begun.json
+nlohmann::ordered_json BegunOf(const RunOptions& options);
 void WriteBegun(const std::filesystem::path& folder, const RunOptions& options);
 // Throws Error(kInput) for a damaged file.
 UnfinishedRun ReadBegun(const std::filesystem::path& folder);
 UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where);
 
-// Of every array of the data set that training reads.
+// A checksum over every array of the data set that training reads.
 uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);
 
 // What other progress may be bound to: the build and the device that made it.

@@ -231,7 +231,7 @@ TrainResult BeginResult(const Context& context, const Dataset& dataset, const Tr
   result.config = config;
   result.dataset_json = DescribeDatasetJson(dataset);
   result.source_json = SourceToJson(dataset, options);
-  result.device = context.device == DeviceKind::kCuda ? "cuda" : "cpu";
+  result.device = DeviceName(context.device);
   result.threads = context.threads;
   return result;
 }

@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <new>
 #include <optional>
@@ -16,18 +17,23 @@
 #include "core/device_choice.h"
 #include "core/disk_memory.h"
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "core/memory_meter.h"
 #include "core/usable.h"
 #include "data/structure.h"
 #include "l2gcn/plan.h"
+#include "l2gcn/ranks.h"
 #include "model/counts.h"
 #include "model/inference.h"
+#include "model/model_shapes.h"
 #include "model/score.h"
 #include "model/spread.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
+#include "ranks/collectives.h"
 #include "run/checkpoint.h"
 #include "run/progress_log.h"
+#include "run/ranks_keeper.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "run/trainer_choice.h"
@@ -40,14 +46,14 @@ namespace {
 // Where the configuration asks for thresholds: those of the validation nodes, or the given one.
 std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
                                   const Trained& trained) {
-  const std::string& asked = trained.model.config.threshold;
-  if (asked.empty()) return {};
-  if (asked == "auto") {
+  const std::string& threshold = trained.model.config.threshold;
+  if (threshold.empty()) return {};
+  if (threshold == "auto") {
     const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
     return ChooseThresholds(context, dataset.labels, nodes, logits);
   }
   return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1,
-                             ParseNumber("threshold", asked));
+                             ParseNumber("threshold", threshold));
 }
 
 void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) {
@@ -324,17 +330,29 @@ void TellRestarts(const Context& context, const TrainConfig& given, const TrainC
                            tried.lr, given.lr, CountOfThings(restarts, "restart")));
 }
 
+// Where a run's seeds are kept. Of ranks that share the work only rank 0 has a writer and a checkpoint.
+struct Keeping {
+  const RunOptions& options;
+  RunWriter* writer = nullptr;
+  Checkpoint* checkpoint = nullptr;
+};
+
 // Trains one seed, from its last snapshot on if there is one. A training that diverges begins again at a
 // lower rate where the settings say so.
 Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  const PolicyMaker& make_policy, Checkpoint* checkpoint) {
-  uint32_t attempt = checkpoint != nullptr ? checkpoint->attempt() : 0;
+                  const Keeping& keeping) {
+  Checkpoint* const checkpoint = keeping.checkpoint;
+  const PolicyMaker& make_policy = keeping.options.make_policy;
+  uint32_t attempt = Agreed(context, checkpoint != nullptr ? checkpoint->attempt() : 0);
   for (;; ++attempt) {
     TrainConfig tried = config;
     for (uint32_t i = 0; i < attempt; ++i) tried.lr *= kLoweredRate;
     try {
+      SnapshotKeeper* keeper = checkpoint;
+      std::optional<RanksKeeper> together;
+      if (context.ranks != nullptr && keeping.options.write) keeper = &together.emplace(context, checkpoint);
       // A policy of the caller's may remember what no snapshot knows: its seed begins anew.
-      Trained trained = TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : checkpoint);
+      Trained trained = TrainOnce(context, dataset, tried, make_policy, make_policy ? nullptr : keeper);
       if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
       return trained;
     } catch (const Diverged& error) {
@@ -348,19 +366,24 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
 
 // A seed trained and its model written, by this process or by one before it.
 Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                    const PolicyMaker& make_policy, RunWriter* writer, Checkpoint* checkpoint) {
-  if (checkpoint == nullptr) return TrainSeed(context, dataset, config, make_policy, nullptr);
-  if (std::optional<SeedResult> done = checkpoint->TrainedOnly(config.seed)) {
+                    const Keeping& keeping) {
+  Checkpoint* const checkpoint = keeping.checkpoint;
+  if (!keeping.options.write) return TrainSeed(context, dataset, config, keeping);
+  std::optional<SeedResult> done = checkpoint ? checkpoint->TrainedOnly(config.seed) : std::nullopt;
+  if (Agreed(context, done.has_value())) {
     Trained trained;
-    trained.model = writer->ReadModel(config.seed);
+    trained.model =
+        UnpackModel(AgreedText(context, [&] { return PackModel(keeping.writer->ReadModel(config.seed)); }));
     trained.split = ResolveSplit(dataset, config.split, config.seed);
-    trained.result = std::move(*done);
+    if (done) trained.result = std::move(*done);
     return trained;
   }
-  checkpoint->BeginSeed(config.seed);
-  Trained trained = TrainSeed(context, dataset, config, make_policy, checkpoint);
-  writer->WriteModel(trained);
-  checkpoint->KeepTrained(trained.result);
+  if (checkpoint) checkpoint->BeginSeed(config.seed);
+  Trained trained = TrainSeed(context, dataset, config, keeping);
+  if (checkpoint) {
+    keeping.writer->WriteModel(trained);
+    checkpoint->KeepTrained(trained.result);
+  }
   return trained;
 }
 
@@ -383,6 +406,132 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
+// A trained and evaluated seed as bytes, less its split, which is known everywhere.
+std::string PackTrained(const Trained& trained) {
+  const std::string result = JsonText(SeedResultToJson(trained.result));
+  const uint64_t length = result.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + result +
+         PackModel(trained.model);
+}
+
+Trained UnpackTrained(const std::string& bytes) {
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof(length));
+  Trained trained;
+  trained.result = SeedResultFromJson(ParseJson(bytes.substr(sizeof(length), length), "a seed's result"));
+  trained.model = UnpackModel(bytes.substr(sizeof(length) + length));
+  return trained;
+}
+
+// What ranks have sent each other, counted, beside what the plan said.
+void TellExchanged(const Context& context, uint64_t sent_before, const MemoryPlan& plan) {
+  const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
+  context.Note(fmt::format("exchanged: {} bytes between {} ranks; the plan: {} bytes, {:.1f} % of that", sent,
+                           plan.ranks, plan.exchange_bytes,
+                           100 * static_cast<double>(plan.exchange_bytes) / static_cast<double>(sent)));
+}
+
+// The seeds of a run, one after another or shared out over ranks.
+struct SeedLoop {
+  const Context context;
+  const Dataset& dataset;
+  const TrainConfig& config;
+  const RunOptions& options;
+  uint64_t loaded;  // resident bytes when the data set was open
+  RunWriter* writer;
+  Checkpoint* checkpoint;
+  ProgressLog* log;
+  TrainResult& result;
+
+  // Several seeds are independent, and so is one seed of a method whose training cannot be shared: each is made by one
+  // rank. One seed of a layer-wise method is made by all ranks together.
+  bool together() const {
+    return options.runs == 1 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
+  }
+
+  void Run() {
+    if (context.ranks != nullptr && !together()) return ShareSeeds();
+    for (uint32_t i = 0; i < options.runs; ++i) {
+      const TrainConfig seeded = SeedAt(i);
+      std::optional<SeedResult> done = Finished(seeded.seed);
+      const bool finished = Agreed(context, done.has_value());
+      if (done) result.seeds.push_back(std::move(*done));
+      if (finished) continue;
+      Trained trained = Make(context, seeded, {options, writer, checkpoint});
+      Keep(trained);
+      result.seeds.push_back(std::move(trained.result));
+    }
+  }
+
+ private:
+  TrainConfig SeedAt(uint32_t i) const {
+    TrainConfig seeded = config;
+    seeded.seed = config.seed + i;
+    return seeded;
+  }
+
+  std::optional<SeedResult> Finished(uint64_t seed) const {
+    std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seed) : std::nullopt;
+    if (done) done->run = writer->SeedDirectory(seed);
+    return done;
+  }
+
+  // Trains and evaluates one seed.
+  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) const {
+    Stopwatch watch;
+    if (log) log->BeginSeed(seeded.seed);
+    Trained trained = TrainedSeed(maker, dataset, seeded, keeping);
+    EvaluateTrained(maker, dataset, trained);
+    trained.result.seconds.load = options.load_seconds;
+    if (options.load_seconds > 0) trained.result.resident.load = loaded;
+    trained.result.seconds.total = options.load_seconds + watch.Seconds();
+    return trained;
+  }
+
+  // Tells and writes a seed that is trained and evaluated.
+  void Keep(Trained& trained) const {
+    TellBaseline(context, config, trained.result);
+    const uint64_t seed = trained.result.seed;
+    if (writer) {
+      trained.result.run = writer->SeedDirectory(seed);
+      if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
+        writer->WriteModel(trained);  // with what evaluation chose
+      writer->WriteSeed(trained, result);
+      checkpoint->KeepFinished(trained.result);
+    }
+    if (options.on_seed && Leads(context)) options.on_seed(trained);
+  }
+
+  // Seeds that are not finished, each made by one rank and kept by rank 0. Only rank 0's own seeds have snapshots.
+  void ShareSeeds() const {
+    std::vector<uint32_t> open;
+    result.seeds.resize(Leads(context) ? options.runs : 0);
+    std::vector<uint8_t> is_open(options.runs, 1);
+    for (uint32_t i = 0; i < options.runs; ++i) {
+      std::optional<SeedResult> done = Finished(SeedAt(i).seed);
+      if (done) result.seeds[i] = std::move(*done), is_open[i] = 0;
+    }
+    Broadcast(*context.ranks, {reinterpret_cast<char*>(is_open.data()), is_open.size()});
+    for (uint32_t i = 0; i < options.runs; ++i) {
+      if (is_open[i] != 0) open.push_back(i);
+    }
+    RunOptions unwritten = options;
+    unwritten.write = false;
+    const Keeping alone{Leads(context) ? options : unwritten, writer, checkpoint};
+    ShareOut(
+        context, open.size(),
+        [&](const Context& maker, size_t at) { return PackTrained(Make(maker, SeedAt(open[at]), alone)); },
+        [&](size_t at, std::string bytes) {
+          Trained trained = UnpackTrained(bytes);
+          const TrainConfig seeded = SeedAt(open[at]);
+          trained.split = ResolveSplit(dataset, seeded.split, seeded.seed);
+          if (writer) writer->WriteModel(trained);
+          Keep(trained);
+          result.seeds[open[at]] = std::move(trained.result);
+        });
+  }
+};
+
 }  // namespace
 
 TrainResult RunTraining(const Context& context, const Dataset& given, const TrainConfig& config,
@@ -390,6 +539,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const uint64_t loaded = PeakResidentBytes();
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
+  CheckSameData(context, given);
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
   const MemoryPlan plan = PlanTraining(context, dataset, config);
@@ -397,44 +547,21 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Context chosen = Placed(OnDeviceOf(context, config.method), dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
-  if (options.write) {
+  if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
     checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
-    if (chosen.disk != nullptr) chosen.disk->KeepFor(writer->claim().work());
+    if (chosen.disk != nullptr && context.ranks == nullptr) chosen.disk->KeepFor(writer->claim().work());
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
   std::unique_ptr<ProgressLog> log;
   if (writer) log = std::make_unique<ProgressLog>(result.run, dataset.name, config.method, options.runs);
-  const Context telling = Telling(chosen, log.get());
   try {
-    for (uint32_t i = 0; i < options.runs; ++i) {
-      Stopwatch watch;
-      TrainConfig seeded = config;
-      seeded.seed = config.seed + i;
-      if (std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seeded.seed) : std::nullopt) {
-        done->run = writer->SeedDirectory(seeded.seed);
-        result.seeds.push_back(std::move(*done));
-        continue;
-      }
-      if (log) log->BeginSeed(seeded.seed);
-      Trained trained =
-          TrainedSeed(telling, dataset, seeded, options.make_policy, writer.get(), checkpoint.get());
-      EvaluateTrained(telling, dataset, trained);
-      trained.result.seconds.load = options.load_seconds;
-      if (options.load_seconds > 0) trained.result.resident.load = loaded;
-      trained.result.seconds.total = options.load_seconds + watch.Seconds();
-      TellBaseline(context, config, trained.result);
-      if (writer) {
-        trained.result.run = writer->SeedDirectory(seeded.seed);
-        if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
-          writer->WriteModel(trained);  // with what evaluation chose
-        writer->WriteSeed(trained, result);
-        checkpoint->KeepFinished(trained.result);
-      }
-      if (options.on_seed) options.on_seed(trained);
-      result.seeds.push_back(std::move(trained.result));
-    }
+    SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, loaded, writer.get(),
+                  checkpoint.get(),           log.get(), result};
+    const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
+    loop.Run();
+    if (context.ranks != nullptr && loop.together()) TellExchanged(context, sent_before, plan);
     log.reset();
     if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {

@@ -213,7 +213,7 @@ class ConventionalTrainer {
     }
   }
 
-  // Of the shapes the network has now.
+  // The best model so far takes the shapes that the network has now, then the snapshot's values.
   void RestoreBest(const Snapshot& snapshot) {
     Model& best = progress_.best.emplace(progress_.trained.model);
     StoreWeights(best);
@@ -230,7 +230,7 @@ class ConventionalTrainer {
   bool Decides(const Stopwatch& watch) {
     const uint32_t epoch = record().epochs;
     const bool decide = epoch >= progress_.decision_at;
-    Observation observation{epoch, record().losses, {}, TrainedFor(watch), {}};
+    Observation observation{epoch, record().losses, {}, TrainedFor(watch)};
     const bool scored =
         (config_.val_every > 0 && epoch % config_.val_every == 0) || (decide && policy_.WantsValidation());
     if (scored) observation.validation = Score(observation.seconds);

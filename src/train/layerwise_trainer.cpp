@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "core/clock.h"
@@ -11,6 +13,7 @@
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
 #include "model/metrics.h"
+#include "ranks/collectives.h"
 #include "train/class_weights.h"
 #include "train/held_out.h"
 #include "train/layer_rate.h"
@@ -65,7 +68,7 @@ std::vector<uint32_t> NodesInParts(const Split& split) {
 
 // Looks: at most so many nodes, drawn from a stream of their own; and at most this share of a layer's training, by
 // the arithmetic of a forward pass, unless all of them together are next to nothing.
-constexpr uint32_t kMostLooked = 4096, kLookStream = 22;
+constexpr uint32_t kMostLooked = 1024, kLookStream = 22;
 constexpr double kForwardShare = 0.45, kLookShare = 0.05, kLikelyLooks = 20, kFreeFlops = 5e7;
 
 class LayerwiseTrainer {
@@ -93,7 +96,8 @@ class LayerwiseTrainer {
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
         Transform(layer, std::move(xhat), state.block());
-      } else if (!pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr) {
+      } else if (!pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr &&
+                 context_.ranks == nullptr) {
         pipeline_->KeepLastInput(std::move(xhat));
       }
     }
@@ -124,8 +128,11 @@ class LayerwiseTrainer {
     targets_ = TargetsOf(dataset_.labels, nodes_.train);
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
     PrepareLooks();
-    if (policy_.WantsValidation() || config_.val_every > 0 || !looked_.empty()) {
-      probe_.emplace(context_, *pipeline_, dataset_, nodes_, options_.hops);
+    if (policy_.WantsValidation() || config_.val_every > 0) {
+      CheckValidationNodes(dataset_, nodes_);
+      probe_.emplace(context_, *pipeline_, dataset_, nodes_.val, options_.hops);
+    } else if (!looked_.empty()) {
+      BeginLooking();
     }
     pipeline_->ReleaseInput();
     ReturnFreeMemory();
@@ -149,6 +156,17 @@ class LayerwiseTrainer {
     if (count == 0) CheckValidationNodes(dataset_, nodes_);
     const Permutation order(count, RandomStream(config_.seed, RandomUse::kController, kLookStream));
     for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(order(i));
+    std::sort(looked_.begin(), looked_.end());
+  }
+
+  // A probe that prepares no more validation nodes than decisions look at.
+  void BeginLooking() {
+    std::vector<uint32_t> labelled, seen;
+    std::copy_if(nodes_.val.begin(), nodes_.val.end(), std::back_inserter(labelled),
+                 [&](uint32_t node) { return dataset_.labels.IsLabelled(node); });
+    for (const uint32_t place : looked_) seen.push_back(labelled[place]);
+    std::iota(looked_.begin(), looked_.end(), 0u);
+    probe_.emplace(context_, *pipeline_, dataset_, seen, options_.hops);
   }
 
   // Where a snapshot says that layers are done, their activations are made again from their weights. Returns
@@ -411,7 +429,7 @@ class LayerwiseTrainer {
 
   void BeginPolicy(uint32_t layer, const Tensor& xhat) {
     policy_.BeginLayer({layer, config_.layers, config_.EpochsOf(layer), progress_.epochs_done,
-                        LookEvery(xhat, config_.HiddenOf(layer))});
+                        steps_per_epoch_, LookEvery(xhat, config_.HiddenOf(layer))});
     if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
     resumed_ = nullptr;
   }
@@ -419,6 +437,7 @@ class LayerwiseTrainer {
   // The weights of a layer that an earlier process finished. Its input is not read.
   LayerState FinishedLayer(uint32_t layer, const Tensor& xhat) {
     LayerState state = StartOf(layer, xhat.cols);
+    steps_per_epoch_ = StepsPerEpoch(DrawnFrom(layer).count);
     BeginPolicy(layer, xhat);
     return state;
   }
@@ -470,29 +489,29 @@ class LayerwiseTrainer {
                                                TargetsOf(dataset_.labels, nodes));
   }
 
-  // The loss of each node that decisions look at.
-  std::vector<float> Look(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training) {
+  // The nodes that decisions look at, by the weights as they are.
+  RowScores Look(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training) {
     Stopwatch looking;
     peak_.Pause();
-    std::vector<float> losses;
-    if (held_.empty()) {
-      losses = probe_->Look(training, looked_);
-    } else {
-      if (held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
-      losses = pipeline_->backend().Score(context_, training, *held_rows_).losses;
-    }
+    if (!held_.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
+    RowScores scores = held_.empty() ? probe_->Look(training, looked_)
+                                     : pipeline_->backend().Score(context_, training, *held_rows_);
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();
-    return losses;
+    return scores;
   }
 
   // Asks the policy; returns whether the layer is to end.
   bool Decides(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training, const Stopwatch& watch) {
     LayerRecord& record = layer_.record;
-    Observation observation{record.epochs, record.losses, {}, TrainedFor(watch), {}};
+    Observation observation{record.epochs, record.losses, {}, Agreed(context_, TrainedFor(watch))};
     if (policy_.WantsValidation()) observation.validation = Probe(layer, training, watch);
-    std::vector<float> looked;
-    if (policy_.WantsLooks()) observation.node_losses = looked = Look(layer, xhat, training);
+    RowScores looked;
+    if (policy_.WantsLooks()) {
+      looked = Look(layer, xhat, training);
+      observation.node_losses = looked.losses;
+      observation.node_misses = looked.misses;
+    }
     const Decision decision = policy_.Decide(observation);
     if (policy_.KeepsBest() && decision.best_so_far) {
       layer_.best = training.Read();
@@ -548,6 +567,7 @@ class LayerwiseTrainer {
       if (config_.val_every > 0)
         count = std::min(count, config_.val_every - record.epochs % config_.val_every);
       if (between > 0) count = std::min(count, between);
+      count = Agreed(context_, count);
       record.losses.resize(record.epochs + count);
       training.RunEpochs(context_, record.epochs, count, std::span(record.losses).last(count),
                          options_.step_losses);
@@ -568,7 +588,8 @@ class LayerwiseTrainer {
   [[noreturn]] void ThrowAtFirstBadStep(uint32_t layer, uint32_t bad, const TensorPtr& xhat,
                                         const Stopwatch& watch) {
     const double loss = layer_.record.losses[bad];
-    if (!config_.FindsRate() && watch.Seconds() < kSecondsToFindStep && steps_per_epoch_ > 1) {
+    const bool soon = Agreed(context_, watch.Seconds() < kSecondsToFindStep);
+    if (!config_.FindsRate() && soon && steps_per_epoch_ > 1) {
       std::vector<double> epoch_losses(1), losses;
       const auto again = BeginLayer(layer, xhat, StartOf(layer, xhat->cols));
       for (uint32_t epoch = begun_.epoch; epoch <= bad; ++epoch) {

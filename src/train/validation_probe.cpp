@@ -23,15 +23,14 @@ void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes) {
 }
 
 ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
-                                 const SplitNodes& nodes, uint32_t hops)
+                                 std::span<const uint32_t> nodes, uint32_t hops)
     : context_(context),
       pipeline_(pipeline),
       labels_(dataset.labels),
       hops_(hops),
       reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
       shares_(!pipeline.inductive()) {
-  CheckValidationNodes(dataset, nodes);
-  std::copy_if(nodes.val.begin(), nodes.val.end(), std::back_inserter(nodes_),
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(nodes_),
                [&](uint32_t node) { return dataset.labels.IsLabelled(node); });
   targets_ = TargetsOf(dataset.labels, nodes_);
   if (shares_) return;
@@ -81,7 +80,7 @@ ValidationScore ValidationProbe::Look(const LayerTraining& training) {
   return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
 }
 
-std::vector<float> ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places) {
+RowScores ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places) {
   Backend& backend = pipeline_.backend();
   if (looked_ == nullptr) {
     std::vector<uint32_t> nodes;
@@ -90,7 +89,7 @@ std::vector<float> ValidationProbe::Look(const LayerTraining& training, std::spa
         shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes)) : Array<uint32_t>::CopyOf(places);
     looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes));
   }
-  return backend.Score(context_, training, *looked_).losses;
+  return backend.Score(context_, training, *looked_);
 }
 
 // All hops but the last were made when the layer began.

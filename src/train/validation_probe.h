@@ -24,18 +24,18 @@ void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes);
 
 class ValidationProbe {
  public:
-  // `hops` is how often a layer aggregates. All arguments must outlive the probe.
+  // Those of `nodes` that have labels are looked at. `hops` is how often a layer aggregates. All arguments must outlive the probe.
   ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
-                  const SplitNodes& nodes, uint32_t hops);
+                  std::span<const uint32_t> nodes, uint32_t hops);
   // Aggregates for the validation nodes. In the last layer the activations of other nodes are let go.
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.
   void ShareInput(uint32_t layer, const TensorPtr& xhat);
   // The validation nodes by the weights as they are.
   ValidationScore Look(const LayerTraining& training);
-  // The loss of each of some labelled validation nodes, named by their places among all labelled ones. The same places
+  // Some labelled validation nodes, named by their places among all labelled ones. The same places
   // are to be named throughout a layer.
-  std::vector<float> Look(const LayerTraining& training, std::span<const uint32_t> places);
+  RowScores Look(const LayerTraining& training, std::span<const uint32_t> places);
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 

@@ -249,6 +249,18 @@ TEST(LearnedStop, PaperKindRefusesAnotherDepthAndKeepsItsLimits) {
   EXPECT_THROW(FitLayerwise(MakeContext(1), dataset, split, config, *other), Error);
 }
 
+// The guard of training holds in the search, too: where nothing is learned no episode ends before its budget of
+// 24 epochs, though the untaught policy would stop at one decision in eight.
+TEST(Search, StopsNothingBeforeAnythingIsLearnt) {
+  Overrides training = kTraining;
+  training[2] = {"lr", "1e-9"};
+  SearchConfig config = SmallSearch("general");
+  config.batch = "40";
+  SearchResult result;
+  SearchController(MakeContext(1), {SmallDataset()}, config, training, {}, &result);
+  for (const SearchRound& round : result.curve) EXPECT_EQ(round.epochs, 24) << round.round;
+}
+
 TEST(Search, BadSettingsAreUsageErrors) {
   const Context context = MakeContext(1);
   EXPECT_THROW(SearchController(context, {}, SmallSearch("general"), kTraining, {}, nullptr), Error);

@@ -171,7 +171,7 @@ inline reference::Dense LogitsOf(const LayerState& state, const reference::Dense
 
 // What Backend::Score should find in rows of logits, and how many answers hang on the last digits.
 struct ExpectedScores {
-  std::vector<double> losses;
+  std::vector<double> losses, misses;
   int64_t true_positive = 0, false_positive = 0, false_negative = 0, unsure = 0;
 };
 inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const uint32_t> rows,
@@ -179,8 +179,9 @@ inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const ui
   ExpectedScores expected;
   for (size_t i = 0; i < rows.size(); ++i) {
     const double* row = z.values.data() + rows[i] * z.cols;
-    double loss = 0;
+    double loss = 0, miss = 0;
     if (targets.multilabel) {
+      double both = 0, said = 0, true_ones = 0;
       for (size_t c = 0; c < z.cols; ++c) {
         const bool on = targets.matrix[i * z.cols + c] != 0;
         loss += (std::log1p(std::exp(-std::abs(row[c]))) + std::max(row[c], 0.0) - (on ? row[c] : 0)) /
@@ -189,13 +190,18 @@ inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const ui
         expected.false_positive += row[c] > 0 && !on;
         expected.false_negative += row[c] <= 0 && on;
         expected.unsure += std::abs(row[c]) < 1e-4;
+        both += row[c] > 0 && on;
+        said += row[c] > 0;
+        true_ones += on;
       }
+      if (said + true_ones > 0) miss = 1 - 2 * both / (said + true_ones);
     } else {
       const auto truth = static_cast<size_t>(targets.classes_of[i]);
       const double top = *std::max_element(row, row + z.cols);
       double sum = 0;
       for (size_t c = 0; c < z.cols; ++c) sum += std::exp(row[c] - top);
       loss = std::log(sum) + top - row[truth];
+      miss = 1 - std::exp(-loss);
       const bool right = row[truth] == top;
       expected.true_positive += right;
       expected.false_positive += !right;
@@ -203,6 +209,7 @@ inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const ui
       expected.unsure += std::count_if(row, row + z.cols, [&](double x) { return top - x < 1e-4; }) > 1;
     }
     expected.losses.push_back(loss);
+    expected.misses.push_back(miss);
   }
   return expected;
 }
@@ -235,6 +242,12 @@ inline void CheckScoring(const Context& context, Backend& backend, const FormCas
         for (size_t i = 0; i < found.losses.size(); ++i)
           EXPECT_NEAR(double{found.losses[i]}, expected.losses[i],
                       8 * tolerance.loss * std::max(1.0, expected.losses[i]));
+        ASSERT_EQ(found.misses.size(), expected.misses.size());
+        double apart = 0;  // an answer that hangs on the last digits moves a row's miss by 1 at most
+        for (size_t i = 0; i < found.misses.size(); ++i)
+          apart +=
+              std::max(0.0, std::abs(double{found.misses[i]} - expected.misses[i]) - 16 * tolerance.loss);
+        EXPECT_LE(apart, static_cast<double>(expected.unsure));
         const auto near = [&](uint64_t count, int64_t wanted_count) {
           EXPECT_LE(std::abs(static_cast<int64_t>(count) - wanted_count), expected.unsure);
         };

@@ -2,6 +2,7 @@
 #include <cstdlib>
 
 #include "core/error_format.h"
+#include "kernels/built.h"
 #include "kernels/cpu/kernels.h"
 
 namespace l2gcn {
@@ -37,6 +38,13 @@ const CpuKernels& CpuKernelTable(const std::string& level) {
   }
   ThrowUsage("L2GCN_SIMD={}: this processor and build run only: {}", level,
              fmt::join(CpuKernelLevels(), ", "));
+}
+
+std::string LesserCpuLevel(const std::string& a, const std::string& b) {
+  for (const CpuKernels* table : {&kBaselineKernels, &kAvx2Kernels}) {
+    if (a == table->name || b == table->name) return table->name;
+  }
+  return a;
 }
 
 const CpuKernels& CpuKernelTable() {

@@ -28,8 +28,8 @@ class BlockScorer {
     h_ = Array<float>::Allocate(kProductRows * widest_);
   }
 
-  // Rows first … first + count − 1 of those to score, at most kProductRows; their losses to `losses` (count).
-  void Score(size_t first, size_t count, double* losses) {
+  // Rows first … first + count − 1 of those to score, at most kProductRows; their losses and misses (count).
+  void Score(size_t first, size_t count, double* losses, float* misses) {
     uint32_t picked[kProductRows];
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
@@ -37,7 +37,8 @@ class BlockScorer {
     JoinedProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
                   gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
     if (hidden) FinishHidden(count);
-    for (size_t i = 0; i < count; ++i) losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride());
+    for (size_t i = 0; i < count; ++i)
+      losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride(), misses[i]);
   }
 
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
@@ -70,7 +71,7 @@ class BlockScorer {
   }
 
   // Counts the answer of one row and returns its loss. The bias is added to the logits (classes).
-  double ScoreLogits(size_t row, float* logits) {
+  double ScoreLogits(size_t row, float* logits, float& miss) {
     const Targets& targets = rows_.targets;
     const size_t classes = targets.classes;
     if (layer_.bias.rows > 0) {
@@ -79,13 +80,16 @@ class BlockScorer {
     if (targets.multilabel) {
       const uint8_t* truth = targets.matrix.data() + row * classes;
       for (size_t c = 0; c < classes; ++c) Count(logits[c] > 0, truth[c] != 0);
+      miss = SigmoidRowMiss(logits, classes, truth);
       return SigmoidRowLoss(logits, classes, truth);
     }
     const auto truth = static_cast<size_t>(targets.classes_of[row]);
     const bool right = std::max_element(logits, logits + classes) == logits + truth;
     Count(true, right);
     if (!right) Count(false, true);
-    return SoftmaxRowLoss(logits, classes, truth);
+    const double loss = SoftmaxRowLoss(logits, classes, truth);
+    miss = SoftmaxRowMiss(loss);
+    return loss;
   }
   void Count(bool predicted, bool actual) {
     true_positive += predicted && actual;
@@ -123,11 +127,13 @@ RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const Cpu
   RowScores scores;
   const size_t count = rows.count();
   std::vector<double> losses(count);
+  scores.misses.resize(count);
   std::atomic<uint64_t> true_positive{0}, false_positive{0}, false_negative{0};
   ParallelFor(context, count, RowsOfTask(layer, rows), [&](size_t begin, size_t end) {
     BlockScorer scorer(kernels, layer, rows);
     for (size_t first = begin; first < end; first += kProductRows)
-      scorer.Score(first, std::min(kProductRows, end - first), losses.data() + first);
+      scorer.Score(first, std::min(kProductRows, end - first), losses.data() + first,
+                   scores.misses.data() + first);
     true_positive += scorer.true_positive;
     false_positive += scorer.false_positive;
     false_negative += scorer.false_negative;

@@ -469,7 +469,7 @@ class CudaFormTraining final : public CudaTraining {
     LaunchActivationBack(a, stream());
   }
 
-  // Of weights that `from` (batch × depth) was multiplied by.
+  // The gradient of the weights that `from` (batch × depth) was multiplied by.
   void WeightGradient(const void* from, size_t depth, const void* above, const Placed& weights) const {
     BlasProduct product{depth, weights.stride, batch_, from, depth, true, above, weights.stride};
     product.c = Gradient(weights);

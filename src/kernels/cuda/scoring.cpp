@@ -18,6 +18,7 @@ constexpr const char* kScoring = "scoring rows";
 ScorePass::ScorePass(const std::shared_ptr<Device>& device, const CudaRowsToScore& rows, size_t row_bytes)
     : device_(device), targets_(*rows.targets) {
   losses_ = Buffer::OnDevice(device, targets_.count * sizeof(float), kScoring);
+  misses_ = Buffer::OnDevice(device, targets_.count * sizeof(float), kScoring);
   counts_ = Buffer::OnDevice(device, 3 * sizeof(unsigned long long), kScoring);
   counts_.Clear();
   const size_t fitting = std::min<size_t>(kBlockBytes, device->FreeBytes() / 4) / row_bytes;
@@ -38,6 +39,7 @@ void ScorePass::Reduce(size_t first, size_t count, const float* z, size_t stride
     a.classes_of = targets_.labels.as<int32_t>() + first;
   }
   a.losses = losses_.as<float>() + first;
+  a.misses = misses_.as<float>() + first;
   a.counts = counts_.as<unsigned long long>();
   LaunchScore(a, device_->stream());
 }
@@ -46,6 +48,8 @@ RowScores ScorePass::Finish() {
   RowScores scores;
   scores.losses.resize(targets_.count);
   losses_.CopyTo(scores.losses.data(), scores.losses.size() * sizeof(float));
+  scores.misses.resize(targets_.count);
+  misses_.CopyTo(scores.misses.data(), scores.misses.size() * sizeof(float));
   scores.loss = MeanOfRows<float>(scores.losses);
   unsigned long long counts[3];
   counts_.CopyTo(counts, sizeof counts);

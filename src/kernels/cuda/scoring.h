@@ -1,5 +1,5 @@
 // Losses and right and wrong answers of rows by a layer in training on a card. Activations and logits are made for a
-// block of rows at a time and reduced there; a loss for each row and three counts come to the host. A row's loss depends
+// block of rows at a time and reduced there; a loss and a miss for each row and three counts come to the host. A row's loss depends
 // on the row alone and counts are whole numbers, so equal calls give equal bits.
 #pragma once
 
@@ -38,6 +38,7 @@ class ScorePass {
   const DeviceTargets& targets_;
   size_t block_ = 1;
   Buffer losses_;  // (rows)
+  Buffer misses_;  // (rows)
   Buffer counts_;  // (3) true and false positives, false negatives
 };
 

@@ -59,6 +59,13 @@ __device__ RowScore SigmoidScore(const ScoreArguments& a, const float* z, uint32
           SumOfLanes(score.false_positive), SumOfLanes(score.false_negative)};
 }
 
+// How far the row's answer is off (kernels/row_loss.h).
+__device__ __forceinline__ float MissOf(const ScoreArguments& a, const RowScore& score) {
+  if (a.label_rows == nullptr) return -expm1f(-score.loss);
+  const uint32_t one = score.false_positive + score.false_negative, both = score.true_positive;
+  return both + one == 0 ? 0.0f : static_cast<float>(one) / static_cast<float>(2 * both + one);
+}
+
 __global__ void __launch_bounds__(kThreads) ScoreKernel(const ScoreArguments a) {
   __shared__ uint32_t sums[3];
   if (threadIdx.x < 3) sums[threadIdx.x] = 0;
@@ -71,7 +78,7 @@ __global__ void __launch_bounds__(kThreads) ScoreKernel(const ScoreArguments a) 
     const RowScore score = a.label_rows != nullptr
                                ? SigmoidScore(a, z, lane, a.label_rows + row * a.label_bytes)
                                : SoftmaxScore(a, z, lane, static_cast<uint32_t>(a.classes_of[row]));
-    if (lane == 0) a.losses[row] = score.loss;
+    if (lane == 0) a.losses[row] = score.loss, a.misses[row] = MissOf(a, score);
     counts[0] += score.true_positive, counts[1] += score.false_positive, counts[2] += score.false_negative;
   }
   if (lane < 3) atomicAdd(&sums[lane], counts[lane]);

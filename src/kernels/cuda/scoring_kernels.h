@@ -18,6 +18,7 @@ struct ScoreArguments {
   const uint8_t* label_rows = nullptr;  // (rows × label_bytes) where there are several labels
   uint32_t label_bytes = 0;
   float* losses = nullptr;               // (rows)
+  float* misses = nullptr;               // (rows)
   unsigned long long* counts = nullptr;  // (3) true and false positives, false negatives: added to
 };
 void LaunchScore(const ScoreArguments& a, cudaStream_t stream);

@@ -605,6 +605,7 @@ class DiskBackend final : public Backend {
       const RowScores part =
           score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
       all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
+      all.misses.insert(all.misses.end(), part.misses.begin(), part.misses.end());
       all.true_positive += part.true_positive;
       all.false_positive += part.false_positive;
       all.false_negative += part.false_negative;

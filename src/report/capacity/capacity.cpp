@@ -131,13 +131,13 @@ class CapacityMeasurement {
     auto& by_round = classes_.back()[{features, operation}];
     for (;;) {
       const Ranking next = RefineOnce(set, colours, operation);
-      const bool settled = next.distinct == distinct;
+      const bool no_finer = next.distinct == distinct;
       colours = next.rank;
       distinct = next.distinct;
       graphs = ClassesOfGraphs(set, colours);
       by_round.push_back(graphs.rank);
-      if (!settled || done.classes.empty()) done.classes.push_back(graphs.distinct);
-      if (settled && by_round.size() >= options_.layers) break;
+      if (!no_finer || done.classes.empty()) done.classes.push_back(graphs.distinct);
+      if (no_finer && by_round.size() >= options_.layers) break;
     }
     // Rounds at the end that tell no more graphs apart are left out.
     while (done.classes.size() > 1 && done.classes.back() == done.classes[done.classes.size() - 2]) {
@@ -252,7 +252,7 @@ class CapacityMeasurement {
   const CapacityOptions& options_;
   CapacityResult result_;
   std::vector<GraphSet> sets_;
-  // Of every set: the graphs' classes after each round, by features and operator.
+  // For every set: the graphs' classes after each round, by features and operator.
   std::vector<std::map<std::pair<std::string, Operation>, std::vector<std::vector<uint32_t>>>> classes_;
   std::vector<NetworkJob> jobs_;
   std::vector<size_t> order_;  // of jobs, costly ones first

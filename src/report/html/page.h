@@ -16,7 +16,7 @@ namespace l2gcn {
 const char* ReportStyle();
 const char* ReportScript();
 
-// Of charts that stand two in a row on a wide screen.
+// The size of a chart where two stand in a row on a wide screen.
 inline constexpr double kPairWidth = 540, kPairHeight = 360;
 
 // A cell of a table: text, and how it is shown.

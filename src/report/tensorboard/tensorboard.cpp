@@ -76,7 +76,7 @@ struct TensorBoardLog::Impl {
   uint64_t seed = 0;
   uint32_t runs = 1;
   std::optional<EventFile> events;
-  // Of the present seed: what is written already.
+  // What is written already of the present seed.
   std::set<std::tuple<uint32_t, uint32_t, char>> written;  // (layer, epoch, kind)
 
   fs::path Folder() const { return runs == 1 ? directory : directory / fmt::format("seed-{}", seed); }

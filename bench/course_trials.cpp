@@ -1,0 +1,195 @@
+// Trains one data set under many trials, each a way to find rate, course and stop, and prints a line of JSON for each
+// training: what scripts/tune-rate.py chooses the constants of train/course.h by, and their rivals.
+//
+// A trial is a line of JSON: {"name": …, "settings": {options of l2gcn train}, "course": {members of Course},
+// "stop": {"kind": "patience", "watch": "val"|"val-loss", "patience": epochs, "margin": share} or
+// {"kind": "power-law", "margin": share}}. With "course" layers end by PairedStop, with "stop" as named there, else as
+// the settings say. Equal lines give equal results.
+//
+// usage: course_trials DATASET PRESET SEED… < TRIALS
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "l2gcn/error.h"
+#include "l2gcn/train.h"
+#include "run/trainer_choice.h"
+#include "train/layerwise_trainer.h"
+#include "train/paired_stop.h"
+
+namespace l2gcn {
+namespace {
+
+using Json = nlohmann::json;
+
+// Patience with the best weights restored; better is what exceeds the best by a share of it.
+class PatienceWithMargin final : public StopPolicy {
+ public:
+  explicit PatienceWithMargin(const Json& stop)
+      : f1_(stop.at("watch") == "val"), patience_(stop.at("patience")), margin_(stop.at("margin")) {}
+  void BeginLayer(const LayerView&) override { best_ = 0, best_epoch_ = 0; }
+  uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }
+  Decision Decide(const Observation& observation) override {
+    const double score = f1_ ? observation.validation.f1 : 1 / (1e-9 + observation.validation.loss);
+    const bool better = best_epoch_ == 0 || score > best_ * (1 + margin_);
+    if (better) best_ = score, best_epoch_ = observation.epoch;
+    return {observation.epoch - best_epoch_ >= patience_, -1, better};
+  }
+  bool WantsValidation() const override { return true; }
+  bool KeepsBest() const override { return true; }
+  std::string Name() const override { return "patience"; }
+
+ private:
+  bool f1_;
+  uint32_t patience_;
+  double margin_, best_ = 0;
+  uint32_t best_epoch_ = 0;
+};
+
+// Fits loss = a + b · epoch^−c to the validation losses of the last two thirds of the epochs, least squares over c in
+// steps, and stops when the rest of the budget is expected to bring less than a share of what was gained so far.
+class PowerLawStop final : public StopPolicy {
+ public:
+  explicit PowerLawStop(const Json& stop) : margin_(stop.at("margin")) {}
+  void BeginLayer(const LayerView& view) override { budget_ = view.budget, losses_.clear(); }
+  uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }
+  Decision Decide(const Observation& observation) override {
+    const double loss = observation.validation.loss;
+    const bool better = losses_.empty() || loss < *std::min_element(losses_.begin(), losses_.end());
+    losses_.push_back(loss);
+    if (losses_.size() < kLeast) return {false, -1, better};
+    const double best = *std::min_element(losses_.begin(), losses_.end());
+    const double to_come = best - std::min(best, AtTheEnd());
+    return {to_come < margin_ * (losses_.front() - best) || losses_.front() <= best, -1, better};
+  }
+  bool WantsValidation() const override { return true; }
+  bool KeepsBest() const override { return true; }
+  std::string Name() const override { return "power law"; }
+
+ private:
+  static constexpr size_t kLeast = 5;
+
+  // The loss that the fitted law expects at the end of the budget.
+  double AtTheEnd() const {
+    double least = std::numeric_limits<double>::infinity(), expected = losses_.back();
+    const size_t first = losses_.size() / 3;
+    const auto n = static_cast<double>(losses_.size() - first);
+    for (double power = 0.1; power < 3.05; power += 0.1) {
+      double t = 0, y = 0, tt = 0, ty = 0, yy = 0;
+      for (size_t i = first; i < losses_.size(); ++i) {
+        const double at = std::pow(static_cast<double>(i + 1), -power);
+        t += at / n, y += losses_[i] / n, tt += at * at / n, ty += at * losses_[i] / n;
+        yy += losses_[i] * losses_[i] / n;
+      }
+      const double slope = (ty - t * y) / std::max(tt - t * t, 1e-300);
+      const double rest = yy - y * y - slope * (ty - t * y);
+      if (rest < least) least = rest, expected = y + slope * (std::pow(budget_, -power) - t);
+    }
+    return expected;
+  }
+
+  double margin_;
+  uint32_t budget_ = 1;
+  std::vector<double> losses_;
+};
+
+Course CourseOf(const Json& given) {
+  Course course;
+  const std::map<std::string, double*> members = {{"plain_rate", &course.plain_rate},
+                                                  {"plain_power", &course.plain_power},
+                                                  {"norm_rate", &course.norm_rate},
+                                                  {"norm_power", &course.norm_power},
+                                                  {"many_steps", &course.many_steps},
+                                                  {"few_power", &course.few_power},
+                                                  {"growth", &course.growth},
+                                                  {"loss_part", &course.loss_part},
+                                                  {"sure", &course.sure},
+                                                  {"window", &course.window},
+                                                  {"worth", &course.worth},
+                                                  {"patience", &course.patience},
+                                                  {"least_steps", &course.least_steps},
+                                                  {"landing", &course.landing},
+                                                  {"last_part", &course.last_part},
+                                                  {"labels_loss_part", &course.labels_loss_part}};
+  for (const auto& [name, value] : given.items()) {
+    if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a course has no " + name);
+    *members.at(name) = value.get<double>();
+  }
+  return course;
+}
+
+Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& config, const Json& trial) {
+  if (trial.contains("course")) {
+    LayerwiseOptions options;
+    options.course = CourseOf(trial.at("course"));
+    PairedStop policy(ChanceOf(dataset.labels), options.course);
+    return FitLayerwise(context, dataset, NodesOf(dataset, config), config, policy, options);
+  }
+  if (!trial.contains("stop")) return Train(context, dataset, config);
+  const Json& stop = trial.at("stop");
+  std::unique_ptr<StopPolicy> policy;
+  if (stop.at("kind") == "patience")
+    policy = std::make_unique<PatienceWithMargin>(stop);
+  else
+    policy = std::make_unique<PowerLawStop>(stop);
+  return Train(context, dataset, config, *policy);
+}
+
+void PrintTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                   const Json& trial) {
+  nlohmann::ordered_json line = {{"name", trial.at("name")}, {"seed", config.seed}};
+  try {
+    Trained trained = Fit(context, dataset, config, trial);
+    EvaluateTrained(context, dataset, trained);
+    const SeedResult& result = trained.result;
+    const double batch = std::min<double>(config.batch, static_cast<double>(result.train_nodes));
+    line["test"] = 100 * result.f1_test;
+    line["steps_per_epoch"] = std::ceil(static_cast<double>(result.train_nodes) / batch);
+    line["train_seconds"] = result.seconds.train;
+    line["look_seconds"] = result.seconds.looks;
+    for (const LayerRecord& layer : result.layers) {
+      line["layers"].push_back({layer.rate, layer.steps, layer.epochs, layer.kept_epoch});
+    }
+  } catch (const Error& error) {
+    line["error"] = error.what();
+  }
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+int Run(const std::string& name, const std::string& preset, const std::vector<std::string>& seeds) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = OpenDataset(context, name);
+  std::vector<Json> trials;
+  for (std::string line; std::getline(std::cin, line);) trials.push_back(Json::parse(line));
+  for (const std::string& seed : seeds) {
+    for (const Json& trial : trials) {
+      Overrides settings = {{"preset", preset}, {"seed", seed}};
+      for (const auto& [key, value] : trial.at("settings").items())
+        settings.emplace_back(key, value.get<std::string>());
+      PrintTraining(context, dataset, ResolveConfig(settings, dataset), trial);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace l2gcn
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 4) throw std::runtime_error("usage: course_trials DATASET PRESET SEED… < TRIALS");
+    return l2gcn::Run(argv[1], argv[2], {argv + 3, argv + argc});
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "course_trials: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,70 @@
+// Several processes that do one job together: the ranks of a launcher such as mpirun.
+//
+// Every rank runs the same calls in the same order; only rank 0 writes files and prints. Data is moved between ranks
+// and never summed by the engine that moves it, so results have the same bits for any number of ranks.
+// Context::ranks carries them; null means that this process works alone.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "l2gcn/context.h"
+
+namespace l2gcn {
+
+struct Dataset;
+
+class Ranks {
+ public:
+  // A message that some rank posted to rank 0.
+  struct Posted {
+    uint32_t from = 0;
+    std::string bytes;
+  };
+
+  virtual ~Ranks() = default;
+  virtual uint32_t rank() const = 0;
+  virtual uint32_t size() const = 0;
+  // "rank 2 on HOST", for messages.
+  virtual std::string Name(uint32_t rank) const = 0;
+
+  // Sends `send` to rank `to` while exactly receive.size() bytes come from rank `from`. Neither is this rank; an empty
+  // span is not sent or received at all, so both sides must agree on lengths.
+  virtual void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) = 0;
+  // Sends a message of any length to rank 0 and returns at once. Not for rank 0.
+  virtual void Post(std::string bytes) = 0;
+  // The next message that was posted; for rank 0 alone. Without `wait`: nothing, where none has come.
+  virtual std::optional<Posted> Take(bool wait) = 0;
+
+  // Tells rank 0 why this rank cannot go on, in one sentence, and ends all ranks with this exit status.
+  [[noreturn]] virtual void Abort(const std::string& reason, int status) = 0;
+
+  bool leads() const { return rank() == 0; }
+  // What this rank has sent by Exchange so far.
+  uint64_t sent_bytes() const { return sent_bytes_.load(std::memory_order_relaxed); }
+
+ protected:
+  void CountSent(size_t bytes) { sent_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> sent_bytes_{0};
+};
+
+// The ranks that a launcher started, or null where this process was started alone or as the only one. Loads Open MPI
+// through libl2gcn_mpi.so. Throws Error(kUsage) where a launcher is there and that file is not, or where ranks are of
+// different builds. Where processors differ, all ranks take the instruction set that all have (L2GCN_SIMD).
+// `tell` is called with one sentence when a rank is lost, from another thread; then the process ends.
+std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell);
+
+// Throws Error(kUsage) where ranks have opened different data sets, told by counts and samples of their arrays.
+void CheckSameData(const Context& context, const Dataset& dataset);
+
+// Whether this process writes and prints: it works alone, or is rank 0.
+inline bool Leads(const Context& context) { return context.ranks == nullptr || context.ranks->leads(); }
+
+}  // namespace l2gcn

@@ -1,0 +1,171 @@
+#include "kernels/ranks/rank_training.h"
+
+#include <cstring>
+
+#include "core/error_format.h"
+#include "ranks/collectives.h"
+
+namespace l2gcn {
+namespace {
+
+template <class T>
+std::span<char> BytesIn(std::span<T> values) {
+  return {reinterpret_cast<char*>(values.data()), values.size_bytes()};
+}
+
+// Rank 0's matrix to all.
+void BroadcastMatrix(Ranks& ranks, Matrix& matrix) {
+  uint64_t shape[] = {matrix.rows, matrix.cols};
+  Broadcast(ranks, BytesIn(std::span<uint64_t>(shape)));
+  if (!ranks.leads()) matrix = Matrix::Allocate(shape[0], shape[1]);
+  if (shape[0] * shape[1] > 0)
+    Broadcast(ranks,
+              {const_cast<char*>(reinterpret_cast<const char*>(matrix.values.data())), matrix.bytes()});
+}
+
+}  // namespace
+
+RankSampleWindows::RankSampleWindows(Ranks& ranks, const LayerSpec& spec, std::vector<RankRows> parts,
+                                     std::vector<size_t> cols, Array<uint32_t> samples, size_t rows)
+    : ranks_(ranks),
+      spec_(spec),
+      parts_(std::move(parts)),
+      cols_(std::move(cols)),
+      samples_(std::move(samples)),
+      rows_(rows),
+      count_(static_cast<uint32_t>(samples_.empty() ? rows : samples_.size())),
+      held_(kRingWindows, 0) {
+  for (size_t p = 0; p < parts_.size(); ++p) {
+    columns_ += cols_[p];
+    sample_bytes_ += cols_[p] * parts_[p].bytes();
+  }
+  const EpochOrder order = OrderOf(spec_, count_, columns_, 0);
+  L2GCN_ASSERT(order.block > 0);
+  window_ = order.window;
+  windows_ = order.windows();
+  for (size_t p = 0; ranks_.leads() && p < parts_.size(); ++p)
+    rings_.push_back(AllocateAligned(RingRows() * cols_[p] * parts_[p].bytes()));
+}
+
+RankSampleWindows::~RankSampleWindows() {
+  if (travelling_.valid()) travelling_.wait();
+}
+
+template <class Visit>
+void RankSampleWindows::ForRows(uint64_t number, uint32_t rank, const Visit& visit) const {
+  const auto epoch = static_cast<uint32_t>(number / windows_),
+             window = static_cast<uint32_t>(number % windows_);
+  const EpochOrder order = OrderOf(spec_, count_, columns_, epoch);
+  const size_t begin = ShareBegin(rows_, rank, ranks_.size()),
+               end = ShareBegin(rows_, rank + 1, ranks_.size());
+  for (uint32_t at = 0; at < order.SizeOf(window);) {
+    const EpochOrder::Run run = order.RunAt(window, at);
+    for (uint32_t i = 0; i < run.count; ++i) {
+      const size_t row = samples_.empty() ? run.sample + i : samples_[run.sample + i];
+      if (row >= begin && row < end) visit(at + i, row - begin);
+    }
+    at += run.count;
+  }
+}
+
+// On rank 0, by any one thread at a time.
+void RankSampleWindows::Fetch(uint64_t number) {
+  Request request{static_cast<int64_t>(number)};
+  for (uint32_t r = 1; r < ranks_.size(); ++r)
+    ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
+  const size_t place = number % kRingWindows * window_;
+  const auto put = [&](size_t part, size_t row) {
+    return static_cast<char*>(rings_[part].get()) + (place + row) * cols_[part] * parts_[part].bytes();
+  };
+  ForRows(number, 0, [&](size_t at, size_t row) {
+    for (size_t p = 0; p < parts_.size(); ++p) parts_[p].Copy(row, 0, cols_[p], put(p, at));
+  });
+  std::vector<char> rows;
+  for (uint32_t r = 1; r < ranks_.size(); ++r) {
+    std::vector<size_t> at;
+    ForRows(number, r, [&](size_t row, size_t) { at.push_back(row); });
+    rows.resize(at.size() * sample_bytes_);
+    ranks_.Exchange(0, {}, r, rows);
+    const char* from = rows.data();
+    for (const size_t row : at) {
+      for (size_t p = 0; p < parts_.size(); ++p) {
+        std::memcpy(put(p, row), from, cols_[p] * parts_[p].bytes());
+        from += cols_[p] * parts_[p].bytes();
+      }
+    }
+  }
+  held_[number % kRingWindows] = number + 1;
+}
+
+void RankSampleWindows::Serve() {
+  for (;;) {
+    Request request{};
+    ranks_.Exchange(0, {}, 0, {reinterpret_cast<char*>(&request), sizeof(request)});
+    if (request.window < 0) return;
+    std::vector<char> rows;
+    ForRows(static_cast<uint64_t>(request.window), ranks_.rank(), [&](size_t, size_t row) {
+      for (size_t p = 0; p < parts_.size(); ++p) {
+        rows.resize(rows.size() + cols_[p] * parts_[p].bytes());
+        parts_[p].Copy(row, 0, cols_[p], rows.data() + rows.size() - cols_[p] * parts_[p].bytes());
+      }
+    });
+    ranks_.Exchange(0, rows, 0, {});
+  }
+}
+
+void RankSampleWindows::Await(uint32_t epoch, uint32_t window) {
+  const uint64_t number = uint64_t{epoch} * windows_ + window;
+  if (travelling_.valid() && (next_ <= number || held_[number % kRingWindows] != number + 1))
+    travelling_.get();
+  // A training that begins, goes on after a pause or leaves out a last short batch meets windows that nobody asked for
+  // ahead.
+  const uint64_t first = window == 0 ? number : number - 1;
+  for (uint64_t needed = first; needed <= number; ++needed) {
+    if (held_[needed % kRingWindows] != needed + 1) Fetch(needed);
+  }
+  if (travelling_.valid() || held_[(number + 1) % kRingWindows] == number + 2) return;
+  next_ = number + 1;
+  travelling_ = std::async(std::launch::async, [this, ahead = number + 1] { Fetch(ahead); });
+}
+
+void RankSampleWindows::Settle() {
+  if (travelling_.valid()) travelling_.get();
+  const Request request{-1};
+  for (uint32_t r = 1; r < ranks_.size(); ++r)
+    ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
+}
+
+void RankTraining::RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
+                             std::vector<double>* step_losses) {
+  std::vector<double> steps;
+  if (own_ != nullptr) {
+    own_->RunEpochs(context, first, count, losses, step_losses != nullptr ? &steps : nullptr);
+    if (windows_ != nullptr) windows_->Settle();
+  } else if (windows_ != nullptr) {
+    windows_->Serve();
+  }
+  Broadcast(*ranks_, BytesIn(losses));
+  if (step_losses == nullptr) return;
+  uint64_t number = steps.size();
+  Broadcast(*ranks_, {reinterpret_cast<char*>(&number), sizeof(number)});
+  steps.resize(number);
+  Broadcast(*ranks_, BytesIn(std::span<double>(steps)));
+  step_losses->insert(step_losses->end(), steps.begin(), steps.end());
+}
+
+LayerState RankTraining::Read() const {
+  LayerState state;
+  if (own_ != nullptr) state = own_->Read();
+  uint64_t counts[] = {state.w_steps, state.theta_steps};
+  Broadcast(*ranks_, BytesIn(std::span<uint64_t>(counts)));
+  state.w_steps = counts[0];
+  state.theta_steps = counts[1];
+  for (Matrix* matrix : {&state.w, &state.w_m, &state.w_v, &state.theta, &state.theta_m, &state.theta_v})
+    BroadcastMatrix(*ranks_, *matrix);
+  for (Trainable* one : {&state.affine, &state.head, &state.head_affine, &state.bias}) {
+    for (Matrix* matrix : {&one->value, &one->m, &one->v}) BroadcastMatrix(*ranks_, *matrix);
+  }
+  return state;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,82 @@
+// A layer's training where rank 0 makes the steps and the others hold rows.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "kernels/ranks/rank_rows.h"
+
+namespace l2gcn {
+
+// Rows of a layer's samples, brought from the ranks that hold them to rank 0 window by window (core/sample_order.h):
+// while one window is trained the next one travels. On the other ranks: what answers.
+class RankSampleWindows final : public SampleWindows {
+ public:
+  // `parts` are this rank's rows of the layer's input; sample s is row samples[s] of a matrix of `rows` rows (empty:
+  // row s).
+  RankSampleWindows(Ranks& ranks, const LayerSpec& spec, std::vector<RankRows> parts,
+                    std::vector<size_t> cols, Array<uint32_t> samples, size_t rows);
+  ~RankSampleWindows() override;
+
+  // On rank 0: the ring of a part, (RingRows() × its columns).
+  std::shared_ptr<void> Ring(size_t part) const { return rings_[part]; }
+  size_t RingRows() const { return size_t{kRingWindows} * window_; }
+  uint32_t samples() const override { return count_; }
+  void Await(uint32_t epoch, uint32_t window) override;
+  // On rank 0: nothing travels any more, and the others stop answering.
+  void Settle();
+  // On the other ranks: answers until rank 0 settles.
+  void Serve();
+
+ private:
+  struct Request {
+    int64_t window;  // counted over epochs; −1: no more
+  };
+
+  // This rank's rows of a window to `out`, part after part; to the ring where `out` is null. Returns them in rows.
+  void Fetch(uint64_t number);
+  // The rows of a window that a rank holds: visit(row of the window, row of the rank's share).
+  template <class Visit>
+  void ForRows(uint64_t number, uint32_t rank, const Visit& visit) const;
+
+  Ranks& ranks_;
+  const LayerSpec spec_;
+  const std::vector<RankRows> parts_;
+  const std::vector<size_t> cols_;
+  const Array<uint32_t> samples_;
+  const size_t rows_;
+  uint32_t count_, window_ = 0, windows_ = 0;
+  size_t columns_ = 0;
+  size_t sample_bytes_ = 0;  // of all parts
+  std::vector<std::shared_ptr<void>> rings_;
+  std::vector<uint64_t> held_;  // (kRingWindows) which window each place holds, counted over epochs, plus 1
+  std::future<void> travelling_;
+  uint64_t next_ = 0;
+};
+
+class RankTraining final : public LayerTraining {
+ public:
+  // `own` makes the steps; null on ranks other than 0.
+  RankTraining(const std::shared_ptr<Ranks>& ranks, std::unique_ptr<LayerTraining> own,
+               std::shared_ptr<RankSampleWindows> windows, LayerSpec spec)
+      : ranks_(ranks), own_(std::move(own)), windows_(std::move(windows)), spec_(std::move(spec)) {}
+
+  void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
+                 std::vector<double>* step_losses) override;
+  // On every rank: rank 0's.
+  LayerState Read() const override;
+  StepSeconds Profile() const override { return own_ != nullptr ? own_->Profile() : StepSeconds{}; }
+
+  const LayerTraining* own() const { return own_.get(); }
+  const LayerSpec& spec() const { return spec_; }
+
+ private:
+  const std::shared_ptr<Ranks> ranks_;
+  std::unique_ptr<LayerTraining> own_;
+  std::shared_ptr<RankSampleWindows> windows_;  // null: rank 0 has all rows
+  const LayerSpec spec_;
+};
+
+}  // namespace l2gcn

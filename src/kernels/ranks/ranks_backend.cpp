@@ -1,0 +1,714 @@
+#include "kernels/ranks/ranks_backend.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+#include "core/threads.h"
+#include "kernels/checked_cast.h"
+#include "kernels/cpu/aggregate.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/disk/disk_layout.h"
+#include "kernels/disk/disk_tensor.h"
+#include "kernels/ranks/rank_rows.h"
+#include "kernels/ranks/rank_training.h"
+#include "kernels/row_loss.h"
+#include "ranks/collectives.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kRoundsAtLeast =
+    4;  // of an aggregation: panels then take half of what the shares of x and Âx take
+constexpr size_t kCopiedRows = 256;  // that one thread copies at a time
+
+// A matrix of which this rank has its share.
+struct RankTensor final : Tensor {
+  TensorPtr own;      // this rank's rows
+  TensorPtr whole;    // of sparse features, which every rank has; null elsewhere
+  Features uploaded;  // of dense features: this rank's rows as they were given; empty elsewhere
+};
+
+struct RankJoined final : Tensor {
+  std::vector<TensorPtr> parts;  // RankTensors
+};
+
+struct RankGraph final : DeviceGraph {
+  Propagation propagation;
+  DeviceGraphPtr local;  // the whole of it
+};
+
+struct RankRowsToScore final : RowsToScore {
+  std::vector<std::vector<uint32_t>> positions;  // of every rank, among the rows to score
+  size_t count = 0;
+  std::shared_ptr<const RowsToScore> own;  // null: this rank has none of them
+};
+
+const RankTensor& AsShared(const Tensor& tensor) { return CheckedCast<RankTensor>(tensor); }
+
+std::vector<const RankTensor*> SharedParts(const Tensor& x) {
+  std::vector<const RankTensor*> parts;
+  if (const auto* joined = dynamic_cast<const RankJoined*>(&x)) {
+    for (const TensorPtr& part : joined->parts) parts.push_back(&AsShared(*part));
+  } else {
+    parts.push_back(&AsShared(x));
+  }
+  return parts;
+}
+
+Targets TargetsAt(const Targets& targets, std::span<const uint32_t> positions) {
+  Targets part = targets;
+  const size_t classes = targets.classes;
+  if (targets.multilabel) {
+    part.matrix = Array<uint8_t>::Allocate(positions.size() * classes);
+    for (size_t i = 0; i < positions.size(); ++i)
+      std::copy_n(targets.matrix.data() + positions[i] * classes, classes,
+                  part.matrix.mutable_data() + i * classes);
+  } else {
+    part.classes_of = Array<int32_t>::Allocate(positions.size());
+    for (size_t i = 0; i < positions.size(); ++i)
+      part.classes_of.mutable_data()[i] = targets.classes_of[positions[i]];
+  }
+  return part;
+}
+
+std::vector<uint32_t> Range(size_t begin, size_t end) {
+  std::vector<uint32_t> rows(end - begin);
+  std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(begin));
+  return rows;
+}
+
+// Rows begin … end − 1 of an operator, sharing its arrays; `offsets` holds what cannot be shared.
+Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::vector<uint64_t>& offsets) {
+  const size_t rows = end - begin;
+  offsets.resize(rows + 1);
+  for (size_t row = 0; row <= rows; ++row) offsets[row] = a.indptr[begin + row] - a.indptr[begin];
+  const uint64_t first = a.indptr[begin], entries = offsets[rows];
+  Propagation part;
+  part.nodes = static_cast<uint32_t>(rows);
+  part.first_row = a.first_row + static_cast<uint32_t>(begin);
+  part.indptr = Array<uint64_t>::Borrow(nullptr, offsets.data(), rows + 1);
+  part.indices = Array<uint32_t>::Borrow(nullptr, a.indices.data() + first, entries);
+  if (!a.weights.empty()) part.weights = Array<float>::Borrow(nullptr, a.weights.data() + first, entries);
+  part.row_scale = Array<float>::Borrow(nullptr, a.row_scale.data() + begin, rows);
+  part.self_scale = Array<float>::Borrow(nullptr, a.self_scale.data() + begin, rows);
+  part.col_scale = a.col_scale;
+  return part;
+}
+
+class RanksBackend final : public Backend {
+ public:
+  RanksBackend(const Context& context, const BackendOptions& options, const LocalBackendMaker& make_local,
+               const LocalBackendMaker& make_trainer)
+      : ranks_(context.ranks),
+        options_(options),
+        local_(make_local(options)),
+        trainer_(make_trainer(options)) {
+    BackendOptions other = options;
+    other.features_as = FeatureType::kF32;
+    wide_ = make_local(other);
+    other = options;
+    other.sparse = SparseChoice::kAlways;
+    sparse_ = make_local(other);
+    other.sparse = SparseChoice::kNever;
+    dense_ = make_local(other);
+  }
+
+  TensorPtr Upload(const Context& context, const Features& features) override {
+    auto tensor = NewTensor(features.rows(), features.cols());
+    const size_t begin = Begin(features.rows(), rank()), count = Begin(features.rows(), rank() + 1) - begin;
+    if (features.is_sparse()) {
+      tensor->whole = local_->Upload(context, features);
+      tensor->own = local_->PickRows(context, *tensor->whole, Range(begin, begin + count));
+      tensor->sparse = true;
+      tensor->nonzeros = tensor->whole->nonzeros;
+      tensor->shares_features = tensor->whole->shares_features;
+    } else {
+      const Features part = RowRangeOf(features, begin, count);
+      const RowPreparation* preparation = features.preparation();
+      tensor->own = local_->Upload(context, part);
+      tensor->shares_features = tensor->own->shares_features;
+      if (!features.stores_sparse() && (preparation == nullptr || preparation->projection.rows == 0))
+        tensor->uploaded = part;
+    }
+    tensor->bytes = tensor->own->bytes;
+    return tensor;
+  }
+
+  DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
+    auto graph = std::make_shared<RankGraph>();
+    graph->propagation = propagation;
+    graph->nodes = propagation.nodes;
+    graph->entries = propagation.entries();
+    graph->local = local_->Upload(context, propagation);
+    return graph;
+  }
+
+  TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                      std::span<const uint32_t> row_of_node) override {
+    const auto& a = CheckedCast<RankGraph>(graph);
+    if (x.sparse) return AggregateSparse(context, a.propagation, AsShared(x), row_of_node);
+    return AggregateDense(context, a, AsShared(x), row_of_node, *local_, options_.features_as, false);
+  }
+
+  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
+    auto joined = std::make_shared<RankJoined>();
+    joined->rows = parts.front()->rows;
+    joined->sparse = true;
+    for (const TensorPtr& part : parts) {
+      L2GCN_ASSERT(part->rows == joined->rows);
+      joined->cols += part->cols;
+      joined->bytes += part->bytes;
+      joined->nonzeros += part->nonzeros;
+      joined->sparse = joined->sparse && part->sparse;
+      joined->parts.push_back(part);
+    }
+    return joined;
+  }
+
+  TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    const RankTensor& shared = AsShared(x);
+    auto out = NewTensor(rows.size(), x.cols);
+    const size_t begin = Begin(rows.size(), rank()), end = Begin(rows.size(), rank() + 1);
+    if (x.sparse) {
+      const TensorPtr whole = Whole(context, shared);
+      out->own = local_->PickRows(context, *whole, rows.subspan(begin, end - begin));
+      out->sparse = true;
+      out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
+    } else {
+      out->own = RouteRows(context, shared, rows);
+    }
+    out->bytes = out->own->bytes;
+    return out;
+  }
+
+  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+                      std::span<const uint32_t> rows) override {
+    std::vector<TensorPtr> own;
+    for (const RankTensor* part : SharedParts(x))
+      own.push_back(rows.empty() ? part->own : AsShared(*PickRows(context, *part, rows)).own);
+    auto out = NewTensor(rows.empty() ? x.rows : rows.size(), block.w.cols);
+    out->own = local_->Transform(context, *JoinedOwn(context, own), block);
+    out->bytes = out->own->bytes;
+    return out;
+  }
+
+  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                    const Matrix& w) override {
+    if (w.rows == 0) return Aggregate(context, graph, x, {});
+    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
+    RankTensor narrow;
+    narrow.rows = x.rows;
+    narrow.cols = w.cols;
+    narrow.uploaded = Features::Dense(local_->Logits(context, *AsShared(x).own, w, {}));
+    return AggregateDense(context, CheckedCast<RankGraph>(graph), narrow, {}, *wide_, FeatureType::kF32,
+                          true);
+  }
+
+  Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
+                std::span<const uint32_t> rows) override {
+    const auto positions = PositionsByRank(*ranks_, rows, x.rows);
+    const std::vector<uint32_t> own = OwnRows(positions, rows, x.rows);
+    Matrix part = Matrix::Allocate(0, theta.cols);
+    if (!own.empty())
+      part =
+          local_->Logits(context, *AsShared(x).own, theta, rows.empty() ? std::span<const uint32_t>() : own);
+    return Gathered(part, theta.cols, rows.empty() ? x.rows : rows.size(), positions);
+  }
+
+  Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    const auto positions = PositionsByRank(*ranks_, rows, x.rows);
+    const std::vector<uint32_t> own = OwnRows(positions, rows, x.rows);
+    Matrix part = Matrix::Allocate(0, x.cols);
+    if (!own.empty())
+      part = local_->Download(context, *AsShared(x).own, rows.empty() ? std::span<const uint32_t>() : own);
+    return Gathered(part, x.cols, rows.empty() ? x.rows : rows.size(), positions);
+  }
+
+  void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
+    const Matrix part = Download(context, x, Range(first, first + count));
+    std::memcpy(out, part.values.data(), part.bytes());
+  }
+
+  Features DownloadFeatures(const Context& context, const Tensor& x) override {
+    if (!x.sparse) return Features::Dense(Download(context, x, {}));
+    return local_->DownloadFeatures(context, *Whole(context, AsShared(x)));
+  }
+
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+                                            const Targets& targets, const LayerSpec& spec,
+                                            const LayerState& start) override {
+    ReleaseSpareMemory();
+    ReturnFreeMemory();
+    const std::vector<const RankTensor*> parts = SharedParts(*xhat);
+    const size_t count = samples.empty() ? xhat->rows : samples.size();
+    const bool all_dense =
+        std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
+    const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
+                            OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
+    LayerSpec reading = spec;
+    std::vector<TensorPtr> inputs;  // of rank 0
+    std::shared_ptr<RankSampleWindows> windows;
+    if (by_windows) {
+      windows = MakeWindows(context, parts, spec, samples, xhat->rows, inputs);
+      reading.windows = windows;
+    } else {
+      const auto positions = PositionsByRank(*ranks_, samples.span(), xhat->rows);
+      for (const RankTensor* part : parts)
+        inputs.push_back(RowsAtRank0(context, *part, samples.span(), positions));
+    }
+    std::unique_ptr<LayerTraining> own;
+    if (ranks_->leads()) {
+      const TensorPtr input = inputs.size() == 1 ? inputs.front() : trainer_->Join(context, inputs);
+      own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
+    }
+    return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), spec);
+  }
+
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
+                                                    const Targets& targets) override {
+    auto prepared = std::make_shared<RankRowsToScore>();
+    prepared->positions = PositionsByRank(*ranks_, rows.span(), x->rows);
+    prepared->count = rows.empty() ? x->rows : rows.size();
+    const std::vector<uint32_t>& mine = prepared->positions[rank()];
+    if (mine.empty()) return prepared;
+    std::vector<TensorPtr> own;
+    for (const RankTensor* part : SharedParts(*x)) own.push_back(part->own);
+    prepared->own =
+        local_->PrepareScoring(context, JoinedOwn(context, own),
+                               Array<uint32_t>::CopyOf(OwnRows(prepared->positions, rows.span(), x->rows)),
+                               TargetsAt(targets, mine));
+    return prepared;
+  }
+
+  RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
+    const auto& together = CheckedCast<RankTraining>(training);
+    const LayerState state = together.Read();
+    return Scored(rows, [&](const RowsToScore& own) {
+      if (together.own() != nullptr) return local_->Score(context, *together.own(), own);
+      return local_->Score(context, *HolderOf(context, state, together.spec()), own);
+    });
+  }
+  RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
+    return Scored(rows, [&](const RowsToScore& own) { return local_->Score(context, theta, own); });
+  }
+
+  void ReleaseSpareMemory() override {
+    for (Backend* backend : {local_.get(), trainer_.get(), wide_.get(), sparse_.get(), dense_.get()})
+      backend->ReleaseSpareMemory();
+  }
+
+  uint64_t PeakDeviceBytes() const override { return local_->PeakDeviceBytes(); }
+
+  std::string Explain() const override {
+    return fmt::format("{} ranks, {} columns of the graph's {} at a time on each; {}", ranks_->size(),
+                       panel_columns_, aggregated_columns_, local_->Explain());
+  }
+
+ private:
+  uint32_t rank() const { return ranks_->rank(); }
+  // The first of `count` rows that a rank has.
+  size_t Begin(size_t count, uint32_t rank) const { return ShareBegin(count, rank, ranks_->size()); }
+  static std::shared_ptr<RankTensor> NewTensor(size_t rows, size_t cols) {
+    auto tensor = std::make_shared<RankTensor>();
+    tensor->rows = rows;
+    tensor->cols = cols;
+    return tensor;
+  }
+  TensorPtr JoinedOwn(const Context& context, const std::vector<TensorPtr>& own) {
+    return own.size() == 1 ? own.front() : local_->Join(context, own);
+  }
+  // Dense rows of this rank, to be sent.
+  RankRows RowsToSend(const Context& context, const RankTensor& x) {
+    if (x.uploaded.rows() > 0 || x.own == nullptr) return RankRows(x.uploaded);
+    return RankRows(local_->DownloadStored(context, *x.own));
+  }
+  // This rank's rows among `rows` (empty: all), counted from its first one.
+  std::vector<uint32_t> OwnRows(const std::vector<std::vector<uint32_t>>& positions,
+                                std::span<const uint32_t> rows, size_t count) const {
+    std::vector<uint32_t> own = positions[rank()];
+    const auto begin = static_cast<uint32_t>(Begin(count, rank()));
+    for (uint32_t& row : own) row = (rows.empty() ? row : rows[row]) - begin;
+    return own;
+  }
+
+  // visit(to, from) for every pair of partners, in an order in which all meet without waiting for a third.
+  template <class Visit>
+  void ForPartners(const Visit& visit) const {
+    const uint32_t size = ranks_->size();
+    for (uint32_t step = 1; step < size; ++step) visit((rank() + step) % size, (rank() + size - step) % size);
+  }
+
+  // Everyone's rows (positions × cols), to all ranks.
+  Matrix Gathered(const Matrix& own, size_t cols, size_t count,
+                  const std::vector<std::vector<uint32_t>>& positions) const {
+    Matrix all = Matrix::Allocate(count, cols);
+    char* const values = reinterpret_cast<char*>(all.values.mutable_data());
+    const size_t row_bytes = cols * sizeof(float);
+    const auto put = [&](uint32_t of, const char* rows) {
+      for (size_t i = 0; i < positions[of].size(); ++i)
+        std::memcpy(values + positions[of][i] * row_bytes, rows + i * row_bytes, row_bytes);
+    };
+    put(rank(), reinterpret_cast<const char*>(own.values.data()));
+    std::vector<char> rows;
+    const std::span<const char> mine(reinterpret_cast<const char*>(own.values.data()),
+                                     positions[rank()].size() * row_bytes);
+    ForPartners([&](uint32_t to, uint32_t from) {
+      rows.resize(positions[from].size() * row_bytes);
+      ranks_->Exchange(to, mine, from, rows);
+      put(from, rows.data());
+    });
+    return all;
+  }
+
+  // The rows of a sparse matrix, all of them on every rank.
+  TensorPtr Whole(const Context& context, const RankTensor& x) {
+    if (x.whole != nullptr) return x.whole;
+    const CsrMatrix own = local_->DownloadStored(context, *x.own).csr();
+    std::string bytes;
+    const auto add = [&](const void* data, size_t size) {
+      bytes.append(static_cast<const char*>(data), size);
+    };
+    const uint64_t entries = own.nnz();
+    add(&entries, sizeof(entries));
+    for (size_t row = 0; row < own.rows; ++row) {
+      const uint64_t length = own.indptr[row + 1] - own.indptr[row];
+      add(&length, sizeof(length));
+    }
+    add(own.indices.data() + own.indptr[0], entries * sizeof(uint32_t));
+    add(own.values.data() + own.indptr[0], entries * sizeof(float));
+    return local_->Upload(context,
+                          Features::Sparse(SparseFrom(AllGatherText(*ranks_, bytes), x.rows, x.cols)));
+  }
+
+  // What the ranks have said of their rows of a sparse matrix, as one.
+  CsrMatrix SparseFrom(const std::vector<std::string>& texts, size_t rows, size_t cols) const {
+    CsrMatrix all;
+    all.rows = rows;
+    all.cols = cols;
+    uint64_t entries = 0;
+    for (const std::string& text : texts) {
+      uint64_t part = 0;
+      std::memcpy(&part, text.data(), sizeof(part));
+      entries += part;
+    }
+    all.indptr = Array<uint64_t>::Allocate(rows + 1);
+    all.indices = Array<uint32_t>::Allocate(entries);
+    all.values = Array<float>::Allocate(entries);
+    uint64_t* indptr = all.indptr.mutable_data();
+    indptr[0] = 0;
+    for (uint32_t r = 0; r < ranks_->size(); ++r) {
+      const char* at = texts[r].data();
+      uint64_t part = 0;
+      std::memcpy(&part, at, sizeof(part));
+      at += sizeof(part);
+      const size_t begin = Begin(rows, r), end = Begin(rows, r + 1);
+      const uint64_t first = indptr[begin];
+      for (size_t row = begin; row < end; ++row, at += sizeof(uint64_t)) {
+        uint64_t length = 0;
+        std::memcpy(&length, at, sizeof(length));
+        indptr[row + 1] = indptr[row] + length;
+      }
+      std::memcpy(all.indices.mutable_data() + first, at, part * sizeof(uint32_t));
+      std::memcpy(all.values.mutable_data() + first, at + part * sizeof(uint32_t), part * sizeof(float));
+    }
+    return all;
+  }
+
+  // Every rank sums its own rows. Whether they stay sparse is decided by all of them together.
+  TensorPtr AggregateSparse(const Context& context, const Propagation& a, const RankTensor& x,
+                            std::span<const uint32_t> row_of_node) {
+    const TensorPtr whole = Whole(context, x);
+    std::vector<uint64_t> offsets;
+    const Propagation rows = RowsOfOperator(a, Begin(a.nodes, rank()), Begin(a.nodes, rank() + 1), offsets);
+    auto out = NewTensor(a.nodes, x.cols);
+    if (options_.sparse != SparseChoice::kNever) {
+      out->own = sparse_->Aggregate(context, *sparse_->Upload(context, rows), *whole, row_of_node);
+      out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
+      const double density =
+          static_cast<double>(out->nonzeros) / (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
+      out->sparse = options_.sparse == SparseChoice::kAlways || density <= kSparseDensity;
+    }
+    if (!out->sparse) {
+      out->nonzeros = 0;
+      out->own = dense_->Aggregate(context, *dense_->Upload(context, rows), *whole, row_of_node);
+    }
+    out->bytes = out->own->bytes;
+    return out;
+  }
+
+  // The columns that a rank sums in one round.
+  struct Panel {
+    size_t first = 0, count = 0, stride = 0;
+  };
+  Panel PanelOf(uint32_t rank, size_t round, size_t width, size_t cols) const {
+    const size_t first = (round * ranks_->size() + rank) * width;
+    if (first >= cols) return {};
+    const size_t count = std::min(width, cols - first);
+    // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
+    // columns beside others.
+    return {first, count, first > 0 ? std::max(count, kPad) : count};
+  }
+
+  // Columns that a rank sums at a time: whole cache lines.
+  size_t PanelWidth(size_t cols, size_t bytes) const {
+    const size_t unit = kPanelBytes / bytes, units = (cols + unit - 1) / unit;
+    const size_t wanted = units / (kRoundsAtLeast * ranks_->size());
+    return unit * std::clamp<size_t>(wanted, 1, kPanelColumnsAtMost / unit);
+  }
+
+  // Â X by panels, with the kernels of `kernels`; with `relu`, ReLU of it.
+  TensorPtr AggregateDense(const Context& context, const RankGraph& a, const RankTensor& x,
+                           std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
+                           bool relu) {
+    L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
+    const RankRows rows = RowsToSend(context, x);
+    const uint32_t size = ranks_->size();
+    std::vector<size_t> sources(size + 1), results(size + 1);  // where each rank's rows begin
+    for (uint32_t r = 0; r <= size; ++r) {
+      const size_t begin = Begin(x.rows, r);
+      sources[r] = row_of_node.empty()
+                       ? begin
+                       : static_cast<size_t>(std::lower_bound(row_of_node.begin(), row_of_node.end(), begin) -
+                                             row_of_node.begin());
+      results[r] = Begin(a.nodes, r);
+    }
+    const size_t out_bytes = BytesOf(out_type), width = PanelWidth(x.cols, std::min(rows.bytes(), out_bytes));
+    aggregated_columns_ = x.cols;
+    panel_columns_ = width;
+    const size_t own_rows = results[rank() + 1] - results[rank()];
+    const std::shared_ptr<void> out = AllocateAligned(own_rows * x.cols * out_bytes);
+    const size_t rounds = (x.cols + width * size - 1) / (width * size);
+    for (size_t round = 0; round < rounds; ++round) {
+      context.CheckCancelled();
+      const Panel mine = PanelOf(rank(), round, width, x.cols);
+      Features result;
+      {
+        const Array<char> panel =
+            ReceivePanel(context, rows, x.rows, row_of_node, sources, round, width, x.cols);
+        if (mine.count > 0) {
+          const TensorPtr columns = kernels.Upload(
+              context, RowsAsFeatures(rows.type(), nullptr, panel.data(), sources[size], mine.stride));
+          const DeviceGraphPtr graph =
+              &kernels == local_.get() ? a.local : kernels.Upload(context, a.propagation);
+          result = kernels.DownloadStored(context, *kernels.Aggregate(context, *graph, *columns, {}));
+          L2GCN_ASSERT(result.type() == out_type);
+        }
+      }
+      SendResults(context, result, results, round, width, x.cols, out_bytes, static_cast<char*>(out.get()));
+    }
+    kernels.ReleaseSpareMemory();
+    ReturnFreeMemory();
+    auto tensor = NewTensor(a.nodes, x.cols);
+    if (relu) Rectify(context, static_cast<float*>(out.get()), own_rows * x.cols);
+    tensor->own = local_->Upload(
+        context, RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
+    tensor->bytes = tensor->own->bytes;
+    return tensor;
+  }
+
+  static void Rectify(const Context& context, float* values, size_t count) {
+    ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+    });
+  }
+
+  // The first transpose: (sources × stride) of this rank's columns of the round, from all ranks.
+  Array<char> ReceivePanel(const Context& context, const RankRows& rows, size_t x_rows,
+                           std::span<const uint32_t> row_of_node, std::span<const size_t> sources,
+                           size_t round, size_t width, size_t cols) const {
+    const size_t bytes = rows.bytes(), begin = Begin(x_rows, rank());
+    const size_t own = sources[rank() + 1] - sources[rank()];
+    // This rank's rows of a panel (own × stride).
+    const auto pack = [&](const Panel& panel, char* to) {
+      ParallelFor(context, own, kCopiedRows, [&](size_t first, size_t end) {
+        for (size_t i = first; i < end; ++i) {
+          const size_t at = sources[rank()] + i;
+          char* const row = to + i * panel.stride * bytes;
+          rows.Copy((row_of_node.empty() ? at : row_of_node[at]) - begin, panel.first,
+                    panel.first + panel.count, row);
+          std::memset(row + panel.count * bytes, 0, (panel.stride - panel.count) * bytes);
+        }
+      });
+    };
+    const Panel mine = PanelOf(rank(), round, width, cols);
+    const size_t row_bytes = mine.stride * bytes;
+    Array<char> panel = Array<char>::Allocate(sources[ranks_->size()] * row_bytes);
+    char* const to = panel.mutable_data();
+    if (mine.count > 0) pack(mine, to + sources[rank()] * row_bytes);
+    std::shared_ptr<void> packed = AllocateAligned(own * std::max(width, kPad) * bytes);
+    ForPartners([&](uint32_t partner, uint32_t from) {
+      const Panel theirs = PanelOf(partner, round, width, cols);
+      if (theirs.count > 0) pack(theirs, static_cast<char*>(packed.get()));
+      ranks_->Exchange(partner, {static_cast<const char*>(packed.get()), own * theirs.stride * bytes}, from,
+                       {to + sources[from] * row_bytes, (sources[from + 1] - sources[from]) * row_bytes});
+    });
+    return panel;
+  }
+
+  // The second transpose: everyone's rows of the panels of the round, to `out` (own rows × cols).
+  void SendResults(const Context& context, const Features& result, std::span<const size_t> results,
+                   size_t round, size_t width, size_t cols, size_t bytes, char* out) const {
+    const size_t own = results[rank() + 1] - results[rank()];
+    const auto unpack = [&](const Panel& panel, const char* from) {
+      ParallelFor(context, own, kCopiedRows, [&](size_t first, size_t end) {
+        for (size_t i = first; i < end; ++i)
+          std::memcpy(out + (i * cols + panel.first) * bytes, from + i * panel.stride * bytes,
+                      panel.count * bytes);
+      });
+    };
+    const Panel mine = PanelOf(rank(), round, width, cols);
+    const size_t row_bytes = mine.stride * bytes;
+    const char* const elements = mine.count > 0 ? static_cast<const char*>(result.elements()) : nullptr;
+    if (mine.count > 0) unpack(mine, elements + results[rank()] * row_bytes);
+    std::shared_ptr<void> packed = AllocateAligned(own * std::max(width, kPad) * bytes);
+    ForPartners([&](uint32_t to, uint32_t from) {
+      const Panel theirs = PanelOf(from, round, width, cols);
+      char* const received = static_cast<char*>(packed.get());
+      ranks_->Exchange(to, {elements + results[to] * row_bytes, (results[to + 1] - results[to]) * row_bytes},
+                       from, {received, own * theirs.stride * bytes});
+      if (theirs.count > 0) unpack(theirs, received);
+    });
+  }
+
+  // Rows of a dense matrix to the ranks that want them: row i of the result is row rows[i] of x.
+  TensorPtr RouteRows(const Context& context, const RankTensor& x, std::span<const uint32_t> rows) {
+    const RankRows own = RowsToSend(context, x);
+    const size_t row_bytes = x.cols * own.bytes();
+    const size_t first = Begin(rows.size(), rank()), count = Begin(rows.size(), rank() + 1) - first;
+    const std::shared_ptr<void> out = AllocateAligned(count * row_bytes);
+    const auto begin_of = [&](uint32_t r) { return Begin(x.rows, r); };
+    // visit(position) of the rows that `to` wants and `from` has.
+    const auto for_rows = [&](uint32_t to, uint32_t from, const auto& visit) {
+      const size_t low = begin_of(from), high = begin_of(from + 1), end = Begin(rows.size(), to + 1);
+      for (size_t i = Begin(rows.size(), to); i < end; ++i) {
+        if (rows[i] >= low && rows[i] < high) visit(i);
+      }
+    };
+    const auto place = [&](size_t i) { return static_cast<char*>(out.get()) + (i - first) * row_bytes; };
+    for_rows(rank(), rank(), [&](size_t i) { own.Copy(rows[i] - begin_of(rank()), 0, x.cols, place(i)); });
+    ForPartners([&](uint32_t to, uint32_t from) {
+      std::vector<char> sent, received;
+      for_rows(to, rank(), [&](size_t i) {
+        sent.resize(sent.size() + row_bytes);
+        own.Copy(rows[i] - begin_of(rank()), 0, x.cols, sent.data() + sent.size() - row_bytes);
+      });
+      for_rows(rank(), from, [&](size_t) { received.resize(received.size() + row_bytes); });
+      ranks_->Exchange(to, sent, from, received);
+      const char* at = received.data();
+      for_rows(rank(), from, [&](size_t i) {
+        std::memcpy(place(i), at, row_bytes);
+        at += row_bytes;
+      });
+    });
+    return local_->Upload(
+        context, RowsAsFeatures(own.type(), out, static_cast<const char*>(out.get()), count, x.cols));
+  }
+
+  // The samples' rows of a part as a tensor of rank 0's; null on the others.
+  TensorPtr RowsAtRank0(const Context& context, const RankTensor& x, std::span<const uint32_t> samples,
+                        const std::vector<std::vector<uint32_t>>& positions) {
+    if (x.sparse) {
+      const TensorPtr whole = Whole(context, x);
+      if (!ranks_->leads()) return nullptr;
+      const Features all = local_->DownloadStored(context, *whole);
+      return trainer_->Upload(context, samples.empty() ? all : all.PickRows(samples));
+    }
+    const RankRows own = RowsToSend(context, x);
+    const size_t row_bytes = x.cols * own.bytes();
+    const std::vector<uint32_t> rows = OwnRows(positions, samples, x.rows);
+    std::vector<char> packed(rows.size() * row_bytes);
+    for (size_t i = 0; i < rows.size(); ++i) own.Copy(rows[i], 0, x.cols, packed.data() + i * row_bytes);
+    if (!ranks_->leads()) {
+      ranks_->Exchange(0, packed, 0, {});
+      return nullptr;
+    }
+    const size_t count = samples.empty() ? x.rows : samples.size();
+    const std::shared_ptr<void> all = AllocateAligned(count * row_bytes);
+    for (uint32_t r = 0; r < ranks_->size(); ++r) {
+      if (r > 0) {
+        packed.resize(positions[r].size() * row_bytes);
+        ranks_->Exchange(0, {}, r, packed);
+      }
+      for (size_t i = 0; i < positions[r].size(); ++i)
+        std::memcpy(static_cast<char*>(all.get()) + positions[r][i] * row_bytes,
+                    packed.data() + i * row_bytes, row_bytes);
+    }
+    return trainer_->Upload(
+        context, RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, x.cols));
+  }
+
+  // Windows over rows that stay where they are; `inputs` gets rank 0's rings.
+  std::shared_ptr<RankSampleWindows> MakeWindows(const Context& context,
+                                                 const std::vector<const RankTensor*>& parts,
+                                                 const LayerSpec& spec, const Array<uint32_t>& samples,
+                                                 size_t rows, std::vector<TensorPtr>& inputs) {
+    std::vector<RankRows> own;
+    std::vector<size_t> cols;
+    for (const RankTensor* part : parts) {
+      own.push_back(RowsToSend(context, *part));
+      cols.push_back(part->cols);
+    }
+    auto windows = std::make_shared<RankSampleWindows>(*ranks_, spec, own, cols, samples, rows);
+    for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p) {
+      const std::shared_ptr<void> ring = windows->Ring(p);
+      inputs.push_back(
+          trainer_->Upload(context, RowsAsFeatures(own[p].type(), ring, static_cast<const char*>(ring.get()),
+                                                   windows->RingRows(), cols[p])));
+    }
+    return windows;
+  }
+
+  // A training that holds weights and makes no step, so that rows can be scored by them.
+  std::unique_ptr<LayerTraining> HolderOf(const Context& context, const LayerState& state, LayerSpec spec) {
+    spec.windows.reset();
+    Matrix nothing = Matrix::Allocate(1, state.w.rows);
+    std::fill_n(nothing.values.mutable_data(), state.w.rows, 0.0f);
+    Targets targets;
+    targets.classes = static_cast<uint32_t>(state.theta.cols);
+    targets.classes_of = Array<int32_t>::Zeros(1);
+    return trainer_->BeginLayer(context, trainer_->Upload(context, Features::Dense(std::move(nothing))), {},
+                                targets, spec, state);
+  }
+
+  // The scores of each rank's rows, put together on every rank.
+  RowScores Scored(const RowsToScore& rows, const std::function<RowScores(const RowsToScore&)>& score) const {
+    const auto& together = CheckedCast<RankRowsToScore>(rows);
+    RowScores own;
+    if (together.own != nullptr) own = score(*together.own);
+    Matrix of_rows = Matrix::Allocate(own.losses.size(), 2);  // loss and miss
+    float* values = of_rows.values.mutable_data();
+    for (size_t i = 0; i < own.losses.size(); ++i)
+      values[2 * i] = own.losses[i], values[2 * i + 1] = own.misses[i];
+    const Matrix everyones = Gathered(of_rows, 2, together.count, together.positions);
+    RowScores all;
+    for (size_t i = 0; i < together.count; ++i) {
+      all.losses.push_back(everyones.values[2 * i]);
+      all.misses.push_back(everyones.values[2 * i + 1]);
+    }
+    all.loss = MeanOfRows<float>(all.losses);
+    all.true_positive = SumOverRanks(*ranks_, own.true_positive);
+    all.false_positive = SumOverRanks(*ranks_, own.false_positive);
+    all.false_negative = SumOverRanks(*ranks_, own.false_negative);
+    return all;
+  }
+
+  const std::shared_ptr<Ranks> ranks_;
+  const BackendOptions options_;
+  std::unique_ptr<Backend> local_, trainer_;
+  std::unique_ptr<Backend> wide_, sparse_, dense_;     // local ones with results in f32, sparse, or dense
+  size_t panel_columns_ = 0, aggregated_columns_ = 0;  // of the last aggregation
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> MakeRanksBackend(const Context& context, const BackendOptions& options,
+                                          const LocalBackendMaker& make_local,
+                                          const LocalBackendMaker& make_trainer) {
+  return std::make_unique<RanksBackend>(context, options, make_local, make_trainer);
+}
+
+}  // namespace l2gcn

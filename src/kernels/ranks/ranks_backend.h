@@ -1,0 +1,34 @@
+// A backend whose matrices are shared out over ranks (Context::ranks): rank r of R holds rows N·r/R … N·(r+1)/R − 1 of
+// every matrix of N rows. Every rank calls every verb at the same time.
+//
+// How each verb moves its data, with F columns of b bytes:
+//   Aggregate   columns are the unit. In rounds every rank gets a panel of columns of all rows from the others (the
+//               first transpose), sums it with the whole graph, and sends everyone its rows of the result (the second
+//               one): together 2·N·F·b·(R−1)/R bytes over all ranks. A row's sum keeps its order, so the bits are
+//               those of one process. Sparse matrices are known whole to every rank, which sums its own rows.
+//   Transform   own rows, nothing is moved
+//   Logits, Download   own rows, then everyone gets all: results are for the host
+//   PickRows    rows go to where they are wanted
+//   BeginLayer  rank 0 trains. The samples' rows travel to it: whole where they are few, else window by window
+//               (core/sample_order.h), so that no rank ever holds all of them
+//   Score       own rows with rank 0's weights; the loss of each row comes back, and their mean is taken in order
+// Arithmetic is left to backends of the rank's own (`make_local`).
+//
+// Guarantees: nothing is summed over ranks but whole numbers, so every result has the bits that the local backend gives.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kernels/backend.h"
+
+namespace l2gcn {
+
+using LocalBackendMaker = std::function<std::unique_ptr<Backend>(const BackendOptions& options)>;
+
+// `make_local` makes a backend for this rank's share; `make_trainer` one whose matrices are in memory, for training.
+std::unique_ptr<Backend> MakeRanksBackend(const Context& context, const BackendOptions& options,
+                                          const LocalBackendMaker& make_local,
+                                          const LocalBackendMaker& make_trainer);
+
+}  // namespace l2gcn

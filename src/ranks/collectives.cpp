@@ -1,0 +1,135 @@
+#include "ranks/collectives.h"
+
+#include <algorithm>
+
+#include "core/error_format.h"
+
+namespace l2gcn {
+
+uint32_t OwnerOf(size_t at, size_t count, uint32_t size) {
+  L2GCN_ASSERT(at < count);
+  auto rank = static_cast<uint32_t>(uint64_t{at} * size / count);
+  while (ShareBegin(count, rank + 1, size) <= at) ++rank;
+  while (ShareBegin(count, rank, size) > at) --rank;
+  return rank;
+}
+
+void Broadcast(Ranks& ranks, std::span<char> bytes) {
+  const uint32_t rank = ranks.rank(), size = ranks.size();
+  for (uint32_t reach = 1; reach < size; reach *= 2) {
+    // Ranks below `reach` have it, and each tells one other.
+    if (rank < reach && rank + reach < size) ranks.Exchange(rank + reach, bytes, 0, {});
+    if (rank >= reach && rank < 2 * reach) ranks.Exchange(0, {}, rank - reach, bytes);
+  }
+}
+
+void BroadcastText(Ranks& ranks, std::string& text) {
+  uint64_t length = text.size();
+  Broadcast(ranks, {reinterpret_cast<char*>(&length), sizeof(length)});
+  text.resize(length);
+  Broadcast(ranks, text);
+}
+
+void Barrier(Ranks& ranks) {
+  const uint32_t rank = ranks.rank(), size = ranks.size();
+  for (uint32_t reach = 1; reach < size; reach *= 2) {
+    const char out = 0;
+    char in = 0;
+    ranks.Exchange((rank + reach) % size, {&out, 1}, (rank + size - reach) % size, {&in, 1});
+  }
+}
+
+void AllGather(Ranks& ranks, std::span<const size_t> offsets, std::span<char> bytes) {
+  const uint32_t rank = ranks.rank(), size = ranks.size();
+  const auto part = [&](uint32_t of) { return bytes.subspan(offsets[of], offsets[of + 1] - offsets[of]); };
+  for (uint32_t step = 1; step < size; ++step) {
+    const uint32_t to = (rank + step) % size, from = (rank + size - step) % size;
+    ranks.Exchange(to, part(rank), from, part(from));
+  }
+}
+
+std::vector<std::string> AllGatherText(Ranks& ranks, const std::string& mine) {
+  const uint32_t size = ranks.size();
+  std::vector<uint64_t> lengths(size);
+  std::vector<size_t> offsets(size + 1);
+  for (uint32_t r = 0; r <= size; ++r) offsets[r] = r * sizeof(uint64_t);
+  lengths[ranks.rank()] = mine.size();
+  AllGather(ranks, offsets, {reinterpret_cast<char*>(lengths.data()), size * sizeof(uint64_t)});
+  for (uint32_t r = 0; r < size; ++r) offsets[r + 1] = (r == 0 ? 0 : offsets[r]) + lengths[r];
+  offsets[0] = 0;
+  std::string all(offsets[size], '\0');
+  std::copy(mine.begin(), mine.end(), all.begin() + static_cast<ptrdiff_t>(offsets[ranks.rank()]));
+  AllGather(ranks, offsets, all);
+  std::vector<std::string> texts;
+  for (uint32_t r = 0; r < size; ++r) texts.push_back(all.substr(offsets[r], lengths[r]));
+  return texts;
+}
+
+std::string AgreedText(const Context& context, const std::function<std::string()>& make) {
+  std::string text = Leads(context) ? make() : std::string();
+  if (context.ranks != nullptr) BroadcastText(*context.ranks, text);
+  return text;
+}
+
+uint64_t SumOverRanks(Ranks& ranks, uint64_t value) {
+  std::vector<uint64_t> values(ranks.size());
+  std::vector<size_t> offsets(ranks.size() + size_t{1});
+  for (uint32_t r = 0; r <= ranks.size(); ++r) offsets[r] = r * sizeof(uint64_t);
+  values[ranks.rank()] = value;
+  AllGather(ranks, offsets, {reinterpret_cast<char*>(values.data()), values.size() * sizeof(uint64_t)});
+  uint64_t sum = 0;
+  for (const uint64_t one : values) sum += one;
+  return sum;
+}
+
+Context WithoutRanks(const Context& context) {
+  Context alone = context;
+  alone.ranks.reset();
+  return alone;
+}
+
+void ShareOut(const Context& context, size_t count,
+              const std::function<std::string(const Context&, size_t)>& make,
+              const std::function<void(size_t, std::string)>& give) {
+  const Context alone = WithoutRanks(context);
+  if (context.ranks == nullptr) {
+    for (size_t i = 0; i < count; ++i) give(i, make(alone, i));
+    return;
+  }
+  Ranks& ranks = *context.ranks;
+  size_t left = count;
+  // A message is the number of the thing and the thing.
+  const auto take = [&](bool wait) {
+    std::optional<Ranks::Posted> posted = ranks.Take(wait);
+    if (!posted) return false;
+    uint64_t number = 0;
+    std::memcpy(&number, posted->bytes.data(), sizeof(number));
+    give(number, posted->bytes.substr(sizeof(number)));
+    --left;
+    return true;
+  };
+  for (size_t i = ranks.rank(); i < count; i += ranks.size()) {
+    std::string thing = make(alone, i);
+    if (ranks.leads()) {
+      give(i, std::move(thing));
+      --left;
+      while (left > 0 && take(false)) continue;
+    } else {
+      const uint64_t number = i;
+      ranks.Post(std::string(reinterpret_cast<const char*>(&number), sizeof(number)) + thing);
+    }
+  }
+  while (ranks.leads() && left > 0) take(true);
+}
+
+std::vector<std::string> ShareOutToAll(const Context& context, size_t count,
+                                       const std::function<std::string(const Context&, size_t)>& make) {
+  std::vector<std::string> things(count);
+  ShareOut(context, count, make, [&](size_t i, std::string thing) { things[i] = std::move(thing); });
+  if (context.ranks != nullptr) {
+    for (std::string& thing : things) BroadcastText(*context.ranks, thing);
+  }
+  return things;
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,28 @@
+// A keeper of snapshots for ranks that train one seed together: rank 0's own keeper decides, and all ranks do the same
+// at the same time. Only rank 0 writes.
+#pragma once
+
+#include <optional>
+
+#include "train/snapshot.h"
+
+namespace l2gcn {
+
+class RanksKeeper final : public SnapshotKeeper {
+ public:
+  // `own` is rank 0's keeper; the others have none. The snapshot to go on with is sent to all.
+  RanksKeeper(const Context& context, SnapshotKeeper* own);
+
+  const Snapshot* Start() const override { return start_ ? &*start_ : nullptr; }
+  bool Due(uint64_t epochs) override;
+  uint32_t EpochsBetween() const override { return epochs_between_; }
+  void Keep(const Snapshot& snapshot) override;
+
+ private:
+  const Context& context_;
+  SnapshotKeeper* const own_;
+  uint32_t epochs_between_ = 0;
+  std::optional<Snapshot> start_;
+};
+
+}  // namespace l2gcn

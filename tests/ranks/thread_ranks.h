@@ -1,0 +1,112 @@
+// Threads that stand for ranks: everything that ranks do together, without a launcher, for tests.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "l2gcn/ranks.h"
+
+namespace l2gcn {
+
+// What the threads share: messages on their way.
+struct ThreadRanksHub {
+  std::mutex mutex;
+  std::condition_variable came;
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<std::string>> data;  // (from, to)
+  std::deque<Ranks::Posted> posted;
+  bool failed = false;
+};
+
+class ThreadRanks final : public Ranks {
+ public:
+  ThreadRanks(std::shared_ptr<ThreadRanksHub> hub, uint32_t rank, uint32_t size)
+      : hub_(std::move(hub)), rank_(rank), size_(size) {}
+
+  uint32_t rank() const override { return rank_; }
+  uint32_t size() const override { return size_; }
+  std::string Name(uint32_t rank) const override { return "rank " + std::to_string(rank); }
+
+  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
+    std::unique_lock<std::mutex> lock(hub_->mutex);
+    if (!send.empty()) hub_->data[{rank_, to}].emplace_back(send.begin(), send.end());
+    hub_->came.notify_all();
+    CountSent(send.size());
+    if (receive.empty()) return;
+    auto& queue = hub_->data[{from, rank_}];
+    hub_->came.wait(lock, [&] { return hub_->failed || !queue.empty(); });
+    if (hub_->failed) throw std::runtime_error("another rank failed");
+    if (queue.front().size() != receive.size()) {
+      hub_->failed = true;
+      hub_->came.notify_all();
+      throw std::runtime_error("a message has another length than expected");
+    }
+    std::copy(queue.front().begin(), queue.front().end(), receive.begin());
+    queue.pop_front();
+  }
+
+  void Post(std::string bytes) override {
+    const std::lock_guard<std::mutex> lock(hub_->mutex);
+    hub_->posted.push_back({rank_, std::move(bytes)});
+    hub_->came.notify_all();
+  }
+
+  std::optional<Posted> Take(bool wait) override {
+    std::unique_lock<std::mutex> lock(hub_->mutex);
+    if (wait) hub_->came.wait(lock, [&] { return hub_->failed || !hub_->posted.empty(); });
+    if (hub_->failed) throw std::runtime_error("another rank failed");
+    if (hub_->posted.empty()) return std::nullopt;
+    Posted first = std::move(hub_->posted.front());
+    hub_->posted.pop_front();
+    return first;
+  }
+
+  [[noreturn]] void Abort(const std::string& reason, int) override {
+    {
+      const std::lock_guard<std::mutex> lock(hub_->mutex);
+      hub_->failed = true;
+      hub_->came.notify_all();
+    }
+    throw std::runtime_error(reason);
+  }
+
+ private:
+  const std::shared_ptr<ThreadRanksHub> hub_;
+  const uint32_t rank_, size_;
+};
+
+// Runs body(context of the rank) on `size` ranks, each with `threads` threads of its own. Throws what the first rank
+// that failed threw.
+inline void RunAsRanks(uint32_t size, uint32_t threads, const std::function<void(const Context&)>& body) {
+  const auto hub = std::make_shared<ThreadRanksHub>();
+  std::vector<std::exception_ptr> failures(size);
+  std::vector<std::thread> running;
+  for (uint32_t r = 0; r < size; ++r) {
+    running.emplace_back([&, r] {
+      try {
+        Context context = MakeContext(threads);
+        context.ranks = std::make_shared<ThreadRanks>(hub, r, size);
+        body(context);
+      } catch (...) {
+        failures[r] = std::current_exception();
+        const std::lock_guard<std::mutex> lock(hub->mutex);
+        hub->failed = true;
+        hub->came.notify_all();
+      }
+    });
+  }
+  for (std::thread& thread : running) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace l2gcn
