@@ -10,7 +10,7 @@ bash scripts/install-deps.sh --torch
 folder=build/python
 venv=$folder/venv-torch
 mkdir -p "$folder"
-packages=(scikit-build-core nanobind 'numpy<2' scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest torch_geometric==2.5.3)
+packages=(scikit-build-core nanobind 'numpy<2' scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest auditwheel torch_geometric==2.5.3)
 if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$venv"
   /usr/bin/python3 -m venv --system-site-packages "$venv"
@@ -25,4 +25,8 @@ rm -rf "$folder/wheel"
 CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
   --config-settings=cmake.define.L2GCN_WERROR=ON --config-settings=cmake.define.CMAKE_UNITY_BUILD=OFF .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
+# A wheel that other machines of the kind can use names the C library that it needs, and holds all other libraries.
+tag=$("$venv/bin/auditwheel" show "$folder"/wheel/*.whl | grep -o 'manylinux_[0-9]*_[0-9]*_x86_64' | sort -u) ||
+  { echo "the wheel is for this machine alone" >&2; exit 1; }
+echo "auditwheel: $tag"
 L2GCN_EVERYTHING=1 "$venv/bin/python" -m pytest python/tests "$@"

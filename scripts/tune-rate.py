@@ -5,7 +5,7 @@
   scripts/tune-rate.py cells OUT DIR   fixed rates and epochs on every family: what losses of F1 are counted from
   scripts/tune-rate.py search OUT DIR  the trials, in rounds, and what they choose; OUT holds the cells already
   scripts/tune-rate.py choose OUT      what the trials in OUT choose, and how that does on families left out in turn
-  scripts/tune-rate.py rivals OUT DIR  trains rivals of what was chosen, with preset paper, on the same families
+  scripts/tune-rate.py rivals OUT DIR  trains with the constants in the source, and rivals, on the same families
   scripts/tune-rate.py compare OUT     those rivals, each tuned on all families but the one it is judged on
 
 OUT gets a line of JSON for each training; those it holds already are not repeated. Trainings run side by side, one
@@ -20,7 +20,7 @@ binary finds the same constants.
 
 Rivals: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
 and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
-rate; stops drawn at random, at the rate of the one cell, with the mean steps of what was chosen. Cost J = points of F1
+rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper. Cost J = points of F1
 lost + 2 x share of steps, looks counted as the steps they take the time of.
 """
 import importlib.util
@@ -53,7 +53,7 @@ SPACE = {
 FIRST = {"plain_rate": 0.02, "plain_power": 0.6, "norm_rate": 0.05, "norm_power": 0.5, "many_steps": 1500,
          "few_power": 0.6, "loss_part": 1, "labels_loss_part": 1, "sure": 1, "worth": 0.03, "patience": 0.7,
          "least_steps": 0, "landing": 0.4}
-RIVALS_SEEDS = 3
+RIVALS_SEEDS = 1
 ROUNDS = ((48, 1), (20, 2), (8, 4))  # settings and seeds of each round
 
 
@@ -78,7 +78,8 @@ def cells():
 
 
 def rivals():
-    """Patience with its margin, and extrapolated curves, at each rate; and the learned stop at the preset's rate."""
+    """The constants in the source; patience with its margin, and extrapolated curves, at each rate; the learned stop."""
+    yield {**auto({}), "name": "--lr auto"}
     yield {"name": "learned", "settings": {"method": "l2gcn", "epochs": str(BENCH.BUDGET)}}
     for rate in BENCH.RATES:
         settings = {"method": "lgcn", "lr": rate, "epochs": str(BENCH.BUDGET), "drop-last": "false"}
@@ -225,7 +226,7 @@ def choose(out):
 class Costs:
     """J of every training with preset paper, by kind, family and seed."""
 
-    def __init__(self, rows, chosen):
+    def __init__(self, rows):
         rows = [row for row in rows if "error" not in row and row["preset"] == PRESETS[0]]
         self.lost, self.share = {}, {}
         best = {}
@@ -236,9 +237,9 @@ class Costs:
                     found.setdefault(row["name"], []).append(row["test"])
             best[name] = max(statistics.mean(f1) for f1 in found.values())
         for row in rows:
-            if row["name"].startswith("{") and row["name"] != chosen or row["seed"] >= RIVALS_SEEDS:
+            if row["name"].startswith("{") or row["seed"] >= RIVALS_SEEDS:
                 continue
-            key = ("chosen" if row["name"] == chosen else row["name"], row["set"], row["seed"])
+            key = (row["name"], row["set"], row["seed"])
             looks = 1 + row["look_seconds"] / max(row["train_seconds"], 1e-9)
             budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
             self.lost[key] = best[row["set"]] - row["test"]
@@ -253,11 +254,11 @@ class Costs:
 
 
 def drawn_stops(costs, rate):
-    """For each family, J of epochs drawn among the two cells beside the mean steps of what was chosen."""
+    """For each family, J of epochs drawn among the two cells beside the mean steps of --lr auto."""
     answer = {}
     cells_of = [(int(epochs) / BENCH.BUDGET, f"cell {rate} x {epochs}") for epochs in BENCH.EPOCHS]
     for family in costs.families:
-        mean = costs.mean(costs.share, "chosen", family)
+        mean = costs.mean(costs.share, "--lr auto", family)
         below = max([cell for cell in cells_of if cell[0] <= mean], default=cells_of[0])
         above = min([cell for cell in cells_of if cell[0] > mean], default=cells_of[-1])
         weight = 0 if above[0] == below[0] else min(1, max(0, (mean - below[0]) / (above[0] - below[0])))
@@ -267,18 +268,15 @@ def drawn_stops(costs, rate):
 
 
 def compare(out):
-    rows = read(out)
-    trials = Trials(rows)
-    most = max(seeds for _, seeds in ROUNDS if trials.settings(seeds))
-    costs = Costs(rows, trials.order(trials.settings(most), trials.families)[0])
+    costs = Costs(read(out))
     kinds = sorted({kind for kind, _, _ in costs.lost})
     whole = [kind for kind in kinds if all((kind, family, 0) in costs.lost for family in costs.families)]
-    groups = {"chosen": ["chosen"]}
-    for label, start in (("one cell for all", "cell"), ("patience", "patience"), ("power law", "power-law"),
+    groups = {}
+    for label, start in (("--lr auto", "--lr auto"), ("one cell for all", "cell"), ("patience", "patience"), ("power law", "power-law"),
                          ("learned stop", "learned")):
         groups[label] = [kind for kind in whole if kind.startswith(start)]
-    own = [costs.cost("chosen", family) for family in costs.families]
-    print(f"{'rival':<18} {'J':>7} {'F1 lost':>8} {'worst':>7} {'steps':>7}   J minus chosen")
+    own = [costs.cost("--lr auto", family) for family in costs.families]
+    print(f"{'rival':<18} {'J':>7} {'F1 lost':>8} {'worst':>7} {'steps':>7}   J minus that of --lr auto")
 
     def line(label, lost, share):
         cost = [a + 2 * b for a, b in zip(lost, share)]
@@ -297,7 +295,7 @@ def compare(out):
     stops = drawn_stops(costs, BENCH.RATES[1])
     line("random stops", [stops[family][0] for family in costs.families], [stops[family][1] for family in costs.families])
     print("\nF1 lost against steps, mean over families")
-    for kind in ["chosen", *[kind for kind in whole if kind != "chosen"]]:
+    for kind in whole:
         print(f"{kind:<34} {statistics.mean(costs.mean(costs.share, kind, f) for f in costs.families):7.1%}"
               f" {statistics.mean(costs.mean(costs.lost, kind, f) for f in costs.families):7.2f}")
 

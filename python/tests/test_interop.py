@@ -179,7 +179,7 @@ def test_to_torch(method, citations):
         weight = None if data.edge_weight is None else torch.from_numpy(np.array(data.edge_weight))
         with torch.no_grad():
             theirs = module(torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index), weight).numpy()
-        ours = run.model.logits(data)
+        ours = run.model.logits(data, known=[])  # preset best may spread labels over the graph, which is not the module's business
         assert np.abs(ours - theirs).max() <= 1e-5 * max(1.0, np.abs(ours).max())
     assert sum(p.numel() for p in module.parameters()) > 0
 
@@ -205,6 +205,6 @@ def test_to_torch_on_real_data(name, data_dir):
         model = l2gcn.train(data, method=method, epochs=20).model
         with torch.no_grad():
             theirs = model.to_torch()(torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)).numpy()
-        error = np.abs(model.logits(data) - theirs).max()
+        error = np.abs(model.logits(data, known=[]) - theirs).max()
         print(f"{name} {method}: largest difference of logits {error:.1e}")
         assert error <= 1e-5

@@ -69,6 +69,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
 constexpr double kMostSamples = 4e6;  // a layer is shown, unless that is fewer than kLeastEpochs
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
+constexpr uint64_t kRestOfBatch = 8;  // a last batch below an eighth of the others is a rest
 constexpr double kMostBytesWithPowers =
     8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 
@@ -194,6 +195,13 @@ void CheckTakes(const Field& field, const Method& method) {
              fmt::join(takers, ", "));
 }
 
+// Whether the last batch of an epoch is a remainder of a few nodes: a step of Adam moves the weights as far for them as
+// for a whole batch, so that where epochs have few steps they undo much of what the others did.
+bool LastBatchIsARest(const Dataset& dataset, const TrainConfig& config) {
+  const uint64_t nodes = CountSplit(dataset, config.split).train;
+  return nodes > config.batch && kRestOfBatch * (nodes % config.batch) < config.batch;
+}
+
 // A preset's list is made for the preset's number of layers; the user may have changed that.
 void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
@@ -218,6 +226,8 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     CheckTakes(field, method);
     if (field.name != "method") field.set(config, value);
   }
+  if (config.FindsRate() && std::string(method.stop) == "learned" && ValueFor(overrides, "drop-last").empty())
+    config.drop_last = LastBatchIsARest(dataset, config);
   if (config.stop.empty()) config.stop = best && std::string(method.stop) == "fixed" ? "early" : method.stop;
   Validate(config);
   if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&

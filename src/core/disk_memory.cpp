@@ -19,6 +19,7 @@
 #include "core/array_sum.h"
 #include "core/clock.h"
 #include "core/error_format.h"
+#include "core/mapping.h"
 #include "core/memory_meter.h"
 
 namespace l2gcn {
@@ -63,37 +64,6 @@ Descriptor OpenScratch(const fs::path& directory, int flags) {
 Descriptor OpenScratchDirect(const fs::path& directory) {
   Descriptor file = OpenScratch(directory, O_DIRECT);
   return file.valid() ? std::move(file) : OpenScratch(directory, 0);
-}
-
-// What the system has mapped at an address.
-struct Mapping {
-  uintptr_t begin, end;
-  uint64_t offset, inode;
-  std::string path;
-};
-
-std::optional<Mapping> FindMapping(uintptr_t address) {
-  std::FILE* file = std::fopen("/proc/self/maps", "r");
-  if (file == nullptr) return std::nullopt;
-  std::optional<Mapping> found;
-  char line[4096 + 128];
-  while (!found && std::fgets(line, sizeof(line), file) != nullptr) {
-    uintptr_t begin = 0, end = 0;
-    uint64_t offset = 0, inode = 0;
-    unsigned major = 0, minor = 0;
-    int path = 0;
-    char may[8] = {};
-    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %7s %" SCNx64 " %x:%x %" SCNu64 " %n", &begin, &end, may,
-                    &offset, &major, &minor, &inode, &path) < 7)
-      continue;
-    if (address < begin || address >= end) continue;
-    // Pages of a private mapping that may be written may have been: their file no longer knows what they hold.
-    if (may[1] == 'w' && may[3] == 'p') inode = 0;
-    line[std::strcspn(line, "\n")] = 0;
-    found = {begin, end, offset, inode, line + path};
-  }
-  std::fclose(file);
-  return found;
 }
 
 // The same file past the page cache, where that can be had.

@@ -1,34 +1,48 @@
 #include "data/watch.h"
 
+#include "core/mapping.h"
+
 namespace l2gcn {
 namespace {
 
-void WatchFeatures(const Features& features, DiskMemory& disk) {
+// Calls visit(array) for every array of the data set.
+template <class Visit>
+void VisitArrays(const Dataset& dataset, const Visit& visit) {
+  visit(dataset.graph.indptr);
+  visit(dataset.graph.indices);
+  visit(dataset.graph.weights);
+  const Features& features = dataset.features;
   if (features.stores_sparse()) {
-    disk.Watch(features.csr().indptr);
-    disk.Watch(features.csr().indices);
-    disk.Watch(features.csr().values);
+    visit(features.csr().indptr);
+    visit(features.csr().indices);
+    visit(features.csr().values);
   } else if (features.type() == FeatureType::kF32) {
-    disk.Watch(features.matrix().values);
+    visit(features.matrix().values);
   } else {
-    disk.Watch(features.halves());
+    visit(features.halves());
   }
+  visit(dataset.labels.classes_of);
+  visit(dataset.labels.matrix);
+  visit(dataset.labels.labelled);
+  for (const Split& split : dataset.splits) visit(split.roles);
+  visit(dataset.node_names.offsets);
+  visit(dataset.node_names.text);
+  visit(dataset.node_ids);
 }
 
 }  // namespace
 
 void WatchDataset(const Dataset& dataset, DiskMemory& disk) {
-  disk.Watch(dataset.graph.indptr);
-  disk.Watch(dataset.graph.indices);
-  disk.Watch(dataset.graph.weights);
-  WatchFeatures(dataset.features, disk);
-  disk.Watch(dataset.labels.classes_of);
-  disk.Watch(dataset.labels.matrix);
-  disk.Watch(dataset.labels.labelled);
-  for (const Split& split : dataset.splits) disk.Watch(split.roles);
-  disk.Watch(dataset.node_names.offsets);
-  disk.Watch(dataset.node_names.text);
-  disk.Watch(dataset.node_ids);
+  VisitArrays(dataset, [&](const auto& array) { disk.Watch(array); });
+}
+
+uint64_t BytesInMemoryAlone(const Dataset& dataset) {
+  constexpr uint64_t kSmallArray = uint64_t{1} << 20;  // asking the system would cost more than it tells
+  uint64_t bytes = 0;
+  VisitArrays(dataset, [&](const auto& array) {
+    if (array.bytes() > kSmallArray && !IsMappedFromFile(array.data())) bytes += array.bytes();
+  });
+  return bytes;
 }
 
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset) {

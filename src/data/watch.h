@@ -11,6 +11,9 @@ namespace l2gcn {
 // Watches every array of the data set that is mapped from a file.
 void WatchDataset(const Dataset& dataset, DiskMemory& disk);
 
+// Bytes of the data set's large arrays that are not mapped from files, so that no budget can make them leave memory.
+uint64_t BytesInMemoryAlone(const Dataset& dataset);
+
 // While it lives, the data set is watched if the context has a budget (Context::host_memory).
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset);
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "config/methods.h"
+#include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "l2gcn/plan.h"
@@ -153,7 +154,8 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
 }
 
 // The context with a place for what does not fit into its memory.
-Context PlacedFor(const Context& context, const Model& model, const Dataset& dataset) {
+Context PlacedFor(const Context& given, const Model& model, const Dataset& dataset) {
+  const Context context = ForSharedModel(given);
   const MemoryPlan plan = PlanInference(context, dataset, model);
   if (!plan.in_memory && context.disk == nullptr) context.Note(DescribePlan(plan));
   return Placed(context, dataset, plan);

@@ -2,6 +2,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -41,9 +42,9 @@ struct RunCounts {
   uint64_t element = 4;       // bytes of one, in activations
   uint64_t stored_bytes = 0;  // of the features as they lie
   uint64_t graph_bytes = 0;
-  uint64_t other_bytes = 0;  // labels and names
-  uint64_t held_bytes =
-      0;  // by the process before the run, not mapped from files; perhaps all or some of the above
+  uint64_t other_bytes = 0;   // labels and names
+  uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
+  uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -85,6 +86,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
+  counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   counts.reach = config.reach;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -126,9 +128,8 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
         counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
-  const uint64_t others = counts.held_bytes - std::min(counts.held_bytes, stays);
   return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
-         std::max(kProgramBytes, others);
+         std::max(kProgramBytes, counts.others_bytes);
 }
 
 // A walk through a run from disk under one budget.
@@ -245,10 +246,8 @@ class ExchangeWalk {
       const bool by_windows =
           !sparse && samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
       const double times = by_windows ? static_cast<double>(counts_.epochs[layer]) : 1;
-      // Sparse rows are known to all once they travel.
-      bytes_ +=
-          sparse ? others_ * static_cast<double>(MatrixBytes(counts_, counts_.rows(), counts_.features, true))
-                 : share_ * times * samples * width * static_cast<double>(counts_.element);
+      bytes_ += share_ * (sparse ? samples * AggregatedRowBytes()
+                                 : times * samples * width * static_cast<double>(counts_.element));
       const auto hidden = static_cast<double>(counts_.hidden[layer]);
       // Weights and their moments, once.
       bytes_ += others_ * 3 * sizeof(float) * hidden * (width + static_cast<double>(counts_.classes));
@@ -269,6 +268,16 @@ class ExchangeWalk {
   uint64_t bytes() const { return static_cast<uint64_t>(bytes_); }
 
  private:
+  // Of a row of sparse features once it is aggregated, as if neighbours' columns were independent.
+  double AggregatedRowBytes() const {
+    const double stored = static_cast<double>(counts_.stored_bytes) / 8,
+                 rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
+    const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
+    const double empty = std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
+    constexpr double kStaysSparse = 0.25;
+    return 1 - empty <= kStaysSparse ? 8 * (1 + (1 - empty) * cols) : 4 * cols;
+  }
+
   // Two transposes a hop; sparse matrices are known whole.
   void Aggregate(double rows, double cols, bool sparse) {
     const auto hops = static_cast<double>(std::max<uint64_t>(1, counts_.reach));

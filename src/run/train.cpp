@@ -423,6 +423,12 @@ Trained UnpackTrained(const std::string& bytes) {
   return trained;
 }
 
+// Where ranks share the work: whether they make one seed together. Several seeds are independent, and so is one of a
+// method whose layers learn together: each is made by one rank.
+bool IsShared(const TrainConfig& config, const RunOptions& options) {
+  return options.runs == 1 && FindMethod(config.method).loop != TrainingLoop::kConventional;
+}
+
 // What ranks have sent each other, counted, beside what the plan said.
 void TellExchanged(const Context& context, uint64_t sent_before, const MemoryPlan& plan) {
   const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
@@ -443,14 +449,8 @@ struct SeedLoop {
   ProgressLog* log;
   TrainResult& result;
 
-  // Several seeds are independent, and so is one seed of a method whose training cannot be shared: each is made by one
-  // rank. One seed of a layer-wise method is made by all ranks together.
-  bool together() const {
-    return options.runs == 1 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
-  }
-
   void Run() {
-    if (context.ranks != nullptr && !together()) return ShareSeeds();
+    if (context.ranks != nullptr && !IsShared(config, options)) return ShareSeeds();
     for (uint32_t i = 0; i < options.runs; ++i) {
       const TrainConfig seeded = SeedAt(i);
       std::optional<SeedResult> done = Finished(seeded.seed);
@@ -544,7 +544,8 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Dataset dataset = WithStructure(context, given);
   const MemoryPlan plan = PlanTraining(context, dataset, config);
   if (!plan.in_memory) context.Note(DescribePlan(plan));
-  const Context chosen = Placed(OnDeviceOf(context, config.method), dataset, plan);
+  const Context device = OnDeviceOf(context, config.method);
+  const Context chosen = Placed(IsShared(config, options) ? ForSharedModel(device) : device, dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write && Leads(context)) {
@@ -561,7 +562,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
                   checkpoint.get(),           log.get(), result};
     const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
-    if (context.ranks != nullptr && loop.together()) TellExchanged(context, sent_before, plan);
+    if (context.ranks != nullptr && IsShared(config, options)) TellExchanged(context, sent_before, plan);
     log.reset();
     if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {

@@ -216,6 +216,23 @@ TEST(AutoRate, LearnsAndRecordsRateAndSteps) {
   }
 }
 
+// A step of Adam goes as far for a last batch of one node as for a whole one, so such a rest is left out, unless the user
+// says otherwise; half a batch is not.
+TEST(AutoRate, ARestOfAFewNodesIsLeftOut) {
+  const Dataset dataset = SmallDataset(false, false, 600);
+  const uint64_t nodes = SplitNodes(ResolveSplit(dataset, "", 0)).train.size();
+  const auto drops = [&](uint64_t batch, const char* lr, Overrides more = {}) {
+    more.insert(more.end(), {{"method", "l2gcn"}, {"lr", lr}, {"batch", std::to_string(batch)}});
+    return ResolveConfig(more, dataset).drop_last;
+  };
+  EXPECT_TRUE(drops(nodes - 1, "auto"));
+  EXPECT_FALSE(drops(nodes - nodes / 3, "auto"));
+  EXPECT_FALSE(drops(nodes, "auto"));
+  EXPECT_FALSE(drops(nodes + 1, "auto"));
+  EXPECT_FALSE(drops(nodes - 1, "auto", {{"drop-last", "false"}}));
+  EXPECT_FALSE(drops(nodes - 1, "0.01"));
+}
+
 // Test labels never count; validation labels decide, and where train nodes are held out they are not read either.
 TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
   for (const char* hold_out : {"auto", "0.2"}) {

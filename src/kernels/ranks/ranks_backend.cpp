@@ -364,9 +364,8 @@ class RanksBackend final : public Backend {
     return all;
   }
 
-  // The rows of a sparse matrix, all of them on every rank.
-  TensorPtr Whole(const Context& context, const RankTensor& x) {
-    if (x.whole != nullptr) return x.whole;
+  // This rank's rows of a sparse matrix as bytes.
+  std::string SparseBytes(const Context& context, const RankTensor& x) {
     const CsrMatrix own = local_->DownloadStored(context, *x.own).csr();
     std::string bytes;
     const auto add = [&](const void* data, size_t size) {
@@ -380,8 +379,34 @@ class RanksBackend final : public Backend {
     }
     add(own.indices.data() + own.indptr[0], entries * sizeof(uint32_t));
     add(own.values.data() + own.indptr[0], entries * sizeof(float));
-    return local_->Upload(context,
-                          Features::Sparse(SparseFrom(AllGatherText(*ranks_, bytes), x.rows, x.cols)));
+    return bytes;
+  }
+
+  // The rows of a sparse matrix, all of them on every rank.
+  TensorPtr Whole(const Context& context, const RankTensor& x) {
+    if (x.whole != nullptr) return x.whole;
+    return local_->Upload(context, Features::Sparse(SparseFrom(
+                                       AllGatherText(*ranks_, SparseBytes(context, x)), x.rows, x.cols)));
+  }
+
+  // The same on rank 0 alone; empty on the others.
+  Features SparseAtRank0(const Context& context, const RankTensor& x) {
+    if (x.whole != nullptr) return local_->DownloadStored(context, *x.whole);
+    std::vector<std::string> texts(ranks_->size());
+    texts[rank()] = SparseBytes(context, x);
+    if (!ranks_->leads()) {
+      const uint64_t length = texts[rank()].size();
+      ranks_->Exchange(0, {reinterpret_cast<const char*>(&length), sizeof(length)}, 0, {});
+      ranks_->Exchange(0, texts[rank()], 0, {});
+      return {};
+    }
+    for (uint32_t r = 1; r < ranks_->size(); ++r) {
+      uint64_t length = 0;
+      ranks_->Exchange(0, {}, r, {reinterpret_cast<char*>(&length), sizeof(length)});
+      texts[r].resize(length);
+      ranks_->Exchange(0, {}, r, texts[r]);
+    }
+    return Features::Sparse(SparseFrom(texts, x.rows, x.cols));
   }
 
   // What the ranks have said of their rows of a sparse matrix, as one.
@@ -612,9 +637,8 @@ class RanksBackend final : public Backend {
   TensorPtr RowsAtRank0(const Context& context, const RankTensor& x, std::span<const uint32_t> samples,
                         const std::vector<std::vector<uint32_t>>& positions) {
     if (x.sparse) {
-      const TensorPtr whole = Whole(context, x);
+      const Features all = SparseAtRank0(context, x);
       if (!ranks_->leads()) return nullptr;
-      const Features all = local_->DownloadStored(context, *whole);
       return trainer_->Upload(context, samples.empty() ? all : all.PickRows(samples));
     }
     const RankRows own = RowsToSend(context, x);
