@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
 # Runs from disk beside runs in memory.
 #
-#   scripts/bench-disk.sh bits   [PROGRAM] [FOLDER]   reddit, amazon670k and amazon3m shapes under budgets of 100, 50, 20 and
-#                                                     8 % of what they take in memory (or the least that the plan names):
+#   scripts/bench-disk.sh bits    [PROGRAM] [FOLDER] [SHAPES]  reddit, amazon670k and amazon3m shapes under budgets of 100, 50, 20
+#                                                     and 8 % of what they take in memory (or the least that the plan names):
 #                                                     bits of model and predictions, and the peak against the budget
-#   scripts/bench-disk.sh time   [PROGRAM] [FOLDER]   amazon3m under 20 % against in memory, file cache dropped before (as root)
-#   scripts/bench-disk.sh growth [PROGRAM] [FOLDER] [PARTS]   1/32, 1/16, 1/8 … of papers100m, f16, under one budget
-#   scripts/bench-disk.sh kills  [PROGRAM] [FOLDER] [N]   kill -9 at N random moments of a run from disk, then resume
+#   scripts/bench-disk.sh best    [PROGRAM] [FOLDER]  the same for reddit with preset best, under the least budget
+#   scripts/bench-disk.sh group   [PROGRAM] [FOLDER]  reddit and amazon3m under 20 % inside a control group of the budget + 10 %
+#                                                     (version 1, as root)
+#   scripts/bench-disk.sh time    [PROGRAM] [FOLDER]  amazon3m under 20 % against in memory, file cache dropped before (as root)
+#   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS]   1/32, 1/16, 1/8 … of papers100m, f16, under one budget:
+#                                                     bytes, rates, floors, exponent; a set is removed before the next is made
+#   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
+#   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N random moments of a run from disk, then resume
 #
 # FOLDER holds the generated sets and all scratch; it should lie on a local disk.
 set -euo pipefail
-what=${1:?bits, time, growth or kills}
+what=${1:?bits, best, group, time, growth, convert or kills}
 program=$(realpath "${2:-build/release/l2gcn}")
 folder=${3:-$(mktemp -d)}
 mkdir -p "$folder"
@@ -27,13 +32,30 @@ train() {  # RUN DATA MORE…
   "$program" train "$data" --method lgcn --preset paper --device cpu --scratch . -o "$run" --force -q --json "$@" > "$run.json"
 }
 field() {  # FILE EXPRESSION
-  python3 -c "import json,sys; r = json.load(open(sys.argv[1])); print($2)" "$1"
+  python3 -c "
+import json, sys
+def growth_line(r, part, budget):  # seconds against what moving the bytes takes at the disk's measured rates, and against gathering
+    d, s = r['disk'], r['seconds']
+    moved = d['read_bytes'] / d['read_rate'] + d['written_bytes'] / d['write_rate']
+    work = s['total'] - s['load']
+    lines = sum(l['gathered_bytes'] for l in r['runs'][0]['layers']) / 4 * 2 / 64  # of f16 values, 64 bytes a line
+    return '1/%d: %d nodes, budget %.2f GiB, peak %.2f; %.1f s (aggregate %.1f, train %.1f, transform %.1f, evaluate %.1f); %.1f GB read, %.1f written: %.1f s at %.2f and %.2f GB/s, %.2f x; %.2f G lines gathered, %.0f M/s while aggregating; panels at %.0f %% of the disk #%d %.2f' % (
+        part, r['dataset']['nodes'], budget / 2**30, r['memory']['peak_rss_bytes'] / 2**30, work, s['aggregate'], s['train'], s['transform'], s['evaluate'],
+        d['read_bytes'] / 1e9, d['written_bytes'] / 1e9, moved, d['read_rate'] / 1e9, d['write_rate'] / 1e9, work / moved, lines / 1e9, lines / s['aggregate'] / 1e6,
+        100 * (d['panel_read_bytes'] / d['read_rate'] + d['panel_written_bytes'] / d['write_rate']) / d['panel_seconds'], r['dataset']['nodes'], work)
+r = json.load(open(sys.argv[1])); print($2)" "$1"
+}
+least_budget() {  # DATA BUDGET MORE…: what the plan names; BUDGET must be too small to stay in memory
+  local data=$1 budget=$2
+  shift 2
+  { "$program" train "$data" --method lgcn --preset paper --device cpu --scratch . --memory "$budget" --dry-run --json "$@" 2>&1 || true; } |
+    python3 -c "import sys,re; t = sys.stdin.read(); m = re.search(r'least_bytes\": ?(\d+)', t); g = re.search(r'at least ([\d.]+) GiB', t); print(int(m.group(1)) if m else int(float(g.group(1)) * 2**30) + (1 << 24))"
 }
 drop_cache() { sync; echo 3 2> /dev/null > /proc/sys/vm/drop_caches || echo "the file cache could not be dropped"; }
 
 case $what in
   bits)
-    for shape in reddit amazon670k amazon3m; do
+    for shape in ${4:-reddit amazon670k amazon3m}; do
       make_set "$shape" "$shape"
       train whole "$shape" --epochs 2
       "$program" predict whole -o whole.csv -q --device cpu
@@ -41,8 +63,7 @@ case $what in
       for share in 100 50 20 8; do
         budget=$((peak * share / 100))
         if ! train part "$shape" --epochs 2 --memory "$budget" 2> part.err; then
-          least=$("$program" train "$shape" --method lgcn --preset paper --device cpu --scratch . --memory $((peak / 2)) --dry-run --json | python3 -c "import json,sys; print(json.load(sys.stdin)['plan']['least_bytes'])")
-          budget=$((least + (1 << 20)))
+          budget=$(($(least_budget "$shape" $((peak / 2))) + (1 << 20)))
           train part "$shape" --epochs 2 --memory "$budget"
         fi
         "$program" predict part -o part.csv -q --device cpu --scratch . --memory "$budget"
@@ -66,39 +87,104 @@ case $what in
       done
     done
     ;;
+  best)
+    make_set reddit reddit
+    options=(--preset best --epochs 1 --layers 2)
+    train whole reddit "${options[@]}"
+    peak=$(field whole.json "r['memory']['peak_rss_bytes']")
+    budget=$(($(least_budget reddit "$((peak / 2))" "${options[@]}") + (1 << 20)))
+    train part reddit "${options[@]}" --memory "$budget"
+    same=yes
+    cmp -s whole/model.safetensors part/model.safetensors || same=NO
+    field part.json "'reddit, best: budget %.1f MiB (%.1f %% of %.1f): peak %.1f MiB, same bits: %s' % ($budget / 2**20, 100 * $budget / $peak, $peak / 2**20, r['memory']['peak_rss_bytes'] / 2**20, '$same')"
+    ;;
+  group)
+    group=/sys/fs/cgroup/memory/l2gcn-bench-$$
+    mkdir "$group"
+    for shape in reddit amazon3m; do
+      make_set "$shape" "$shape"
+      train whole "$shape" --epochs 1
+      budget=$(($(field whole.json "r['memory']['peak_rss_bytes']") / 5))
+      echo $((budget * 11 / 10)) > "$group/memory.limit_in_bytes"
+      (echo $BASHPID > "$group/cgroup.procs" && train part "$shape" --epochs 1 --memory "$budget") && status=0 || status=$?
+      same=yes
+      cmp -s whole/model.safetensors part/model.safetensors || same=NO
+      echo "$shape in a group of $((budget * 11 / 10 >> 20)) MiB: exit $status, same bits: $same, most used $(($(cat "$group/memory.max_usage_in_bytes") >> 20)) MiB, failures to get memory $(cat "$group/memory.failcnt")"
+    done
+    rmdir "$group"
+    ;;
   growth)
-    parts=${4:-32 16 8 4 2}
+    parts=${4:-32 16 8 4 2} layers=${5:-2}
+    common=(--setting transductive --features-as f16 --epochs 10 --layers "$layers")
     budget=
+    rm -f growth.txt
     for part in $(echo "$parts" | tr ' ' '\n' | sort -n); do  # the largest first: its least budget serves all
       make_set "papers-$part" papers100m --scale "$(python3 -c "print(1 / $part)")" --features-as f16
-      common=(--setting transductive --features-as f16 --epochs 10)
       if [ -z "$budget" ]; then
-        "$program" train "papers-$part" --method lgcn --preset paper --device cpu --scratch . --memory 8G --dry-run "${common[@]}"
-        budget=$("$program" train "papers-$part" --method lgcn --preset paper --device cpu --scratch . --memory 1500M --dry-run --json "${common[@]}" 2>&1 | python3 -c "import json,sys,re; t = sys.stdin.read(); m = re.search(r'least_bytes\": ?(\d+)', t); g = re.search(r'at least ([\d.]+) GiB', t); print(int(m.group(1)) if m else int(float(g.group(1)) * 2**30) + (64 << 20))")
+        budget=$(($(least_budget "papers-$part" 1500000000 "${common[@]}") + (64 << 20)))
       fi
       drop_cache
       train part "papers-$part" --memory "$budget" "${common[@]}"
-      field part.json "'1/$part: %d nodes, budget %.2f GiB, peak %.2f, seconds %s' % (r['dataset']['nodes'], $budget / 2**30, r['memory']['peak_rss_bytes'] / 2**30, {k: round(v, 1) for k, v in r['seconds'].items()})"
+      field part.json "growth_line(r, $part, $budget)" | tee -a growth.txt
+      rm -rf "papers-$part" part part.json
     done
+    python3 - << 'END'
+import math
+points = [tuple(map(float, line.split("#")[1].split())) for line in open("growth.txt")]
+x, y = [math.log(p[0]) for p in points], [math.log(p[1]) for p in points]
+mx, my = sum(x) / len(x), sum(y) / len(y)
+if len(x) > 1:
+    print("exponent of seconds in nodes: %.3f" % (sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x)))
+END
+    ;;
+  convert)
+    gigabytes=${4:-2}
+    python3 - "$gigabytes" << 'END'
+import random, sys
+random.seed(1)
+size, nodes = int(float(sys.argv[1]) * 1e9), 20_000_000
+block = "".join("%d,%d\n" % (random.randrange(nodes), random.randrange(nodes)) for _ in range(1_000_000)).encode()
+with open("edges.csv", "wb") as out:
+    written = 0
+    while written < size:  # each time the same edges, shifted by the digits of a prefix
+        shift = random.randrange(1, 10)
+        part = block.replace(b",", b"%d," % shift) if shift > 1 else block
+        out.write(part)
+        written += len(part)
+END
+    ls -l edges.csv | awk '{print $5 / 1e9 " GB of edges"}'
+    sync
+    drop_cache
+    /usr/bin/time -f "%e s, peak %M KiB" "$program" convert edges.csv converted --memory 1G --force -q
+    du -sb converted | awk '{print $1 / 1e9 " GB written"}'
+    dd if=edges.csv of=/dev/null bs=8M iflag=direct 2>&1 | tail -1
+    rm -rf edges.csv converted
     ;;
   kills)
     kills=${4:-20}
-    make_set reddit reddit
-    options=(--epochs 4 --memory 300M --checkpoint-every 1)
-    train whole reddit "${options[@]}"
+    make_set reddit-tenth reddit --scale 0.1
+    options=(--epochs 4 --memory 100M --checkpoint-every 1)
+    train whole reddit-tenth "${options[@]}"
+    panels=$(field whole.json "r['disk']['panels']")
     failures=0
+    most=0
     for i in $(seq "$kills"); do
       rm -rf cut cut.unfinished
-      "$program" train reddit --method lgcn --preset paper --device cpu --scratch . -o cut -q "${options[@]}" > /dev/null 2>&1 &
-      sleep "$(python3 -c "import random; random.seed($i); print(0.5 + random.random() * $(field whole.json "r['seconds']['total']"))")"
-      kill -9 $! 2> /dev/null || true
-      wait $! 2> /dev/null || true
-      [ -d cut ] || "$program" train --resume cut --memory 300M --scratch . -q > /dev/null 2>&1 \
-        || "$program" train reddit --method lgcn --preset paper --device cpu --scratch . -o cut -q "${options[@]}" > /dev/null
+      "$program" train reddit-tenth --method lgcn --preset paper --device cpu --scratch . -o cut -q "${options[@]}" > /dev/null 2>&1 &
+      process=$!
+      sleep "$(python3 -c "import random; random.seed($i); print(0.3 + random.random() * $(field whole.json "r['seconds']['total']"))")"
+      kill -9 $process 2> /dev/null || true
+      wait $process 2> /dev/null || true
+      if [ ! -d cut ]; then
+        "$program" train --resume cut --memory 100M --scratch . --device cpu -q --json > cut.json 2> /dev/null \
+          || "$program" train reddit-tenth --method lgcn --preset paper --device cpu --scratch . -o cut -q --json "${options[@]}" > cut.json
+        twice=$(field cut.json "r['disk']['panels'] - $panels")
+        [ "$twice" -le "$most" ] || most=$twice
+      fi
       cmp -s whole/model.safetensors cut/model.safetensors || { failures=$((failures + 1)); echo "kill $i: another model"; }
     done
-    ls -A | grep -i scratch && failures=$((failures + 1))
-    echo "$kills kills, $failures failures"
+    ! ls -A | grep l2gcn- || failures=$((failures + 1))
+    echo "$kills kills, $failures failures; at most $most of $panels panels aggregated twice"
     ;;
   *) echo "unknown: $what" >&2; exit 2 ;;
 esac

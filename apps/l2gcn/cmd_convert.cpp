@@ -14,7 +14,7 @@ namespace {
 
 struct ConvertArguments {
   DataOptions source;
-  std::string target;
+  std::string target, features_as;
   ConvertOptions options;
 };
 
@@ -24,6 +24,8 @@ void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& c
     std::swap(arguments.source.spec, arguments.target);
   if (arguments.source.open.edges.empty()) Require(arguments.source.spec, "SRC", command);
   Require(arguments.target, "DST", command);
+  if (!arguments.features_as.empty())
+    arguments.options.features_as = arguments.features_as == "f16" ? FeatureType::kF16 : FeatureType::kF32;
   const Context context = program.MakeCommandContext();
   const uint64_t nodes = ConvertDataset(context, arguments.source.spec, arguments.source.open,
                                         arguments.target, arguments.options);
@@ -40,6 +42,9 @@ void AddConvert(Program& program) {
   AddPositional(command, "DST", arguments->target, "What to write");
   AddChoice(command, "--to", arguments->options.to, WrittenFormats(),
             "Format to write [by the name of DST: .npz, .csv, else native]")
+      .group("Output");
+  AddChoice(command, "--features-as", arguments->features_as, {"f32", "f16"},
+            "Type of dense features in the native format: f16 takes half the space [as they are]")
       .group("Output");
   command.add_flag("--force", arguments->options.force, "Replace an existing data set or file")
       ->group("Output");

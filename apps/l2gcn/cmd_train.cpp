@@ -71,6 +71,19 @@ std::string Rate(double amount, double seconds, double ceiling) {
                      : fmt::format("{:.1f}", rate);
 }
 
+// What a run from disk moved, and the share of the disk's rate that aggregation had; nothing for a run in memory.
+std::string DiskProfile(const DiskUse& disk) {
+  if (disk.read_bytes == 0) return "";
+  const auto gb = [](uint64_t bytes) { return static_cast<double>(bytes) / 1e9; };
+  return fmt::format(
+      "disk: {:.2f} GB read, {:.2f} written; {} aggregated in {:.2f} s: {:.2f} GB read, {:.2f} written, "
+      "{:.0f} % of "
+      "what the disk can do ({:.2f} and {:.2f} GB/s)\n",
+      gb(disk.read_bytes), gb(disk.written_bytes), Counted(disk.panels, "panel"), disk.panel_seconds,
+      gb(disk.panel_read_bytes), gb(disk.panel_written_bytes), 100 * disk.PanelShare(), disk.read_rate / 1e9,
+      disk.write_rate / 1e9);
+}
+
 // Where a run's time went, layer by layer, and how near that is to what the machine can do.
 std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
   std::string text;
@@ -91,6 +104,7 @@ std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
           Rate(layer.flops, layer.train_seconds, ceilings.gflops), layer.transform_seconds, layer.stopped_by);
     }
   }
+  text += DiskProfile(result.disk);
   if (result.snapshots == 0) {
     text.pop_back();
     return text;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace l2gcn {
 struct ConvertOptions {
   std::string to;      // one of WrittenFormats(); empty: by the destination's name
   bool force = false;  // replace an existing destination
+  // What dense features are written as in the native format: f32 or f16; nothing: as they are.
+  std::optional<FeatureType> features_as;
 };
 
 // The formats that a data set can be written in, the native one first.
@@ -20,7 +23,8 @@ std::vector<std::string> WrittenFormats();
 
 // Opens `spec` and writes it at `destination`. A lone edge list in text goes through an external sort and
 // never needs more than Context::host_memory (1 GiB where that is 0), however long it is; the result is the same as
-// opening and saving it. Returns the number of nodes.
+// opening and saving it. Under such a budget an array of edges (OGB's data.npz and the like) is sorted on disk, too, and
+// what is mapped is let go as it is written. Returns the number of nodes.
 uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
                         const std::string& destination, const ConvertOptions& options);
 

@@ -11,6 +11,7 @@
 
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
+#include "l2gcn/disk_use.h"
 #include "l2gcn/model.h"
 #include "l2gcn/stop_policy.h"
 
@@ -88,6 +89,7 @@ struct TrainResult {
   uint32_t snapshots = 0;
   uint64_t snapshot_bytes = 0;
   double snapshot_seconds = 0;
+  DiskUse disk;  // all 0 in memory
 };
 
 class LayerPipeline;

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 
+#include "core/array_sum.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/mapping.h"
@@ -118,31 +119,50 @@ char* DiskBuffer::Reserve(size_t bytes) {
   return memory_.get();
 }
 
-ScratchPages::ScratchPages(const fs::path& directory)
-    : directory_(directory), file_(OpenScratchDirect(directory)) {
+ScratchPages::ScratchPages(const fs::path& directory, std::shared_ptr<DiskCounters> counters)
+    : directory_(directory), file_(OpenScratchDirect(directory)), counters_(std::move(counters)) {
   if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
+}
+
+ScratchPages::ScratchPages(fs::path directory, Descriptor file, std::shared_ptr<DiskCounters> counters)
+    : directory_(std::move(directory)), file_(std::move(file)), counters_(std::move(counters)) {}
+
+ScratchPages ScratchPages::Named(const fs::path& path, std::shared_ptr<DiskCounters> counters) {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
+  Descriptor file(open(path.c_str(), kFlags | O_DIRECT, 0600));
+  if (!file.valid()) file = Descriptor(open(path.c_str(), kFlags, 0600));
+  if (!file.valid()) ThrowScratch(path.parent_path(), "make a file for", errno, 0);
+  return {path.parent_path(), std::move(file), std::move(counters)};
+}
+
+void ScratchPages::Sync() const {
+  if (fdatasync(file_.get()) != 0) ThrowScratch(directory_, "sync", errno, 0);
 }
 
 void ScratchPages::Write(uint64_t offset, const void* data, size_t bytes) {
   WriteWhole(directory_, file_.get(), offset, static_cast<const char*>(data), bytes);
+  if (counters_ != nullptr) counters_->written += bytes;
 }
 
 void ScratchPages::Read(uint64_t offset, size_t bytes, void* data) const {
   ReadWhole(file_.get(), offset, bytes, bytes, static_cast<char*>(data));
+  if (counters_ != nullptr) counters_->read += bytes;
 }
 
-ScratchBytes::ScratchBytes(const fs::path& directory)
-    : directory_(directory), file_(OpenScratch(directory, 0)) {
+ScratchBytes::ScratchBytes(const fs::path& directory, std::shared_ptr<DiskCounters> counters)
+    : directory_(directory), file_(OpenScratch(directory, 0)), counters_(std::move(counters)) {
   if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
 }
 
 void ScratchBytes::Append(const char* data, size_t bytes) {
   WriteWhole(directory_, file_.get(), size_, data, bytes);
   size_ += bytes;
+  if (counters_ != nullptr) counters_->written += bytes;
 }
 
 void ScratchBytes::Read(uint64_t offset, size_t bytes, char* to) const {
   ReadWhole(file_.get(), offset, bytes, bytes, to);
+  if (counters_ != nullptr) counters_->read += bytes;
 }
 
 DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
@@ -153,6 +173,7 @@ DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
     ThrowUsage("--scratch {}: no file can be made there: {}; name a folder on a disk with room",
                directory_.string(), std::strerror(errno));
   }
+  KeptScratch::Clean(directory_);
   watcher_ = std::thread([this] { KeepUnderBudget(); });
 }
 
@@ -204,31 +225,74 @@ void DiskMemory::WatchRange(const void* begin, size_t bytes) {
                       Range{mapping->end - mapping->begin, mapping->offset, OpenMapped(*mapping)});
 }
 
-const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
+void DiskMemory::KeepFor(const fs::path& owner) { kept_ = KeptScratch::Take(directory_, owner); }
+
+std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t bytes) const {
   const auto address = reinterpret_cast<uintptr_t>(from);
-  int file = -1;
-  uint64_t offset = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    auto range = ranges_.upper_bound(address);
-    if (range != ranges_.begin()) {
-      --range;
-      if (range->second.file.valid() && address + bytes <= range->first + range->second.bytes) {
-        file = range->second.file.get();
-        offset = range->second.offset + (address - range->first);
-      }
-    }
-  }
-  if (file < 0) {
+  const std::lock_guard lock(mutex_);
+  auto range = ranges_.upper_bound(address);
+  if (range == ranges_.begin()) return std::nullopt;
+  --range;
+  if (!range->second.file.valid() || address + bytes > range->first + range->second.bytes)
+    return std::nullopt;
+  return Place{range->second.file.get(), range->second.offset + (address - range->first)};
+}
+
+const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
+  const std::optional<Place> place = FindPlace(from, bytes);
+  if (!place) {
     char* const to = buffer.Reserve(std::max<size_t>(bytes, 1));
     if (bytes > 0) std::memcpy(to, from, bytes);
     return to;
   }
-  const uint64_t aligned = offset / kPageBytes * kPageBytes;
-  const size_t lead = offset - aligned;
+  const uint64_t aligned = place->offset / kPageBytes * kPageBytes;
+  const size_t lead = place->offset - aligned;
   char* const to = buffer.Reserve(PagesUp(lead + bytes));
-  ReadWhole(file, aligned, lead + bytes, PagesUp(lead + bytes), to);
+  ReadWhole(place->file, aligned, lead + bytes, PagesUp(lead + bytes), to);
+  counters_->read += lead + bytes;
   return to + lead;
+}
+
+void DiskMemory::AddIdentity(const Context& context, const void* from, size_t bytes,
+                             ChecksumStream& sum) const {
+  const std::optional<Place> place = FindPlace(from, bytes);
+  struct stat status {};
+  if (!place || fstat(place->file, &status) != 0 || status.st_nlink == 0)
+    return AddArray(context, from, bytes, sum);
+  const uint64_t words[] = {static_cast<uint64_t>(status.st_dev),
+                            static_cast<uint64_t>(status.st_ino),
+                            static_cast<uint64_t>(status.st_size),
+                            static_cast<uint64_t>(status.st_mtim.tv_sec),
+                            static_cast<uint64_t>(status.st_mtim.tv_nsec),
+                            place->offset,
+                            bytes};
+  sum.Add(words, sizeof(words));
+}
+
+DiskUse DiskMemory::Use() const {
+  const std::lock_guard lock(mutex_);
+  DiskUse use = use_;
+  use.seconds = watch_.Seconds();
+  use.read_bytes = counters_->read;
+  use.written_bytes = counters_->written;
+  if (kept_ != nullptr) use.panels = kept_->panels();
+  return use;
+}
+
+void DiskMemory::SetPlan(uint64_t bytes, double read_rate, double write_rate) {
+  const std::lock_guard lock(mutex_);
+  use_.planned_bytes = bytes;
+  use_.read_rate = read_rate;
+  use_.write_rate = write_rate;
+}
+
+void DiskMemory::CountPanel(const DiskUse& before, double seconds) {
+  if (kept_ != nullptr) kept_->CountPanel();
+  const std::lock_guard lock(mutex_);
+  ++use_.panels;
+  use_.panel_read_bytes += counters_->read - before.read_bytes;
+  use_.panel_written_bytes += counters_->written - before.written_bytes;
+  use_.panel_seconds += seconds;
 }
 
 DiskRates MeasureDisk(const fs::path& directory) {

@@ -1,7 +1,7 @@
 // Memory that lies in files: where a run under a budget (Context::host_memory) keeps what does not fit.
 //
 // Three things are here. Blocks of scratch: arrays in a file that has no name, so that nothing is left behind however
-// the process ends. Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch
+// the process ends; only what the next process may go on with has a name (core/kept_scratch.h). Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch
 // over mapped pages: a thread looks at the resident size of the process every millisecond and, when that comes close to
 // the budget, lets go of the pages of all watched mappings; they are read again from their files when they are touched.
 // So code that walks over a mapped array needs to know nothing of the budget.
@@ -18,12 +18,19 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "core/checksum.h"
+#include "core/clock.h"
 #include "core/files.h"
+#include "core/kept_scratch.h"
 #include "l2gcn/array.h"
+#include "l2gcn/disk_use.h"
 
 namespace l2gcn {
+
+struct Context;
 
 // Space for one aligned read.
 class DiskBuffer {
@@ -36,25 +43,41 @@ class DiskBuffer {
   size_t capacity_ = 0;
 };
 
-// A scratch file without a name, for whole pages at page boundaries.
+// How the phase of a progress line begins that only says how much was moved.
+inline constexpr const char* kPhaseOnDisk = "from disk";
+
+// Bytes that went to and from files.
+struct DiskCounters {
+  std::atomic<uint64_t> read{0}, written{0};
+};
+
+// A scratch file for whole pages at page boundaries, without a name or with one.
 class ScratchPages {
  public:
   static constexpr size_t kPage = 4096;
 
-  explicit ScratchPages(const std::filesystem::path& directory);
+  explicit ScratchPages(const std::filesystem::path& directory,
+                        std::shared_ptr<DiskCounters> counters = nullptr);
+  // The file `path`, with what it holds if it is there.
+  static ScratchPages Named(const std::filesystem::path& path, std::shared_ptr<DiskCounters> counters);
   // `bytes` and `offset` are multiples of kPage, `data` is aligned to it.
   void Write(uint64_t offset, const void* data, size_t bytes);
   void Read(uint64_t offset, size_t bytes, void* data) const;
+  // What was written will outlast a loss of power.
+  void Sync() const;
 
  private:
+  ScratchPages(std::filesystem::path directory, Descriptor file, std::shared_ptr<DiskCounters> counters);
   std::filesystem::path directory_;
   Descriptor file_;
+  std::shared_ptr<DiskCounters> counters_;  // may be null
 };
 
 // A scratch file without a name that is appended to and then read at any place, through the page cache.
 class ScratchBytes {
  public:
-  explicit ScratchBytes(const std::filesystem::path& directory);
+  explicit ScratchBytes(const std::filesystem::path& directory,
+                        std::shared_ptr<DiskCounters> counters = nullptr);
   void Append(const char* data, size_t bytes);
   void Read(uint64_t offset, size_t bytes, char* to) const;
 
@@ -62,11 +85,13 @@ class ScratchBytes {
   std::filesystem::path directory_;
   Descriptor file_;
   uint64_t size_ = 0;
+  std::shared_ptr<DiskCounters> counters_;  // may be null
 };
 
 class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
  public:
-  // `budget` in bytes for the whole process. Throws Error(kUsage) if no file can be made in `directory`.
+  // `budget` in bytes for the whole process. Throws Error(kUsage) if no file can be made in `directory`. What killed
+  // processes left there and nobody can go on with is removed.
   DiskMemory(uint64_t budget, std::filesystem::path directory);
   ~DiskMemory();
   DiskMemory(const DiskMemory&) = delete;
@@ -87,8 +112,21 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   Array<T> NewArray(size_t size) {
     return Array<T>::Adopt(size == 0 ? nullptr : NewBlock(size * sizeof(T)), size);
   }
-  ScratchPages NewPages() const { return ScratchPages(directory_); }
-  ScratchBytes NewBytes() const { return ScratchBytes(directory_); }
+  ScratchPages NewPages() const { return ScratchPages(directory_, counters_); }
+  ScratchPages NamedPages(const std::filesystem::path& path) const {
+    return ScratchPages::Named(path, counters_);
+  }
+  ScratchBytes NewBytes() const { return ScratchBytes(directory_, counters_); }
+
+  // What was moved so far. The plan's part comes from SetPlan.
+  DiskUse Use() const;
+  void SetPlan(uint64_t bytes, double read_rate, double write_rate);
+  // A panel of columns was aggregated since `before`, in so many seconds.
+  void CountPanel(const DiskUse& before, double seconds);
+
+  // From now on results are kept for the process that goes on with the run whose unfinished directory is `owner`.
+  void KeepFor(const std::filesystem::path& owner);
+  KeptScratch* kept() const { return kept_.get(); }  // null: nothing is kept
 
   // Watches a mapped array until this object goes. Does nothing where the array is not mapped from a file.
   template <class T>
@@ -101,6 +139,9 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // `bytes` bytes that lie at `from`: read from the file where `from` is watched, else copied. The result lies in
   // `buffer` and is valid until its next use.
   const char* Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const;
+  // Adds what bytes at `from` are to a checksum: where they lie in which file if they are watched and the file has a
+  // name, else the bytes themselves.
+  void AddIdentity(const Context& context, const void* from, size_t bytes, ChecksumStream& sum) const;
   template <class T>
   const T* Fetch(const Array<T>& array, size_t first, size_t count, DiskBuffer& buffer) const {
     return reinterpret_cast<const T*>(Fetch(array.data() + first, count * sizeof(T), buffer));
@@ -113,6 +154,12 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
     Descriptor file;  // open past the page cache, or invalid
   };
 
+  // The file and the offset in it of watched bytes; nothing where they are not watched, or not in one file.
+  struct Place {
+    int file;
+    uint64_t offset;
+  };
+  std::optional<Place> FindPlace(const void* from, size_t bytes) const;
   void WatchRange(const void* begin, size_t bytes);
   void KeepUnderBudget();
 
@@ -124,6 +171,10 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   std::condition_variable end_;
   bool ending_ = false;
   std::thread watcher_;
+  std::shared_ptr<KeptScratch> kept_;
+  const std::shared_ptr<DiskCounters> counters_ = std::make_shared<DiskCounters>();
+  DiskUse use_;  // but for the counters
+  const Stopwatch watch_;
 };
 
 // Sequential rates of a folder's disk past the page cache, in bytes a second, from one short file.

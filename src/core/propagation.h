@@ -2,7 +2,8 @@
 //
 //   (Â x)_i = self_i · x_i + row_i · Σ_{j ∈ N(i)} w_ij · col_j · x_j
 //
-// A range of its rows is an operator, too: row i then stands for node first_row + i.
+// A range of its rows is an operator, too: row i then stands for node first_row + i. So are some of its rows: row i
+// then stands for node own[i].
 //
 // Built by graph/normalise.h; read by the aggregation kernels of every device.
 #pragma once
@@ -22,6 +23,7 @@ struct Propagation {
   Array<float> col_scale;   // (rows of x) or empty: all 1
   Array<float> self_scale;  // (nodes)
   uint32_t first_row = 0;   // the node that row 0 stands for
+  Array<uint32_t> own;      // (nodes) the node that each row stands for, or empty: first_row + i
 
   uint64_t entries() const { return indices.size(); }
 };

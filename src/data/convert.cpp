@@ -8,6 +8,7 @@
 #include "data/edge_stream.h"
 #include "data/native_store.h"
 #include "data/table_set.h"
+#include "data/watch.h"
 #include "data/writers.h"
 #include "l2gcn/config.h"
 
@@ -88,9 +89,12 @@ std::vector<std::string> WrittenFormats() {
 uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
                         const std::string& destination, const ConvertOptions& options) {
   const FormatWriter& writer = WriterOf(destination, options.to);
+  const bool native = writer.stream_edges != nullptr;
+  if (options.features_as && !native)
+    ThrowUsage("--features-as: the format {} has a type of its own; leave it out or write the native format",
+               writer.name);
   const bool filters = open.largest_component || open.min_degree > 0;
-  if (writer.stream_edges != nullptr && !filters && (open.format.empty() || open.format == "table") &&
-      IsLoneEdgeList(spec, open)) {
+  if (native && !filters && (open.format.empty() || open.format == "table") && IsLoneEdgeList(spec, open)) {
     const uint64_t memory = context.host_memory != 0 ? context.host_memory : kSortingBytes;
     return writer.stream_edges(context, spec, open, destination, memory, options.force);
   }
@@ -101,7 +105,12 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
     const StagedDirectory tried(destination, options.force);
   }
   const Dataset dataset = OpenDataset(context, spec, open);
-  writer.write(context, dataset, destination, options.force);
+  const std::shared_ptr<DiskMemory> watch = WatchWithin(context, dataset);
+  if (native) {
+    SaveDatasetAs(context, dataset, destination, options.force, options.features_as);
+  } else {
+    writer.write(context, dataset, destination, options.force);
+  }
   return dataset.nodes();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -301,9 +302,20 @@ void OpenNames(const Context& context, const fs::path& directory, const Manifest
   }
 }
 
-// Sparse and f32 features are written as they are stored, f16 ones as f2; bf16, which NumPy does not have,
-// block by block as f4.
-void WriteFeatures(const Features& features, const fs::path& directory) {
+uint16_t CheckedF16(float value, size_t row, size_t column) {
+  constexpr float kLargestF16 = 65504.0f;
+  if (std::abs(value) > kLargestF16) {
+    ThrowInput(
+        "row {} column {} holds {}, which --features-as f16 cannot (its largest value is 65504); use f32",
+        row, column, value);
+  }
+  return NarrowToF16(value);
+}
+
+// Sparse features are written as they are stored; dense ones block by block, as `as` says or as they are stored: f32 as
+// f4, f16 as f2, and bf16, which NumPy does not have, as f4.
+void WriteFeatures(const Context& context, const Features& features, std::optional<FeatureType> as,
+                   const fs::path& directory) {
   if (features.cols() == 0) return;
   if (features.stores_sparse()) {
     WriteNpy<uint64_t>(directory / kFeatureIndptrFile, features.csr().indptr.span());
@@ -311,18 +323,30 @@ void WriteFeatures(const Features& features, const fs::path& directory) {
     WriteNpy<float>(directory / kFeatureValuesFile, features.csr().values.span());
     return;
   }
-  const bool f16 = features.type() == FeatureType::kF16;
+  const FeatureType stored = features.type();
+  const FeatureType type = as.value_or(stored == FeatureType::kBf16 ? FeatureType::kF32 : stored);
+  const bool f16 = type == FeatureType::kF16;
   NpyWriter writer(directory / kFeaturesFile, f16 ? "<f2" : NpyDescr<float>(), {features.cols()});
-  if (features.type() == FeatureType::kBf16) {
-    constexpr size_t kRowsWritten = 256;
-    std::vector<float> block(kRowsWritten * features.cols());
-    for (size_t first = 0; first < features.rows(); first += kRowsWritten) {
-      const size_t count = std::min(kRowsWritten, features.rows() - first);
-      features.ReadRows(first, count, block.data());
-      writer.Write(block.data(), count * features.cols() * sizeof(float));
+  constexpr size_t kRowsWritten = 256;
+  std::vector<float> block(kRowsWritten * features.cols());
+  std::vector<uint16_t> halves(f16 ? block.size() : 0);
+  for (size_t first = 0; first < features.rows(); first += kRowsWritten) {
+    context.CheckCancelled();
+    const size_t count = std::min(kRowsWritten, features.rows() - first), values = count * features.cols();
+    if (type == stored) {
+      const size_t width = features.bytes() / (features.rows() * features.cols());
+      writer.Write(static_cast<const char*>(features.elements()) + first * features.cols() * width,
+                   values * width);
+      continue;
     }
-  } else {
-    writer.Write(features.elements(), features.bytes());
+    features.ReadRows(first, count, block.data());
+    if (!f16) {
+      writer.Write(block.data(), values * sizeof(float));
+      continue;
+    }
+    for (size_t i = 0; i < values; ++i)
+      halves[i] = CheckedF16(block[i], first + i / features.cols(), i % features.cols());
+    writer.Write(halves.data(), values * sizeof(uint16_t));
   }
   writer.Close(features.rows());
 }
@@ -468,6 +492,11 @@ uint64_t VerifyNative(const Context& context, const fs::path& directory) {
 }
 
 void SaveDataset(const Context& context, const Dataset& dataset, const std::string& directory, bool force) {
+  SaveDatasetAs(context, dataset, directory, force, std::nullopt);
+}
+
+void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::string& directory, bool force,
+                   std::optional<FeatureType> features_as) {
   RefuseToReplaceOthers(directory);
   StagedDirectory staged(directory, force);
   context.CheckCancelled();
@@ -476,7 +505,7 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
   if (dataset.graph.weighted())
     WriteNpy<float>(staged.path() / kGraphWeightsFile, dataset.graph.weights.span());
   context.CheckCancelled();
-  WriteFeatures(dataset.features, staged.path());
+  WriteFeatures(context, dataset.features, features_as, staged.path());
   WriteLabels(dataset.labels, dataset.nodes(), staged.path());
   WriteNames(dataset, staged.path());
   for (size_t k = 0; k < dataset.splits.size(); ++k) {

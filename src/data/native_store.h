@@ -26,6 +26,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,10 @@ void RefuseToReplaceOthers(const std::filesystem::path& directory);
 bool IsNative(const std::filesystem::path& directory);
 // If `verify`, every block of every file is compared with its checksum first, where dataset.json has them.
 Dataset OpenNative(const Context& context, const std::filesystem::path& directory, bool verify = false);
+
+// SaveDataset with dense features of another type: f32 or f16.
+void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::string& directory, bool force,
+                   std::optional<FeatureType> features_as);
 
 // Writes dataset.json for the .npy files that already lie in `directory`: the last step of every writer.
 void WriteManifest(const std::filesystem::path& directory, const NativeInfo& info);

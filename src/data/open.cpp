@@ -82,7 +82,9 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, 
     dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
   }
   if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
-  ValidateDataset(context, dataset);
+  Context watched = context;
+  watched.disk = WatchWithin(context, dataset);
+  ValidateDataset(watched, dataset);
   NoteChanges(context, dataset.name, dataset.changes);
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = true;

@@ -53,7 +53,7 @@
 namespace l2gcn {
 
 // A matrix living on a device: dense, sparse or in a narrower type, as its backend chose.
-class Tensor {
+class Tensor : public std::enable_shared_from_this<Tensor> {
  public:
   virtual ~Tensor() = default;
   size_t rows = 0;
@@ -66,7 +66,7 @@ class Tensor {
 using TensorPtr = std::shared_ptr<const Tensor>;
 
 // Â living on a device.
-class DeviceGraph {
+class DeviceGraph : public std::enable_shared_from_this<DeviceGraph> {
  public:
   virtual ~DeviceGraph() = default;
   uint32_t nodes = 0;

@@ -140,6 +140,7 @@ LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& con
   TrainingGraph training = made_ ? std::move(*made_) : GraphInTraining(context);
   made_.reset();
   if (train_operator_ == nullptr) train_operator_ = backend_->Upload(context, training.a);
+  if (TrainsWithWhole() && whole_.row_scale.empty()) whole_ = training.a;
   return training;
 }
 
@@ -148,8 +149,44 @@ const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
   return *train_operator_;
 }
 
-Array<uint32_t> LayerPipeline::SampleRows(uint32_t hops) const {
-  return HoldsTrainNodesAlone(hops) ? Array<uint32_t>() : Array<uint32_t>::CopyOf(train_nodes_);
+void LayerPipeline::NeedLastRowsOf(const Context& context, std::vector<uint32_t> nodes) {
+  // Reading a row apart costs about as much as two in a row.
+  const bool pays = 2 * nodes.size() < graph_.nodes;
+  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.reach > 0 || !pays)
+    return;
+  last_nodes_ = std::move(nodes);
+}
+
+std::vector<uint32_t> LayerPipeline::RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const {
+  std::vector<uint32_t> rows(nodes.begin(), nodes.end());
+  if (!HasLastRowsAlone(layer)) return rows;
+  for (uint32_t& row : rows) {
+    const auto found = std::lower_bound(last_nodes_.begin(), last_nodes_.end(), row);
+    L2GCN_ASSERT(found != last_nodes_.end() && *found == row);
+    row = static_cast<uint32_t>(found - last_nodes_.begin());
+  }
+  return rows;
+}
+
+bool LayerPipeline::TrainsWithWhole() const {
+  return !inductive_ && FindMethod(config_.method).op == MethodOperator::kNormalised;
+}
+
+const DeviceGraph& LayerPipeline::OperatorFor(const Context& context, uint32_t layer) {
+  if (!HasLastRowsAlone(layer)) return TrainOperator(context);
+  if (last_operator_ == nullptr) {
+    last_operator_ = backend_->Upload(context, ExactRowsOf(context, Whole(context), last_nodes_));
+  }
+  return *last_operator_;
+}
+
+uint64_t LayerPipeline::EntriesIn(const Context& context, uint32_t layer) {
+  return OperatorFor(context, layer).entries;
+}
+
+Array<uint32_t> LayerPipeline::SampleRows(uint32_t layer, uint32_t hops) const {
+  if (HoldsTrainNodesAlone(hops)) return {};
+  return Array<uint32_t>::CopyOf(RowsIn(layer, train_nodes_));
 }
 
 std::span<const uint32_t> LayerPipeline::InputRows() const {
@@ -161,7 +198,7 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
   std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
   if (config_.reach == 0) {
     for (uint32_t hop = 0; hop < hops; ++hop, rows = {})
-      x = backend_->Aggregate(context, TrainOperator(context), *x, rows);
+      x = backend_->Aggregate(context, OperatorFor(context, layer), *x, rows);
     return x;
   }
   std::vector<TensorPtr> parts = {rows.empty() ? x : backend_->PickRows(context, *x, rows)};
@@ -216,9 +253,9 @@ const Propagation& LayerPipeline::Whole(const Context& context) {
 
 const DeviceGraph& LayerPipeline::WholeOperator(const Context& context) {
   if (whole_operator_ != nullptr) return *whole_operator_;
-  const bool trained_with = !inductive_ && FindMethod(config_.method).op == MethodOperator::kNormalised;
-  whole_operator_ = trained_with && train_operator_ != nullptr ? train_operator_
-                                                               : backend_->Upload(context, Whole(context));
+  whole_operator_ = TrainsWithWhole() && train_operator_ != nullptr
+                        ? train_operator_
+                        : backend_->Upload(context, Whole(context));
   return *whole_operator_;
 }
 

@@ -76,8 +76,18 @@ class LayerPipeline {
   // Whether activations in training have a row for each train node alone. With `hops` = 0 nothing is
   // aggregated, and the rows are those of the features: every node.
   bool HoldsTrainNodesAlone(uint32_t hops = 1) const { return inductive_ && hops > 0; }
-  // Rows of X̂ that the loss counts; empty: all of them.
-  Array<uint32_t> SampleRows(uint32_t hops = 1) const;
+  // Nobody will ask for rows of the last layer's X̂ in training but those of `nodes` (ascending). Where activations hold
+  // every node, lie on disk and are many more than that, others are not computed.
+  void NeedLastRowsOf(const Context& context, std::vector<uint32_t> nodes);
+  // The rows of layer `layer`'s X̂ in training that stand for `nodes`, where activations hold every node.
+  std::vector<uint32_t> RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const;
+  // Entries of Â that the aggregation of a layer reads.
+  uint64_t EntriesIn(const Context& context, uint32_t layer);
+  // The last layer's X̂ may be used again to score the nodes whose rows it has; null where it was not kept.
+  void KeepLastInput(TensorPtr xhat) { last_input_ = std::move(xhat); }
+  TensorPtr TakeLastInput() { return std::move(last_input_); }
+  // Rows of layer `layer`'s X̂ that the loss counts; empty: all of them.
+  Array<uint32_t> SampleRows(uint32_t layer = 0, uint32_t hops = 1) const;
   // Row of X⁰ for each node of the graph in training; empty: node i is row i.
   std::span<const uint32_t> InputRows() const;
 
@@ -114,6 +124,9 @@ class LayerPipeline {
   const Propagation& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
   TensorPtr TrainLabelInputs(const Context& context);
+  bool HasLastRowsAlone(uint32_t layer) const { return !last_nodes_.empty() && layer + 1 == config_.layers; }
+  const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
+  bool TrainsWithWhole() const;  // the operator in training is that of the whole graph
 
   DeviceKind device_;
   Graph graph_;     // handles on the data set's arrays
@@ -132,6 +145,10 @@ class LayerPipeline {
   std::optional<TrainingGraph> made_;        // ahead, until it is asked for
   Labels labels_;  // handles; those of train_nodes_ are inputs where the configuration says so
   DeviceGraphPtr train_operator_, whole_operator_;
+  std::vector<uint32_t>
+      last_nodes_;                // rows of the last layer's X̂ in training; empty: as in every other layer
+  DeviceGraphPtr last_operator_;  // of those rows
+  TensorPtr last_input_;
   Propagation whole_;  // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
 };
 

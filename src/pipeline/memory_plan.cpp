@@ -34,6 +34,8 @@ double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} 
 struct RunCounts {
   uint64_t nodes = 0, entries = 0;  // of the whole graph
   uint64_t train = 0;
+  uint64_t scored = 0;              // nodes that train, validate or test
+  bool scores_in_training = false;  // evaluation uses what training aggregated
   bool inductive = false, sparse = false, multilabel = false;
   uint64_t features = 0;  // columns of the first layer's input
   uint64_t classes = 0;
@@ -54,14 +56,25 @@ struct RunCounts {
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
   uint64_t copies() const { return 1 + reach; }
+  // Of the last layer in training alone the rows that are scored are needed; LayerPipeline::NeedLastRowsOf.
+  uint64_t rows_of(size_t layer) const {
+    const bool few = !inductive && reach == 0 && layer + 1 == hidden.size() && 2 * scored < nodes;
+    return few ? scored : rows();
+  }
+  uint64_t entries_of(size_t layer) const {
+    if (rows_of(layer) == rows()) return train_entries();
+    return static_cast<uint64_t>(static_cast<double>(entries) / static_cast<double>(nodes) *
+                                 static_cast<double>(scored));
+  }
   uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
 };
 
-RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train) {
+RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train, uint64_t scored) {
   RunCounts counts;
   counts.nodes = dataset.nodes();
   counts.entries = dataset.graph.indices.size();
   counts.train = train;
+  counts.scored = scored;
   counts.inductive = config.setting == "inductive";
   counts.sparse = dataset.features.is_sparse() && config.pca == 0 && config.scale != "standard";
   counts.multilabel = dataset.labels.multilabel;
@@ -82,6 +95,12 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
     counts.hidden.push_back(config.HiddenOf(layer));
     counts.epochs.push_back(config.EpochsOf(layer));
   }
+  const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
+  const bool plain = !config.bias && !config.layer_norm && config.head == 0 && config.input_dropout == 0;
+  counts.scores_in_training = !counts.inductive && plain && config.reach == 0 && config.correct == "off" &&
+                              config.threshold.empty() &&
+                              FindMethod(config.method).readout == Readout::kClassifier &&
+                              inputs <= counts.hidden.back();
   return counts;
 }
 
@@ -128,9 +147,9 @@ class DiskWalk {
   void Train() {
     uint64_t columns_on_disk = 0;  // of the layer before, over the rows in training
     for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
-      const uint64_t in = counts_.InputsOf(layer), rows = counts_.rows();
+      const uint64_t in = counts_.InputsOf(layer), rows = counts_.rows_of(layer);
       for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
-        Aggregate(rows, rows, counts_.train_entries(), in, layer == 0 && hop == 0);
+        Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
       const uint64_t width = in * counts_.copies();
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
       if (layer + 1 < counts_.hidden.size()) {
@@ -138,7 +157,7 @@ class DiskWalk {
         Hold(Bytes(rows, columns_on_disk + width + counts_.hidden[layer]));
         columns_on_disk = counts_.hidden[layer];
       } else {
-        Hold(Bytes(rows, columns_on_disk + width) + Bytes(counts_.train, width));
+        Hold(Bytes(counts_.rows(), columns_on_disk) + Bytes(rows, width) + Bytes(counts_.train, width));
       }
     }
   }
@@ -309,7 +328,7 @@ MemoryPlan BeginPlan(const Context& context) {
 DiskWalk WalkOf(const RunCounts& counts, uint64_t budget, bool trains) {
   DiskWalk walk(counts, budget);
   if (trains) walk.Train();
-  walk.Infer();
+  if (!trains || !counts.scores_in_training) walk.Infer();
   return walk;
 }
 
@@ -346,9 +365,11 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
 }
 
 MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainConfig& config, uint64_t train,
-                    bool trains) {
+                    uint64_t scored, bool trains) {
   MemoryPlan plan = BeginPlan(context);
-  const RunCounts counts = RunCountsOf(dataset, config, train);
+  // Ranks compute every row and evaluate apart from training.
+  RunCounts counts = RunCountsOf(dataset, config, train, context.ranks == nullptr ? scored : dataset.nodes());
+  counts.scores_in_training = counts.scores_in_training && context.ranks == nullptr;
   if (trains && FindMethod(config.method).loop == TrainingLoop::kLayerwise)
     RefuseWithoutAddresses(dataset, counts);
   plan.need_bytes = NeedInMemory(counts, trains);
@@ -390,17 +411,20 @@ MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const Tr
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   const auto train = static_cast<uint64_t>(
       std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kTrain)));
-  return MakePlan(context, dataset, config, train, true);
+  const auto none = static_cast<uint64_t>(
+      std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kNone)));
+  return MakePlan(context, dataset, config, train, split.roles.size() - none, true);
 }
 
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model) {
-  return MakePlan(context, dataset, model.config, 0, false);
+  return MakePlan(context, dataset, model.config, 0, 0, false);
 }
 
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan) {
   Context placed = context;
   if (plan.in_memory || context.disk != nullptr) return placed;
   placed.disk = std::make_shared<DiskMemory>(plan.budget, ScratchDirectory(context));
+  placed.disk->SetPlan(plan.read_bytes + plan.write_bytes, plan.read_rate, plan.write_rate);
   WatchDataset(dataset, *placed.disk);
   return placed;
 }

@@ -2,12 +2,12 @@
 
 #include <limits>
 
+#include "core/array_sum.h"
 #include "core/checksum.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/json_text.h"
-#include "core/threads.h"
 #include "l2gcn/version.h"
 #include "ranks/collectives.h"
 #include "run/build_id.h"
@@ -21,26 +21,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kCheckpointFormat = "l2gcn-checkpoint";
 constexpr int kCheckpointVersion = 1;
-constexpr size_t kDataSumBlock = size_t{4} << 20;
-
-void AddArray(const Context& context, const void* data, size_t bytes, ChecksumStream& sum) {
-  const size_t blocks = (bytes + kDataSumBlock - 1) / kDataSumBlock;
-  std::vector<uint64_t> sums(blocks);
-  ParallelFor(context, blocks, 1, [&](size_t begin, size_t end) {
-    for (size_t block = begin; block < end; ++block) {
-      const size_t first = block * kDataSumBlock;
-      sums[block] = Checksum(static_cast<const char*>(data) + first, std::min(kDataSumBlock, bytes - first));
-    }
-  });
-  const uint64_t length = bytes;
-  sum.Add(&length, sizeof(length));
-  sum.Add(sums.data(), sums.size() * sizeof(uint64_t));
-}
-
-template <class T>
-void AddArray(const Context& context, const Array<T>& array, ChecksumStream& sum) {
-  AddArray(context, array.data(), array.bytes(), sum);
-}
 
 }  // namespace
 

@@ -122,6 +122,19 @@ Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
   return epochs;
 }
 
+// What a run from disk moved; rates in bytes a second.
+Json DiskJson(const DiskUse& disk) {
+  return {{"read_bytes", disk.read_bytes},
+          {"written_bytes", disk.written_bytes},
+          {"planned_bytes", disk.planned_bytes},
+          {"read_rate", disk.read_rate},
+          {"write_rate", disk.write_rate},
+          {"panels", disk.panels},
+          {"panel_read_bytes", disk.panel_read_bytes},
+          {"panel_written_bytes", disk.panel_written_bytes},
+          {"panel_seconds", disk.panel_seconds}};
+}
+
 Json ResultJson(const TrainResult& result) {
   const auto& seeds = result.seeds;
   Json f1, f1_sd;
@@ -166,6 +179,7 @@ Json ResultJson(const TrainResult& result) {
   json["memory"] = {{"peak_rss_bytes", peak_rss},
                     {"peak_device_bytes", peak_device},
                     {"resident_bytes", ResidentJson(seeds)}};
+  if (result.disk.read_bytes > 0) json["disk"] = DiskJson(result.disk);
   if (result.config.FindsRate()) json["chosen"] = ChosenJson(seeds.front());
   json["runs"] = runs;
   json["device"] = result.device;

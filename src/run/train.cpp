@@ -9,11 +9,13 @@
 #include <limits>
 #include <new>
 #include <optional>
+#include <string_view>
 
 #include "config/methods.h"
 #include "config/stop_policies.h"
 #include "core/clock.h"
 #include "core/device_choice.h"
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
 #include "core/memory_meter.h"
@@ -200,15 +202,25 @@ constexpr Role kScoredParts[] = {Role::kTrain, Role::kVal, Role::kTest};
 void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                    Trained& trained) {
   Inference inference(std::move(pipeline));
-  const TensorPtr x = inference.LastHidden(context, trained.model);
-  Backend& backend = inference.pipeline().backend();
+  LayerPipeline& layers = inference.pipeline();
+  Backend& backend = layers.backend();
+  // Rows of the last layer that training aggregated serve again, where they are summed in the order of inference.
+  const TensorPtr xhat = layers.TakeLastInput();
+  const DenseBlock block(trained.model.weights.back(),
+                         trained.model.affines.empty() ? Matrix() : trained.model.affines.back());
+  const bool again =
+      xhat != nullptr && layers.InputCopies() == 1 && (block.w.rows <= block.w.cols || block.affine.rows > 0);
+  const TensorPtr x =
+      again ? layers.Transform(context, *xhat, block) : inference.LastHidden(context, trained.model);
+  const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
   for (const Role role : kScoredParts) {
     const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
     double& f1 = *F1Of(role, trained.result);
     f1 = std::numeric_limits<double>::quiet_NaN();
     if (nodes.empty()) continue;
-    const auto rows =
-        backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(nodes), TargetsOf(dataset.labels, nodes));
+    const auto rows = backend.PrepareScoring(
+        context, x, Array<uint32_t>::CopyOf(again ? layers.RowsIn(last, nodes) : nodes),
+        TargetsOf(dataset.labels, nodes));
     const RowScores scores = backend.Score(context, trained.model.theta, *rows);
     f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
   }
@@ -383,13 +395,13 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                                         claim.target().string()));
 }
 
-// The context with progress told to the log as well.
+// The context with progress told to the log as well, but for lines that only say how much a run from disk has moved.
 Context Telling(const Context& context, ProgressLog* log) {
   Context telling = context;
   if (log == nullptr) return telling;
   telling.on_progress = [show = context.on_progress, log](const Progress& progress) {
     if (show) show(progress);
-    log->Tell(progress);
+    if (!std::string_view(progress.phase).starts_with(kPhaseOnDisk)) log->Tell(progress);
   };
   return telling;
 }
@@ -539,6 +551,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
     checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
+    if (chosen.disk != nullptr && context.ranks == nullptr) chosen.disk->KeepFor(writer->claim().work());
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
@@ -551,6 +564,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     loop.Run();
     if (context.ranks != nullptr && IsShared(config, options)) TellExchanged(context, sent_before, plan);
     log.reset();
+    if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

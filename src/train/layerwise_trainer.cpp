@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
@@ -56,6 +57,15 @@ struct Drawn {
 // Of a layer whose loss is no longer finite, at most so much training is done again to find the step.
 constexpr double kSecondsToFindStep = 20;
 
+// Nodes that train, validate or test, ascending.
+std::vector<uint32_t> NodesInParts(const Split& split) {
+  std::vector<uint32_t> nodes;
+  for (uint32_t node = 0; node < split.roles.size(); ++node) {
+    if (split.roles[node] != static_cast<uint8_t>(Role::kNone)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 // Looks: at most so many nodes, drawn from a stream of their own; and at most this share of a layer's training, by
 // the arithmetic of a forward pass, unless all of them together are next to nothing.
 constexpr uint32_t kMostLooked = 1024, kLookStream = 22;
@@ -86,6 +96,9 @@ class LayerwiseTrainer {
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
         Transform(layer, std::move(xhat), state.block());
+      } else if (!pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr &&
+                 context_.ranks == nullptr) {
+        pipeline_->KeepLastInput(std::move(xhat));
       }
     }
     if (options_.embeddings != nullptr) {
@@ -109,6 +122,8 @@ class LayerwiseTrainer {
     const double smoothed_before = pipeline_->smooth_seconds();
     x_ = pipeline_->Input(context_);
     const double smoothing = pipeline_->smooth_seconds() - smoothed_before;
+    if (options_.hops == 1 && options_.embeddings == nullptr)
+      pipeline_->NeedLastRowsOf(context_, NodesInParts(nodes_.split));
     pipeline_->TrainOperator(context_);
     targets_ = TargetsOf(dataset_.labels, nodes_.train);
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
@@ -250,12 +265,25 @@ class LayerwiseTrainer {
   void KeepSnapshot(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     if (options_.keeper == nullptr || !options_.keeper->Due(progress_.epochs_done + layer_.record.epochs))
       return;
+    const LayerState state = training.Read();
+    CheckWeights(state.w, layer + 1, layer_.record.epochs, config_);
+    WriteSnapshot(layer, state, watch, false);
+  }
+
+  // Where activations are kept over a kill, so are the weights that the next ones are made with: what went before need
+  // not be computed again.
+  void KeepFinishedLayer(uint32_t layer, const LayerState& state, const Stopwatch& watch) {
+    if (options_.keeper == nullptr || context_.disk == nullptr || context_.disk->kept() == nullptr) return;
+    layer_.best.reset();
+    WriteSnapshot(layer, state, watch, true);
+  }
+
+  void WriteSnapshot(uint32_t layer, const LayerState& state, const Stopwatch& watch, bool finished) {
     Snapshot snapshot;
     SeedResult stored = result();
     stored.layers.push_back(layer_.record);
-    const LayerState state = training.Read();
-    CheckWeights(state.w, layer + 1, layer_.record.epochs, config_);
     snapshot.state["layer"] = layer;
+    snapshot.state["finished"] = finished;
     snapshot.state["result"] = SeedResultToJson(stored);
     snapshot.state["decision_at"] = layer_.decision_at;
     snapshot.state["scored_epoch"] = layer_.scored_epoch;
@@ -290,7 +318,7 @@ class LayerwiseTrainer {
 
   // All train nodes but those held out, which come back as the last layer lands.
   Drawn DrawnFrom(uint32_t layer) const {
-    Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
+    Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
     if (held_.empty() || GivesBack(layer)) return {rows, targets_, nodes_.train.size()};
     Array<uint32_t> samples = Array<uint32_t>::Allocate(others_.size());
     std::vector<uint32_t> nodes;
@@ -346,12 +374,12 @@ class LayerwiseTrainer {
     if (config_.FindsRate() && resumed_ == nullptr) FindRate(layer);
     Stopwatch watch;
     TensorPtr xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
-    if (probe_) probe_->ShareInput(xhat);
+    if (probe_) probe_->ShareInput(layer, xhat);
     LayerRecord& record = layer_.record;
     record.aggregate_seconds = watch.Seconds();
     record.sparse_input = xhat->sparse;
     if (!xhat->sparse) {
-      const auto entries = static_cast<double>(pipeline_->TrainOperator(context_).entries);
+      const auto entries = static_cast<double>(pipeline_->EntriesIn(context_, layer));
       const size_t copies = pipeline_->InputCopies(), hops = copies > 1 ? copies - 1 : options_.hops;
       record.gathered_bytes =
           4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat->cols / copies);
@@ -366,16 +394,14 @@ class LayerwiseTrainer {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
     begun_ = {resumed_, resumed_ != nullptr ? layer_.record.epochs : 0};
+    LayerRecord& record = layer_.record;
+    if (resumed_ != nullptr && resumed_->state.value("finished", false)) return FinishedLayer(layer, *xhat);
     auto training = BeginLayer(layer, xhat, StartOf(layer, xhat->cols));
     result().seconds.setup += setup.Seconds();
 
-    LayerRecord& record = layer_.record;
     record.stopped_by = layer_.landing ? policy_.Name() : "budget";
     record.rate = config_.FindsRate() ? layer_.rate : config_.lr;
-    policy_.BeginLayer({layer, config_.layers, budget, progress_.epochs_done, steps_per_epoch_,
-                        LookEvery(*xhat, config_.HiddenOf(layer))});
-    if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
-    resumed_ = nullptr;
+    BeginPolicy(layer, *xhat);
     Stopwatch watch;
     while (record.epochs < budget && !layer_.landing) {
       RunUntilDecision(layer, budget, xhat, *training, watch);
@@ -397,6 +423,22 @@ class LayerwiseTrainer {
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
     memory_.End(result().resident.train);
+    KeepFinishedLayer(layer, state, watch);
+    return state;
+  }
+
+  void BeginPolicy(uint32_t layer, const Tensor& xhat) {
+    policy_.BeginLayer({layer, config_.layers, config_.EpochsOf(layer), progress_.epochs_done,
+                        steps_per_epoch_, LookEvery(xhat, config_.HiddenOf(layer))});
+    if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
+    resumed_ = nullptr;
+  }
+
+  // The weights of a layer that an earlier process finished. Its input is not read.
+  LayerState FinishedLayer(uint32_t layer, const Tensor& xhat) {
+    LayerState state = StartOf(layer, xhat.cols);
+    steps_per_epoch_ = StepsPerEpoch(DrawnFrom(layer).count);
+    BeginPolicy(layer, xhat);
     return state;
   }
 
@@ -436,8 +478,8 @@ class LayerwiseTrainer {
   }
 
   // The train nodes that are held out, as rows of the layer's input.
-  std::shared_ptr<const RowsToScore> HeldRows(const TensorPtr& xhat) const {
-    const Array<uint32_t> rows = pipeline_->SampleRows(options_.hops);
+  std::shared_ptr<const RowsToScore> HeldRows(uint32_t layer, const TensorPtr& xhat) const {
+    const Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
     std::vector<uint32_t> nodes, at;
     for (const uint32_t i : held_) {
       nodes.push_back(nodes_.train[i]);
@@ -448,10 +490,10 @@ class LayerwiseTrainer {
   }
 
   // The nodes that decisions look at, by the weights as they are.
-  RowScores Look(const TensorPtr& xhat, const LayerTraining& training) {
+  RowScores Look(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training) {
     Stopwatch looking;
     peak_.Pause();
-    if (!held_.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(xhat);
+    if (!held_.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
     RowScores scores = held_.empty() ? probe_->Look(training, looked_)
                                      : pipeline_->backend().Score(context_, training, *held_rows_);
     layer_.probe_seconds += looking.Seconds();
@@ -466,7 +508,7 @@ class LayerwiseTrainer {
     if (policy_.WantsValidation()) observation.validation = Probe(layer, training, watch);
     RowScores looked;
     if (policy_.WantsLooks()) {
-      looked = Look(xhat, training);
+      looked = Look(layer, xhat, training);
       observation.node_losses = looked.losses;
       observation.node_misses = looked.misses;
     }

@@ -62,15 +62,18 @@ void ValidationProbe::BeginLayer(bool last) {
   if (last) powers_.clear();
 }
 
-void ValidationProbe::ShareInput(const TensorPtr& xhat) {
-  if (shares_) xhat_ = xhat;
+void ValidationProbe::ShareInput(uint32_t layer, const TensorPtr& xhat) {
+  if (!shares_) return;
+  xhat_ = xhat;
+  layer_ = layer;
 }
 
 ValidationScore ValidationProbe::Look(const LayerTraining& training) {
   if (nodes_.empty()) return {};
   Backend& backend = pipeline_.backend();
   if (scored_ == nullptr) {
-    Array<uint32_t> rows = shares_ ? Array<uint32_t>::CopyOf(nodes_) : Array<uint32_t>();
+    Array<uint32_t> rows =
+        shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes_)) : Array<uint32_t>();
     scored_ = backend.PrepareScoring(context_, xhat_, std::move(rows), targets_);
   }
   const RowScores scores = backend.Score(context_, training, *scored_);
@@ -82,7 +85,8 @@ RowScores ValidationProbe::Look(const LayerTraining& training, std::span<const u
   if (looked_ == nullptr) {
     std::vector<uint32_t> nodes;
     for (const uint32_t place : places) nodes.push_back(nodes_[place]);
-    Array<uint32_t> rows = Array<uint32_t>::CopyOf(shares_ ? std::span<const uint32_t>(nodes) : places);
+    Array<uint32_t> rows =
+        shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes)) : Array<uint32_t>::CopyOf(places);
     looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes));
   }
   return backend.Score(context_, training, *looked_);

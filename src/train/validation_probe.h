@@ -30,7 +30,7 @@ class ValidationProbe {
   // Aggregates for the validation nodes. In the last layer the activations of other nodes are let go.
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.
-  void ShareInput(const TensorPtr& xhat);
+  void ShareInput(uint32_t layer, const TensorPtr& xhat);
   // The validation nodes by the weights as they are.
   ValidationScore Look(const LayerTraining& training);
   // Some labelled validation nodes, named by their places among all labelled ones. The same places
@@ -48,6 +48,7 @@ class ValidationProbe {
   uint32_t hops_;
   uint32_t reach_;                             // powers of the operator side by side; 0: the hops-th alone
   bool shares_;                                // the training's own X̂ is looked at, so nothing else is kept
+  uint32_t layer_ = 0;                         // that xhat_ is of, where it is shared
   TensorPtr xhat_;                             // of the layer at hand: rows of nodes_, or of all nodes
   std::shared_ptr<const RowsToScore> scored_;  // all rows of nodes_ in it; null until they are looked at
   std::shared_ptr<const RowsToScore> looked_;  // those of the places named; likewise

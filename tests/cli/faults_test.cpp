@@ -57,6 +57,41 @@ TEST_F(FaultsTest, FailedCallsAreToldAndWhatFollowsGivesTheSameBytes) {
   }
 }
 
+// A run from disk: after a failed call nothing is left in scratch, and after a kill the run goes on.
+TEST_F(FaultsTest, RunsFromDiskCleanUpOrGoOn) {
+  RunWell({"generate", "papers100m", "--scale", "0.001", "--features-as", "f16", "-o", "large", "-q"});
+  const auto hit = [&](int n, const std::string& how) {
+    return Shell(
+        "L2GCN_FAULT_KINDS=open,write,sync,rename,mkdir L2GCN_FAULT_AT=" + std::to_string(n) +
+        " L2GCN_FAULT_HOW=" + how + " L2GCN_FAULT_COUNT=" + CountFile() +
+        " LD_PRELOAD=$FAULTS $L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu "
+        "--setting transductive --features-as f16 --layers 2 --memory 60M --scratch . --threads 1 -q -o run");
+  };
+  const Outcome whole_run = hit(0, "fail");
+  ASSERT_EQ(whole_run.status, 0) << whole_run.err;
+  const std::string whole = Read("run/model.safetensors");
+  const int calls = Calls();
+  for (int n = 3; n <= calls; n += calls / 8) {
+    for (const char* how : {"fail", "kill"}) {
+      fs::remove_all(folder_ / "run");
+      fs::remove_all(folder_ / "run.unfinished");
+      const Outcome outcome = hit(n, how);
+      if (std::string(how) == "fail") {
+        EXPECT_LE(outcome.status, 2) << n << outcome.err;
+        EXPECT_TRUE(outcome.status == 0 || !outcome.err.empty()) << n;
+        for (const std::string& name : List()) EXPECT_EQ(name.find("l2gcn-"), std::string::npos) << n << name;
+      }
+      if (fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
+        RunWell({"train", "--resume", "run", "-q", "--memory", "60M", "--scratch", "."});
+      } else if (!fs::exists(folder_ / "run")) {
+        EXPECT_EQ(hit(0, "fail").status, 0);
+      }
+      EXPECT_EQ(Read("run/model.safetensors"), whole) << how << " " << n;
+      EXPECT_EQ(List(), (std::vector<std::string>{"large", "run", "small"})) << how << " " << n;
+    }
+  }
+}
+
 TEST_F(FaultsTest, MemoryThatCannotBeHadIsTold) {
   ASSERT_EQ(Hit("memory", 0, "fail").status, 0);
   const int calls = Calls();

@@ -43,6 +43,80 @@ TEST_F(MemoryTest, ABudgetChangesNeitherModelNorPredictions) {
 }
 #endif
 
+// Where few nodes have labels the last layer is computed for them alone, and evaluation uses what training made.
+TEST_F(MemoryTest, ATransductiveRunScoresWhatItTrainedWith) {
+  RunWell({"generate", "papers100m", "--scale", "0.001", "--features-as", "f16", "-o", "large", "-q"});
+  const std::vector<std::string> setting = {"--setting", "transductive", "--features-as",
+                                            "f16",       "--layers",     "2"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), setting.begin(), setting.end());
+    return more;
+  };
+  const nlohmann::json whole = Train("whole", with({})).json();
+  const nlohmann::json tight = Train("tight", with({"--memory", "60M", "--scratch", "."})).json();
+  EXPECT_EQ(Read("whole/model.safetensors"), Read("tight/model.safetensors"));
+  EXPECT_EQ(whole.at("f1"), tight.at("f1"));
+  EXPECT_GT(tight.at("disk").at("panels").get<int>(), 0);
+  EXPECT_LT(tight.at("disk").at("panels").get<int>(), 8) << "two layers, not four";
+}
+
+// Killed once so many panels are there, then resumed: the same model, and at most one panel aggregated twice.
+TEST_F(MemoryTest, AKilledRunGoesOnWithTheLayersAndPanelsThatItHad) {
+  MakeLargeSet();
+  const std::vector<std::string> from_disk = {"--memory", "100M", "--scratch", "."};
+  const uint64_t panels = Train("whole", from_disk).json().at("disk").at("panels").get<uint64_t>();
+  ASSERT_GE(panels, 6u);
+  for (const uint64_t kill_at : {uint64_t{2}, panels / 2, panels - 3}) {
+    // Where the machine is busy the run may end before it is killed.
+    const Outcome outcome = Shell(
+        "$L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . "
+        "-o cut -q "
+        "> /dev/null 2>&1 & p=$!; until n=$(cat l2gcn-kept-*/panels 2> /dev/null) && [ \"${n:-0}\" -ge " +
+        std::to_string(kill_at) +
+        " ] || ! kill -0 $p 2> /dev/null; do :; done; kill -9 $p 2> /dev/null; wait $p 2> /dev/null; "
+        "[ -d cut ] || $L2GCN train --resume cut --memory 100M --scratch . --device cpu --json -q");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    if (!outcome.out.empty()) {
+      EXPECT_LE(outcome.json().at("disk").at("panels").get<uint64_t>(), panels + 1)
+          << "killed at " << kill_at;
+    }
+    EXPECT_EQ(Read("whole/model.safetensors"), Read("cut/model.safetensors"));
+    EXPECT_EQ(List(), (std::vector<std::string>{"cut", "large", "whole"})) << "nothing is left behind";
+    std::filesystem::remove_all(folder_ / "cut");
+  }
+}
+
+TEST_F(MemoryTest, LeftOversOfARunThatNobodyCanGoOnWithAreRemovedByTheNext) {
+  MakeLargeSet();
+  const Outcome killed = Shell(
+      "$L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . -o "
+      "cut -q "
+      "> /dev/null 2>&1 & p=$!; until ls l2gcn-kept-*/panels > /dev/null 2>&1; do :; done; kill -9 $p; "
+      "wait $p 2> /dev/null; ls -d l2gcn-kept-*; rm -r cut.unfinished");
+  ASSERT_NE(killed.out.find("l2gcn-kept-"), std::string::npos);
+  Train("next", {"--memory", "100M", "--scratch", "."});
+  EXPECT_EQ(List(), (std::vector<std::string>{"large", "next"}));
+}
+
+TEST_F(MemoryTest, AnInterruptedRunLeavesNoScratch) {
+  MakeLargeSet();
+  Launch launch;
+  launch.interrupt = true;
+  Run({"train", "large", "--method", "lgcn", "--preset", "paper", "--epochs", "100000", "--device", "cpu",
+       "--memory", "100M", "--scratch", ".", "-o", "run"},
+      launch);
+  for (const std::string& name : List()) EXPECT_EQ(name.find("kept"), std::string::npos) << name;
+}
+
+TEST_F(MemoryTest, TheProfileTellsTheShareOfTheDisk) {
+  MakeLargeSet();
+  const Outcome outcome = Train("run", {"--memory", "100M", "--scratch", ".", "--profile"});
+  EXPECT_NE(outcome.err.find("% of what the disk can do"), std::string::npos) << outcome.err;
+  const nlohmann::json disk = outcome.json().at("disk");
+  EXPECT_GT(disk.at("panel_seconds").get<double>(), 0);
+  EXPECT_GT(disk.at("read_bytes").get<uint64_t>(), disk.at("panel_read_bytes").get<uint64_t>());
+}
+
 TEST_F(MemoryTest, ThePlanIsToldWithoutTheWork) {
   MakeLargeSet();
   const auto plan = [&](const std::string& memory) {
@@ -79,6 +153,20 @@ TEST_F(MemoryTest, WhatCannotBeDoneIsRefusedWithTheFigures) {
   const std::string nowhere = refused({"--method", "lgcn", "--memory", "100M", "--scratch", "missing"});
   EXPECT_NE(nowhere.find("missing"), std::string::npos) << nowhere;
   EXPECT_EQ(List(), std::vector<std::string>{"large"});
+}
+
+TEST_F(MemoryTest, DataCutShortWhileItTrainsIsToldAndNoScratchIsLeft) {
+  MakeLargeSet();
+  const Outcome outcome = Shell(
+      "$L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . -o "
+      "run -q "
+      "& p=$!; until ls l2gcn-kept-*/panels > /dev/null 2>&1 || ! kill -0 $p 2> /dev/null; do :; done; "
+      "truncate -s 1M large/features.npy; wait $p");
+  EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << outcome.status << outcome.err;
+  EXPECT_TRUE(outcome.err.find("cut short") != std::string::npos ||
+              outcome.err.find("became shorter") != std::string::npos)
+      << outcome.err;
+  for (const std::string& name : List()) EXPECT_EQ(name.find("l2gcn-"), std::string::npos) << name;
 }
 
 TEST_F(MemoryTest, AFullDiskSaysHowMuchIsMissingAndLeavesNothing) {

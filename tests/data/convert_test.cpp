@@ -2,11 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "core/files.h"
 #include "core/rng.h"
 #include "data/edge_stream.h"
 #include "data/fixtures.h"
 #include "data/native_store.h"
+#include "data/npy.h"
+#include "data/reader.h"
 #include "data/samples.h"
 #include "data/text_source.h"
 
@@ -152,6 +157,65 @@ TEST(Convert, TooLittleMemoryAndUnknownTargetsAreRefused) {
   options.to = "nativ";
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "did you mean native?");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 1);
+}
+
+// Edges in an array longer than an eighth of the budget are sorted on disk: the files are those of a conversion in
+// memory.
+TEST(Convert, ArraysOfEdgesWithinABudget) {
+  TemporaryFolder folder;
+  constexpr uint32_t kCount = 5000;
+  constexpr size_t kPairs = 300000;
+  const RandomStream stream(9, RandomUse::kGenerator, 4);
+  std::vector<int64_t> pairs(2 * kPairs);
+  for (size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<int64_t>(stream.Uniform(i) * kCount);
+  const Context context = MakeContext(2);
+  const auto npy = [&](const char* name) { return folder.path() / name; };
+  for (const bool columns : {true, false}) {
+    WriteNpy<int64_t>(npy("edges.npy"), pairs,
+                      columns ? std::vector<uint64_t>{2, kPairs} : std::vector<uint64_t>{kPairs, 2});
+    const NpyArray edges = NpyArray::Open(npy("edges.npy"));
+    const BuildOptions options = {false, false, "edges"};
+    const BuiltGraph whole = GraphFromPairs(context, edges, kCount, options);
+    Context tight = context;
+    tight.host_memory = uint64_t{16} << 20;
+    tight.scratch_directory = folder.path().string();
+    const BuiltGraph sorted = GraphFromPairs(tight, edges, kCount, options);
+    EXPECT_EQ(sorted.edges, whole.edges);
+    EXPECT_EQ(sorted.self_loops, whole.self_loops);
+    EXPECT_EQ(sorted.changes.duplicates_dropped, whole.changes.duplicates_dropped);
+    EXPECT_TRUE(std::ranges::equal(sorted.graph.indptr, whole.graph.indptr));
+    EXPECT_TRUE(std::ranges::equal(sorted.graph.indices, whole.graph.indices));
+    EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { GraphFromPairs(tight, edges, kCount - 1, options); }),
+                    "but the nodes are 0 to 4998");
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_EQ(entry.path().filename().string().find("l2gcn"), std::string::npos) << "scratch is left";
+}
+
+TEST(Convert, FeaturesAsF16) {
+  TemporaryFolder folder;
+  const Context context = MakeContext(1);
+  const auto at = [&](const char* name) { return (folder.path() / name).string(); };
+  SaveDataset(context, SampleDataset(false, false), at("a"));
+  ConvertOptions options;
+  options.features_as = FeatureType::kF16;
+  ConvertDataset(context, at("a"), {}, at("b"), options);
+  const Dataset a = OpenDataset(context, at("a")), b = OpenDataset(context, at("b"));
+  EXPECT_EQ(b.features.type(), FeatureType::kF16);
+  ASSERT_EQ(b.features.cols(), a.features.cols());
+  std::vector<float> wide(a.features.cols()), narrow(a.features.cols());
+  for (uint32_t row = 0; row < a.nodes(); ++row) {
+    a.features.ReadRows(row, 1, wide.data());
+    b.features.ReadRows(row, 1, narrow.data());
+    for (size_t c = 0; c < wide.size(); ++c) EXPECT_NEAR(wide[c], narrow[c], 1e-3f * std::abs(wide[c]));
+  }
+  options.features_as = FeatureType::kF32;
+  ConvertDataset(context, at("b"), {}, at("c"), options);
+  EXPECT_EQ(OpenDataset(context, at("c")).features.type(), FeatureType::kF32);
+  options.to = "npz";
+  EXPECT_MENTIONS(
+      ErrorOf(ErrorKind::kUsage, [&] { ConvertDataset(context, at("a"), {}, at("d.npz"), options); }),
+      "--features-as");
 }
 
 }  // namespace

@@ -267,5 +267,112 @@ TEST(DiskTrainingTest, ScoresOfRowsHaveTheBitsOfMemory) {
   EXPECT_EQ(ours.true_positive, theirs.true_positive);
 }
 
+TEST(DiskBackend, SomeRowsOfAnOperatorHaveTheSumsOfAll) {
+  Twins twins({});
+  const std::vector<uint32_t> rows = EveryThird();
+  for (const bool weighted : {false, true}) {
+    const Propagation all = MakePropagation(twins.context, RandomGraph(weighted), Norm::kSym);
+    for (const size_t width : kWidths) {
+      const Features features = Features::Dense(RandomMatrix(kNodes, width, 8));
+      const Matrix expected = twins.memory->Download(
+          twins.context,
+          *twins.memory->Aggregate(twins.context, *twins.memory->Upload(twins.context, all),
+                                   *twins.memory->Upload(twins.context, features), {}),
+          rows);
+      for (const bool disk : {false, true}) {
+        const Context& context = disk ? twins.from_disk : twins.context;
+        Backend& backend = disk ? *twins.disk : *twins.memory;
+        const auto some = backend.Upload(context, ExactRowsOf(context, all, rows));
+        Twins::ExpectEqual(
+            expected,
+            backend.Download(context,
+                             *backend.Aggregate(context, *some, *backend.Upload(context, features), {})),
+            "some rows");
+      }
+    }
+  }
+}
+
+// A backend of a run that is killed and gone on with: scratch is copied before the first process removes it.
+class KeptResults : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    namespace fs = std::filesystem;
+    fs::create_directories(scratch());
+    fs::create_directories(folder_.path() / "run.unfinished");
+  }
+  std::filesystem::path scratch() const { return folder_.path() / "scratch"; }
+  Context Placed() const {
+    Context context = MakeContext(2);
+    context.disk = std::make_shared<DiskMemory>(uint64_t{4} << 30, scratch());
+    context.disk->KeepFor(folder_.path() / "run.unfinished");
+    return context;
+  }
+  // Called while the first process has its files, and when it is gone.
+  void CopyScratch() const {
+    std::filesystem::copy(scratch(), folder_.path() / "copy", std::filesystem::copy_options::recursive);
+  }
+  void PutBack() const {
+    std::filesystem::remove_all(scratch());
+    std::filesystem::rename(folder_.path() / "copy", scratch());
+  }
+
+  TemporaryFolder folder_;
+  const Features features_ = Features::Dense(RandomMatrix(kNodes, 300, 5));
+  const Matrix w_ = RandomMatrix(300, 40, 6);
+};
+
+TEST_F(KeptResults, AWholeResultIsNotComputedAgainAndNeitherIsWhatItIsMadeOf) {
+  Matrix expected;
+  {
+    const Context context = Placed();
+    const auto backend = MakeBackend(context, {});
+    const auto graph = backend->Upload(context, MakePropagation(context, RandomGraph(false), Norm::kSym));
+    const TensorPtr x = backend->Upload(context, features_);
+    TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});
+    const TensorPtr out = backend->Transform(context, *xhat, w_);
+    xhat.reset();  // its file goes; that of `out` stays
+    expected = backend->Download(context, *out);
+    EXPECT_EQ(context.disk->Use().panels, 3u);
+    CopyScratch();
+  }
+  PutBack();
+  const Context context = Placed();
+  const auto backend = MakeBackend(context, {});
+  const auto graph = backend->Upload(context, MakePropagation(context, RandomGraph(false), Norm::kSym));
+  const TensorPtr x = backend->Upload(context, features_);
+  const TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});
+  EXPECT_EQ(context.disk->Use().panels, 3u) << "aggregation waits";
+  const TensorPtr out = backend->Transform(context, *xhat, w_);
+  Twins::ExpectEqual(expected, backend->Download(context, *out), "kept");
+  EXPECT_EQ(context.disk->Use().panels, 3u) << "nobody read it";
+  EXPECT_EQ(backend->Download(context, *xhat).cols, 300u);
+  EXPECT_EQ(context.disk->Use().panels, 6u) << "now somebody did";
+}
+
+TEST_F(KeptResults, OtherWeightsOrRowsAreComputed) {
+  {
+    const Context context = Placed();
+    const auto backend = MakeBackend(context, {});
+    const TensorPtr x = backend->Upload(context, features_);
+    const TensorPtr out = backend->Transform(context, *x, w_);
+    CopyScratch();
+  }
+  PutBack();
+  const Context context = Placed();
+  const auto backend = MakeBackend(context, {});
+  const Context plain = MakeContext(2);
+  const auto memory = MakeBackend(plain, {});
+  const Matrix other = RandomMatrix(300, 40, 7);
+  const TensorPtr x = backend->Upload(context, features_), y = memory->Upload(plain, features_);
+  const std::vector<uint32_t> rows = EveryThird();
+  Twins::ExpectEqual(memory->Download(plain, *memory->Transform(plain, *y, other)),
+                     backend->Download(context, *backend->Transform(context, *x, other)), "other weights");
+  Twins::ExpectEqual(memory->Download(plain, *memory->Transform(plain, *y, w_, rows)),
+                     backend->Download(context, *backend->Transform(context, *x, w_, rows)), "some rows");
+  Twins::ExpectEqual(memory->Download(plain, *memory->Transform(plain, *y, w_)),
+                     backend->Download(context, *backend->Transform(context, *x, w_)), "the same");
+}
+
 }  // namespace
 }  // namespace l2gcn

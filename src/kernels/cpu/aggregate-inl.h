@@ -17,6 +17,10 @@ inline size_t SourceRow(const AggregateArgs& args, size_t node) {
   return args.row_of_node != nullptr ? args.row_of_node[node] : node;
 }
 
+inline size_t OwnNode(const AggregateArgs& args, size_t row) {
+  return args.own == nullptr ? args.first_row + row : args.own[row];
+}
+
 // The vector of x from `column` of the tile on, prepared if kPrepared; `of_row` is the row's factor.
 template <class S, bool kPrepared>
 inline Vec ReadPrepared(const AggregateArgs& args, const typename S::Element* x, size_t column, Vec of_row) {
@@ -67,7 +71,7 @@ void AggregateRows(const AggregateArgs& args, size_t c, size_t width, size_t row
         sum[v] += kScaled ? scale * value : value;
       }
     }
-    const size_t source = SourceRow(args, args.first_row + row);
+    const size_t source = SourceRow(args, OwnNode(args, row));
     const Element* x = x0 + source * args.x_stride;
     const Vec of_row = Splat(RowFactor<kPrepared>(args, source));
     auto* out = static_cast<typename O::Element*>(args.out) + (row - args.out_first) * args.out_stride + c;
@@ -101,7 +105,7 @@ void AggregateNarrow(const AggregateArgs& args, size_t row_begin, size_t row_end
         sum += EdgeScale(args, e, node) * S::ReadOne(x + SourceRow(args, node) * args.x_stride);
       }
       const float self =
-          args.self_scale[row] * S::ReadOne(x + SourceRow(args, args.first_row + row) * args.x_stride);
+          args.self_scale[row] * S::ReadOne(x + SourceRow(args, OwnNode(args, row)) * args.x_stride);
       O::WriteOne(static_cast<typename O::Element*>(args.out) + (row - args.out_first) * args.out_stride + c,
                   args.row_scale[row] * sum + self);
     }

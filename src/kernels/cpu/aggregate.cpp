@@ -54,7 +54,7 @@ void ForTerms(const Propagation& a, std::span<const uint32_t> row_of_node, size_
     if (!a.col_scale.empty()) factor *= a.col_scale[node];
     visit(source(node), factor);
   }
-  visit(source(a.first_row + static_cast<uint32_t>(i)), a.self_scale[i]);
+  visit(source(a.own.empty() ? a.first_row + static_cast<uint32_t>(i) : a.own[i]), a.self_scale[i]);
 }
 
 // Which columns of the current row were touched; cleared in time proportional to what was touched.
@@ -122,6 +122,7 @@ AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node
                      x.type};
   args.out_type = out_type;
   args.first_row = a.first_row;
+  if (!a.own.empty()) args.own = a.own.data();
   if (x.prepared()) {
     args.shift = preparation.shift + column;
     args.factor = preparation.factor + column;

@@ -96,6 +96,7 @@ struct AggregateArgs {
   const float* factor = nullptr;             // (cols) of the tile
   const float* row_factor = nullptr;         // (rows of x)
   size_t first_row = 0;                      // the node that row 0 stands for
+  const uint32_t* own = nullptr;  // (rows) the node that each row stands for, in place of first_row
 };
 
 struct CpuKernels {

@@ -5,33 +5,41 @@
 #include <cstring>
 #include <functional>
 #include <future>
+#include <map>
 #include <numeric>
 #include <string>
 
+#include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/cpu_backend.h"
+#include "kernels/disk/deferred_tensor.h"
 #include "kernels/disk/disk_layout.h"
 #include "kernels/disk/disk_tensor.h"
 #include "kernels/disk/graph_stream.h"
 #include "kernels/disk/sample_windows.h"
+#include "kernels/disk/tensor_identity.h"
 #include "kernels/row_loss.h"
 
 namespace l2gcn {
 namespace {
 
 constexpr size_t kLongRow = 2048;  // bytes: blocks have as many rows as if a row were at least so long
+constexpr double kSecondsBetweenTelling = 0.25;
+constexpr double kSecondsBetweenMarks = 2;  // of a pass by blocks of rows whose result is kept
 
 struct DiskGraph final : DeviceGraph {
   Propagation propagation;
   DeviceGraphPtr mapped;  // the same for sparse features
+  uint64_t identity = 0;
 };
 
-// Tensors side by side, each dense on disk or sparse in mapped memory.
+// Tensors side by side, each dense on disk or sparse in mapped memory; or one sparse tensor with its identity.
 struct DiskJoined final : Tensor {
   std::vector<TensorPtr> parts;
+  uint64_t identity = 0;
 };
 
 // Rows of a tensor on disk, and what they should become.
@@ -77,7 +85,27 @@ class WriteBehind {
 };
 
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
-const DiskTensor* AsDisk(const Tensor& tensor) { return dynamic_cast<const DiskTensor*>(&tensor); }
+
+bool IsDense(const Tensor& tensor) {
+  return dynamic_cast<const DiskTensor*>(&tensor) != nullptr ||
+         dynamic_cast<const DeferredTensor*>(&tensor) != nullptr;
+}
+// A dense matrix to be read, which computes it if need be; null for any other.
+const DiskTensor* AsDisk(const Tensor& tensor) {
+  if (const auto* deferred = dynamic_cast<const DeferredTensor*>(&tensor)) return &deferred->Made();
+  return dynamic_cast<const DiskTensor*>(&tensor);
+}
+uint64_t IdentityOf(const Tensor& tensor) {
+  if (const auto* deferred = dynamic_cast<const DeferredTensor*>(&tensor)) return deferred->identity;
+  if (const auto* joined = dynamic_cast<const DiskJoined*>(&tensor)) return joined->identity;
+  const auto* dense = dynamic_cast<const DiskTensor*>(&tensor);
+  return dense != nullptr ? dense->identity : 0;
+}
+// What the backend in mapped memory knows of a sparse tensor.
+const Tensor& SparseIn(const Tensor& tensor) {
+  const auto* joined = dynamic_cast<const DiskJoined*>(&tensor);
+  return joined != nullptr && joined->parts.size() == 1 ? *joined->parts.front() : tensor;
+}
 
 std::vector<const Tensor*> PartsOf(const Tensor& x) {
   const auto* joined = dynamic_cast<const DiskJoined*>(&x);
@@ -99,14 +127,9 @@ class DiskBackend final : public Backend {
   }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    if (features.is_sparse()) return mapped_->Upload(context, features);
-    const bool plain = features.preparation() == nullptr && !features.stores_sparse();
-    const FeatureType wanted = options_.features_as;
-    auto tensor = std::make_shared<FeatureTensor>(
-        disk_, features, wanted == FeatureType::kF32 && plain ? features.type() : wanted,
-        BlockRows(std::max(features.stored_cols(), features.cols()) * sizeof(float)), cpu_);
-    tensor->shares_features = true;
-    return tensor;
+    const uint64_t identity = Named(context, "features").Add(features).Sum();
+    if (features.is_sparse()) return WithIdentity(mapped_->Upload(context, features), identity);
+    return Stored(features, identity);
   }
 
   DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
@@ -115,76 +138,86 @@ class DiskBackend final : public Backend {
     graph->nodes = propagation.nodes;
     graph->entries = propagation.entries();
     graph->mapped = mapped_->Upload(context, propagation);
+    graph->identity = Named(context, "graph").Add(propagation).Sum();
     return graph;
   }
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                       std::span<const uint32_t> row_of_node) override {
-    if (const DiskTensor* dense = AsDisk(x))
-      return AggregateDense(context, OperatorIn(graph), *dense, row_of_node, *cpu_, options_.features_as,
-                            false);
-    return OnDisk(context,
-                  mapped_->Aggregate(context, *CheckedCast<DiskGraph>(graph).mapped, x, row_of_node));
+    if (IsDense(x)) return AggregateDense(context, graph, x, row_of_node, false);
+    const TensorPtr result =
+        mapped_->Aggregate(context, *CheckedCast<DiskGraph>(graph).mapped, SparseIn(x), row_of_node);
+    const uint64_t identity = AggregateIdentity(context, graph, x, row_of_node, false);
+    if (result->sparse) return WithIdentity(result, identity);
+    return Stored(mapped_->DownloadStored(context, *result), identity);
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
+  TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) override {
     auto joined = std::make_shared<DiskJoined>();
     joined->rows = parts.front()->rows;
     joined->sparse = true;
+    TensorIdentity identity = Named(context, "join");
     for (const TensorPtr& part : parts) {
       L2GCN_ASSERT(part->rows == joined->rows);
       joined->cols += part->cols;
       joined->bytes += part->bytes;
       joined->nonzeros += part->nonzeros;
       joined->sparse = joined->sparse && part->sparse;
-      joined->parts.push_back(part);
+      const auto* wrapped = dynamic_cast<const DiskJoined*>(part.get());
+      joined->parts.push_back(wrapped != nullptr ? wrapped->parts.front() : part);
+      identity.From(IdentityOf(*part));
     }
+    joined->identity = identity.Sum();
     return joined;
   }
 
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
-    const DiskTensor* dense = AsDisk(x);
-    if (dense == nullptr) return mapped_->PickRows(context, x, rows);
-    auto out = NewTensor(rows.size(), x.cols, options_.features_as);
-    WriteBehind writer(*out);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
-      writer.Put(first, 0, Typed(context, device().DownloadStored(context, *chunk), out->type));
-    });
-    writer.Finish();
-    return out;
+    const uint64_t identity = Named(context, "pick").From(IdentityOf(x)).Add(rows).Sum();
+    if (!IsDense(x)) return WithIdentity(mapped_->PickRows(context, SparseIn(x), rows), identity);
+    const DiskResult result = {rows.size(), x.cols, options_.features_as, rows.size(), identity};
+    return Produce(context, result, rows, {x.weak_from_this().lock()},
+                   [this, &x](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+                     ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+                       return Typed(now, device().DownloadStored(now, *chunk), out.type);
+                     });
+                   });
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
+    const uint64_t identity = Named(context, "transform").From(IdentityOf(x)).Add(block).Add(rows).Sum();
     const size_t count = rows.empty() ? x.rows : rows.size();
-    auto out = NewTensor(count, block.w.cols, options_.features_as);
-    WriteBehind writer(*out);
-    ForChunks(context, x, rows, out->block_rows, [&](size_t first, const TensorPtr& chunk) {
-      const TensorPtr result = device().Transform(context, *chunk, block);
-      writer.Put(first, 0, Typed(context, device().DownloadStored(context, *result), out->type));
-    });
-    writer.Finish();
-    return out;
+    const DiskResult result = {count, block.w.cols, options_.features_as, count, identity};
+    return Produce(context, result, rows, {x.weak_from_this().lock()},
+                   [this, &x, block](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+                     ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+                       const TensorPtr made = device().Transform(now, *chunk, block);
+                       return Typed(now, device().DownloadStored(now, *made), out.type);
+                     });
+                   });
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-    auto narrow = NewTensor(x.rows, w.cols, FeatureType::kF32);
-    WriteBehind writer(*narrow);
-    ForChunks(context, x, {}, narrow->block_rows, [&](size_t first, const TensorPtr& chunk) {
-      writer.Put(first, 0, Features::Dense(device().Logits(context, *chunk, w, {})));
-    });
-    writer.Finish();
-    return AggregateDense(context, OperatorIn(graph), *narrow, {}, *wide_, options_.features_as, true);
+    const uint64_t identity = Named(context, "product").From(IdentityOf(x)).Add(w).Sum();
+    const DiskResult result = {x.rows, w.cols, FeatureType::kF32, x.rows, identity};
+    const TensorPtr narrow =
+        Produce(context, result, {}, {x.weak_from_this().lock()},
+                [this, &x, w](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+                  ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+                    return Features::Dense(device().Logits(now, *chunk, w, {}));
+                  });
+                });
+    return AggregateDense(context, graph, *narrow, {}, true);
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+    ForChunks(context, x, rows, 1, 0, [&](size_t first, const TensorPtr& chunk) {
       const Matrix part = device().Logits(context, *chunk, theta, {});
       std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
     });
@@ -194,7 +227,7 @@ class DiskBackend final : public Backend {
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, [&](size_t first, const TensorPtr& chunk) {
+    ForChunks(context, x, rows, 1, 0, [&](size_t first, const TensorPtr& chunk) {
       device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
     });
     return out;
@@ -208,7 +241,7 @@ class DiskBackend final : public Backend {
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
-    if (AsDisk(x) == nullptr && x.sparse) return mapped_->DownloadStored(context, x);
+    if (!IsDense(x) && x.sparse) return mapped_->DownloadStored(context, SparseIn(x));
     return Features::Dense(Download(context, x, {}));
   }
 
@@ -268,6 +301,22 @@ class DiskBackend final : public Backend {
  private:
   Backend& device() { return device_ != nullptr ? *device_ : *cpu_; }
 
+  // How far the run has come, a few times a second; throws if it is to stop.
+  void Tell(const Context& context) {
+    context.CheckCancelled();
+    if (!context.on_progress || told_.Seconds() < kSecondsBetweenTelling) return;
+    told_ = Stopwatch();
+    const DiskUse use = disk_->Use();
+    const double moved = static_cast<double>(use.read_bytes + use.written_bytes);
+    const double planned = static_cast<double>(use.planned_bytes), rate = moved / std::max(use.seconds, 1e-9);
+    moved_text_ = fmt::format("{}  {:.1f} GB of {:.1f} moved  {:.2f} GB/s", kPhaseOnDisk, moved / 1e9,
+                              std::max(planned, moved) / 1e9, rate / 1e9);
+    if (planned > moved && rate > 0) moved_text_ += fmt::format("  {:.0f} s left", (planned - moved) / rate);
+    Progress progress;
+    progress.phase = moved_text_.c_str();
+    context.on_progress(progress);
+  }
+
   size_t BufferBytes() const { return DiskBufferBytes(disk_->budget()); }
   size_t BlockRows(size_t row_bytes) const {
     return std::max(FileTensor::kLeastBlockRows,
@@ -286,10 +335,92 @@ class DiskBackend final : public Backend {
     if (features.type() == type) return features;
     return cpu_->DownloadStored(context, *cpu_->Upload(context, features));
   }
-  // A dense matrix in mapped memory becomes a tensor that is read by blocks.
-  TensorPtr OnDisk(const Context& context, TensorPtr tensor) {
-    if (tensor->sparse) return tensor;
-    return Upload(context, mapped_->DownloadStored(context, *tensor));
+  TensorIdentity Named(const Context& context, const char* verb) const {
+    return TensorIdentity(context, *disk_, verb);
+  }
+  // Dense features where they lie, to be read by blocks.
+  TensorPtr Stored(const Features& features, uint64_t identity) const {
+    const bool plain = features.preparation() == nullptr && !features.stores_sparse();
+    const FeatureType wanted = options_.features_as;
+    auto tensor = std::make_shared<FeatureTensor>(
+        disk_, features, wanted == FeatureType::kF32 && plain ? features.type() : wanted,
+        BlockRows(std::max(features.stored_cols(), features.cols()) * sizeof(float)), cpu_);
+    tensor->shares_features = true;
+    tensor->identity = identity;
+    return tensor;
+  }
+  static TensorPtr WithIdentity(const TensorPtr& sparse, uint64_t identity) {
+    if (identity == 0) return sparse;
+    auto named = std::make_shared<DiskJoined>();
+    static_cast<Tensor&>(*named) = *sparse;
+    named->parts = {sparse};
+    named->identity = identity;
+    return named;
+  }
+
+  // A matrix that a verb makes: `of` rows or columns make it whole.
+  struct DiskResult {
+    size_t rows, cols;
+    FeatureType type;
+    size_t of;
+    uint64_t identity;
+  };
+  using DiskWork =
+      std::function<void(const Context& context, std::span<const uint32_t> rows, FileTensor& out)>;
+
+  // What is alive or was kept under the result's identity, else what `work` writes, which goes on where an earlier
+  // process was cut off. While there is something left of that process that nobody has asked for, `work` waits until
+  // its result is read; `inputs` are what it refers to.
+  TensorPtr Produce(const Context& context, const DiskResult& result, std::span<const uint32_t> rows,
+                    std::vector<std::shared_ptr<const void>> inputs, const DiskWork& work) {
+    const uint64_t identity = result.identity;
+    if (identity == 0) return Compute(context, result, rows, work);
+    if (TensorPtr alive = live_[identity].lock()) return alive;
+    const bool can_wait = std::find(inputs.begin(), inputs.end(), nullptr) == inputs.end();
+    TensorPtr tensor;
+    if (can_wait && disk_->kept()->Expects() && !disk_->kept()->Has(identity)) {
+      tensor = std::make_shared<DeferredTensor>(
+          result.rows, result.cols, result.type, identity,
+          [this, context, result, picked = std::vector<uint32_t>(rows.begin(), rows.end()),
+           inputs = std::move(inputs), work] { return Compute(context, result, picked, work); });
+    } else {
+      tensor = Compute(context, result, rows, work);
+    }
+    live_[identity] = tensor;
+    return tensor;
+  }
+
+  std::shared_ptr<FileTensor> Compute(const Context& context, const DiskResult& result,
+                                      std::span<const uint32_t> rows, const DiskWork& work) {
+    std::shared_ptr<FileTensor> out;
+    if (result.identity == 0) {
+      out = NewTensor(result.rows, result.cols, result.type);
+    } else {
+      const KeptShape shape = {result.rows, result.cols, static_cast<uint64_t>(result.type),
+                               BlockRows(result.cols * sizeof(float)), result.of};
+      out = std::make_shared<FileTensor>(*disk_, disk_->kept()->Open(result.identity, shape));
+      out->identity = result.identity;
+    }
+    if (out->done() < result.of) work(context, rows, *out);
+    return out;
+  }
+
+  // out ← make(chunk of rows) for all rows of x, or those named; a result that is kept is marked every now and then.
+  void ByRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows, FileTensor& out,
+              const std::function<Features(const TensorPtr& chunk)>& make) {
+    WriteBehind writer(out);
+    Stopwatch since;
+    const size_t begin = out.done();
+    ForChunks(context, x, rows, out.block_rows, begin, [&](size_t first, const TensorPtr& chunk) {
+      if (first > begin && out.identity != 0 && since.Seconds() > kSecondsBetweenMarks) {
+        writer.Finish();
+        out.Mark(first);
+        since = Stopwatch();
+      }
+      writer.Put(first, 0, make(chunk));
+    });
+    writer.Finish();
+    out.Mark(out.rows);
   }
 
   // Columns of x that are resident at a time.
@@ -339,15 +470,37 @@ class DiskBackend final : public Backend {
     return panel;
   }
 
-  // Â X panel by panel, with the kernels of `kernels`; with `relu`, ReLU of it, in f32 until it is written.
-  TensorPtr AggregateDense(const Context& context, const Propagation& a, const DiskTensor& x,
-                           std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
-                           bool relu) {
-    auto out = NewTensor(a.nodes, x.cols, out_type);
+  uint64_t AggregateIdentity(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                             std::span<const uint32_t> row_of_node, bool relu) const {
+    return Named(context, relu ? "aggregate, relu" : "aggregate")
+        .From(CheckedCast<DiskGraph>(graph).identity)
+        .From(IdentityOf(x))
+        .Add(row_of_node)
+        .Sum();
+  }
+
+  // Â X panel by panel; with `relu`, ReLU of it, in f32 until it is written.
+  TensorPtr AggregateDense(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                           std::span<const uint32_t> row_of_node, bool relu) {
+    const DiskResult result = {graph.nodes, x.cols, options_.features_as, x.cols,
+                               AggregateIdentity(context, graph, x, row_of_node, relu)};
+    return Produce(
+        context, result, row_of_node, {x.weak_from_this().lock(), graph.weak_from_this().lock()},
+        [this, &graph, &x, relu](const Context& now, std::span<const uint32_t> rows, FileTensor& out) {
+          AggregatePanels(now, OperatorIn(graph), *AsDisk(x), rows, relu, out);
+        });
+  }
+
+  // The panels that are not there yet.
+  void AggregatePanels(const Context& context, const Propagation& a, const DiskTensor& x,
+                       std::span<const uint32_t> row_of_node, bool relu, FileTensor& out) {
+    Backend& kernels = relu ? *wide_ : *cpu_;
     const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-    panel_columns_ = ColumnsAtATime(sources, x, out_type);
+    panel_columns_ = ColumnsAtATime(sources, x, out.type);
     panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
-    for (size_t first = 0; first < x.cols; first += panel_columns_) {
+    for (size_t first = out.done(); first < x.cols; first += panel_columns_) {
+      Stopwatch watch;
+      const DiskUse before = disk_->Use();
       const size_t count = std::min(panel_columns_, x.cols - first);
       // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
       // columns beside others.
@@ -355,11 +508,12 @@ class DiskBackend final : public Backend {
       const Array<char> panel = ReadPanel(context, x, row_of_node, first, count, stride);
       const TensorPtr columns =
           kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, stride));
-      AggregatePanel(context, a, *columns, first, kernels, relu, *out);
+      AggregatePanel(context, a, *columns, first, kernels, relu, out);
+      out.Mark(first + count);
+      disk_->CountPanel(before, watch.Seconds());
     }
     kernels.ReleaseSpareMemory();
     ReturnFreeMemory();
-    return out;
   }
 
   // The graph streams past one panel; results are written while the next rows are summed.
@@ -368,7 +522,7 @@ class DiskBackend final : public Backend {
     GraphStream stream(*disk_, a, out.block_rows, BufferBytes());
     WriteBehind writer(out);
     while (const Propagation* rows = stream.Next()) {
-      context.CheckCancelled();
+      Tell(context);
       const DeviceGraphPtr part = kernels.Upload(context, *rows);
       Features result = kernels.DownloadStored(context, *kernels.Aggregate(context, *part, panel, {}));
       if (relu) result = Typed(context, Rectified(context, result), out.type);
@@ -386,10 +540,10 @@ class DiskBackend final : public Backend {
     return Features::Dense(std::move(matrix));
   }
 
-  // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of a multiple
-  // of `unit` rows. While a chunk is used the next one is read.
+  // visit(position of the first row, tensor on the device) for all rows of x, or those named, from position `begin` on,
+  // in chunks of a multiple of `unit` rows. While a chunk is used the next one is read.
   void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
-                 const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
+                 size_t begin, const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
     const size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
     const std::vector<const Tensor*> parts = PartsOf(x);
@@ -400,9 +554,9 @@ class DiskBackend final : public Backend {
       return memory;
     };
     std::future<std::vector<std::shared_ptr<void>>> reading;
-    for (size_t first = 0; first < count; first += size) {
-      context.CheckCancelled();
-      const std::vector<std::shared_ptr<void>> memory = first == 0 ? read(0) : reading.get();
+    for (size_t first = begin; first < count; first += size) {
+      Tell(context);
+      const std::vector<std::shared_ptr<void>> memory = first == begin ? read(begin) : reading.get();
       if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);
       std::vector<TensorPtr> chunk;
@@ -447,7 +601,7 @@ class DiskBackend final : public Backend {
                         const std::function<RowScores(const RowsToScore& chunk)>& score) {
     const auto& given = CheckedCast<DiskRowsToScore>(rows);
     RowScores all;
-    ForChunks(context, *given.x, given.rows.span(), 1, [&](size_t first, const TensorPtr& chunk) {
+    ForChunks(context, *given.x, given.rows.span(), 1, 0, [&](size_t first, const TensorPtr& chunk) {
       const RowScores part =
           score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
       all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
@@ -528,11 +682,14 @@ class DiskBackend final : public Backend {
 
   const std::shared_ptr<DiskMemory> disk_;
   const BackendOptions options_;
-  std::shared_ptr<Backend> cpu_;            // aggregates; makes narrower types
-  std::unique_ptr<Backend> wide_, mapped_;  // the same with results in f32, or in mapped memory
-  std::unique_ptr<Backend> device_;         // computes all else; null: cpu_ does
-  DiskReading reading_;                     // of chunks and samples
-  size_t panels_ = 0, panel_columns_ = 0;   // of the last aggregation
+  std::shared_ptr<Backend> cpu_;                          // aggregates; makes narrower types
+  std::unique_ptr<Backend> wide_, mapped_;                // the same with results in f32, or in mapped memory
+  std::unique_ptr<Backend> device_;                       // computes all else; null: cpu_ does
+  std::string moved_text_;                                // what progress said last
+  Stopwatch told_;                                        // since progress was told
+  DiskReading reading_;                                   // of chunks and samples
+  std::map<uint64_t, std::weak_ptr<const Tensor>> live_;  // results that are kept, by identity
+  size_t panels_ = 0, panel_columns_ = 0;                 // of the last aggregation
 };
 
 }  // namespace

@@ -58,6 +58,7 @@ void GraphStream::Read(size_t begin, size_t end, Stretch& stretch) const {
   part.row_scale = PartOf(a_.row_scale, begin, rows);
   part.self_scale = PartOf(a_.self_scale, begin, rows);
   part.col_scale = a_.col_scale;
+  if (!a_.own.empty()) part.own = PartOf(a_.own, begin, rows);
 }
 
 const Propagation* GraphStream::Next() {
