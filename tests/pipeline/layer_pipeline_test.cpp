@@ -87,7 +87,7 @@ TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {
   const TensorPtr xhat = inductive.Aggregate(context, 0, inductive.Input(context));
   EXPECT_EQ(xhat->rows, nodes.train.size());
   EXPECT_TRUE(inductive.SampleRows().empty());
-  EXPECT_EQ(inductive.SampleRows(0).size(), nodes.train.size());  // without a hop every node is held
+  EXPECT_EQ(inductive.SampleRows(0, 0).size(), nodes.train.size());  // without a hop every node is held
   EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0)->rows, dataset.nodes());
 
   config.setting = "transductive";
