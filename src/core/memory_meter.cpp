@@ -32,11 +32,18 @@ uint64_t ProcField(const char* path, const char* name) {
   return static_cast<uint64_t>(kib) * 1024;
 }
 
+// A sanitiser has an allocator of its own beside the C library's, and shadow memory that is not the program's.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitised = true;
+#else
+constexpr bool kSanitised = false;
+#endif
+
 }  // namespace
 
 uint64_t PeakResidentBytes() { return ProcField("/proc/self/status", "VmHWM:"); }
 uint64_t ResidentBytes() { return ProcField("/proc/self/status", "VmRSS:"); }
-uint64_t AnonymousBytes() { return ProcField("/proc/self/status", "RssAnon:"); }
+uint64_t AnonymousBytes() { return kSanitised ? 0 : ProcField("/proc/self/status", "RssAnon:"); }
 uint64_t AvailableBytes() { return ProcField("/proc/meminfo", "MemAvailable:"); }
 
 namespace {
@@ -101,7 +108,7 @@ bool ResetPeakResidentBytes() {
 void ReturnFreeMemory() {
 #ifdef __GLIBC__
   constexpr uint64_t kSmallProcess = uint64_t{64} << 20;
-  if (ResidentBytes() > kSmallProcess) malloc_trim(0);
+  if (!kSanitised && ResidentBytes() > kSmallProcess) malloc_trim(0);
 #endif
 }
 
