@@ -86,12 +86,19 @@ TEST_F(MemoryTest, AKilledRunGoesOnWithTheLayersAndPanelsThatItHad) {
   }
 }
 
+// Shell words that wait for a run's first panel, or give up.
+std::string AwaitPanels() {
+  return "n=0; until ls l2gcn-kept-*/panels > /dev/null 2>&1 || [ $n -ge 20000 ]; do n=$((n + 1)); done;";
+}
+
 TEST_F(MemoryTest, LeftOversOfARunThatNobodyCanGoOnWithAreRemovedByTheNext) {
   MakeLargeSet();
   const Outcome killed = Shell(
       "$L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . -o "
       "cut -q "
-      "> /dev/null 2>&1 & p=$!; until ls l2gcn-kept-*/panels > /dev/null 2>&1; do :; done; kill -9 $p; "
+      "> /dev/null 2>&1 & p=$!; " +
+      AwaitPanels() +
+      " kill -9 $p; "
       "wait $p 2> /dev/null; ls -d l2gcn-kept-*; rm -r cut.unfinished");
   ASSERT_NE(killed.out.find("l2gcn-kept-"), std::string::npos);
   Train("next", {"--memory", "100M", "--scratch", "."});
@@ -160,8 +167,8 @@ TEST_F(MemoryTest, DataCutShortWhileItTrainsIsToldAndNoScratchIsLeft) {
   const Outcome outcome = Shell(
       "$L2GCN train large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . -o "
       "run -q "
-      "& p=$!; until ls l2gcn-kept-*/panels > /dev/null 2>&1 || ! kill -0 $p 2> /dev/null; do :; done; "
-      "truncate -s 1M large/features.npy; wait $p");
+      "& p=$!; " +
+      AwaitPanels() + " truncate -s 1M large/features.npy; wait $p");
   EXPECT_TRUE(outcome.status == 1 || outcome.status == 2) << outcome.status << outcome.err;
   EXPECT_TRUE(outcome.err.find("cut short") != std::string::npos ||
               outcome.err.find("became shorter") != std::string::npos)
