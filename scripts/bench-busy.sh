@@ -36,7 +36,7 @@ arguments() {
 seconds() {
   # shellcheck disable=SC2046
   "$program" train $(arguments "$1") ${2:+--threads "$2"} --device cpu --json -q -o "$work/run" --force 2>/dev/null |
-    grep -o '"train":[0-9.e-]*,"transform"' | head -1 | grep -o '[0-9.e-]*[0-9]'
+    grep -o '"seconds":{[^}]*}' | grep -o '"train":[0-9.e+-]*' | head -1 | cut -d: -f2
 }
 median() { sort -g | awk '{v[NR] = $1} END {print v[int((NR + 1) / 2)]}'; }
 
