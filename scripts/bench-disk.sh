@@ -49,7 +49,7 @@ least_budget() {  # DATA BUDGET MORE…: what the plan names; BUDGET must be too
   local data=$1 budget=$2
   shift 2
   { "$program" train "$data" --method lgcn --preset paper --device cpu --scratch . --memory "$budget" --dry-run --json "$@" 2>&1 || true; } |
-    python3 -c "import sys,re; t = sys.stdin.read(); m = re.search(r'least_bytes\": ?(\d+)', t); g = re.search(r'at least ([\d.]+) GiB', t); print(int(m.group(1)) if m else int(float(g.group(1)) * 2**30) + (1 << 24))"
+    python3 -c "import sys,re; t = sys.stdin.read(); m = re.search(r'least_bytes\": ?(\d+)', t); g = re.search(r'at least ([\d.]+) ([GM])iB', t); print(int(m.group(1)) if m else int(float(g.group(1)) * (2**30 if g.group(2) == 'G' else 2**20)) + (1 << 24))"
 }
 drop_cache() { sync; echo 3 2> /dev/null > /proc/sys/vm/drop_caches || echo "the file cache could not be dropped"; }
 

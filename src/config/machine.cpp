@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 
 #include <cctype>
+#include <charconv>
 #include <cstring>
+#include <limits>
 
 #include "config/field_builders.h"
+#include "core/error_format.h"
 #include "l2gcn/settings.h"
 
 namespace l2gcn {
@@ -22,7 +25,17 @@ uint64_t ParseBytes(const std::string& name, const std::string& text) {
       number.pop_back();
     }
   }
-  return ParseWholeNumber(name, number, 1, std::numeric_limits<uint64_t>::max() >> shift) << shift;
+  uint64_t value = 0;
+  const char* end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value);
+  const uint64_t most = std::numeric_limits<uint64_t>::max() >> shift;
+  if (error != std::errc() || stop != end || value == 0 || value > most) {
+    ThrowUsage(
+        "--{} {}: expected a whole number of bytes from 1 on, with K, M, G or T or without, such as 512M or "
+        "8G",
+        name, text);
+  }
+  return value << shift;
 }
 
 // "" stands for 0, which says that no budget was given.

@@ -29,6 +29,11 @@ constexpr uint64_t kBatchCopies = 4;                    // of a batch's rows, li
 constexpr size_t kBuffers = 8;                          // of a run from disk, at a time
 
 double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} << 30); }
+// For messages: GiB from one on, MiB below.
+std::string SizeOf(uint64_t bytes) {
+  const double gibibytes = GiBOf(bytes);
+  return gibibytes >= 1 ? fmt::format("{:.2f} GiB", gibibytes) : fmt::format("{:.1f} MiB", 1024 * gibibytes);
+}
 
 // What the plan knows of a data set and a configuration.
 struct RunCounts {
@@ -395,10 +400,9 @@ MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainC
   plan.least_bytes = LeastBudget(counts, trains);
   if (plan.least_bytes > plan.budget) {
     ThrowUsage(
-        "{}: needs {:.2f} GiB in memory or at least {:.2f} GiB from disk, and {:.2f} GiB are to be had ({}); "
-        "use a larger "
-        "--memory, --features-as f16, or a smaller graph",
-        dataset.name, GiBOf(plan.need_bytes), GiBOf(plan.least_bytes), GiBOf(plan.budget), plan.set_by);
+        "{}: needs {} in memory or at least {} from disk, and {} are to be had ({}); use a larger --memory, "
+        "--features-as f16, or a smaller graph",
+        dataset.name, SizeOf(plan.need_bytes), SizeOf(plan.least_bytes), SizeOf(plan.budget), plan.set_by);
   }
   WalkOf(counts, plan.budget, trains).WriteTo(plan);
   MeasureScratch(context, plan);

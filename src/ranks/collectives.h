@@ -19,6 +19,13 @@ inline size_t ShareBegin(size_t count, uint32_t rank, uint32_t size) {
 // The rank that has thing `at`.
 uint32_t OwnerOf(size_t at, size_t count, uint32_t size);
 
+// visit(to, from) for every pair of partners of this rank, in an order in which all meet without waiting for a third.
+template <class Visit>
+void ForPartners(const Ranks& ranks, const Visit& visit) {
+  const uint32_t rank = ranks.rank(), size = ranks.size();
+  for (uint32_t step = 1; step < size; ++step) visit((rank + step) % size, (rank + size - step) % size);
+}
+
 // Rank 0's bytes to all, along a binary tree.
 void Broadcast(Ranks& ranks, std::span<char> bytes);
 void BroadcastText(Ranks& ranks, std::string& text);

@@ -290,4 +290,23 @@ inline void CheckGradient(const Context& context, Backend& backend, const Shape&
   check(&reference::Layer::theta, after.theta_m, "dTheta");
 }
 
+// A small training: five classes, 16 hidden values.
+inline Targets FiveClassTargets(uint32_t samples) {
+  std::vector<int32_t> classes(samples);
+  for (uint32_t i = 0; i < samples; ++i) classes[i] = static_cast<int32_t>(Scramble(i) % 5);
+  Targets targets;
+  targets.classes = 5;
+  targets.classes_of = Array<int32_t>::CopyOf(classes);
+  return targets;
+}
+
+inline LayerState FiveClassStart(size_t inputs) {
+  LayerState state;
+  state.w = RandomMatrix(inputs, 16, 1, 0.1f);
+  state.theta = RandomMatrix(16, 5, 2, 0.1f);
+  state.w_m = state.w_v = Matrix::Zeros(inputs, 16);
+  state.theta_m = state.theta_v = Matrix::Zeros(16, 5);
+  return state;
+}
+
 }  // namespace l2gcn::backend_cases

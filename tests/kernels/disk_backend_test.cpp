@@ -8,6 +8,8 @@
 namespace l2gcn {
 namespace {
 
+using backend_cases::FiveClassStart;
+using backend_cases::FiveClassTargets;
 using backend_cases::RandomMatrix;
 
 // Rows that fill several blocks, and widths of one panel, of several, and of a last one narrower than a vector.
@@ -180,24 +182,6 @@ INSTANTIATE_TEST_SUITE_P(Types, DiskBackendTest,
 
 // ---- training -------------------------------------------------------------------------------------------------
 
-Targets RandomTargets(uint32_t samples) {
-  std::vector<int32_t> classes(samples);
-  for (uint32_t i = 0; i < samples; ++i) classes[i] = static_cast<int32_t>(Scramble(i) % 5);
-  Targets targets;
-  targets.classes = 5;
-  targets.classes_of = Array<int32_t>::CopyOf(classes);
-  return targets;
-}
-
-LayerState StartOf(size_t inputs) {
-  LayerState state;
-  state.w = RandomMatrix(inputs, 16, 1, 0.1f);
-  state.theta = RandomMatrix(16, 5, 2, 0.1f);
-  state.w_m = state.w_v = Matrix::Zeros(inputs, 16);
-  state.theta_m = state.theta_v = Matrix::Zeros(16, 5);
-  return state;
-}
-
 // Weights after `epochs` epochs from `first` on.
 LayerState TrainedBy(Backend& backend, const Context& context, std::vector<Features> parts,
                      const LayerSpec& spec, const std::vector<uint32_t>& samples, uint32_t first,
@@ -211,8 +195,8 @@ LayerState TrainedBy(Backend& backend, const Context& context, std::vector<Featu
   }
   const TensorPtr x = tensors.size() == 1 ? tensors.front() : backend.Join(context, tensors);
   const auto count = static_cast<uint32_t>(samples.empty() ? rows : samples.size());
-  auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), RandomTargets(count), spec,
-                                     StartOf(inputs));
+  auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), FiveClassTargets(count),
+                                     spec, FiveClassStart(inputs));
   std::vector<double> losses(epochs);
   training->RunEpochs(context, first, epochs, losses);
   return training->Read();
@@ -254,10 +238,10 @@ TEST(DiskTrainingTest, ScoresOfRowsHaveTheBitsOfMemory) {
   Twins twins({});
   const Features features = Features::Dense(RandomMatrix(kNodes, 40, 3));
   const std::vector<uint32_t> rows = EveryThird();
-  const Targets targets = RandomTargets(static_cast<uint32_t>(rows.size()));
+  const Targets targets = FiveClassTargets(static_cast<uint32_t>(rows.size()));
   const auto score = [&](Backend& backend, const Context& context) {
     const TensorPtr x = backend.Upload(context, features);
-    auto training = backend.BeginLayer(context, x, {}, RandomTargets(kNodes), {}, StartOf(40));
+    auto training = backend.BeginLayer(context, x, {}, FiveClassTargets(kNodes), {}, FiveClassStart(40));
     return backend.Score(context, *training,
                          *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), targets));
   };

@@ -9,6 +9,8 @@
 namespace l2gcn {
 namespace {
 
+using backend_cases::FiveClassStart;
+using backend_cases::FiveClassTargets;
 using backend_cases::RandomMatrix;
 
 constexpr uint32_t kNodes = 207;
@@ -152,31 +154,13 @@ INSTANTIATE_TEST_SUITE_P(Types, RanksBackendTest,
 
 // ---- training -------------------------------------------------------------------------------------------------
 
-Targets SomeTargets(uint32_t samples) {
-  std::vector<int32_t> classes(samples);
-  for (uint32_t i = 0; i < samples; ++i) classes[i] = static_cast<int32_t>(Scramble(i) % 5);
-  Targets targets;
-  targets.classes = 5;
-  targets.classes_of = Array<int32_t>::CopyOf(classes);
-  return targets;
-}
-
-LayerState SomeStart(size_t inputs) {
-  LayerState state;
-  state.w = RandomMatrix(inputs, 16, 1, 0.1f);
-  state.theta = RandomMatrix(16, 5, 2, 0.1f);
-  state.w_m = state.w_v = Matrix::Zeros(inputs, 16);
-  state.theta_m = state.theta_v = Matrix::Zeros(16, 5);
-  return state;
-}
-
 void TrainAndScore(Backend& backend, const Context& context, const TensorPtr& x,
                    const std::vector<uint32_t>& samples, uint32_t batch, const See& see) {
   LayerSpec spec;
   spec.batch = batch;
   const auto count = static_cast<uint32_t>(samples.empty() ? x->rows : samples.size());
-  auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), SomeTargets(count), spec,
-                                     SomeStart(x->cols));
+  auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), FiveClassTargets(count),
+                                     spec, FiveClassStart(x->cols));
   std::vector<double> losses(2), steps;
   training->RunEpochs(context, 1, 2, losses, &steps);
   Matrix kept = Matrix::Allocate(1, losses.size() + steps.size());
@@ -185,8 +169,9 @@ void TrainAndScore(Backend& backend, const Context& context, const TensorPtr& x,
   see(kept, "losses");
   see(training->Read().w, "W");
   const std::vector<uint32_t> rows = {90, 5, 17, 201, 6};
-  const RowScores scores = backend.Score(
-      context, *training, *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), SomeTargets(5)));
+  const RowScores scores =
+      backend.Score(context, *training,
+                    *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5)));
   Matrix scored = Matrix::Allocate(1, 12);
   std::copy(scores.losses.begin(), scores.losses.end(), scored.values.mutable_data());
   scored.values.mutable_data()[5] = static_cast<float>(scores.loss);

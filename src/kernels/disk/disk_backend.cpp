@@ -21,6 +21,7 @@
 #include "kernels/disk/graph_stream.h"
 #include "kernels/disk/sample_windows.h"
 #include "kernels/disk/tensor_identity.h"
+#include "kernels/join_shape.h"
 #include "kernels/row_loss.h"
 
 namespace l2gcn {
@@ -154,15 +155,9 @@ class DiskBackend final : public Backend {
 
   TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) override {
     auto joined = std::make_shared<DiskJoined>();
-    joined->rows = parts.front()->rows;
-    joined->sparse = true;
+    JoinShape(parts, *joined);
     TensorIdentity identity = Named(context, "join");
     for (const TensorPtr& part : parts) {
-      L2GCN_ASSERT(part->rows == joined->rows);
-      joined->cols += part->cols;
-      joined->bytes += part->bytes;
-      joined->nonzeros += part->nonzeros;
-      joined->sparse = joined->sparse && part->sparse;
       const auto* wrapped = dynamic_cast<const DiskJoined*>(part.get());
       joined->parts.push_back(wrapped != nullptr ? wrapped->parts.front() : part);
       identity.From(IdentityOf(*part));

@@ -11,19 +11,17 @@
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/disk/disk_layout.h"
 #include "kernels/disk/disk_tensor.h"
+#include "kernels/join_shape.h"
+#include "kernels/ranks/column_exchange.h"
 #include "kernels/ranks/rank_rows.h"
+#include "kernels/ranks/rank_sparse.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/row_loss.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
 namespace {
-
-constexpr size_t kRoundsAtLeast =
-    4;  // of an aggregation: panels then take half of what the shares of x and Âx take
-constexpr size_t kCopiedRows = 256;  // that one thread copies at a time
 
 // A matrix of which this rank has its share.
 struct RankTensor final : Tensor {
@@ -156,16 +154,8 @@ class RanksBackend final : public Backend {
 
   TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
     auto joined = std::make_shared<RankJoined>();
-    joined->rows = parts.front()->rows;
-    joined->sparse = true;
-    for (const TensorPtr& part : parts) {
-      L2GCN_ASSERT(part->rows == joined->rows);
-      joined->cols += part->cols;
-      joined->bytes += part->bytes;
-      joined->nonzeros += part->nonzeros;
-      joined->sparse = joined->sparse && part->sparse;
-      joined->parts.push_back(part);
-    }
+    JoinShape(parts, *joined);
+    joined->parts.assign(parts.begin(), parts.end());
     return joined;
   }
 
@@ -335,13 +325,6 @@ class RanksBackend final : public Backend {
     return own;
   }
 
-  // visit(to, from) for every pair of partners, in an order in which all meet without waiting for a third.
-  template <class Visit>
-  void ForPartners(const Visit& visit) const {
-    const uint32_t size = ranks_->size();
-    for (uint32_t step = 1; step < size; ++step) visit((rank() + step) % size, (rank() + size - step) % size);
-  }
-
   // Everyone's rows (positions × cols), to all ranks.
   Matrix Gathered(const Matrix& own, size_t cols, size_t count,
                   const std::vector<std::vector<uint32_t>>& positions) const {
@@ -356,7 +339,7 @@ class RanksBackend final : public Backend {
     std::vector<char> rows;
     const std::span<const char> mine(reinterpret_cast<const char*>(own.values.data()),
                                      positions[rank()].size() * row_bytes);
-    ForPartners([&](uint32_t to, uint32_t from) {
+    ForPartners(*ranks_, [&](uint32_t to, uint32_t from) {
       rows.resize(positions[from].size() * row_bytes);
       ranks_->Exchange(to, mine, from, rows);
       put(from, rows.data());
@@ -364,83 +347,20 @@ class RanksBackend final : public Backend {
     return all;
   }
 
-  // This rank's rows of a sparse matrix as bytes.
-  std::string SparseBytes(const Context& context, const RankTensor& x) {
-    const CsrMatrix own = local_->DownloadStored(context, *x.own).csr();
-    std::string bytes;
-    const auto add = [&](const void* data, size_t size) {
-      bytes.append(static_cast<const char*>(data), size);
-    };
-    const uint64_t entries = own.nnz();
-    add(&entries, sizeof(entries));
-    for (size_t row = 0; row < own.rows; ++row) {
-      const uint64_t length = own.indptr[row + 1] - own.indptr[row];
-      add(&length, sizeof(length));
-    }
-    add(own.indices.data() + own.indptr[0], entries * sizeof(uint32_t));
-    add(own.values.data() + own.indptr[0], entries * sizeof(float));
-    return bytes;
-  }
-
   // The rows of a sparse matrix, all of them on every rank.
   TensorPtr Whole(const Context& context, const RankTensor& x) {
     if (x.whole != nullptr) return x.whole;
-    return local_->Upload(context, Features::Sparse(SparseFrom(
-                                       AllGatherText(*ranks_, SparseBytes(context, x)), x.rows, x.cols)));
+    return local_->Upload(context, Features::Sparse(AllSparseRows(*ranks_, OwnSparse(context, x), x.rows)));
   }
 
   // The same on rank 0 alone; empty on the others.
   Features SparseAtRank0(const Context& context, const RankTensor& x) {
     if (x.whole != nullptr) return local_->DownloadStored(context, *x.whole);
-    std::vector<std::string> texts(ranks_->size());
-    texts[rank()] = SparseBytes(context, x);
-    if (!ranks_->leads()) {
-      const uint64_t length = texts[rank()].size();
-      ranks_->Exchange(0, {reinterpret_cast<const char*>(&length), sizeof(length)}, 0, {});
-      ranks_->Exchange(0, texts[rank()], 0, {});
-      return {};
-    }
-    for (uint32_t r = 1; r < ranks_->size(); ++r) {
-      uint64_t length = 0;
-      ranks_->Exchange(0, {}, r, {reinterpret_cast<char*>(&length), sizeof(length)});
-      texts[r].resize(length);
-      ranks_->Exchange(0, {}, r, texts[r]);
-    }
-    return Features::Sparse(SparseFrom(texts, x.rows, x.cols));
+    const CsrMatrix all = SparseRowsAtRank0(*ranks_, OwnSparse(context, x), x.rows);
+    return ranks_->leads() ? Features::Sparse(all) : Features();
   }
-
-  // What the ranks have said of their rows of a sparse matrix, as one.
-  CsrMatrix SparseFrom(const std::vector<std::string>& texts, size_t rows, size_t cols) const {
-    CsrMatrix all;
-    all.rows = rows;
-    all.cols = cols;
-    uint64_t entries = 0;
-    for (const std::string& text : texts) {
-      uint64_t part = 0;
-      std::memcpy(&part, text.data(), sizeof(part));
-      entries += part;
-    }
-    all.indptr = Array<uint64_t>::Allocate(rows + 1);
-    all.indices = Array<uint32_t>::Allocate(entries);
-    all.values = Array<float>::Allocate(entries);
-    uint64_t* indptr = all.indptr.mutable_data();
-    indptr[0] = 0;
-    for (uint32_t r = 0; r < ranks_->size(); ++r) {
-      const char* at = texts[r].data();
-      uint64_t part = 0;
-      std::memcpy(&part, at, sizeof(part));
-      at += sizeof(part);
-      const size_t begin = Begin(rows, r), end = Begin(rows, r + 1);
-      const uint64_t first = indptr[begin];
-      for (size_t row = begin; row < end; ++row, at += sizeof(uint64_t)) {
-        uint64_t length = 0;
-        std::memcpy(&length, at, sizeof(length));
-        indptr[row + 1] = indptr[row] + length;
-      }
-      std::memcpy(all.indices.mutable_data() + first, at, part * sizeof(uint32_t));
-      std::memcpy(all.values.mutable_data() + first, at + part * sizeof(uint32_t), part * sizeof(float));
-    }
-    return all;
+  CsrMatrix OwnSparse(const Context& context, const RankTensor& x) {
+    return local_->DownloadStored(context, *x.own).csr();
   }
 
   // Every rank sums its own rows. Whether they stay sparse is decided by all of them together.
@@ -465,65 +385,34 @@ class RanksBackend final : public Backend {
     return out;
   }
 
-  // The columns that a rank sums in one round.
-  struct Panel {
-    size_t first = 0, count = 0, stride = 0;
-  };
-  Panel PanelOf(uint32_t rank, size_t round, size_t width, size_t cols) const {
-    const size_t first = (round * ranks_->size() + rank) * width;
-    if (first >= cols) return {};
-    const size_t count = std::min(width, cols - first);
-    // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
-    // columns beside others.
-    return {first, count, first > 0 ? std::max(count, kPad) : count};
-  }
-
-  // Columns that a rank sums at a time: whole cache lines.
-  size_t PanelWidth(size_t cols, size_t bytes) const {
-    const size_t unit = kPanelBytes / bytes, units = (cols + unit - 1) / unit;
-    const size_t wanted = units / (kRoundsAtLeast * ranks_->size());
-    return unit * std::clamp<size_t>(wanted, 1, kPanelColumnsAtMost / unit);
-  }
-
   // Â X by panels, with the kernels of `kernels`; with `relu`, ReLU of it.
   TensorPtr AggregateDense(const Context& context, const RankGraph& a, const RankTensor& x,
                            std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
                            bool relu) {
-    L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
     const RankRows rows = RowsToSend(context, x);
-    const uint32_t size = ranks_->size();
-    std::vector<size_t> sources(size + 1), results(size + 1);  // where each rank's rows begin
-    for (uint32_t r = 0; r <= size; ++r) {
-      const size_t begin = Begin(x.rows, r);
-      sources[r] = row_of_node.empty()
-                       ? begin
-                       : static_cast<size_t>(std::lower_bound(row_of_node.begin(), row_of_node.end(), begin) -
-                                             row_of_node.begin());
-      results[r] = Begin(a.nodes, r);
-    }
-    const size_t out_bytes = BytesOf(out_type), width = PanelWidth(x.cols, std::min(rows.bytes(), out_bytes));
+    const FeatureType in_type = rows.type();
+    const ColumnExchange columns(*ranks_, rows, {x.rows, x.cols, a.nodes, row_of_node, BytesOf(out_type)});
     aggregated_columns_ = x.cols;
-    panel_columns_ = width;
-    const size_t own_rows = results[rank() + 1] - results[rank()];
-    const std::shared_ptr<void> out = AllocateAligned(own_rows * x.cols * out_bytes);
-    const size_t rounds = (x.cols + width * size - 1) / (width * size);
-    for (size_t round = 0; round < rounds; ++round) {
+    panel_columns_ = columns.width();
+    const size_t own_rows = columns.own_results();
+    const std::shared_ptr<void> out = AllocateAligned(own_rows * x.cols * BytesOf(out_type));
+    for (size_t round = 0; round < columns.rounds(); ++round) {
       context.CheckCancelled();
-      const Panel mine = PanelOf(rank(), round, width, x.cols);
+      const ColumnPanel mine = columns.Mine(round);
       Features result;
       {
-        const Array<char> panel =
-            ReceivePanel(context, rows, x.rows, row_of_node, sources, round, width, x.cols);
+        const Array<char> panel = columns.Receive(context, round);
         if (mine.count > 0) {
-          const TensorPtr columns = kernels.Upload(
-              context, RowsAsFeatures(rows.type(), nullptr, panel.data(), sources[size], mine.stride));
+          const TensorPtr part = kernels.Upload(
+              context, RowsAsFeatures(in_type, nullptr, panel.data(), columns.sources(), mine.stride));
           const DeviceGraphPtr graph =
               &kernels == local_.get() ? a.local : kernels.Upload(context, a.propagation);
-          result = kernels.DownloadStored(context, *kernels.Aggregate(context, *graph, *columns, {}));
+          result = kernels.DownloadStored(context, *kernels.Aggregate(context, *graph, *part, {}));
           L2GCN_ASSERT(result.type() == out_type);
         }
       }
-      SendResults(context, result, results, round, width, x.cols, out_bytes, static_cast<char*>(out.get()));
+      const void* elements = mine.count > 0 ? result.elements() : nullptr;
+      columns.Send(context, round, static_cast<const char*>(elements), static_cast<char*>(out.get()));
     }
     kernels.ReleaseSpareMemory();
     ReturnFreeMemory();
@@ -538,64 +427,6 @@ class RanksBackend final : public Backend {
   static void Rectify(const Context& context, float* values, size_t count) {
     ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
-    });
-  }
-
-  // The first transpose: (sources × stride) of this rank's columns of the round, from all ranks.
-  Array<char> ReceivePanel(const Context& context, const RankRows& rows, size_t x_rows,
-                           std::span<const uint32_t> row_of_node, std::span<const size_t> sources,
-                           size_t round, size_t width, size_t cols) const {
-    const size_t bytes = rows.bytes(), begin = Begin(x_rows, rank());
-    const size_t own = sources[rank() + 1] - sources[rank()];
-    // This rank's rows of a panel (own × stride).
-    const auto pack = [&](const Panel& panel, char* to) {
-      ParallelFor(context, own, kCopiedRows, [&](size_t first, size_t end) {
-        for (size_t i = first; i < end; ++i) {
-          const size_t at = sources[rank()] + i;
-          char* const row = to + i * panel.stride * bytes;
-          rows.Copy((row_of_node.empty() ? at : row_of_node[at]) - begin, panel.first,
-                    panel.first + panel.count, row);
-          std::memset(row + panel.count * bytes, 0, (panel.stride - panel.count) * bytes);
-        }
-      });
-    };
-    const Panel mine = PanelOf(rank(), round, width, cols);
-    const size_t row_bytes = mine.stride * bytes;
-    Array<char> panel = Array<char>::Allocate(sources[ranks_->size()] * row_bytes);
-    char* const to = panel.mutable_data();
-    if (mine.count > 0) pack(mine, to + sources[rank()] * row_bytes);
-    std::shared_ptr<void> packed = AllocateAligned(own * std::max(width, kPad) * bytes);
-    ForPartners([&](uint32_t partner, uint32_t from) {
-      const Panel theirs = PanelOf(partner, round, width, cols);
-      if (theirs.count > 0) pack(theirs, static_cast<char*>(packed.get()));
-      ranks_->Exchange(partner, {static_cast<const char*>(packed.get()), own * theirs.stride * bytes}, from,
-                       {to + sources[from] * row_bytes, (sources[from + 1] - sources[from]) * row_bytes});
-    });
-    return panel;
-  }
-
-  // The second transpose: everyone's rows of the panels of the round, to `out` (own rows × cols).
-  void SendResults(const Context& context, const Features& result, std::span<const size_t> results,
-                   size_t round, size_t width, size_t cols, size_t bytes, char* out) const {
-    const size_t own = results[rank() + 1] - results[rank()];
-    const auto unpack = [&](const Panel& panel, const char* from) {
-      ParallelFor(context, own, kCopiedRows, [&](size_t first, size_t end) {
-        for (size_t i = first; i < end; ++i)
-          std::memcpy(out + (i * cols + panel.first) * bytes, from + i * panel.stride * bytes,
-                      panel.count * bytes);
-      });
-    };
-    const Panel mine = PanelOf(rank(), round, width, cols);
-    const size_t row_bytes = mine.stride * bytes;
-    const char* const elements = mine.count > 0 ? static_cast<const char*>(result.elements()) : nullptr;
-    if (mine.count > 0) unpack(mine, elements + results[rank()] * row_bytes);
-    std::shared_ptr<void> packed = AllocateAligned(own * std::max(width, kPad) * bytes);
-    ForPartners([&](uint32_t to, uint32_t from) {
-      const Panel theirs = PanelOf(from, round, width, cols);
-      char* const received = static_cast<char*>(packed.get());
-      ranks_->Exchange(to, {elements + results[to] * row_bytes, (results[to + 1] - results[to]) * row_bytes},
-                       from, {received, own * theirs.stride * bytes});
-      if (theirs.count > 0) unpack(theirs, received);
     });
   }
 
@@ -615,7 +446,7 @@ class RanksBackend final : public Backend {
     };
     const auto place = [&](size_t i) { return static_cast<char*>(out.get()) + (i - first) * row_bytes; };
     for_rows(rank(), rank(), [&](size_t i) { own.Copy(rows[i] - begin_of(rank()), 0, x.cols, place(i)); });
-    ForPartners([&](uint32_t to, uint32_t from) {
+    ForPartners(*ranks_, [&](uint32_t to, uint32_t from) {
       std::vector<char> sent, received;
       for_rows(to, rank(), [&](size_t i) {
         sent.resize(sent.size() + row_bytes);
