@@ -81,10 +81,32 @@ def train(words, preset, seed):
             "layers": [{key: layer[key] for key in ("rate", "steps", "epochs", "kept_epoch")} for layer in run["layers"]]}
 
 
+def run_jobs(out, jobs, one):
+    """Appends the rows that one(*job) returns to OUT, JOBS at a time, and begins none after SECONDS_AT_MOST."""
+    left, lock, began = queue.Queue(), threading.Lock(), time.time()
+    most = float(os.environ.get("SECONDS_AT_MOST", "inf"))
+    for job in jobs:
+        left.put(job)
+    with open(out, "a", encoding="utf-8") as file:
+        def work():
+            while time.time() - began < most:
+                try:
+                    rows = one(*left.get_nowait())
+                except queue.Empty:
+                    return
+                with lock:
+                    file.writelines(json.dumps(row) + "\n" for row in rows)
+                    file.flush()
+        workers = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", os.cpu_count())))]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+
 def run(out, preset, seeds, data):
     done = {(row["set"], row["kind"], row["seed"]) for row in read(out, preset)} if os.path.exists(out) else set()
-    jobs, lock, began = queue.Queue(), threading.Lock(), time.time()
-    most = float(os.environ.get("SECONDS_AT_MOST", "inf"))
+    jobs = []
     for seed in range(seeds):
         for item in data:
             name, _, words = item.rpartition("=")
@@ -92,23 +114,11 @@ def run(out, preset, seeds, data):
             name = name or os.path.basename(words[0])
             for kind, settings in kinds():
                 if (name, kind, seed) not in done:
-                    jobs.put((name, kind, words + settings, seed))
-    with open(out, "a", encoding="utf-8") as file:
-        def work():
-            while time.time() - began < most:
-                try:
-                    name, kind, words, seed = jobs.get_nowait()
-                except queue.Empty:
-                    return
-                row = {"preset": preset, "set": name, "kind": kind, "seed": seed, **train(words, preset, seed)}
-                with lock:
-                    file.write(json.dumps(row) + "\n")
-                    file.flush()
-        workers = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", os.cpu_count())))]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+                    jobs.append((name, kind, words + settings, seed))
+
+    def one(name, kind, words, seed):
+        return [{"preset": preset, "set": name, "kind": kind, "seed": seed, **train(words, preset, seed)}]
+    run_jobs(out, jobs, one)
 
 
 def read(out, preset):

@@ -26,13 +26,10 @@ lost + 2 x share of steps, looks counted as the steps they take the time of.
 import importlib.util
 import json
 import os
-import queue
 import random
 import statistics
 import subprocess
 import sys
-import threading
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TRIALS = os.environ.get("TRIALS", ROOT + "/build/release/bench/course_trials")
@@ -103,8 +100,6 @@ def train(out, folder, trials, seeds, presets=PRESETS):
     """Trains what OUT does not hold: jobs of one family, preset and seed, the dearest first."""
     trials = list(trials)
     done = {(row["preset"], row["set"], row["name"], row["seed"]) for row in read(out)}
-    jobs, lock, began = queue.Queue(), threading.Lock(), time.time()
-    most = float(os.environ.get("SECONDS_AT_MOST", "inf"))
     parts = []
     for seed in range(seeds):
         for preset in presets:
@@ -113,29 +108,14 @@ def train(out, folder, trials, seeds, presets=PRESETS):
                     continue
                 left = [trial for trial in trials if (preset, name, trial["name"], seed) not in done]
                 parts += [(preset, name, seed, left[at:at + 2]) for at in range(0, len(left), 2)]
-    for part in sorted(parts, key=lambda part: (part[2], part[0] != "best")):
-        jobs.put(part)
-    with open(out, "a", encoding="utf-8") as file:
-        def work():
-            while time.time() - began < most:
-                try:
-                    preset, name, seed, left = jobs.get_nowait()
-                except queue.Empty:
-                    return
-                words = "".join(json.dumps(trial) + "\n" for trial in left)
-                answer = subprocess.run([TRIALS, f"{folder}/{name}", preset, str(seed)], input=words, text=True,
-                                        capture_output=True)
-                with lock:
-                    for line in answer.stdout.splitlines():
-                        file.write(json.dumps({"preset": preset, "set": name, **json.loads(line)}) + "\n")
-                    if answer.returncode:
-                        print(f"{name}, {preset}: {answer.stderr[-300:]}", file=sys.stderr)
-                    file.flush()
-        workers = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", os.cpu_count())))]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+
+    def one(preset, name, seed, left):
+        words = "".join(json.dumps(trial) + "\n" for trial in left)
+        answer = subprocess.run([TRIALS, f"{folder}/{name}", preset, str(seed)], input=words, text=True, capture_output=True)
+        if answer.returncode:
+            print(f"{name}, {preset}: {answer.stderr[-300:]}", file=sys.stderr)
+        return [{"preset": preset, "set": name, **json.loads(line)} for line in answer.stdout.splitlines()]
+    BENCH.run_jobs(out, sorted(parts, key=lambda part: (part[2], part[0] != "best")), one)
 
 
 class Trials:
