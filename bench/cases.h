@@ -12,6 +12,7 @@ struct Options {
   std::string only;      // run figures whose name contains this
   double seconds = 1;    // spend about this long on each
   bool profile = false;  // layers: microseconds a step spends in each phase
+  bool bf16 = false;     // layers: products in bf16, where the processor has AMX
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };
 

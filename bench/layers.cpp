@@ -17,6 +17,7 @@ constexpr int kTurns = 4;
 void TimeLayer(const Context& context, const Options& options, const LayerProblem& problem, Report& report) {
   BackendOptions backend_options;
   backend_options.profile = options.profile;
+  if (options.bf16) backend_options.precision = Precision::kBf16;
   auto backend = MakeBackend(context, backend_options);
   const Features features = RandomFeatures(context, problem.samples, problem.features, problem.density);
   auto training = backend->BeginLayer(context, backend->Upload(context, features), {}, RandomTargets(problem),

@@ -200,7 +200,7 @@ std::vector<Field> MakeFields() {
       WholeField("val-every", &C::val_every, 0, kMaxEpochs,
                  "Score the validation nodes every so many epochs, off the clock; 0: never."),
       ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},
-                  "Of matrix products on a CUDA device; a CPU always computes in fp32."),
+                  "Of matrix products. A CPU computes bf16 where it has AMX, and all else in fp32."),
       SeedField(&C::seed),
   };
 }

@@ -5,7 +5,8 @@
 
 namespace l2gcn {
 
-// The instruction set that the CPU's kernels use on this machine: "baseline", "avx2" or "avx512".
+// The instruction set that the CPU's kernels use on this machine: "baseline", "avx2", "avx512" or
+// "amx".
 std::string CpuLevel();
 // The lesser of two of these.
 std::string LesserCpuLevel(const std::string& a, const std::string& b);

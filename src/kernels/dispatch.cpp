@@ -70,8 +70,6 @@ void CheckUsable(const Device& device) {
 
 }  // namespace
 
-std::string CpuLevel() { return CpuKernelTable().name; }
-
 std::string CudaBuilt() { return kCudaBuilt; }
 
 bool CudaAvailable(std::string* why_not) {

@@ -1,5 +1,5 @@
-// How dense products are computed on a device; the CPU is always fp32. Apart from backend.h for device code,
-// which a compiler of an older standard may read.
+// How dense products are computed on a device. A CPU computes bf16 where it has AMX, and everything else in fp32. Apart
+// from backend.h for device code, which a compiler of an older standard may read.
 #pragma once
 
 namespace l2gcn {

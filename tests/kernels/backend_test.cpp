@@ -7,6 +7,7 @@
 
 #include "backend_cases.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/levels.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -159,7 +160,7 @@ TEST_P(CpuBackendTest, PermuteIsThePermutation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CpuBackendTest, ::testing::ValuesIn(CpuKernelLevels()),
+INSTANTIATE_TEST_SUITE_P(Levels, CpuBackendTest, ::testing::ValuesIn(F32Levels()),
                          [](const auto& info) { return info.param; });
 
 TEST(CpuKernelTable, UnknownLevelIsAUsageError) {

@@ -6,6 +6,7 @@
 
 #include "form_cases.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/levels.h"
 
 namespace l2gcn {
 namespace {
@@ -128,7 +129,7 @@ TEST_P(CpuFormTest, BitsDoNotDependOnTheThreadCountOrOnAStopInBetween) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CpuFormTest, ::testing::ValuesIn(CpuKernelLevels()));
+INSTANTIATE_TEST_SUITE_P(Levels, CpuFormTest, ::testing::ValuesIn(F32Levels()));
 
 }  // namespace
 }  // namespace l2gcn

@@ -10,6 +10,7 @@
 #include "data/prepare.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/levels.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -113,7 +114,7 @@ TEST_P(StoredFeaturesTest, AnotherTypeIsMadeBlockByBlock) {
   EXPECT_TRUE(SameBits(backend->Download(context, *lazy), backend->Download(context, *whole)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, StoredFeaturesTest, ::testing::ValuesIn(CpuKernelLevels()),
+INSTANTIATE_TEST_SUITE_P(Levels, StoredFeaturesTest, ::testing::ValuesIn(F32Levels()),
                          [](const auto& info) { return info.param; });
 
 TEST(StoredFeatures, UploadingCopiesNothing) {

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kernels/cpu/kernels.h"
+#include "kernels/levels.h"
 #include "l2gcn/config.h"
 #include "l2gcn/train.h"
 #include "train/layerwise_trainer.h"
@@ -69,7 +69,7 @@ TEST_P(CoraTest, EveryStepLossMatchesAnIndependentImplementation) {
   ExpectGoldenLosses("cora", options, "cora_step_losses.txt", "paper", 0, 1e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CoraTest, ::testing::ValuesIn(CpuKernelLevels()),
+INSTANTIATE_TEST_SUITE_P(Levels, CoraTest, ::testing::ValuesIn(F32Levels()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -66,7 +66,7 @@ const char* NameOf(FeatureType type) {
 class CpuBackend final : public Backend {
  public:
   CpuBackend(const BackendOptions& options, std::shared_ptr<DiskMemory> disk)
-      : options_(options), kernels_(CpuKernelTable()), memory_(std::move(disk)) {
+      : options_(options), kernels_(CpuKernelTable(options.precision)), memory_(std::move(disk)) {
     explanation_ =
         fmt::format("cpu kernels: {}, features in {}", kernels_.name, NameOf(options_.features_as));
   }

@@ -7,7 +7,7 @@
 
 #include <type_traits>
 
-#include "kernels/cpu/vec-inl.h"
+#include "kernels/cpu/finish-inl.h"
 
 namespace l2gcn {
 namespace {
@@ -29,13 +29,6 @@ constexpr size_t kMostAtOnce = 4;  // lines asked for every four terms
 
 // What a tile's sums do with what C holds: they replace it, begin with it, or are added to it at the end.
 enum class Before { kNothing, kContinue, kAdd };
-
-inline void FinishAndStore(const GemmArgs& g, size_t row, size_t column, Vec value) {
-  const size_t at = row * g.ldc + column;
-  if (g.finish == Finish::kRelu) value = PositivePart(value);
-  if (g.finish == Finish::kMask) value = Load(g.mask + at) > 0.0f ? value * g.mask_scale : Vec{};
-  Store(g.c + at, value);
-}
 
 // Rows [row, row + MR) × columns [column, column + NV·kLanes) of C, over `k` terms from A and B at the given
 // places. If kTransposed, element (i, p) of A is a[p·lda + i], else a[i·lda + p].

@@ -1,6 +1,6 @@
 // The CPU's inner loops as a table of functions, one table per instruction set. Each table is the same source
 // (kernels-inl.h) compiled with other flags in a file of its own; CpuKernelTable picks once, at run time, and
-// L2GCN_SIMD=baseline|avx2|avx512 forces a level so that tests can walk them all.
+// L2GCN_SIMD=baseline|avx2|avx512|amx forces a level so that tests can walk them all.
 //
 // Every output element is computed by the same sequence of operations wherever a range is cut, so callers may
 // split outputs over any number of threads and get the same bits.
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/precision.h"
 #include "l2gcn/feature_type.h"
 
 namespace l2gcn {
@@ -60,6 +61,7 @@ struct GemmArgs {
   float mask_scale = 1;
   PrefetchQueue* prefetch = nullptr;  // or null; used up as far as there is time
   size_t group = 0;  // gemm_transposed: terms added up first; sums of groups are added in order. 0: all
+  const uint16_t* packed_b = nullptr;  // gemm: B as CpuKernels::pack has left it, to be read in place of b
 };
 
 // Non-zeros of picked rows of a CSR matrix.
@@ -161,13 +163,21 @@ struct CpuKernels {
                  size_t ldd);
   // Elements of src in `type`, rounded to nearest even.
   void (*narrow)(size_t count, const float* src, FeatureType type, void* dst);
+
+  // Where products read B in a form of their own, who multiplies by the same B again and again can pack it once: rows
+  // begin … end−1 of B (k × n) into `packed`, packed_values(k, n) values that were zeros. Several threads may pack
+  // different rows at once. Null where B is read as it lies.
+  size_t (*packed_values)(size_t k, size_t n) = nullptr;
+  void (*pack)(const float* b, size_t ldb, size_t k, size_t n, size_t begin, size_t end,
+               uint16_t* packed) = nullptr;
 };
 
 // The table of the best level this processor has, or of the one L2GCN_SIMD names. Throws Error(kUsage) for a
-// level that does not exist or that this processor cannot run.
-const CpuKernels& CpuKernelTable();
+// level that does not exist or that this processor cannot run. For bf16 its products round their operands where the
+// level has instructions for it (kernels_amx.cpp); all others compute in f32.
+const CpuKernels& CpuKernelTable(Precision precision = Precision::kFp32);
 // Levels this build holds and this processor runs, best first; and one of them by name.
 std::vector<std::string> CpuKernelLevels();
-const CpuKernels& CpuKernelTable(const std::string& level);
+const CpuKernels& CpuKernelTable(const std::string& level, Precision precision = Precision::kFp32);
 
 }  // namespace l2gcn

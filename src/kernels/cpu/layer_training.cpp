@@ -57,6 +57,10 @@ class CpuLayerTraining final : public CpuTraining {
     L2GCN_ASSERT(sample_count_ > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
     theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
     TransposeTheta({0, PadWidth(hidden_)});
+    if (kernels_.pack != nullptr && !input_.is_sparse) {
+      packed_w_ = Array<uint16_t>::Zeros(kernels_.packed_values(features_, PadWidth(hidden_)));
+      PackW({0, features_});
+    }
     for (auto& rows : rows_) rows.resize(batch_);
     for (auto& samples_of : batch_samples_) samples_of.resize(batch_);
     if (!targets_.weights.empty()) {
@@ -354,8 +358,11 @@ class CpuLayerTraining final : public CpuTraining {
     float* x = x_.mutable_data() + panel * XStride();
     kernels_.gather(count, features_, input_.data(), input_.type, rows, x, XStride());
     timer.Lap(StepPhase::kGather);
-    kernels_.gemm({count, PadWidth(hidden_), features_, x, XStride(), w_.w.data(), w_.stride, h, w_.stride,
-                   Finish::kRelu, nullptr, 1, &queue});
+    GemmArgs product{count, PadWidth(hidden_), features_, x, XStride(), w_.w.data(), w_.stride, h, w_.stride};
+    product.finish = Finish::kRelu;
+    product.prefetch = &queue;
+    product.packed_b = packed_w_.empty() ? nullptr : packed_w_.data();
+    kernels_.gemm(product);
     timer.Lap(StepPhase::kHidden);
   }
 
@@ -465,7 +472,10 @@ class CpuLayerTraining final : public CpuTraining {
       DenseGradient(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
     }
     timer.Lap(StepPhase::kWeightGradient);
-    if (now_.updates()) Update(rows, grad_w_, w_, w_adam_);
+    if (now_.updates()) {
+      Update(rows, grad_w_, w_, w_adam_);
+      if (!packed_w_.empty()) PackW(rows);
+    }
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
@@ -533,6 +543,10 @@ class CpuLayerTraining final : public CpuTraining {
                   weights.m.mutable_data() + at, weights.v.mutable_data() + at, adam);
   }
 
+  void PackW(Range rows) {
+    kernels_.pack(w_.w.data(), w_.stride, features_, PadWidth(hidden_), rows.begin, rows.end,
+                  packed_w_.mutable_data());
+  }
   void TransposeTheta(Range rows) {
     float* transposed = theta_t_.mutable_data();
     for (size_t h = rows.begin; h < rows.end; ++h) {
@@ -552,6 +566,7 @@ class CpuLayerTraining final : public CpuTraining {
   PaddedWeights theta_;             // (PadWidth(hidden) × classes)
   const PaddedWeights none_;        // what this form does not have
   Array<float> theta_t_;            // (classes × hidden), stride of w_
+  Array<uint16_t> packed_w_;        // W as products read it, where that is another form; else empty
   uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
   uint64_t steps_done_ = 0;
   const bool profile_;
