@@ -161,9 +161,29 @@ TEST_F(AmxTest, PackedOperandsGiveTheSameBits) {
     begin = end;
   }
   packed.args.packed_b = tiles.data();
+  packed.args.packed_k = 75;
   packed.args.b = nullptr;
   Compute(packed);
   EXPECT_EQ(plain.c, packed.c);
+}
+
+// Part of the samples of a batch that was packed whole.
+TEST_F(AmxTest, GradientsReadPackedOperandsFromTheMiddle) {
+  Product plain(20, 48, 150, true, 32);
+  std::vector<uint16_t> tiles(kernels_->packed_values(150, 48));
+  kernels_->pack(plain.b.data(), plain.ld, 150, 48, 0, 150, tiles.data());
+  plain.args.k = 86;
+  plain.args.a = plain.a.data() + 64 * plain.lda;
+  plain.args.b = plain.b.data() + 64 * plain.ld;
+  Compute(plain);
+  const std::vector<float> expected = plain.c;
+  std::fill(plain.c.begin(), plain.c.end(), 7.0f);
+  plain.args.b = nullptr;
+  plain.args.packed_b = tiles.data();
+  plain.args.packed_k = 150;
+  plain.args.packed_begin = 64;
+  Compute(plain);
+  EXPECT_EQ(plain.c, expected);
 }
 
 TEST_F(AmxTest, TrainingStaysNearTheReferenceAndKeepsItsBitsForAnyThreadCount) {

@@ -271,6 +271,7 @@ class CpuFormTraining final : public CpuTraining {
                      layer.y.mutable_data() + panel * layer.stride,
                      layer.stride};
     product.packed_b = layer.packed_w();
+    product.packed_k = product.k;
     kernels_.gemm(product);
   }
 

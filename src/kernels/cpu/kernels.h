@@ -30,6 +30,9 @@ inline constexpr size_t PadStride(size_t width) {
 
 inline constexpr size_t BytesOf(FeatureType type) { return type == FeatureType::kF32 ? 4 : 2; }
 
+// Terms of a product that are packed together (CpuKernels::pack).
+inline constexpr size_t kPackedTerms = 32;
+
 struct AdamConstants {
   float step_size;         // lr / (1 − β₁ᵗ)
   float inverse_sqrt_bc2;  // 1 / √(1 − β₂ᵗ)
@@ -61,7 +64,9 @@ struct GemmArgs {
   float mask_scale = 1;
   PrefetchQueue* prefetch = nullptr;  // or null; used up as far as there is time
   size_t group = 0;  // gemm_transposed: terms added up first; sums of groups are added in order. 0: all
-  const uint16_t* packed_b = nullptr;  // gemm: B as CpuKernels::pack has left it, to be read in place of b
+  // B as CpuKernels::pack has left it, to be read in place of b: terms packed_begin … of a matrix of packed_k terms.
+  const uint16_t* packed_b = nullptr;
+  size_t packed_k = 0, packed_begin = 0;  // packed_begin is a multiple of kPackedTerms
 };
 
 // Non-zeros of picked rows of a CSR matrix.

@@ -19,10 +19,11 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kSide = 16;                    // rows of a tile, and columns of sums
-constexpr size_t kTerms = 32;                   // of a product that one instruction adds
+constexpr size_t kTerms = kPackedTerms;         // of a product that one instruction adds
 constexpr size_t kBlockSide = 2 * kSide;        // of the block of C that is computed at once: 2 × 2 tiles
 constexpr size_t kTileValues = kSide * kTerms;  // bf16 values of a packed tile, 1 KiB
-constexpr size_t kRowsAtOnce = 128;             // rows of A that are packed before they meet B
+constexpr size_t kLinesAhead = 256;  // of A that are fetched while a block of a gradient is computed
+constexpr size_t kRowsAtOnce = 128;  // rows of A that are packed before they meet B
 
 struct alignas(64) TileConfig {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
@@ -196,16 +197,28 @@ void PackTransposedRows(const GemmArgs& g, size_t row, size_t begin, size_t end,
   }
 }
 
+// Packed tiles of one or two tiles of columns of B; the second one's begin `distance` tiles after the first one's.
+struct PackedStrip {
+  const uint16_t* first;
+  size_t distance;
+};
+// Of what the caller has packed, from `column` and, after g.packed_begin, from term `term` on.
+inline PackedStrip StripOf(const GemmArgs& g, size_t column, size_t term) {
+  const size_t steps = StepsOf(g.packed_k), step = (g.packed_begin + term) / kTerms;
+  return {g.packed_b + (column / kSide * steps + step) * kTileValues, steps};
+}
+
 // sums (kBlockSide × kBlockSide) = A · B over `steps` packed tiles of one or two tiles of rows and of columns. A second
 // tile of rows or columns follows the first one's steps.
 template <bool kTwoRows, bool kTwoColumns>
-void MultiplyTiles(const uint16_t* a, const uint16_t* b, size_t steps, PrefetchQueue& queue, float* sums) {
+void MultiplyTiles(const uint16_t* a, PackedStrip strip, size_t steps, PrefetchQueue& queue, float* sums) {
   constexpr int kStride = kTerms * sizeof(uint16_t), kOut = kBlockSide * sizeof(float);
   _tile_zero(0);
   if (kTwoColumns) _tile_zero(1);
   if (kTwoRows) _tile_zero(2);
   if (kTwoRows && kTwoColumns) _tile_zero(3);
-  const size_t second = steps * kTileValues;
+  const uint16_t* b = strip.first;
+  const size_t second = steps * kTileValues, second_of_b = strip.distance * kTileValues;
   for (size_t s = 0; s < steps; ++s, a += kTileValues, b += kTileValues) {
     for (int i = 0; i < queue.at_once && queue.next != queue.end; ++i)
       __builtin_prefetch(*queue.next++, 0, 2);
@@ -213,7 +226,7 @@ void MultiplyTiles(const uint16_t* a, const uint16_t* b, size_t steps, PrefetchQ
     _tile_loadd(6, b, kStride);
     _tile_dpbf16ps(0, 4, 6);
     if (kTwoColumns) {
-      _tile_loadd(7, b + second, kStride);
+      _tile_loadd(7, b + second_of_b, kStride);
       _tile_dpbf16ps(1, 4, 7);
     }
     if (kTwoRows) {
@@ -229,7 +242,7 @@ void MultiplyTiles(const uint16_t* a, const uint16_t* b, size_t steps, PrefetchQ
 }
 
 // The block of C at (row, column), of `steps` packed tiles; with `add`, added to what is there.
-void MultiplyBlockOfTiles(const GemmArgs& g, size_t row, size_t column, const uint16_t* a, const uint16_t* b,
+void MultiplyBlockOfTiles(const GemmArgs& g, size_t row, size_t column, const uint16_t* a, PackedStrip b,
                           size_t steps, PrefetchQueue& queue, bool add) {
   alignas(64) float sums[kBlockSide * kBlockSide];
   const bool two_rows = g.m - row > kSide, two_columns = g.n - column > kSide;
@@ -247,12 +260,9 @@ void MultiplyBlockOfTiles(const GemmArgs& g, size_t row, size_t column, const ui
   }
 }
 
-// The caller's lines to fetch, spread over `turns` instructions' worth of work.
-inline PrefetchQueue QueueOf(const GemmArgs& g, size_t turns) {
-  if (g.prefetch == nullptr) return {};
-  PrefetchQueue queue = *g.prefetch;
-  queue.at_once = static_cast<int>(static_cast<size_t>(queue.end - queue.next) / (turns + 1) + 1);
-  return queue;
+// Lines that are fetched at each of `turns` turns.
+inline int AtOnce(const PrefetchQueue& queue, size_t turns) {
+  return static_cast<int>(static_cast<size_t>(queue.end - queue.next) / (turns + 1) + 1);
 }
 
 void AmxGemm(const GemmArgs& g) {
@@ -260,16 +270,18 @@ void AmxGemm(const GemmArgs& g) {
   const size_t steps = StepsOf(g.k), strips = (g.n + kBlockSide - 1) / kBlockSide;
   const size_t at_once = g.m < kRowsAtOnce ? g.m : kRowsAtOnce;
   PackedTiles a(TilesOf(at_once) * steps), b(g.packed_b == nullptr ? 2 * steps : 0);
-  PrefetchQueue queue = QueueOf(g, (g.m + kBlockSide - 1) / kBlockSide * strips * steps);
+  PrefetchQueue queue = g.prefetch != nullptr ? *g.prefetch : PrefetchQueue{};
+  queue.at_once = AtOnce(queue, (g.m + kBlockSide - 1) / kBlockSide * strips * steps);
   for (size_t begin = 0; begin < g.m; begin += kRowsAtOnce) {
     const size_t end = begin + kRowsAtOnce < g.m ? begin + kRowsAtOnce : g.m;
     for (size_t t = 0; t < TilesOf(end - begin); ++t) PackRows(g, begin + t * kSide, a, t * steps);
     for (size_t column = 0; column < g.n; column += kBlockSide) {
-      const uint16_t* strip = g.packed_b + column / kSide * steps * kTileValues;
-      if (g.packed_b == nullptr) {
+      PackedStrip strip{b.tile(0), steps};
+      if (g.packed_b != nullptr) {
+        strip = StripOf(g, column, 0);
+      } else {
         for (size_t t = 0; t < 2 && column + t * kSide < g.n; ++t)
           PackColumns(g, column + t * kSide, 0, g.k, b, t * steps);
-        strip = b.tile(0);
       }
       PackingIsDone();
       for (size_t row = begin; row < end; row += kBlockSide) {
@@ -281,28 +293,50 @@ void AmxGemm(const GemmArgs& g) {
   if (g.prefetch != nullptr) *g.prefetch = queue;
 }
 
+// Lines of the columns [row, row + kBlockSide) of A, terms [begin, end), as far as `lines` has room.
+inline PrefetchQueue LinesOfColumns(const GemmArgs& g, size_t row, size_t begin, size_t end,
+                                    const void* (&lines)[kLinesAhead]) {
+  size_t count = 0;
+  for (size_t term = begin; term < end && count + 2 <= kLinesAhead; ++term) {
+    lines[count++] = g.a + term * g.lda + row;
+    if (row + kSide < g.m) lines[count++] = g.a + term * g.lda + row + kSide;
+  }
+  return {lines, lines + count};
+}
+
+// While a block of C is computed, the lines that the next one packs are fetched; the caller's, while the last one is.
 void AmxGemmTransposed(const GemmArgs& g) {
   const Tiles tiles;
   const size_t group = g.group > 0 && g.group < g.k ? g.group : g.k, most = StepsOf(group);
-  PackedTiles a(2 * most), b(TilesOf(g.n) * most);
-  const size_t groups = g.k == 0 ? 1 : (g.k + group - 1) / group;
-  const size_t blocks = ((g.m + kBlockSide - 1) / kBlockSide) * ((g.n + kBlockSide - 1) / kBlockSide);
-  PrefetchQueue queue = QueueOf(g, groups * blocks * most);
+  PackedTiles a(2 * most), b(g.packed_b == nullptr ? TilesOf(g.n) * most : 0);
+  const size_t groups = g.k == 0 ? 1 : (g.k + group - 1) / group,
+               strips = (g.n + kBlockSide - 1) / kBlockSide;
+  const void* lines[kLinesAhead];
   for (size_t number = 0; number < groups; ++number) {
     const size_t begin = number * group, end = begin + group < g.k ? begin + group : g.k;
     const size_t steps = StepsOf(end - begin);
-    for (size_t t = 0; t < TilesOf(g.n); ++t) PackColumns(g, t * kSide, begin, end, b, t * steps);
+    for (size_t t = 0; g.packed_b == nullptr && t < TilesOf(g.n); ++t)
+      PackColumns(g, t * kSide, begin, end, b, t * steps);
     for (size_t row = 0; row < g.m; row += kBlockSide) {
       for (size_t t = 0; t < 2 && row + t * kSide < g.m; ++t)
         PackTransposedRows(g, row + t * kSide, begin, end, a, t * steps);
       PackingIsDone();
+      PrefetchQueue queue;
+      if (row + kBlockSide < g.m) {
+        queue = LinesOfColumns(g, row + kBlockSide, begin, end, lines);
+      } else if (end < g.k) {
+        queue = LinesOfColumns(g, 0, end, end + group < g.k ? end + group : g.k, lines);
+      } else if (g.prefetch != nullptr) {
+        queue = *g.prefetch;
+      }
+      queue.at_once = AtOnce(queue, strips * steps);
       for (size_t column = 0; column < g.n; column += kBlockSide) {
-        MultiplyBlockOfTiles(g, row, column, a.tile(0), b.tile(column / kSide * steps), steps, queue,
-                             number > 0);
+        const PackedStrip strip = g.packed_b != nullptr ? StripOf(g, column, begin)
+                                                        : PackedStrip{b.tile(column / kSide * steps), steps};
+        MultiplyBlockOfTiles(g, row, column, a.tile(0), strip, steps, queue, number > 0);
       }
     }
   }
-  if (g.prefetch != nullptr) *g.prefetch = queue;
 }
 
 }  // namespace

@@ -59,6 +59,7 @@ class CpuLayerTraining final : public CpuTraining {
     TransposeTheta({0, PadWidth(hidden_)});
     if (kernels_.pack != nullptr && !input_.is_sparse) {
       packed_w_ = Array<uint16_t>::Zeros(kernels_.packed_values(features_, PadWidth(hidden_)));
+      packed_dh_ = Array<uint16_t>::Zeros(kernels_.packed_values(batch_, PadWidth(hidden_)));
       PackW({0, features_});
     }
     for (auto& rows : rows_) rows.resize(batch_);
@@ -321,6 +322,10 @@ class CpuLayerTraining final : public CpuTraining {
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
                    dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
                    1.0f / (1.0f - spec_.dropout)});
+    if (!packed_dh_.empty()) {
+      kernels_.pack(dh_.data(), w_.stride, batch_, PadWidth(hidden_), panel, panel + count,
+                    packed_dh_.mutable_data());
+    }
     timer.Lap(StepPhase::kHiddenGradient);
   }
 
@@ -329,16 +334,33 @@ class CpuLayerTraining final : public CpuTraining {
     float* w = partial_.mutable_data() + group * PartialFloats();
     const auto gradient = [&](const float* a, size_t lda, size_t rows, const float* d, size_t width,
                               size_t stride, float* out) {
-      kernels_.gemm_transposed({rows, width, samples.end - samples.begin, a + samples.begin * lda, lda,
-                                d + samples.begin * stride, stride, out, stride});
+      return GemmArgs{rows,
+                      width,
+                      samples.end - samples.begin,
+                      a + samples.begin * lda,
+                      lda,
+                      d + samples.begin * stride,
+                      stride,
+                      out,
+                      stride};
     };
     if (!input_.is_sparse) {
-      gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
+      GemmArgs product =
+          gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
+      ReadPackedGradient(samples.begin, product);
+      kernels_.gemm_transposed(product);
       timer.Lap(StepPhase::kWeightGradient);
     }
-    gradient(h_.data(), w_.stride, PadWidth(hidden_), z_.data(), PadWidth(classes_), theta_.stride,
-             w + PartialOfTheta());
+    kernels_.gemm_transposed(gradient(h_.data(), w_.stride, PadWidth(hidden_), z_.data(), PadWidth(classes_),
+                                      theta_.stride, w + PartialOfTheta()));
     timer.Lap(StepPhase::kThetaGradient);
+  }
+  // W's gradient reads dH in the form in which the panels have left it, from sample `first` of the batch on.
+  void ReadPackedGradient(size_t first, GemmArgs& product) const {
+    if (packed_dh_.empty()) return;
+    product.packed_b = packed_dh_.data();
+    product.packed_k = batch_;
+    product.packed_begin = first;
   }
   // Adds up the groups' gradients from `offset` on.
   void AddGroups(size_t offset, Range at, Array<float>& grad) const {
@@ -361,7 +383,7 @@ class CpuLayerTraining final : public CpuTraining {
     GemmArgs product{count, PadWidth(hidden_), features_, x, XStride(), w_.w.data(), w_.stride, h, w_.stride};
     product.finish = Finish::kRelu;
     product.prefetch = &queue;
-    product.packed_b = packed_w_.empty() ? nullptr : packed_w_.data();
+    if (!packed_w_.empty()) product.packed_b = packed_w_.data(), product.packed_k = features_;
     kernels_.gemm(product);
     timer.Lap(StepPhase::kHidden);
   }
@@ -469,7 +491,10 @@ class CpuLayerTraining final : public CpuTraining {
     if (now_.sums() && now_.by_groups) {
       AddGroups(0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
     } else if (now_.sums()) {
-      DenseGradient(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
+      GemmArgs product =
+          GradientOf(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
+      ReadPackedGradient(0, product);
+      kernels_.gemm_transposed(product);
     }
     timer.Lap(StepPhase::kWeightGradient);
     if (now_.updates()) {
@@ -482,7 +507,8 @@ class CpuLayerTraining final : public CpuTraining {
     if (now_.sums() && now_.by_groups) {
       AddGroups(PartialOfTheta(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
     } else if (now_.sums()) {
-      DenseGradient(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue);
+      kernels_.gemm_transposed(
+          GradientOf(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue));
     }
     timer.Lap(StepPhase::kThetaGradient);
     if (now_.updates()) {
@@ -513,8 +539,8 @@ class CpuLayerTraining final : public CpuTraining {
   }
 
   // Rows `rows` of grad = Aᵀ·D, A (samples × lda), D (samples × weights.stride, `width` of it used).
-  void DenseGradient(const float* a, size_t lda, Range rows, const float* d, size_t width,
-                     const PaddedWeights& weights, Array<float>& grad, PrefetchQueue& queue) const {
+  GemmArgs GradientOf(const float* a, size_t lda, Range rows, const float* d, size_t width,
+                      const PaddedWeights& weights, Array<float>& grad, PrefetchQueue& queue) const {
     GemmArgs product{rows.end - rows.begin,
                      width,
                      SizeOf(now_.step),
@@ -526,7 +552,7 @@ class CpuLayerTraining final : public CpuTraining {
                      weights.stride};
     product.prefetch = &queue;
     product.group = group_rows_;
-    kernels_.gemm_transposed(product);
+    return product;
   }
 
   void SparseGradient(Range rows, size_t cut) {
@@ -567,6 +593,7 @@ class CpuLayerTraining final : public CpuTraining {
   const PaddedWeights none_;        // what this form does not have
   Array<float> theta_t_;            // (classes × hidden), stride of w_
   Array<uint16_t> packed_w_;        // W as products read it, where that is another form; else empty
+  Array<uint16_t> packed_dh_;       // the same of a batch's dh_
   uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
   uint64_t steps_done_ = 0;
   const bool profile_;
