@@ -15,27 +15,26 @@
 namespace l2gcn {
 namespace {
 
-constexpr int kSmall = 2000, kLarge = 8;          // messages
+constexpr int kSmall = 2000, kLarge = 16;         // messages
 constexpr size_t kLargeBytes = size_t{32} << 20;  // of one, as a panel of columns has
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Microseconds there and back: the median, because others use the cores, too.
+// Microseconds there and back. The fastest counts, here and below: the link is measured, not who else uses the cores.
 double RoundTrip(Ranks& ranks) {
   const uint32_t other = 1 - ranks.rank();
-  std::vector<double> times;
+  double fastest = 1e9;
   char word[8] = {};
   for (int i = 0; i < kSmall; ++i) {
     const auto start = std::chrono::steady_clock::now();
     if (ranks.leads()) ranks.Exchange(other, word, 0, {});
     ranks.Exchange(0, {}, other, word);
     if (!ranks.leads()) ranks.Exchange(other, word, 0, {});
-    times.push_back(1e6 * SecondsSince(start));
+    fastest = std::min(fastest, 1e6 * SecondsSince(start));
   }
-  std::nth_element(times.begin(), times.begin() + kSmall / 2, times.end());
-  return times[kSmall / 2];
+  return fastest;
 }
 
 // Bytes a second in each direction, both at once.
@@ -43,9 +42,13 @@ double Rate(Ranks& ranks) {
   const uint32_t other = 1 - ranks.rank();
   std::vector<char> sent(kLargeBytes, 'x'), received(kLargeBytes);
   ranks.Exchange(other, sent, other, received);  // connections are made, pages are there
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kLarge; ++i) ranks.Exchange(other, sent, other, received);
-  return kLarge * static_cast<double>(kLargeBytes) / SecondsSince(start);
+  double fastest = 0;
+  for (int i = 0; i < kLarge; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    ranks.Exchange(other, sent, other, received);
+    fastest = std::max(fastest, static_cast<double>(kLargeBytes) / SecondsSince(start));
+  }
+  return fastest;
 }
 
 int Measure() {

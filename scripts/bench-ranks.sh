@@ -166,7 +166,7 @@ AGENT
       tc -n l2gcn$space qdisc replace dev l2link$space root tbf rate ${rate}gbit burst $((rate * 256))kb latency 20ms ||
         { complain "no token bucket (tc tbf) here"; return; }
     done
-    read -r microseconds _ _ _ speed _ < <("$base/enter" 10.231.0.1 "${through[@]}" "$build/bench/ranks_link")
+    read -r microseconds _ _ _ _ speed _ < <("$base/enter" 10.231.0.1 "${through[@]}" "$build/bench/ranks_link")
     [ -n "$speed" ] || { complain "ranks do not reach each other through the link"; return; }
     echo "$rate Gbit/s: $microseconds us there and back, $speed MB/s each way"
     reached[$rate]=$speed
