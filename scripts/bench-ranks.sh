@@ -6,11 +6,13 @@
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4
 #   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS
+#   scripts/bench-ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
+#                                                            papers100M computed with what they reach
 #   scripts/bench-ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
 #
 # BUILD is build/release unless it is given. Ends with status 1 where bytes differ or a job did not end in 10 s.
 set -u
-mode=${1:?a mode: bits, bytes, memory, throughput, speed or kills}
+mode=${1:?a mode: bits, bytes, memory, throughput, speed, network or kills}
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/release
@@ -23,11 +25,14 @@ complain() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
 as_root=()
 [ "$(id -u)" -eq 0 ] && as_root=(--allow-run-as-root)
 
+# EXCHANGE=memory|messages fixes how ranks get at each other's rows; auto unless it is set.
+exchange=(--exchange "${EXCHANGE:-auto}")
+
 # ranks R ARGUMENTS…: the program on R ranks; R = 1 without mpirun.
 ranks() {
   local size=$1
   shift
-  if [ "$size" = 1 ]; then "$program" "$@"; else mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size" "$program" "$@"; fi
+  if [ "$size" = 1 ]; then "$program" "$@"; else mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size" "$program" "$@" "${exchange[@]}"; fi
 }
 now() { date +%s.%N; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
@@ -58,11 +63,16 @@ bits() {
 }
 
 bytes() {
-  local set size
+  local set size method way
   for set in cora pubmed synthetic:reddit; do
-    for size in 2 4; do
-      ranks "$size" train "$set" --preset paper --method lgcn --epochs 2 --device cpu --threads 1 -o "$base/run" --force 2>&1 >/dev/null |
-        sed -n "s/^\(exchanged: .*\)/$set, R = $size: \1/p"
+    for method in "lgcn --epochs 2" "l2gcn --epochs 12"; do
+      for way in messages memory; do
+        exchange=(--exchange $way)
+        for size in 2 4; do
+          ranks "$size" train "$set" --preset paper --method $method --device cpu --threads 1 -o "$base/run" --force 2>&1 >/dev/null |
+            sed -n "s/^\(exchanged: .*\)/$set, ${method%% *}, R = $size: \1/p"
+        done
+      done
     done
   done
 }
@@ -123,6 +133,66 @@ speed() {
     ranks $size train "$set" --preset paper --method lgcn --epochs 1 --threads $((threads / size)) --device cpu -q --json -o "$base/run" --force 2>/dev/null |
       python3 -c "import json, sys; s = json.load(sys.stdin)['seconds']; print('R = $size × $((threads / size)) threads: aggregate', round(s['aggregate'], 3), 'transform', round(s['transform'], 3), 'train', round(s['train'], 3))"
   done
+}
+
+# Two ranks, each in a network namespace with a host name of its own: mpirun reaches the second one by a launcher that
+# enters its namespace in place of ssh.
+network() {
+  local space rate speed microseconds
+  declare -A reached
+  if ! ip netns add l2gcn0 2>"$base/err" || ! ip netns add l2gcn1 2>>"$base/err"; then
+    complain "no network namespaces here: $(head -1 "$base/err")"
+    return
+  fi
+  trap 'ip netns del l2gcn0; ip netns del l2gcn1; rm -rf "$base"' EXIT
+  ip link add l2link0 netns l2gcn0 type veth peer name l2link1 netns l2gcn1 || { complain "no veth links here"; return; }
+  for space in 0 1; do
+    ip -n l2gcn$space address add 10.231.0.$((space + 1))/24 dev l2link$space
+    ip -n l2gcn$space link set l2link$space up
+    ip -n l2gcn$space link set lo up
+  done
+  cat >"$base/enter" <<'AGENT'
+#!/bin/sh
+space=l2gcn$(( ${1##*.} - 1 ))
+shift
+exec ip netns exec $space unshare --uts sh -c "hostname $space; $*"
+AGENT
+  chmod +x "$base/enter"
+  local through=(mpirun "${as_root[@]}" -q --mca plm_rsh_agent "$base/enter" --mca btl tcp,self --mca pml ob1
+    --mca btl_tcp_if_include 10.231.0.0/24 --mca oob_tcp_if_include 10.231.0.0/24 --bind-to none
+    --host 10.231.0.1:1,10.231.0.2:1 -n 2 -x "LD_LIBRARY_PATH=$build")
+  for rate in 1 10; do
+    for space in 0 1; do
+      tc -n l2gcn$space qdisc replace dev l2link$space root tbf rate ${rate}gbit burst $((rate * 256))kb latency 20ms ||
+        { complain "no token bucket (tc tbf) here"; return; }
+    done
+    read -r microseconds _ _ _ _ speed _ < <("$base/enter" 10.231.0.1 "${through[@]}" "$build/bench/ranks_link")
+    [ -n "$speed" ] || { complain "ranks do not reach each other through the link"; return; }
+    echo "$rate Gbit/s: $microseconds us there and back, $speed MB/s each way"
+    reached[$rate]=$speed
+    "$base/enter" 10.231.0.1 "${through[@]}" "$program" train synthetic:reddit --preset paper --method lgcn --epochs 1 --threads 1 \
+      --device cpu -q --json -o "$base/run" --force --exchange messages |
+      python3 -c "import json, sys; s = json.load(sys.stdin)['seconds']; print('  reddit\'s shape, 2 ranks: aggregate', round(s['aggregate'], 2), 's, transform', round(s['transform'], 2), 's')"
+  done
+  papers "${reached[1]}" "${reached[10]}"
+}
+
+# papers RATE1 RATE10 (MB/s): one inner layer of papers100M, computed from the rates: 111 M nodes, 3.23 G entries, rows of
+# four cache lines. A machine gathers 105 M lines a second; a rank that aggregates gets N·(R−1)/R lines for each of its
+# lines, and returns as many.
+papers() {
+  awk -v one="$1" -v ten="$2" 'BEGIN {
+    nodes = 111e6; lines = 12.9e9; gathered = 105e6
+    print "| machines | aggregate | exchange, 1 Gbit/s | exchange, 10 Gbit/s | together |\n|---|---|---|---|---|"
+    for (r = 1; r <= 16; r *= 2) {
+      busy = r < 4 ? r : 4
+      sums = lines / gathered / busy
+      bytes = 2 * nodes * (r - 1) / r * 64 * 4 / busy
+      a = bytes / (one * 1e6); b = bytes / (ten * 1e6)
+      if (r == 1) printf "| 1 | %.0f s | – | – | %.0f s |\n", sums, sums
+      else printf "| %d | %.0f s | %.0f s | %.0f s | %.0f or %.0f s |\n", r, sums, a, b, sums + a, sums + b
+    }
+  }'
 }
 
 kills() {

@@ -9,6 +9,7 @@
 #include "l2gcn/compare.h"
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
+#include "l2gcn/ranks.h"
 #include "options.h"
 #include "program.h"
 
@@ -88,13 +89,13 @@ std::vector<Comparison> RunAll(const Context& context, const CompareArguments& a
   CompareOptions options = OptionsOf(arguments);
   options.keep = keep;
   if (arguments.vary.empty()) {
-    const Dataset dataset = OpenDataset(context, arguments.data.spec, arguments.data.open);
+    const Dataset dataset = OpenForRanks(context, arguments.data.spec, arguments.data.open);
     return {Compare(context, dataset, options)};
   }
   const auto [name, values] = ParseVary(arguments.vary);
   std::vector<Comparison> all;
   if (name == "layers") {
-    const Dataset dataset = OpenDataset(context, arguments.data.spec, arguments.data.open);
+    const Dataset dataset = OpenForRanks(context, arguments.data.spec, arguments.data.open);
     for (uint64_t layers : values) {
       CompareOptions varied = options;
       varied.overrides.emplace_back("layers", std::to_string(layers));

@@ -7,6 +7,7 @@
 
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
+#include "l2gcn/ranks.h"
 #include "options.h"
 #include "program.h"
 #include "result_text.h"
@@ -34,7 +35,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   if (program.leads()) CheckSearchPath(path, replace);
   const Context context = program.MakeCommandContext();
   std::vector<Dataset> datasets;
-  for (const std::string& spec : command.specs) datasets.push_back(OpenDataset(context, spec, command.open));
+  for (const std::string& spec : command.specs) datasets.push_back(OpenForRanks(context, spec, command.open));
   SearchOutput output;
   output.state_path = path + ".state";
   output.resume = command.resume;

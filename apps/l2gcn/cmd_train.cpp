@@ -8,6 +8,7 @@
 
 #include "l2gcn/ceilings.h"
 #include "l2gcn/error.h"
+#include "l2gcn/ranks.h"
 #include "l2gcn/report.h"
 #include "l2gcn/tensorboard.h"
 #include "l2gcn/train.h"
@@ -227,7 +228,7 @@ void RunTrain(Program& program, TrainOptions options) {
   ShareRunOptions(context, run);
   if (run.runs == 0) return;  // rank 0 found the run finished
   const auto start = std::chrono::steady_clock::now();
-  const Dataset dataset = OpenDataset(context, run.dataset_spec, run.open_options);
+  const Dataset dataset = OpenForRanks(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   program.FinishCommandContext(context);
   const TrainConfig config = ResolveConfig(run.overrides, dataset);

@@ -179,10 +179,11 @@ void Program::Dispatch(int argc, const char* const* argv) {
   RefuseUnknown(*chosen.front());
   terminal_.set_quiet(quiet_);
   terminal_.set_json(json_);
-  ranks_ = JoinRanks([](const std::string& text) {
+  const auto tell = [](const std::string& text) {
     std::fputs(("l2gcn: " + Printable(text) + "\n").c_str(), stderr);
     std::fflush(stderr);
-  });
+  };
+  ranks_ = JoinRanks(tell, machine_.exchange);
   if (!leads()) terminal_.set_mute();
   if (leads() || shared_.count(chosen.front()) != 0) runs_.at(chosen.front())();
   terminal_.Finish();

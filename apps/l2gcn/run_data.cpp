@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "l2gcn/error.h"
+#include "l2gcn/ranks.h"
 
 namespace l2gcn::cli {
 
@@ -42,7 +43,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   }
   for (const TableColumn& column : opened.run.model.schema.columns)
     open.feature_columns.push_back(column.name);
-  opened.dataset = AlignLabels(context, opened.run.model, OpenDataset(context, spec, open));
+  opened.dataset = AlignLabels(context, opened.run.model, OpenForRanks(context, spec, open));
   return opened;
 }
 

@@ -58,6 +58,7 @@ struct Context {
   std::shared_ptr<DiskMemory>
       disk;                      // where what does not fit into the budget goes; null: all is kept in memory
   std::shared_ptr<Ranks> ranks;  // processes that share the work (l2gcn/ranks.h); null: this one is alone
+  std::string local_data;        // where each machine of several keeps a copy of the data set; empty: nowhere
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   // One sentence for the user about a choice or a change; may be empty.

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "l2gcn/config.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
+#include "l2gcn/layer_moves.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -28,7 +30,9 @@ struct MemoryPlan {
   double read_rate = 0, write_rate = 0;      // measured in the scratch directory, bytes a second
   double seconds = 0;                        // to move those bytes at those rates; 0 in memory
   uint32_t ranks = 1;                        // that share the work
-  uint64_t exchange_bytes = 0;               // that they send each other, all together
+  bool shares_memory = false;                // they see each other's rows in memory, else by messages
+  std::string why_messages;                  // where memory was wanted and cannot be
+  uint64_t exchange_bytes = 0;  // that they send each other, all together, but for what decisions look at
 
   // Bytes of memory that the run will take: at most the budget.
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
@@ -38,6 +42,10 @@ struct MemoryPlan {
 MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config);
 // The plan of applying a trained model to all nodes.
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model);
+
+// The bytes that ranks send each other in a training whose decisions looked at nodes as often as `moves` says (Trained).
+uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                    const MemoryPlan& plan, std::span<const LayerMoves> moves);
 
 // The context with the place that the plan gives to what does not fit (Context::disk). From then on the pages of a
 // mapped data set stay resident only as far as the budget allows.

@@ -14,10 +14,9 @@
 #include <string>
 
 #include "l2gcn/context.h"
+#include "l2gcn/dataset.h"
 
 namespace l2gcn {
-
-struct Dataset;
 
 class Ranks {
  public:
@@ -41,6 +40,18 @@ class Ranks {
   // The next message that was posted; for rank 0 alone. Without `wait`: nothing, where none has come.
   virtual std::optional<Posted> Take(bool wait) = 0;
 
+  // Memory of `bytes` that every rank sees, all zero at first; it lasts as long as some rank keeps it. Called by all
+  // ranks at the same time with the same size. Throws Error(kRuntime) on every rank where one of them cannot see it.
+  virtual std::shared_ptr<void> AllocateShared(size_t bytes) = 0;
+
+  // Settles how ranks get at each other's rows: in memory that all of them see ("memory"), by "messages", or ("auto") in
+  // memory where that can be done. Called by all ranks, once; rank 0's word counts. Throws Error(kUsage) where "memory"
+  // was asked for and cannot be.
+  void SettleExchange(std::string wanted);
+  bool shares_memory() const { return shares_memory_; }
+  // Why ranks that could choose use messages; "" where there was no choice, or memory was chosen.
+  const std::string& why_messages() const { return why_messages_; }
+
   // Tells rank 0 why this rank cannot go on, in one sentence, and ends all ranks with this exit status.
   [[noreturn]] virtual void Abort(const std::string& reason, int status) = 0;
 
@@ -53,16 +64,27 @@ class Ranks {
 
  private:
   std::atomic<uint64_t> sent_bytes_{0};
+  bool shares_memory_ = false;
+  std::string why_messages_;
 };
 
-// The ranks that a launcher started, or null where this process was started alone or as the only one. Loads Open MPI
+// The ranks that a launcher started, or null where this process was started alone or as the only one, or where the
+// environment has L2GCN_RANKS=alone. Loads Open MPI
 // through libl2gcn_mpi.so. Throws Error(kUsage) where a launcher is there and that file is not, or where ranks are of
-// different builds. Where processors differ, all ranks take the instruction set that all have (L2GCN_SIMD).
+// different builds. Where processors differ, all ranks take the instruction set that all have (L2GCN_SIMD). `exchange` is
+// the word for Ranks::SettleExchange.
 // `tell` is called with one sentence when a rank is lost, from another thread; then the process ends.
-std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell);
+std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, const std::string& exchange);
+
+// What OpenDataset opens. With Context::local_data only rank 0 opens it; machines that have no copy of it in that folder
+// get one, and every rank opens its machine's. Called by all ranks.
+Dataset OpenForRanks(const Context& context, const std::string& spec, const OpenOptions& options = {});
 
 // Throws Error(kUsage) where ranks have opened different data sets, told by counts and samples of their arrays.
 void CheckSameData(const Context& context, const Dataset& dataset);
+
+// Rank 0's text, on every rank. Called by all ranks.
+std::string TextOfRank0(Ranks& ranks, std::string text);
 
 // Whether this process writes and prints: it works alone, or is rank 0.
 inline bool Leads(const Context& context) { return context.ranks == nullptr || context.ranks->leads(); }

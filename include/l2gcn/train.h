@@ -12,6 +12,7 @@
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/disk_use.h"
+#include "l2gcn/layer_moves.h"
 #include "l2gcn/model.h"
 #include "l2gcn/stop_policy.h"
 
@@ -102,6 +103,8 @@ struct Trained {
   // The device and the features that training used, so that evaluation need not prepare them again. Holds
   // memory of the data set and of the device; EvaluateTrained lets it go.
   std::shared_ptr<LayerPipeline> pipeline;
+  // Of every layer that was trained layer by layer; not part of the result.
+  std::vector<LayerMoves> moves;
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 // The same with a policy of the caller's in place of the configuration's.
@@ -152,6 +155,11 @@ void ShareRunOptions(const Context& context, RunOptions& options);
 // Where ranks share the work only rank 0 writes, and only its result is whole.
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options);
+
+// Gives all ranks what RunTraining left on rank 0 alone: its result, and the seeds that on_seed was told of. Where there
+// are no ranks nothing is done.
+void ShareTrained(const Context& context, const Dataset& dataset, TrainResult& result,
+                  std::vector<Trained>& trained);
 
 // Writes what Train() returned, one for each seed, as the run directory that RunTraining would have written
 // (options.runs, .write and .make_policy are not looked at). Evaluate first if the run is to have scores.

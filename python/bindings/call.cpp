@@ -1,6 +1,7 @@
 #include "call.h"
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -32,13 +33,19 @@ nb::object ProgressDict(const Progress& progress) {
 
 }  // namespace
 
-Call::Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning)
-    : progress_(std::move(progress)), note_(std::move(note)), warning_(std::move(warning)) {
+Call::Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning,
+           std::shared_ptr<RanksHandle> ranks)
+    : progress_(std::move(progress)),
+      note_(std::move(note)),
+      warning_(std::move(warning)),
+      ranks_(std::move(ranks)) {
   SetFields(MachineFields(), machine, machine_);
 }
 
-Context Call::MakeCallContext() {
+Context Call::MakeCallContext(const std::shared_ptr<Ranks>& ranks) {
   Context context = MakeContext(machine_);
+  context.ranks = ranks;
+  if (ranks != nullptr) ranks->SettleExchange(machine_.exchange);
   context.device = ChooseDevice(machine_.device);
   context.cancel = &cancel_;
   if (!progress_.is_none()) {
@@ -71,7 +78,21 @@ void Call::Attend(const std::function<void()>* body) {
   }
 }
 
-void Call::RunErased(const std::function<void(const Context&)>& work) {
+// A failure that every rank meets reaches every rank's caller; any other one ends them all.
+void Call::EndRanks(Ranks& ranks, const std::exception_ptr& failure) {
+  if (raised_ != nullptr) ranks.Abort(raised_->what(), 1);
+  try {
+    if (thrown_) std::rethrow_exception(thrown_);
+    if (failure) std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kUsage || error.kind() == ErrorKind::kInput) return;
+    ranks.Abort(error.what(), 1);
+  } catch (const std::exception& error) {
+    ranks.Abort(error.what(), 1);
+  }
+}
+
+void Call::RunErased(const std::shared_ptr<Ranks>& ranks, const std::function<void(const Context&)>& work) {
   std::exception_ptr failure;
   done_ = false;
   cancel_.store(false, std::memory_order_relaxed);
@@ -79,7 +100,7 @@ void Call::RunErased(const std::function<void(const Context&)>& work) {
     const nb::gil_scoped_release release;
     std::thread worker([&] {
       try {
-        work(MakeCallContext());
+        work(MakeCallContext(ranks));
       } catch (...) {
         failure = std::current_exception();
       }
@@ -102,6 +123,7 @@ void Call::RunErased(const std::function<void(const Context&)>& work) {
     lock.unlock();
     worker.join();
   }
+  if (ranks != nullptr) EndRanks(*ranks, failure);
   if (raised_ != nullptr) {
     const std::unique_ptr<nb::python_error> raised = std::move(raised_);
     throw nb::python_error(std::move(*raised));
@@ -126,9 +148,9 @@ void Tell(Call& call, const nb::object& callable, const std::function<nb::object
 
 void BindCall(nb::module_& module) {
   nb::class_<Call>(module, "Call", "How a call computes, and whom it tells.")
-      .def(nb::init<const Overrides&, nb::object, nb::object, nb::object>(), nb::arg("machine"),
-           nb::arg("progress").none() = nb::none(), nb::arg("note").none() = nb::none(),
-           nb::arg("warning").none() = nb::none());
+      .def(nb::init<const Overrides&, nb::object, nb::object, nb::object, std::shared_ptr<RanksHandle>>(),
+           nb::arg("machine"), nb::arg("progress").none() = nb::none(), nb::arg("note").none() = nb::none(),
+           nb::arg("warning").none() = nb::none(), nb::arg("ranks").none() = nb::none());
 }
 
 }  // namespace l2gcn::python

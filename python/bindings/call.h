@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "l2gcn/settings.h"
+#include "ranks.h"
 
 namespace l2gcn::python {
 
@@ -31,20 +32,27 @@ namespace nb = nanobind;
 class Call {
  public:
   // `machine`: what the caller said of MachineFields(). The callables may be None: progress(dict), note(str),
-  // warning(str). Throws Error(kUsage) for a value out of range.
-  Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning);
+  // warning(str). `ranks`, if there are some, share the work of RunByRanks. Throws Error(kUsage) for a value out of
+  // range.
+  Call(const Overrides& machine, nb::object progress, nb::object note, nb::object warning,
+       std::shared_ptr<RanksHandle> ranks);
 
   // work(context) on a thread of its own, and what it returns. To be called with the interpreter lock.
   template <class Work>
   auto Run(const Work& work) {
-    using Result = std::invoke_result_t<Work, const Context&>;
-    if constexpr (std::is_void_v<Result>) {
-      RunErased([&](const Context& context) { work(context); });
-    } else {
-      std::optional<Result> result;
-      RunErased([&](const Context& context) { result.emplace(work(context)); });
-      return std::move(*result);
-    }
+    return RunWith(nullptr, work);
+  }
+  // The same where the ranks of a launcher share the work: every rank must make the same call. What only one of them
+  // can know of (a full disk, a callback that raises) ends all of them.
+  template <class Work>
+  auto RunByRanks(const Work& work) {
+    return RunWith(ranks_ != nullptr ? ranks_->ranks : nullptr, work);
+  }
+
+  // The same for opening data, which ranks do together where each machine keeps a copy of its own, and else alone.
+  template <class Work>
+  auto RunToOpen(const Work& work) {
+    return RunWith(ranks_ != nullptr && !machine_.local_data.empty() ? ranks_->ranks : nullptr, work);
   }
 
   // From the working thread: runs `body` on the caller's thread with the interpreter lock, and waits for it. Throws
@@ -52,13 +60,26 @@ class Call {
   void Ask(const std::function<void()>& body);
 
  private:
-  void RunErased(const std::function<void(const Context&)>& work);
-  Context MakeCallContext();
+  template <class Work>
+  auto RunWith(const std::shared_ptr<Ranks>& ranks, const Work& work) {
+    using Result = std::invoke_result_t<Work, const Context&>;
+    if constexpr (std::is_void_v<Result>) {
+      RunErased(ranks, [&](const Context& context) { work(context); });
+    } else {
+      std::optional<Result> result;
+      RunErased(ranks, [&](const Context& context) { result.emplace(work(context)); });
+      return std::move(*result);
+    }
+  }
+  void RunErased(const std::shared_ptr<Ranks>& ranks, const std::function<void(const Context&)>& work);
+  Context MakeCallContext(const std::shared_ptr<Ranks>& ranks);
+  void EndRanks(Ranks& ranks, const std::exception_ptr& failure);
   // One awakening of the waiting caller, with the lock of mutex_ released and the interpreter's held.
   void Attend(const std::function<void()>* body);
 
   MachineConfig machine_;
   nb::object progress_, note_, warning_;
+  std::shared_ptr<RanksHandle> ranks_;  // null: the process was started alone
 
   std::mutex mutex_;
   std::condition_variable changed_;

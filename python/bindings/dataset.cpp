@@ -26,9 +26,9 @@ Handle Open(Call& call, const std::string& spec, const std::string& options_json
   handle->options = OpenOptionsFromJson(options_json, "load_dataset");
   OpenOptions options = handle->options;
   options.feature_columns = columns;
-  call.Run([&](const Context& context) {
+  call.RunToOpen([&](const Context& context) {
     const auto start = std::chrono::steady_clock::now();
-    handle->data = OpenDataset(context, spec, options);
+    handle->data = OpenForRanks(context, spec, options);
     handle->load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   });
   return handle;

@@ -40,13 +40,13 @@ Split SplitOf(nb::handle roles, const std::string& name = "given") {
 
 nb::object Logits(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
   const Split split = SplitOf(known);
-  return Give(call.Run(
+  return Give(call.RunByRanks(
       [&](const Context& context) { return PredictLogits(context, handle.model, data.data, &split); }));
 }
 
 nb::object Probabilities(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
   const Split split = SplitOf(known);
-  return Give(call.Run([&](const Context& context) {
+  return Give(call.RunByRanks([&](const Context& context) {
     Matrix logits = PredictLogits(context, handle.model, data.data, &split);
     LogitsToProbabilities(logits, handle.model.multilabel);
     return logits;
@@ -61,18 +61,18 @@ nb::object Decisions(Call& call, const ModelHandle& handle, const DatasetHandle&
   };
   if (!model.multilabel) {
     const Array<int32_t> classes =
-        call.Run([&](const Context& context) { return DecideClasses(model, logits(context)); });
+        call.RunByRanks([&](const Context& context) { return DecideClasses(model, logits(context)); });
     return Give(classes, {classes.size()}, true);
   }
   const Array<uint8_t> labels =
-      call.Run([&](const Context& context) { return DecideLabels(model, logits(context)); });
+      call.RunByRanks([&](const Context& context) { return DecideLabels(model, logits(context)); });
   return Give(labels, {data.data.nodes(), model.classes}, true);
 }
 
 nb::object Embedding(Call& call, const ModelHandle& handle, const DatasetHandle& data, uint32_t layer,
                      nb::handle known) {
   const Split split = SplitOf(known);
-  return Give(call.Run(
+  return Give(call.RunByRanks(
       [&](const Context& context) { return Embed(context, handle.model, data.data, layer, &split); }));
 }
 
@@ -130,7 +130,7 @@ nb::dict Evaluate(Call& call, const ModelHandle& handle, const DatasetHandle& da
   const Split split = SplitOf(roles, name), train = SplitOf(known);
   constexpr std::pair<const char*, Role> kParts[] = {
       {"train", Role::kTrain}, {"val", Role::kVal}, {"test", Role::kTest}, {"all", Role::kNone}};
-  const auto scores = call.Run([&](const Context& context) {
+  const auto scores = call.RunByRanks([&](const Context& context) {
     const Dataset aligned = AlignLabels(context, model, data.data);
     const Matrix logits = PredictLogits(context, model, aligned, &train);
     std::vector<std::pair<std::string, Score>> parts;
@@ -194,10 +194,10 @@ void BindModel(nb::module_& module) {
          const std::string& path) {
         CheckExportPath(path);
         const Split split = SplitOf(roles);
-        call.Run([&](const Context& context) {
+        call.RunByRanks([&](const Context& context) {
           const Dataset aligned = AlignLabels(context, h.model, data.data);
-          ExportPredictions(context, h.model, aligned, PredictLogits(context, h.model, aligned, &split),
-                            split, path);
+          const Matrix logits = PredictLogits(context, h.model, aligned, &split);
+          if (Leads(context)) ExportPredictions(context, h.model, aligned, logits, split, path);
         });
       },
       nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("roles").none(), nb::arg("path"));

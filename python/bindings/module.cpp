@@ -62,6 +62,7 @@ NB_MODULE(_core, module) {
       PyExc_ValueError, nullptr));
   module.attr("Error") = error;
   nb::register_exception_translator(Translate, error.release().ptr());
+  BindRanks(module);
   BindCall(module);
   BindDataset(module);
   BindSettings(module);

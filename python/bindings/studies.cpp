@@ -23,7 +23,7 @@ std::shared_ptr<ControllerHandle> Search(Call& call, const Datasets& datasets, c
   output.state_path = state;
   output.resume = resume;
   SearchResult result;
-  Controller controller = call.Run([&](const Context& context) {
+  Controller controller = call.RunByRanks([&](const Context& context) {
     return SearchController(context, sets, config, training, output, &result);
   });
   return std::make_shared<ControllerHandle>(
@@ -59,7 +59,7 @@ nb::dict CompareData(Call& call, const DatasetHandle& data, const std::vector<st
   options.score_every = score_every;
   options.max_seconds = max_seconds;
   const Comparison comparison =
-      call.Run([&](const Context& context) { return Compare(context, data.data, options); });
+      call.RunByRanks([&](const Context& context) { return Compare(context, data.data, options); });
   nb::dict dict;
   dict["json"] = ComparisonToJson(comparison);
   dict["text"] = ComparisonToText(comparison);

@@ -72,16 +72,22 @@ Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Override
   SetFields(RunFields(), run_settings, options);
   options.make_policy = WatchedBy(call, decision);
   options.on_seed = [&](const Trained& trained) { run->trained.push_back(trained); };
-  call.Run([&](const Context& context) {
-    const TrainConfig config = ResolveConfig(overrides, run->data->data);
-    run->result = RunTraining(context, run->data->data, config, options);
+  call.RunByRanks([&](const Context& context) {
+    const Dataset& dataset = run->data->data;
+    const TrainConfig config = ResolveConfig(overrides, dataset);
+    Context sharing = context;
+    if (options.make_policy) sharing.ranks.reset();  // rank 0's callback decides, and no other
+    if (sharing.ranks != nullptr || Leads(context))
+      run->result = RunTraining(sharing, dataset, config, options);
+    run->result.config = config;
+    ShareTrained(context, dataset, run->result, run->trained);
   });
   return run;
 }
 
 // What the training will need of memory and disk, as --dry-run --json prints it.
 std::string Plan(Call& call, const DatasetHandle& data, const Overrides& overrides) {
-  return call.Run([&](const Context& context) {
+  return call.RunByRanks([&](const Context& context) {
     return PlanToJson(PlanTraining(context, data.data, ResolveConfig(overrides, data.data)));
   });
 }

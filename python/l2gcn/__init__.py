@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ._core import Error, build_features as _build_features, methods as _methods, version as _version
 from ._dataset import Dataset, Split, list_datasets, load_dataset
 from ._model import Model, evaluate, load_model
+from ._ranks import rank
 from ._settings import Setting, machine_settings, run_settings, search_settings, train_settings
 from ._training import Comparison, Controller, Decision, Run, compare, plan, search, train
 
@@ -50,6 +51,7 @@ __all__ = [
     "machine_settings",
     "methods",
     "plan",
+    "rank",
     "run_settings",
     "search",
     "search_settings",

@@ -7,22 +7,25 @@ import warnings
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _core
+from ._ranks import joined, rank
 
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
 def make_call(machine: Sequence[tuple[str, str]] = (), progress: Progress = False, verbose: int = 0) -> _core.Call:
-    """A call that computes with what was said of the machine's settings."""
+    """A call that computes with what was said of the machine's settings. Of several ranks the first alone tells."""
     tell: Optional[Callable[[dict[str, Any]], Any]] = None
+    leads = rank() == 0
     if callable(progress):
         tell = progress
     elif progress:
         tell = ProgressBar()
     return _core.Call(
         machine=list(machine),
-        progress=tell,
-        note=_print_note if verbose else None,
-        warning=_warn,
+        progress=tell if leads else None,
+        note=_print_note if verbose and leads else None,
+        warning=_warn if leads else None,
+        ranks=joined,
     )
 
 

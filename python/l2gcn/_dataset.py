@@ -11,6 +11,7 @@ import numpy as np
 from . import _core, _interop
 from ._arrays import feature_arrays, feature_names, graph_arrays, index_array, as_array, roles_of
 from ._call import ONE_THREAD, make_call
+from ._ranks import by_rank_0
 from ._settings import error, machine_settings, open_options, options_and_machine, options_json
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ class Dataset:
 
     def save(self, directory: str | os.PathLike[str], force: bool = False) -> None:
         """Writes the native directory, which `load_dataset` maps in milliseconds."""
-        _core.save_dataset(make_call(), self._handle, os.fspath(directory), force)
+        by_rank_0(lambda: _core.save_dataset(make_call(), self._handle, os.fspath(directory), force))
 
     def __repr__(self) -> str:
         kind = "labels" if self.multilabel else "classes"

@@ -12,6 +12,7 @@ from . import _core
 from ._arrays import roles_of
 from ._call import ONE_THREAD, make_call
 from ._dataset import Dataset, load_dataset
+from ._ranks import by_rank_0
 from ._settings import Function, documented, error, machine_settings, parted
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ class Model:
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes model.safetensors and config.json; `load_model` and the program open them."""
-        self._handle.save(os.fspath(directory))
+        by_rank_0(lambda: self._handle.save(os.fspath(directory)))
 
     @computing
     def export_predictions(self, data: Dataset, path: str | os.PathLike[str], **machine: Unpack[MachineSettings]) -> None:

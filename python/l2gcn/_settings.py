@@ -108,10 +108,10 @@ def run_settings() -> tuple[Setting, ...]:
 
 @functools.lru_cache(maxsize=None)
 def machine_settings() -> tuple[Setting, ...]:
-    """What every call computes with: threads, device, budgets of memory.
+    """What every call computes with: threads, device, budgets of memory, the way ranks exchange rows.
 
     >>> [setting.name for setting in machine_settings()]
-    ['threads', 'device', 'device_memory', 'memory', 'scratch']
+    ['threads', 'device', 'device_memory', 'memory', 'scratch', 'local_data', 'exchange']
     """
     return _rows(_core.machine_settings())
 

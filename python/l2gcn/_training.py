@@ -13,6 +13,7 @@ from . import _core, _plot
 from ._call import Progress, make_call
 from ._dataset import Dataset
 from ._model import Model
+from ._ranks import by_rank_0
 from ._settings import documented, error, machine_settings, parted, run_settings, search_settings, train_settings
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ class Run:
 
     def save(self, directory: str | os.PathLike[str] = "", force: bool = False) -> str:
         """Writes the run's directory as the program would have, and returns its path; "": runs/DATASET-METHOD-NNN."""
-        return _core.save_run(make_call(), self._handle, os.fspath(directory), force)
+        return by_rank_0(lambda: _core.save_run(make_call(), self._handle, os.fspath(directory), force))
 
     plot = _plot.plot_run
 
@@ -236,7 +237,7 @@ class Controller:
 
     def save(self, path: str | os.PathLike[str], force: bool = False) -> None:
         """Writes the controller, and its reward curve beside it as PATH.json."""
-        self._handle.save(os.fspath(path), force)
+        by_rank_0(lambda: self._handle.save(os.fspath(path), force))
         self._path = os.fspath(path)
 
     def __fspath__(self) -> str:

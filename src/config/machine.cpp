@@ -84,6 +84,14 @@ std::vector<MachineField> MakeMachineFields() {
           "same results [most of what is free]"),
       TextField("scratch", "DIR", &C::scratch,
                 "Folder for what does not fit into memory [the system's temporary one]"),
+      TextField("local-data", "DIR", &C::local_data,
+                "Under mpirun: a folder on every machine for a copy of the data set, which rank 0 alone "
+                "opens [every "
+                "rank opens it]"),
+      ChoiceField(
+          "exchange", &C::exchange, {"auto", "memory", "messages"},
+          "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
+          "where all run on one machine, else by messages"),
   };
 }
 
@@ -100,6 +108,7 @@ Context MakeContext(const MachineConfig& machine) {
   context.device_memory = machine.device_memory;
   context.host_memory = machine.memory;
   context.scratch_directory = machine.scratch;
+  context.local_data = machine.local_data;
   return context;
 }
 

@@ -2,7 +2,6 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -17,6 +16,9 @@
 #include "kernels/disk/disk_layout.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
+#include "pipeline/exchange_walk.h"
+#include "pipeline/run_counts.h"
+#include "ranks/collectives.h"
 
 namespace l2gcn {
 namespace {
@@ -34,45 +36,6 @@ std::string SizeOf(uint64_t bytes) {
   const double gibibytes = GiBOf(bytes);
   return gibibytes >= 1 ? fmt::format("{:.2f} GiB", gibibytes) : fmt::format("{:.1f} MiB", 1024 * gibibytes);
 }
-
-// What the plan knows of a data set and a configuration.
-struct RunCounts {
-  uint64_t nodes = 0, entries = 0;  // of the whole graph
-  uint64_t train = 0;
-  uint64_t scored = 0;              // nodes that train, validate or test
-  bool scores_in_training = false;  // evaluation uses what training aggregated
-  bool inductive = false, sparse = false, multilabel = false;
-  uint64_t features = 0;  // columns of the first layer's input
-  uint64_t classes = 0;
-  uint64_t element = 4;       // bytes of one, in activations
-  uint64_t stored_bytes = 0;  // of the features as they lie
-  uint64_t graph_bytes = 0;
-  uint64_t other_bytes = 0;   // labels and names
-  uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
-  uint64_t others_bytes = 0;  // … and what of it is not the data set's
-  uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
-  std::vector<uint64_t> hidden;
-  std::vector<uint64_t> epochs;
-
-  uint64_t rows() const { return inductive ? train : nodes; }
-  // The train nodes' subgraph, as if edges did not care.
-  uint64_t train_entries() const {
-    const double share = static_cast<double>(train) / static_cast<double>(std::max<uint64_t>(1, nodes));
-    return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
-  }
-  uint64_t copies() const { return 1 + reach; }
-  // Of the last layer in training alone the rows that are scored are needed; LayerPipeline::NeedLastRowsOf.
-  uint64_t rows_of(size_t layer) const {
-    const bool few = !inductive && reach == 0 && layer + 1 == hidden.size() && 2 * scored < nodes;
-    return few ? scored : rows();
-  }
-  uint64_t entries_of(size_t layer) const {
-    if (rows_of(layer) == rows()) return train_entries();
-    return static_cast<uint64_t>(static_cast<double>(entries) / static_cast<double>(nodes) *
-                                 static_cast<double>(scored));
-  }
-  uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
-};
 
 RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train, uint64_t scored) {
   RunCounts counts;
@@ -102,10 +65,20 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   }
   const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
   const bool plain = !config.bias && !config.layer_norm && config.head == 0 && config.input_dropout == 0;
-  counts.scores_in_training = !counts.inductive && plain && config.reach == 0 && config.correct == "off" &&
-                              config.threshold.empty() &&
-                              FindMethod(config.method).readout == Readout::kClassifier &&
-                              inputs <= counts.hidden.back();
+  counts.affine_rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
+  counts.answered = scored;
+  counts.counts_answers = plain && config.correct == "off" && config.threshold.empty() &&
+                          FindMethod(config.method).readout == Readout::kClassifier;
+  counts.scores_in_training =
+      counts.counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();
+  return counts;
+}
+
+// Ranks compute every row and evaluate apart from training.
+RunCounts RanksCounts(const Context& context, RunCounts counts) {
+  if (context.ranks == nullptr) return counts;
+  counts.scored = counts.nodes;
+  counts.scores_in_training = false;
   return counts;
 }
 
@@ -234,66 +207,6 @@ class DiskWalk {
   bool fits_ = true;
 };
 
-// What ranks send each other, all together (kernels/ranks/ranks_backend.h), where the epochs are known beforehand.
-class ExchangeWalk {
- public:
-  ExchangeWalk(const RunCounts& counts, uint32_t ranks)
-      : counts_(counts), others_(ranks - 1.0), share_((ranks - 1.0) / ranks) {}
-
-  void Train() {
-    for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
-      const auto in = static_cast<double>(counts_.InputsOf(layer)),
-                 rows = static_cast<double>(counts_.rows());
-      const bool sparse = counts_.sparse && layer == 0;
-      Aggregate(rows, in, sparse);
-      const double width = in * static_cast<double>(counts_.copies()),
-                   samples = static_cast<double>(counts_.train);
-      const bool by_windows =
-          !sparse && samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
-      const double times = by_windows ? static_cast<double>(counts_.epochs[layer]) : 1;
-      bytes_ += share_ * (sparse ? samples * AggregatedRowBytes()
-                                 : times * samples * width * static_cast<double>(counts_.element));
-      const auto hidden = static_cast<double>(counts_.hidden[layer]);
-      // Weights and their moments, once.
-      bytes_ += others_ * 3 * sizeof(float) * hidden * (width + static_cast<double>(counts_.classes));
-    }
-  }
-
-  void Infer(bool counted) {
-    const auto nodes = static_cast<double>(counts_.nodes);
-    for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
-      const auto in = static_cast<double>(counts_.InputsOf(layer)),
-                 out = static_cast<double>(counts_.hidden[layer]);
-      const bool narrow = counts_.reach == 0 && in > out;
-      Aggregate(nodes, narrow ? out : in, counts_.sparse && layer == 0 && !narrow);
-    }
-    bytes_ += others_ * nodes * sizeof(float) * (counted ? 1 : static_cast<double>(counts_.classes));
-  }
-
-  uint64_t bytes() const { return static_cast<uint64_t>(bytes_); }
-
- private:
-  // Of a row of sparse features once it is aggregated, as if neighbours' columns were independent.
-  double AggregatedRowBytes() const {
-    const double stored = static_cast<double>(counts_.stored_bytes) / 8,
-                 rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
-    const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
-    const double empty = std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
-    constexpr double kStaysSparse = 0.25;
-    return 1 - empty <= kStaysSparse ? 8 * (1 + (1 - empty) * cols) : 4 * cols;
-  }
-
-  // Two transposes a hop; sparse matrices are known whole.
-  void Aggregate(double rows, double cols, bool sparse) {
-    const auto hops = static_cast<double>(std::max<uint64_t>(1, counts_.reach));
-    if (!sparse) bytes_ += hops * 2 * share_ * rows * cols * static_cast<double>(counts_.element);
-  }
-
-  const RunCounts& counts_;
-  const double others_, share_;
-  double bytes_ = 0;
-};
-
 // What a layer-wise training holds besides what is there already, at the very least: what the first layer reads and
 // what it leaves.
 uint64_t LeastInMemory(const RunCounts& counts) {
@@ -369,22 +282,13 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
       directory.string(), GiBOf(plan.scratch_bytes), GiBOf(plan.scratch_free), GiBOf(plan.need_bytes));
 }
 
-MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainConfig& config, uint64_t train,
-                    uint64_t scored, bool trains) {
+// Which memory a run takes, and how it goes from disk where that is not enough.
+MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                      const RunCounts& counts, bool trains) {
   MemoryPlan plan = BeginPlan(context);
-  // Ranks compute every row and evaluate apart from training.
-  RunCounts counts = RunCountsOf(dataset, config, train, context.ranks == nullptr ? scored : dataset.nodes());
-  counts.scores_in_training = counts.scores_in_training && context.ranks == nullptr;
   if (trains && FindMethod(config.method).loop == TrainingLoop::kLayerwise)
     RefuseWithoutAddresses(dataset, counts);
   plan.need_bytes = NeedInMemory(counts, trains);
-  if (context.ranks != nullptr) {
-    plan.ranks = context.ranks->size();
-    ExchangeWalk exchange(counts, plan.ranks);
-    if (trains) exchange.Train();
-    exchange.Infer(trains);
-    plan.exchange_bytes = exchange.bytes();
-  }
   if (plan.need_bytes <= plan.budget) return plan;
   const Method& method = FindMethod(config.method);
   if (trains && method.loop != TrainingLoop::kLayerwise) {
@@ -409,19 +313,51 @@ MemoryPlan MakePlan(const Context& context, const Dataset& dataset, const TrainC
   return plan;
 }
 
-}  // namespace
+// How ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
+void PlanExchange(Ranks& ranks, const RunCounts& counts, bool trains, MemoryPlan& plan) {
+  plan.ranks = ranks.size();
+  const bool all_in_memory = SumOverRanks(ranks, plan.in_memory ? 0 : 1) == 0;
+  plan.shares_memory = ranks.shares_memory() && all_in_memory;
+  plan.why_messages = ranks.shares_memory() && !all_in_memory ? "what does not fit into memory goes to disk"
+                                                              : ranks.why_messages();
+  ExchangeWalk exchange(counts, plan.ranks, plan.shares_memory);
+  if (trains) exchange.Train({});
+  exchange.Infer(trains);
+  plan.exchange_bytes = exchange.bytes();
+}
 
-MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   const auto train = static_cast<uint64_t>(
       std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kTrain)));
   const auto none = static_cast<uint64_t>(
       std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kNone)));
-  return MakePlan(context, dataset, config, train, split.roles.size() - none, true);
+  return RanksCounts(context, RunCountsOf(dataset, config, train, split.roles.size() - none));
+}
+
+}  // namespace
+
+MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  const RunCounts counts = TrainingCounts(context, dataset, config);
+  MemoryPlan plan = PlanMemory(context, dataset, config, counts, true);
+  if (context.ranks != nullptr) PlanExchange(*context.ranks, counts, true, plan);
+  return plan;
 }
 
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model) {
-  return MakePlan(context, dataset, model.config, 0, 0, false);
+  const RunCounts counts = RanksCounts(context, RunCountsOf(dataset, model.config, 0, 0));
+  MemoryPlan plan = PlanMemory(context, dataset, model.config, counts, false);
+  if (context.ranks != nullptr) PlanExchange(*context.ranks, counts, false, plan);
+  return plan;
+}
+
+uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                    const MemoryPlan& plan, std::span<const LayerMoves> moves) {
+  const RunCounts counts = TrainingCounts(context, dataset, config);
+  ExchangeWalk exchange(counts, plan.ranks, plan.shares_memory);
+  exchange.Train(moves);
+  exchange.Infer(true);
+  return exchange.bytes();
 }
 
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan) {
@@ -436,8 +372,11 @@ Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan&
 std::string DescribePlan(const MemoryPlan& plan) {
   std::string shared;
   if (plan.ranks > 1) {
-    shared = fmt::format("; {} ranks hold their shares of it and send each other about {:.3f} GiB",
-                         plan.ranks, GiBOf(plan.exchange_bytes));
+    shared = fmt::format("; {} ranks hold their shares of it, {}, and send each other about {:.3f} GiB",
+                         plan.ranks,
+                         plan.shares_memory ? "see each other's rows in memory" : "exchange rows by messages",
+                         GiBOf(plan.exchange_bytes));
+    if (!plan.why_messages.empty()) shared += fmt::format(" ({})", plan.why_messages);
   }
   if (plan.in_memory) {
     return fmt::format("in memory: about {:.2f} GiB of {:.2f} GiB ({}){}", GiBOf(plan.need_bytes),
@@ -467,6 +406,7 @@ std::string PlanToJson(const MemoryPlan& plan) {
                   {"least_bytes", plan.least_bytes},
                   {"need_bytes", plan.need_bytes},
                   {"ranks", plan.ranks},
+                  {"exchange", plan.shares_memory ? "memory" : "messages"},
                   {"exchange_bytes", plan.exchange_bytes}};
   return json.dump();
 }

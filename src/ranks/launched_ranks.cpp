@@ -19,6 +19,7 @@
 #include "ranks/collectives.h"
 #include "ranks/driver.h"
 #include "ranks/heartbeat.h"
+#include "ranks/shared_memory.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -115,6 +116,8 @@ class LaunchedRanks final : public Ranks {
       if (!wait) return std::nullopt;
     }
   }
+
+  std::shared_ptr<void> AllocateShared(size_t bytes) override { return MapTogether(*this, bytes); }
 
   [[noreturn]] void Abort(const std::string& reason, int status) override {
     failing_ = true;
@@ -220,6 +223,8 @@ const L2gcnRanksDriver& LoadDriver() {
 }  // namespace
 
 bool LaunchedBySomething() {
+  const char* ranks = std::getenv("L2GCN_RANKS");
+  if (ranks != nullptr && std::string(ranks) == "alone") return false;
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (size != nullptr) return std::string(size) != "1";
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;

@@ -9,7 +9,8 @@
 
 namespace l2gcn {
 
-// Whether the environment says that a launcher (mpirun, srun) started this process as one of several.
+// Whether the environment says that a launcher (mpirun, srun) started this process as one of several. L2GCN_RANKS=alone
+// says that this is none of our business.
 bool LaunchedBySomething();
 
 // Loads the shared object and joins the others. Null where there is one process only. `tell` gets one sentence when a

@@ -1,12 +1,15 @@
 // The driver over MPI: each function is one call of MPI. Built as libl2gcn_mpi.so where MPI was found.
 #include <mpi.h>
 
+#include <cstdlib>
+
 #include "ranks/driver.h"
 
 namespace {
 
 L2gcnRanksDriver driver;
 char engine[MPI_MAX_LIBRARY_VERSION_STRING];
+bool started = false;  // by this driver, which then ends it
 
 void* Send(int to, int tag, const void* data, size_t bytes) {
   auto* request = new MPI_Request;
@@ -39,14 +42,24 @@ bool Probe(int tag, int* from, size_t* bytes) {
   return true;
 }
 
-void Finish() { MPI_Finalize(); }
+void Finish() {
+  if (started) MPI_Finalize();
+}
 void Abort(int status) { MPI_Abort(MPI_COMM_WORLD, status); }
 
 }  // namespace
 
 extern "C" const struct L2gcnRanksDriver* L2gcnJoinRanks() {
-  int provided = 0, length = 0;
-  if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) != MPI_SUCCESS) return nullptr;
+  int provided = 0, length = 0, running = 0;
+  MPI_Initialized(&running);  // a Python script may have started it
+  // Over sockets Open MPI's way of writing into a receiver's memory leaves half of a link unused while both sides send
+  // (scripts/bench-ranks.sh network). Whoever has set it knows better.
+  setenv("OMPI_MCA_btl_tcp_flags", "1", 0);
+  if (running != 0) {
+    MPI_Query_thread(&provided);
+  } else {
+    started = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided) == MPI_SUCCESS;
+  }
   if (provided < MPI_THREAD_SERIALIZED) return nullptr;
   MPI_Comm_rank(MPI_COMM_WORLD, &driver.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &driver.size);

@@ -36,6 +36,7 @@
 #include "run/ranks_keeper.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
+#include "run/share_trained.h"
 #include "run/trainer_choice.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
@@ -406,35 +407,22 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
-// A trained and evaluated seed as bytes, less its split, which is known everywhere.
-std::string PackTrained(const Trained& trained) {
-  const std::string result = JsonText(SeedResultToJson(trained.result));
-  const uint64_t length = result.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + result +
-         PackModel(trained.model);
-}
-
-Trained UnpackTrained(const std::string& bytes) {
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), sizeof(length));
-  Trained trained;
-  trained.result = SeedResultFromJson(ParseJson(bytes.substr(sizeof(length), length), "a seed's result"));
-  trained.model = UnpackModel(bytes.substr(sizeof(length) + length));
-  return trained;
-}
-
 // Where ranks share the work: whether they make one seed together. Several seeds are independent, and so is one of a
 // method whose layers learn together: each is made by one rank.
 bool IsShared(const TrainConfig& config, const RunOptions& options) {
   return options.runs == 1 && FindMethod(config.method).loop != TrainingLoop::kConventional;
 }
 
-// What ranks have sent each other, counted, beside what the plan said.
-void TellExchanged(const Context& context, uint64_t sent_before, const MemoryPlan& plan) {
-  const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
-  context.Note(fmt::format("exchanged: {} bytes between {} ranks; the plan: {} bytes, {:.1f} % of that", sent,
-                           plan.ranks, plan.exchange_bytes,
-                           100 * static_cast<double>(plan.exchange_bytes) / static_cast<double>(sent)));
+// What ranks have sent each other, counted, beside what a formula says of the looks that were made.
+void TellExchanged(const Context& context, uint64_t sent, const MemoryPlan& plan, uint64_t computed,
+                   std::span<const LayerMoves> moves) {
+  uint64_t looks = 0;
+  for (const LayerMoves& of_layer : moves) looks += of_layer.looks;
+  context.Note(
+      fmt::format("exchanged: {} bytes between {} ranks ({}); the plan with {}: {} bytes, {:.1f} % of that",
+                  sent, plan.ranks, plan.shares_memory ? "rows in shared memory" : "rows by messages",
+                  CountOfThings(looks, "look"), computed,
+                  100 * static_cast<double>(computed) / static_cast<double>(std::max<uint64_t>(1, sent))));
 }
 
 // The seeds of a run, one after another or shared out over ranks.
@@ -448,6 +436,7 @@ struct SeedLoop {
   Checkpoint* checkpoint;
   ProgressLog* log;
   TrainResult& result;
+  std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
 
   void Run() {
     if (context.ranks != nullptr && !IsShared(config, options)) return ShareSeeds();
@@ -459,6 +448,7 @@ struct SeedLoop {
       if (finished) continue;
       Trained trained = Make(context, seeded, {options, writer, checkpoint});
       Keep(trained);
+      moves = std::move(trained.moves);
       result.seeds.push_back(std::move(trained.result));
     }
   }
@@ -562,7 +552,11 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
                   checkpoint.get(),           log.get(), result};
     const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
-    if (context.ranks != nullptr && IsShared(config, options)) TellExchanged(context, sent_before, plan);
+    if (context.ranks != nullptr && IsShared(config, options)) {
+      const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
+      const uint64_t computed = ExchangeOf(context, dataset, config, plan, loop.moves);
+      TellExchanged(context, sent, plan, computed, loop.moves);
+    }
     log.reset();
     if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {

@@ -109,6 +109,18 @@ class LayerwiseTrainer {
 
  private:
   SeedResult& result() { return progress_.trained.result; }
+  // Of the layer at hand.
+  LayerMoves& moves() { return progress_.trained.moves.back(); }
+  LayerState StateOf(const LayerTraining& training) {
+    ++moves().states;
+    return training.Read();
+  }
+  // Nodes were scored by the weights as they were.
+  void CountLook(uint64_t nodes) {
+    ++moves().looks;
+    ++moves().states;
+    moves().scored += nodes;
+  }
 
   // Features, operator and targets; what touches the device is set-up time.
   void Prepare() {
@@ -265,7 +277,7 @@ class LayerwiseTrainer {
   void KeepSnapshot(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     if (options_.keeper == nullptr || !options_.keeper->Due(progress_.epochs_done + layer_.record.epochs))
       return;
-    const LayerState state = training.Read();
+    const LayerState state = StateOf(training);
     CheckWeights(state.w, layer + 1, layer_.record.epochs, config_);
     WriteSnapshot(layer, state, watch, false);
   }
@@ -304,6 +316,8 @@ class LayerwiseTrainer {
   std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat, const LayerState& start) {
     const Drawn drawn = DrawnFrom(layer);
     steps_per_epoch_ = StepsPerEpoch(drawn.count);
+    ++moves().begun;
+    moves().samples = drawn.count;
     return pipeline_->backend().BeginLayer(context_, xhat, drawn.samples, drawn.targets, SpecOf(layer),
                                            start);
   }
@@ -364,6 +378,8 @@ class LayerwiseTrainer {
   // them.
   void BeginProbing(uint32_t layer) {
     Stopwatch looking;
+    progress_.trained.moves.resize(layer + 1);
+    if (probe_ && pipeline_->inductive()) moves().probed = probe_->nodes();
     if (probe_) probe_->BeginLayer(layer + 1 == config_.layers);
     if (probe_) result().seconds.looks += looking.Seconds();
   }
@@ -418,7 +434,7 @@ class LayerwiseTrainer {
     record.train_seconds = layer_.seconds_before + watch.Seconds() - layer_.probe_seconds;
     result().seconds.looks += layer_.probe_seconds;
     result().seconds.train += record.train_seconds;
-    LayerState state = layer_.best ? std::move(*layer_.best) : training->Read();
+    LayerState state = layer_.best ? std::move(*layer_.best) : StateOf(*training);
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
@@ -450,7 +466,7 @@ class LayerwiseTrainer {
     const auto epochs = static_cast<uint32_t>(std::max(1.0, std::round(options_.course.landing * way)));
     layer_.course = {record.epochs, std::min(budget, record.epochs + epochs)};
     layer_.landing = true;
-    const LayerState start = layer_.best ? *layer_.best : training->Read();
+    const LayerState start = layer_.best ? *layer_.best : StateOf(*training);
     training.reset();
     return BeginLayer(layer, xhat, start);
   }
@@ -496,6 +512,7 @@ class LayerwiseTrainer {
     if (!held_.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
     RowScores scores = held_.empty() ? probe_->Look(training, looked_)
                                      : pipeline_->backend().Score(context_, training, *held_rows_);
+    CountLook(scores.losses.size());
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();
     return scores;
@@ -514,7 +531,7 @@ class LayerwiseTrainer {
     }
     const Decision decision = policy_.Decide(observation);
     if (policy_.KeepsBest() && decision.best_so_far) {
-      layer_.best = training.Read();
+      layer_.best = StateOf(training);
       record.kept_epoch = record.epochs;
     }
     if (decision.probability >= 0) record.probabilities.emplace_back(record.epochs, decision.probability);
@@ -537,6 +554,7 @@ class LayerwiseTrainer {
     peak_.Pause();
     Stopwatch probing;
     layer_.score = probe_->Look(training);
+    CountLook(probe_->nodes());
     layer_.scored_epoch = epoch;
     result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
@@ -574,6 +592,7 @@ class LayerwiseTrainer {
       if (const auto bad = FirstNotFinite(std::span(record.losses).last(count)))
         ThrowAtFirstBadStep(layer, record.epochs + static_cast<uint32_t>(*bad), xhat, watch);
       record.epochs += count;
+      moves().epochs += count;
       record.steps += count * steps_per_epoch_;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);

@@ -27,6 +27,7 @@ class ValidationProbe {
   // Those of `nodes` that have labels are looked at. `hops` is how often a layer aggregates. All arguments must outlive the probe.
   ValidationProbe(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
                   std::span<const uint32_t> nodes, uint32_t hops);
+  size_t nodes() const { return nodes_.size(); }  // that can be looked at
   // Aggregates for the validation nodes. In the last layer the activations of other nodes are let go.
   void BeginLayer(bool last);
   // Where training holds every node, its X̂ serves the probe, too.

@@ -2,6 +2,8 @@
 // reason when a rank is lost. Skipped where mpirun or libl2gcn_mpi.so is missing.
 #include <unistd.h>
 
+#include <fstream>
+
 #include "cli/process.h"
 
 namespace l2gcn {
@@ -43,13 +45,14 @@ TEST_F(RanksTest, OneTrainingGivesTheSameBytesOnAnyNumberOfRanks) {
     ASSERT_EQ(Shell("rm -rf one && $L2GCN " + train + kind + " --device cpu -o one").status, 0);
     fs::remove(folder_ / "one.csv");
     RunWell({"predict", "one", "-o", "one.csv"});
-    for (const uint32_t size : {2u, 3u}) {
-      const Outcome outcome = Ranks(size, train + kind + " -o many --force");
+    for (const std::string exchange : {"memory", "messages"}) {
+      const uint32_t size = exchange == "memory" ? 3 : 2;
+      const Outcome outcome = Ranks(size, train + kind + " -o many --force --exchange " + exchange);
       ASSERT_EQ(outcome.status, 0) << outcome.err;
       ExpectSameModels("one", "many");
       fs::remove(folder_ / "many.csv");
-      ASSERT_EQ(Ranks(size, "predict one -q -o many.csv").status, 0);
-      EXPECT_EQ(Read("one.csv"), Read("many.csv")) << kind << ", " << size << " ranks";
+      ASSERT_EQ(Ranks(size, "predict one -q -o many.csv --exchange " + exchange).status, 0);
+      EXPECT_EQ(Read("one.csv"), Read("many.csv")) << kind << ", " << size << " ranks, " << exchange;
     }
   }
 }
@@ -104,6 +107,89 @@ TEST_F(RanksTest, ALostRankEndsTheJobAndTheRunGoesOn) {
   const Outcome resumed = Ranks(2, "train --resume many -q");
   ASSERT_EQ(resumed.status, 0) << resumed.err;
   ExpectSameModels("one", "many");
+}
+
+// Ranks of different kinds, by a wrapper that looks at the number that mpirun gives.
+TEST_F(RanksTest, AnotherBuildIsRefused) {
+  // The program with another identity: one byte of what the linker wrote behind "GNU".
+  std::string program = Read(L2GCN_BINARY);
+  const std::string note("\4\0\0\0\24\0\0\0\3\0\0\0GNU\0", 16);
+  const size_t at = program.find(note);
+  if (at == std::string::npos) GTEST_SKIP() << "the linker gave the program no build id";
+  program[at + note.size()] = static_cast<char>(program[at + note.size()] ^ 1);
+  fs::create_directories(folder_ / "other");
+  std::ofstream(folder_ / "other/l2gcn", std::ios::binary) << program;
+  fs::permissions(folder_ / "other/l2gcn", fs::perms::owner_all);
+  fs::copy_file(fs::path(L2GCN_BINARY).parent_path() / "libl2gcn_mpi.so", folder_ / "other/libl2gcn_mpi.so");
+  const Outcome outcome =
+      Shell(Prefix(2) +
+            "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then L2GCN=other/l2gcn; fi; exec "
+            "$L2GCN train small -q --epochs 1 --device cpu -o run'");
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("has another build than rank 0"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RanksTest, OtherDataIsRefused) {
+  fs::create_directories(folder_ / "elsewhere");
+  RunWell({"generate", "cora", "--nodes", "300", "--edges", "900", "--features", "40", "--seed", "5", "-o",
+           "elsewhere/small"});
+  const Outcome outcome = Shell(Prefix(2) +
+                                "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then cd elsewhere; fi; exec "
+                                "$L2GCN train small -q --epochs 1 --device cpu -o run'");
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("has another data set than rank 0"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RanksTest, AllTakeTheInstructionsThatAllHave) {
+  const std::string train = "train small -q --preset paper --epochs 3 --device cpu -o ";
+  ASSERT_EQ(Shell("L2GCN_SIMD=baseline $L2GCN " + train + "one").status, 0);
+  const Outcome outcome =
+      Shell(Prefix(2) +
+            "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then export L2GCN_SIMD=baseline; fi; exec "
+            "$L2GCN " +
+            train + "many'");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  ExpectSameModels("one", "many");
+}
+
+// The folders stand for machines: rank 1 sees no data set but the copy that it is sent.
+TEST_F(RanksTest, AMachineWithoutTheDataGetsACopy) {
+  const std::string train = " train small -q --preset paper --epochs 3 --device cpu --local-data ";
+  ASSERT_EQ(Shell("$L2GCN train small -q --preset paper --epochs 3 --device cpu -o one").status, 0);
+  fs::create_directories(folder_ / "far");
+  for (int time = 0; time < 2; ++time) {  // the second finds the copies
+    const Outcome outcome =
+        Shell(Prefix(3) + "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" != 0 ]; then cd far; fi; exec $L2GCN" +
+              train + "copies --threads 1 -o many --force'");
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    ExpectSameModels("one", "many");
+    EXPECT_EQ(List("copies").size(), 1u);
+    EXPECT_EQ(List("copies"), List("far/copies"));
+  }
+}
+
+TEST_F(RanksTest, ThePlanSaysHowRowsAreReached) {
+  for (const std::string exchange : {"memory", "messages"}) {
+    const Outcome outcome = Ranks(2, "train small --dry-run --json --exchange " + exchange);
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.json().at("plan").at("exchange"), exchange);
+  }
+}
+
+// Decisions look at nodes, which no plan can know; counted with the looks that were made, the bytes are what was sent.
+TEST_F(RanksTest, BytesSentAreThoseOfTheFormula) {
+  for (const std::string exchange : {"memory", "messages"}) {
+    for (const std::string method : {"lgcn", "l2gcn"}) {
+      const Outcome outcome = Ranks(3, "train small --preset paper --epochs 12 --force -o run --method " +
+                                           method + " --exchange " + exchange);
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      const size_t at = outcome.err.find("bytes, ", outcome.err.find("exchanged: "));
+      ASSERT_NE(at, std::string::npos) << outcome.err;
+      const double percent = std::stod(outcome.err.substr(at + 7));
+      EXPECT_GT(percent, 95) << method << ", " << exchange << ": " << outcome.err;
+      EXPECT_LT(percent, 105) << method << ", " << exchange << ": " << outcome.err;
+    }
+  }
 }
 
 TEST_F(RanksTest, OtherCommandsRunOnce) {

@@ -28,7 +28,7 @@ void ExpectSame(const Matrix& ours, const Matrix& theirs, const std::string& wha
     ASSERT_EQ(ours.values[i], theirs.values[i]) << what << " " << i;
 }
 
-Graph SomeGraph(uint32_t nodes, uint32_t most) {
+Graph SomeGraph(uint32_t nodes, uint32_t most, float share = 0.03f) {
   Graph graph;
   graph.nodes = nodes;
   const RandomStream stream(3, RandomUse::kGenerator, 78);
@@ -36,7 +36,7 @@ Graph SomeGraph(uint32_t nodes, uint32_t most) {
   std::vector<uint32_t> indices;
   for (uint32_t i = 0; i < nodes; ++i) {
     for (uint32_t j = 0; j < most; ++j) {
-      if (i != j && stream.Uniform(uint64_t{i} * most + j) < (i == 7 ? 0.9f : 0.03f)) indices.push_back(j);
+      if (i != j && stream.Uniform(uint64_t{i} * most + j) < (i == 7 ? 0.9f : share)) indices.push_back(j);
     }
     indptr.push_back(indices.size());
   }
@@ -71,13 +71,16 @@ void CompareWithOne(const BackendOptions& options,
   const auto backend = MakeBackend(alone, options);
   body(*backend, alone, [&](const Matrix& seen, const std::string&) { expected.push_back(seen); });
   for (const uint32_t size : kSizes) {
-    RunAsRanks(size, 1 + size % 2, [&](const Context& context) {
-      size_t at = 0;
-      const auto shared = MakeBackend(context, options);
-      body(*shared, context, [&](const Matrix& seen, const std::string& what) {
-        ExpectSame(expected.at(at++), seen, what + ", " + std::to_string(size) + " ranks");
-      });
-    });
+    for (const std::string exchange : {"messages", "memory"}) {
+      const auto run = [&](const Context& context) {
+        size_t at = 0;
+        const auto shared = MakeBackend(context, options);
+        body(*shared, context, [&](const Matrix& seen, const std::string& what) {
+          ExpectSame(expected.at(at++), seen, what + ", " + std::to_string(size) + " ranks, " + exchange);
+        });
+      };
+      RunAsRanks(size, 1 + size % 2, run, exchange);
+    }
   }
 }
 
@@ -121,6 +124,23 @@ TEST_P(RanksBackendTest, RowsOfASubgraph) {
     see(backend.Download(context, *backend.Aggregate(context, *backend.Upload(context, a), *x, nodes)),
         "subgraph");
   });
+}
+
+// Many neighbours and many columns: tiles are copied before they are summed, and ranks that see one memory copy them
+// together.
+TEST_P(RanksBackendTest, TilesOfAFullGraph) {
+  RowPreparation scaled;
+  scaled.row_factor = Array<float>::CopyOf(RandomMatrix(1, kNodes, 6).values.span());
+  const Features plain = Features::Dense(RandomMatrix(kNodes, 300, 1));
+  for (const Features& features : {plain, plain.WithPreparation(scaled)}) {
+    CompareWithOne(options_, [&](Backend& backend, const Context& context, const See& see) {
+      const Propagation a = MakePropagation(context, SomeGraph(kNodes, kNodes, 0.3f), Norm::kSym);
+      const DeviceGraphPtr graph = backend.Upload(context, a);
+      const TensorPtr xhat = backend.Aggregate(context, *graph, *backend.Upload(context, features), {});
+      see(backend.Download(context, *xhat), "aggregated");
+      see(backend.Download(context, *backend.Aggregate(context, *graph, *xhat, {})), "aggregated again");
+    });
+  }
 }
 
 TEST_P(RanksBackendTest, SparseAndPreparedFeatures) {
@@ -235,11 +255,11 @@ TEST(RanksTest, ThingsAreSharedOutAndComeBackInOrder) {
   }
 }
 
-// What is counted is what the transposes must move: 2·N·F·b·(R−1)/R over all ranks, panels padded to vectors.
-TEST(RanksTest, AnAggregationMovesTwoTransposes) {
-  constexpr uint32_t kSize = 4, kRows = 400, kCols = 256;
-  std::vector<uint64_t> sent(kSize);
-  RunAsRanks(kSize, 1, [&](const Context& context) {
+// What four ranks send each other while they aggregate.
+constexpr uint32_t kFour = 4, kRows = 400, kCols = 256;
+uint64_t SentInAnAggregation(const std::string& exchange) {
+  std::vector<uint64_t> sent(kFour);
+  const auto aggregate = [&](const Context& context) {
     const auto backend = MakeBackend(context, {});
     const Propagation a = MakePropagation(context, SomeGraph(kRows, kRows), Norm::kSym);
     const TensorPtr x = backend->Upload(context, Features::Dense(RandomMatrix(kRows, kCols, 1)));
@@ -247,10 +267,18 @@ TEST(RanksTest, AnAggregationMovesTwoTransposes) {
     const uint64_t before = context.ranks->sent_bytes();
     backend->Aggregate(context, *graph, *x, {});
     sent[context.ranks->rank()] = context.ranks->sent_bytes() - before;
-  });
-  const uint64_t all = std::accumulate(sent.begin(), sent.end(), uint64_t{0});
-  EXPECT_EQ(all, 2ull * kRows * kCols * sizeof(float) * (kSize - 1) / kSize);
+  };
+  RunAsRanks(kFour, 1, aggregate, exchange);
+  return std::accumulate(sent.begin(), sent.end(), uint64_t{0});
 }
+
+// What is counted is what the transposes must move: 2·N·F·b·(R−1)/R over all ranks, panels padded to vectors.
+TEST(RanksTest, AnAggregationByMessagesMovesTwoTransposes) {
+  EXPECT_EQ(SentInAnAggregation("messages"), 2ull * kRows * kCols * sizeof(float) * (kFour - 1) / kFour);
+}
+
+// Ranks meet a few times, and that is all.
+TEST(RanksTest, AnAggregationInSharedMemoryMovesNothing) { EXPECT_LT(SentInAnAggregation("memory"), 1000u); }
 
 }  // namespace
 }  // namespace l2gcn

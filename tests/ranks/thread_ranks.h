@@ -23,6 +23,8 @@ struct ThreadRanksHub {
   std::condition_variable came;
   std::map<std::pair<uint32_t, uint32_t>, std::deque<std::string>> data;  // (from, to)
   std::deque<Ranks::Posted> posted;
+  std::map<uint32_t, std::pair<std::shared_ptr<void>, uint32_t>>
+      shared;  // blocks that not all have taken yet
   bool failed = false;
 };
 
@@ -69,6 +71,16 @@ class ThreadRanks final : public Ranks {
     return first;
   }
 
+  std::shared_ptr<void> AllocateShared(size_t bytes) override {
+    std::unique_lock<std::mutex> lock(hub_->mutex);
+    const uint32_t number = allocated_++;
+    auto& [block, taken] = hub_->shared[number];
+    if (block == nullptr) block = std::shared_ptr<char[]>(new char[bytes]());
+    std::shared_ptr<void> mine = block;
+    if (++taken == size_) hub_->shared.erase(number);
+    return mine;
+  }
+
   [[noreturn]] void Abort(const std::string& reason, int) override {
     {
       const std::lock_guard<std::mutex> lock(hub_->mutex);
@@ -81,11 +93,13 @@ class ThreadRanks final : public Ranks {
  private:
   const std::shared_ptr<ThreadRanksHub> hub_;
   const uint32_t rank_, size_;
+  uint32_t allocated_ = 0;
 };
 
-// Runs body(context of the rank) on `size` ranks, each with `threads` threads of its own. Throws what the first rank
-// that failed threw.
-inline void RunAsRanks(uint32_t size, uint32_t threads, const std::function<void(const Context&)>& body) {
+// Runs body(context of the rank) on `size` ranks, each with `threads` threads of its own, which get at each other's rows
+// as `exchange` says (Ranks::SettleExchange). Throws what the first rank that failed threw.
+inline void RunAsRanks(uint32_t size, uint32_t threads, const std::function<void(const Context&)>& body,
+                       const std::string& exchange = "messages") {
   const auto hub = std::make_shared<ThreadRanksHub>();
   std::vector<std::exception_ptr> failures(size);
   std::vector<std::thread> running;
@@ -94,6 +108,7 @@ inline void RunAsRanks(uint32_t size, uint32_t threads, const std::function<void
       try {
         Context context = MakeContext(threads);
         context.ranks = std::make_shared<ThreadRanks>(hub, r, size);
+        context.ranks->SettleExchange(exchange);
         body(context);
       } catch (...) {
         failures[r] = std::current_exception();

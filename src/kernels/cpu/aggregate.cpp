@@ -131,13 +131,16 @@ AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node
   return args;
 }
 
-// Copies the tile's columns of the `sources` rows that can be gathered into `tile`, at multiples of a cache
-// line, and lets `args` read them there. Rows that must be prepared are prepared on the way.
+FeatureType PackedType(const StoredMatrix& x) { return x.prepared() ? FeatureType::kF32 : x.type; }
+
+// Copies the tile's columns of the rows that can be gathered, or of this process's share of them, into the tile, at
+// multiples of a cache line, and lets `args` read them there. Rows that must be prepared are prepared on the way.
 void PackTile(const Context& context, const StoredMatrix& x, AggregateArgs& args, size_t column,
-              size_t sources, char* tile) {
-  const size_t stride = PadWidth(args.cols), bytes = BytesOf(x.prepared() ? FeatureType::kF32 : x.type);
-  ParallelFor(context, sources, 256, [&](size_t begin, size_t end) {
-    for (size_t node = begin; node < end; ++node) {
+              const SharedTile& shared) {
+  char* const tile = shared.elements;
+  const size_t stride = PadWidth(args.cols), bytes = BytesOf(PackedType(x));
+  ParallelFor(context, shared.end - shared.first, 256, [&](size_t begin, size_t end) {
+    for (size_t node = shared.first + begin; node < shared.first + end; ++node) {
       const size_t row = args.row_of_node == nullptr ? node : args.row_of_node[node];
       char* to = tile + node * stride * bytes;
       const void* from = x.prepared() ? static_cast<const void*>(x.source.ReadColumns(
@@ -156,18 +159,25 @@ void PackTile(const Context& context, const StoredMatrix& x, AggregateArgs& args
 
 }  // namespace
 
+bool CopiesTiles(const StoredMatrix& x, size_t sources, uint64_t entries) {
+  return x.cols >= kTileColumns + kPad && entries >= kPackingDegree * sources;
+}
+
+// Of the widest tile.
+size_t TileBytes(const StoredMatrix& x, size_t sources) {
+  return sources * PadWidth(kTileColumns + kPad) * BytesOf(PackedType(x));
+}
+
 StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, MatrixMemory& memory,
                             const Propagation& a, const StoredMatrix& x,
-                            std::span<const uint32_t> row_of_node, FeatureType out_type) {
+                            std::span<const uint32_t> row_of_node, FeatureType out_type,
+                            const SharedTile* shared) {
   L2GCN_ASSERT(out_type == FeatureType::kF32 || (out_type == x.type && !x.prepared()));
   StoredMatrix out = memory.NewStored(a.nodes, x.cols, out_type);
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-  const bool packs = x.cols >= kTileColumns + kPad && a.entries() >= kPackingDegree * sources;
-  // (sources × the widest tile) if packed
-  const size_t packed_bytes = BytesOf(x.prepared() ? FeatureType::kF32 : x.type);
-  Array<char> tile =
-      memory.NewArray<char>(packs ? sources * PadWidth(kTileColumns + kPad) * packed_bytes : 0);
-  char* tile_data = tile.mutable_data();
+  const bool packs = shared != nullptr || CopiesTiles(x, sources, a.entries());
+  Array<char> own = memory.NewArray<char>(packs && shared == nullptr ? TileBytes(x, sources) : 0);
+  const SharedTile tile = shared != nullptr ? *shared : SharedTile{own.mutable_data(), 0, sources, [] {}};
   char* out_data = static_cast<char*>(out.mutable_data());
   const KernelPreparation preparation(x);
   for (size_t column = 0; column < x.cols;) {
@@ -175,7 +185,11 @@ StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, M
     const size_t width = left < kTileColumns + kPad ? left : kTileColumns;
     AggregateArgs args = ArgsOf(a, row_of_node, x, preparation, out_type, column, width);
     args.out = out_data + column * BytesOf(out_type);
-    if (packs) PackTile(context, x, args, column, sources, tile_data);
+    if (packs) {
+      if (column > 0) tile.Await();  // nobody reads the tile before any more
+      PackTile(context, x, args, column, tile);
+      tile.Await();
+    }
     ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
       context.CheckCancelled();
       kernels.aggregate(args, begin, end);

@@ -11,12 +11,15 @@
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/matrix_memory.h"
+#include "kernels/cpu/row_products.h"
 #include "kernels/disk/disk_tensor.h"
 #include "kernels/join_shape.h"
 #include "kernels/ranks/column_exchange.h"
 #include "kernels/ranks/rank_rows.h"
 #include "kernels/ranks/rank_sparse.h"
 #include "kernels/ranks/rank_training.h"
+#include "kernels/ranks/shared_rows.h"
 #include "kernels/row_loss.h"
 #include "ranks/collectives.h"
 
@@ -28,6 +31,7 @@ struct RankTensor final : Tensor {
   TensorPtr own;      // this rank's rows
   TensorPtr whole;    // of sparse features, which every rank has; null elsewhere
   Features uploaded;  // of dense features: this rank's rows as they were given; empty elsewhere
+  Features seen;      // dense rows of all ranks, where every rank sees them in place; empty elsewhere
 };
 
 struct RankJoined final : Tensor {
@@ -79,24 +83,6 @@ std::vector<uint32_t> Range(size_t begin, size_t end) {
   return rows;
 }
 
-// Rows begin … end − 1 of an operator, sharing its arrays; `offsets` holds what cannot be shared.
-Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::vector<uint64_t>& offsets) {
-  const size_t rows = end - begin;
-  offsets.resize(rows + 1);
-  for (size_t row = 0; row <= rows; ++row) offsets[row] = a.indptr[begin + row] - a.indptr[begin];
-  const uint64_t first = a.indptr[begin], entries = offsets[rows];
-  Propagation part;
-  part.nodes = static_cast<uint32_t>(rows);
-  part.first_row = a.first_row + static_cast<uint32_t>(begin);
-  part.indptr = Array<uint64_t>::Borrow(nullptr, offsets.data(), rows + 1);
-  part.indices = Array<uint32_t>::Borrow(nullptr, a.indices.data() + first, entries);
-  if (!a.weights.empty()) part.weights = Array<float>::Borrow(nullptr, a.weights.data() + first, entries);
-  part.row_scale = Array<float>::Borrow(nullptr, a.row_scale.data() + begin, rows);
-  part.self_scale = Array<float>::Borrow(nullptr, a.self_scale.data() + begin, rows);
-  part.col_scale = a.col_scale;
-  return part;
-}
-
 class RanksBackend final : public Backend {
  public:
   RanksBackend(const Context& context, const BackendOptions& options, const LocalBackendMaker& make_local,
@@ -104,7 +90,9 @@ class RanksBackend final : public Backend {
       : ranks_(context.ranks),
         options_(options),
         local_(make_local(options)),
-        trainer_(make_trainer(options)) {
+        trainer_(make_trainer(options)),
+        in_place_(context.ranks->shares_memory() &&
+                  SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0) {
     BackendOptions other = options;
     other.features_as = FeatureType::kF32;
     wide_ = make_local(other);
@@ -131,6 +119,7 @@ class RanksBackend final : public Backend {
       tensor->shares_features = tensor->own->shares_features;
       if (!features.stores_sparse() && (preparation == nullptr || preparation->projection.rows == 0))
         tensor->uploaded = part;
+      if (in_place_ && tensor->shares_features) tensor->seen = features;
     }
     tensor->bytes = tensor->own->bytes;
     return tensor;
@@ -149,7 +138,8 @@ class RanksBackend final : public Backend {
                       std::span<const uint32_t> row_of_node) override {
     const auto& a = CheckedCast<RankGraph>(graph);
     if (x.sparse) return AggregateSparse(context, a.propagation, AsShared(x), row_of_node);
-    return AggregateDense(context, a, AsShared(x), row_of_node, *local_, options_.features_as, false);
+    if (in_place_) return AggregateInPlace(context, a, AsShared(x), row_of_node, options_.features_as, false);
+    return AggregateColumns(context, a, AsShared(x), row_of_node, *local_, options_.features_as, false);
   }
 
   TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
@@ -180,8 +170,10 @@ class RanksBackend final : public Backend {
     std::vector<TensorPtr> own;
     for (const RankTensor* part : SharedParts(x))
       own.push_back(rows.empty() ? part->own : AsShared(*PickRows(context, *part, rows)).own);
+    const TensorPtr joined = JoinedOwn(context, own);
+    if (in_place_ && rows.empty()) return TransformInPlace(context, *joined, x.rows, block);
     auto out = NewTensor(rows.empty() ? x.rows : rows.size(), block.w.cols);
-    out->own = local_->Transform(context, *JoinedOwn(context, own), block);
+    out->own = local_->Transform(context, *joined, block);
     out->bytes = out->own->bytes;
     return out;
   }
@@ -194,8 +186,9 @@ class RanksBackend final : public Backend {
     narrow.rows = x.rows;
     narrow.cols = w.cols;
     narrow.uploaded = Features::Dense(local_->Logits(context, *AsShared(x).own, w, {}));
-    return AggregateDense(context, CheckedCast<RankGraph>(graph), narrow, {}, *wide_, FeatureType::kF32,
-                          true);
+    const auto& a = CheckedCast<RankGraph>(graph);
+    if (in_place_) return AggregateInPlace(context, a, narrow, {}, FeatureType::kF32, true);
+    return AggregateColumns(context, a, narrow, {}, *wide_, FeatureType::kF32, true);
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -289,11 +282,15 @@ class RanksBackend final : public Backend {
   void ReleaseSpareMemory() override {
     for (Backend* backend : {local_.get(), trainer_.get(), wide_.get(), sparse_.get(), dense_.get()})
       backend->ReleaseSpareMemory();
+    memory_.ReleaseSpare();
   }
 
   uint64_t PeakDeviceBytes() const override { return local_->PeakDeviceBytes(); }
 
   std::string Explain() const override {
+    if (in_place_)
+      return fmt::format("{} ranks that see each other's rows in memory; {}", ranks_->size(),
+                         local_->Explain());
     return fmt::format("{} ranks, {} columns of the graph's {} at a time on each; {}", ranks_->size(),
                        panel_columns_, aggregated_columns_, local_->Explain());
   }
@@ -385,10 +382,53 @@ class RanksBackend final : public Backend {
     return out;
   }
 
+  // Â X where every rank sees all of X; with `relu`, ReLU of it.
+  TensorPtr AggregateInPlace(const Context& context, const RankGraph& a, const RankTensor& x,
+                             std::span<const uint32_t> row_of_node, FeatureType out_type, bool relu) {
+    const Features seen = x.seen.rows() > 0 ? x.seen : SharedRowsOf(context, x);
+    auto out = std::make_shared<StoredMatrix>(
+        AggregateOwnRows(context, *ranks_, memory_, a.propagation, seen, row_of_node, out_type));
+    if (relu) Rectify(context, static_cast<float*>(out->mutable_data()), out->rows * out->cols);
+    return FromOwnRows(
+        context, a.nodes, x.cols,
+        RowsAsFeatures(out_type, out, static_cast<const char*>(out->data()), out->rows, x.cols));
+  }
+  Features SharedRowsOf(const Context& context, const RankTensor& x) {
+    const Features own = x.own != nullptr ? local_->DownloadStored(context, *x.own) : x.uploaded;
+    return ShareRows(context, *ranks_, RankRows(own), x.rows, x.cols);
+  }
+  TensorPtr FromOwnRows(const Context& context, size_t rows, size_t cols, const Features& own) {
+    auto tensor = NewTensor(rows, cols);
+    tensor->own = local_->Upload(context, own);
+    tensor->bytes = tensor->own->bytes;
+    return tensor;
+  }
+
+  // Rows of a layer's output, where all ranks see them: the next layer sums them over the graph.
+  TensorPtr TransformInPlace(const Context& context, const Tensor& own, size_t rows,
+                             const DenseBlock& block) {
+    const size_t cols = block.w.cols, row_bytes = cols * BytesOf(options_.features_as);
+    const Features seen =
+        WriteSharedRows(*ranks_, options_.features_as, rows, cols, [&](size_t first, size_t count, char* to) {
+          const TensorPtr part = local_->Transform(context, own, block, Range(first, first + count));
+          const Features made = local_->DownloadStored(context, *part);
+          const char* const from = ElementsOf(made);
+          ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+            std::memcpy(to + begin * row_bytes, from + begin * row_bytes, (end - begin) * row_bytes);
+          });
+        });
+    auto tensor = NewTensor(rows, cols);
+    const size_t begin = Begin(rows, rank());
+    tensor->own = local_->Upload(context, RowRangeOf(seen, begin, Begin(rows, rank() + 1) - begin));
+    tensor->bytes = tensor->own->bytes;
+    tensor->seen = seen;
+    return tensor;
+  }
+
   // Â X by panels, with the kernels of `kernels`; with `relu`, ReLU of it.
-  TensorPtr AggregateDense(const Context& context, const RankGraph& a, const RankTensor& x,
-                           std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
-                           bool relu) {
+  TensorPtr AggregateColumns(const Context& context, const RankGraph& a, const RankTensor& x,
+                             std::span<const uint32_t> row_of_node, Backend& kernels, FeatureType out_type,
+                             bool relu) {
     const RankRows rows = RowsToSend(context, x);
     const FeatureType in_type = rows.type();
     const ColumnExchange columns(*ranks_, rows, {x.rows, x.cols, a.nodes, row_of_node, BytesOf(out_type)});
@@ -416,12 +456,9 @@ class RanksBackend final : public Backend {
     }
     kernels.ReleaseSpareMemory();
     ReturnFreeMemory();
-    auto tensor = NewTensor(a.nodes, x.cols);
     if (relu) Rectify(context, static_cast<float*>(out.get()), own_rows * x.cols);
-    tensor->own = local_->Upload(
-        context, RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
-    tensor->bytes = tensor->own->bytes;
-    return tensor;
+    return FromOwnRows(context, a.nodes, x.cols,
+                       RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
   }
 
   static void Rectify(const Context& context, float* values, size_t count) {
@@ -554,6 +591,8 @@ class RanksBackend final : public Backend {
   const std::shared_ptr<Ranks> ranks_;
   const BackendOptions options_;
   std::unique_ptr<Backend> local_, trainer_;
+  const bool in_place_;                                // ranks see each other's rows in memory
+  MatrixMemory memory_;                                // of what is aggregated there
   std::unique_ptr<Backend> wide_, sparse_, dense_;     // local ones with results in f32, sparse, or dense
   size_t panel_columns_ = 0, aggregated_columns_ = 0;  // of the last aggregation
 };

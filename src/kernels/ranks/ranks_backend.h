@@ -1,7 +1,9 @@
 // A backend whose matrices are shared out over ranks (Context::ranks): rank r of R holds rows N·r/R … N·(r+1)/R − 1 of
 // every matrix of N rows. Every rank calls every verb at the same time.
 //
-// How each verb moves its data, with F columns of b bytes:
+// Where all ranks see one memory (Ranks::shares_memory) and nothing goes to disk, what Aggregate reads lies there, each
+// rank sums its own rows of the result, and nothing is moved (kernels/ranks/shared_rows.h). Elsewhere, with F columns of
+// b bytes, Aggregate moves its data by columns; the other verbs move theirs in both cases:
 //   Aggregate   columns are the unit. In rounds every rank gets a panel of columns of all rows from the others (the
 //               first transpose), sums it with the whole graph, and sends everyone its rows of the result (the second
 //               one): together 2·N·F·b·(R−1)/R bytes over all ranks. A row's sum keeps its order, so the bits are

@@ -1,0 +1,116 @@
+#include "pipeline/exchange_walk.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/sample_order.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr double kLossBytes = 8;        // of an epoch, a double
+constexpr double kScoreBytes = 8;       // of a row: loss and miss
+constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
+constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
+
+}  // namespace
+
+ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, bool in_place)
+    : counts_(counts),
+      ranks_(ranks),
+      others_(ranks - 1.0),
+      share_((ranks - 1.0) / ranks),
+      in_place_(in_place) {}
+
+void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
+  const auto element = static_cast<double>(counts_.element), rows = static_cast<double>(counts_.rows());
+  for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
+    LayerMoves of_layer{counts_.epochs[layer], counts_.train, 1, 1, 0, 0, 0};
+    if (layer < moves.size()) of_layer = moves[layer];
+    if (of_layer.probed > 0) Look(layer, of_layer);
+    const auto in = static_cast<double>(counts_.InputsOf(layer));
+    for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
+      Aggregate(rows, rows, in, SparseIn(layer) && hop == 0, element);
+    Samples(layer, of_layer);
+    const auto scored = static_cast<double>(of_layer.scored), looks = static_cast<double>(of_layer.looks);
+    bytes_ += others_ * (static_cast<double>(of_layer.states) * StateBytes(layer) +
+                         static_cast<double>(of_layer.epochs) * kLossBytes + scored * kScoreBytes +
+                         looks * kAnswerCounts * ranks_ * sizeof(uint64_t));
+  }
+}
+
+// The rows of the samples, to rank 0: whole and once, or by windows in every epoch.
+void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
+  const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
+             samples = static_cast<double>(moves.samples);
+  if (SparseIn(layer)) {
+    bytes_ += share_ * static_cast<double>(moves.begun) * samples * AggregatedRowBytes();
+    return;
+  }
+  const bool by_windows = samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
+  const auto times = static_cast<double>(by_windows ? moves.epochs : moves.begun);
+  bytes_ += share_ * times * samples * width * static_cast<double>(counts_.element);
+}
+
+// Weights, and what else a layer has, with their moments.
+double ExchangeWalk::StateBytes(size_t layer) const {
+  const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
+             hidden = static_cast<double>(counts_.hidden[layer]), head = static_cast<double>(counts_.head),
+             classes = static_cast<double>(counts_.classes),
+             affine = static_cast<double>(counts_.affine_rows);
+  const double last = head > 0 ? head : hidden;
+  const double values =
+      width * hidden + hidden * head + last * classes + affine * (hidden + head) + (affine > 0 ? classes : 0);
+  return kMomentsAndValue * sizeof(float) * values;
+}
+
+// What a probe of validation nodes outside the train graph aggregates for the layer, and for the next one.
+void ExchangeWalk::Look(size_t layer, const LayerMoves& moves) {
+  const auto nodes = static_cast<double>(counts_.nodes), in = static_cast<double>(counts_.InputsOf(layer));
+  const auto element = static_cast<double>(counts_.element), probed = static_cast<double>(moves.probed);
+  for (uint64_t hop = 1; hop < counts_.reach; ++hop)
+    Aggregate(nodes, nodes, in, SparseIn(layer) && hop == 1, element);
+  Aggregate(nodes, probed, in, SparseIn(layer) && counts_.reach <= 1, element);
+  if (layer + 1 == counts_.hidden.size()) return;
+  if (counts_.reach == 0) return ForwardLayer(layer);
+  Aggregate(nodes, nodes, in, SparseIn(layer) && counts_.reach == 1, element);
+}
+
+void ExchangeWalk::Infer(bool after_training) {
+  const auto nodes = static_cast<double>(counts_.nodes);
+  for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) ForwardLayer(layer);
+  if (after_training && counts_.counts_answers) {
+    bytes_ += others_ * static_cast<double>(counts_.answered) * kScoreBytes;
+    return;
+  }
+  const bool of_every_layer = counts_.head > 0 || counts_.affine_rows > 0;
+  const double layers = of_every_layer ? static_cast<double>(counts_.hidden.size()) : 1;
+  bytes_ += others_ * layers * nodes * sizeof(float) * static_cast<double>(counts_.classes);
+}
+
+// A layer over all nodes: in whichever order is narrower, where it may choose.
+void ExchangeWalk::ForwardLayer(size_t layer) {
+  const auto nodes = static_cast<double>(counts_.nodes), in = static_cast<double>(counts_.InputsOf(layer)),
+             out = static_cast<double>(counts_.hidden[layer]);
+  if (counts_.reach == 0 && counts_.affine_rows == 0 && in > out)
+    return Aggregate(nodes, nodes, out, false, sizeof(float));
+  for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
+    Aggregate(nodes, nodes, in, SparseIn(layer) && hop == 0, static_cast<double>(counts_.element));
+}
+
+// Of a row of sparse features once it is aggregated, as if neighbours' columns were independent.
+double ExchangeWalk::AggregatedRowBytes() const {
+  const double stored = static_cast<double>(counts_.stored_bytes) / 8,
+               rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
+  const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
+  const double empty = std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
+  constexpr double kStaysSparse = 0.25;
+  return 1 - empty <= kStaysSparse ? 8 * (1 + (1 - empty) * cols) : 4 * cols;
+}
+
+// Two transposes: of the rows that are gathered, and of those that are made. Sparse matrices are known whole.
+void ExchangeWalk::Aggregate(double sources, double rows, double cols, bool sparse, double element) {
+  if (!sparse && !in_place_) bytes_ += share_ * (sources + rows) * cols * element;
+}
+
+}  // namespace l2gcn

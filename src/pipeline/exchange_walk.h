@@ -1,0 +1,42 @@
+// The bytes that ranks send each other in a run, all together, by walking through its verbs with counts in place of data
+// (kernels/ranks/ranks_backend.h says what each verb sends).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "l2gcn/layer_moves.h"
+#include "pipeline/run_counts.h"
+
+namespace l2gcn {
+
+class ExchangeWalk {
+ public:
+  // `in_place`: ranks see each other's rows in memory.
+  ExchangeWalk(const RunCounts& counts, uint32_t ranks, bool in_place);
+
+  // `moves` of every layer; none: each layer runs all its epochs, and nothing is looked at.
+  void Train(std::span<const LayerMoves> moves);
+  // `after_training`: the nodes of all parts are scored, else all nodes get logits.
+  void Infer(bool after_training);
+
+  uint64_t bytes() const { return static_cast<uint64_t>(bytes_); }
+
+ private:
+  bool SparseIn(size_t layer) const { return counts_.sparse && layer == 0; }
+  double AggregatedRowBytes() const;
+  void Aggregate(double sources, double rows, double cols, bool sparse, double element);
+  void ForwardLayer(size_t layer);
+  void Samples(size_t layer, const LayerMoves& moves);
+  double StateBytes(size_t layer) const;
+  void Look(size_t layer, const LayerMoves& moves);
+
+  const RunCounts& counts_;
+  const double ranks_;
+  const double others_;  // R − 1
+  const double share_;   // (R − 1) / R
+  const bool in_place_;
+  double bytes_ = 0;
+};
+
+}  // namespace l2gcn

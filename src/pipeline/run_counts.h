@@ -1,0 +1,52 @@
+// What a plan knows of a data set and a configuration: counts alone.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace l2gcn {
+
+struct RunCounts {
+  uint64_t nodes = 0, entries = 0;  // of the whole graph
+  uint64_t train = 0;
+  uint64_t scored = 0;              // nodes that train, validate or test
+  bool scores_in_training = false;  // evaluation uses what training aggregated
+  uint64_t answered = 0;            // nodes of the train, validation and test parts
+  bool counts_answers = true;       // evaluation counts right answers where the rows lie, and needs no logits
+  bool inductive = false, sparse = false, multilabel = false;
+  uint64_t features = 0;  // columns of the first layer's input
+  uint64_t classes = 0;
+  uint64_t element = 4;       // bytes of one, in activations
+  uint64_t stored_bytes = 0;  // of the features as they lie
+  uint64_t graph_bytes = 0;
+  uint64_t other_bytes = 0;   // labels and names
+  uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
+  uint64_t others_bytes = 0;  // … and what of it is not the data set's
+  uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
+  uint64_t affine_rows = 0;  // of a hidden layer besides its weights: a bias, or gain and shift
+  std::vector<uint64_t> hidden;
+  std::vector<uint64_t> epochs;
+
+  uint64_t rows() const { return inductive ? train : nodes; }
+  // The train nodes' subgraph, as if edges did not care.
+  uint64_t train_entries() const {
+    const double share = static_cast<double>(train) / static_cast<double>(std::max<uint64_t>(1, nodes));
+    return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
+  }
+  uint64_t copies() const { return 1 + reach; }
+  // Of the last layer in training alone the rows that are scored are needed; LayerPipeline::NeedLastRowsOf.
+  uint64_t rows_of(size_t layer) const {
+    const bool few = !inductive && reach == 0 && layer + 1 == hidden.size() && 2 * scored < nodes;
+    return few ? scored : rows();
+  }
+  uint64_t entries_of(size_t layer) const {
+    if (rows_of(layer) == rows()) return train_entries();
+    return static_cast<uint64_t>(static_cast<double>(entries) / static_cast<double>(nodes) *
+                                 static_cast<double>(scored));
+  }
+  uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
+};
+
+}  // namespace l2gcn

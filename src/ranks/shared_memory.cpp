@@ -1,0 +1,125 @@
+#include "ranks/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "core/error_format.h"
+#include "ranks/collectives.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kSharedPage = 4096, kSharedHugePage = size_t{2} << 20;
+
+// Where rank 0's file is to be found. The mark lies in the file behind what is mapped: another file of the same number,
+// of another machine's process of the same number, has another one.
+struct SharedFile {
+  int64_t process = 0, descriptor = -1;
+  uint64_t mark[2] = {0, 0};
+};
+
+class SharedDescriptor {
+ public:
+  explicit SharedDescriptor(int number) : number_(number) {}
+  ~SharedDescriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  SharedDescriptor(const SharedDescriptor&) = delete;
+  SharedDescriptor& operator=(const SharedDescriptor&) = delete;
+  int number() const { return number_; }
+
+ private:
+  int number_;
+};
+
+// Both return -1 where the system does not give it, with the reason in errno.
+int MakeSharedFile(size_t bytes, SharedFile& file) {
+  const int number = memfd_create("rows of ranks", MFD_CLOEXEC);
+  if (number < 0) return -1;
+  const bool marked = getrandom(file.mark, sizeof(file.mark), 0) == ssize_t{sizeof(file.mark)};
+  if (!marked || ftruncate(number, static_cast<off_t>(bytes + kSharedPage)) != 0 ||
+      pwrite(number, file.mark, sizeof(file.mark), static_cast<off_t>(bytes)) != ssize_t{sizeof(file.mark)}) {
+    close(number);
+    return -1;
+  }
+  file.process = getpid();
+  file.descriptor = number;
+  return number;
+}
+
+int OpenSharedFile(size_t bytes, const SharedFile& file) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", file.process, file.descriptor);
+  const int number = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (number < 0) return -1;
+  uint64_t mark[2] = {0, 0};
+  const ssize_t got = pread(number, mark, sizeof(mark), static_cast<off_t>(bytes));
+  if (got == ssize_t{sizeof(mark)} && std::memcmp(mark, file.mark, sizeof(mark)) == 0) return number;
+  close(number);
+  errno = ENOENT;
+  return -1;
+}
+
+// The file's first bytes at an address where huge pages can lie; null where there is no room.
+void* MapSharedFile(int number, size_t bytes) {
+  void* const room =
+      mmap(nullptr, bytes + kSharedHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<uintptr_t>(room);
+  const uintptr_t first = (begin + kSharedHugePage - 1) / kSharedHugePage * kSharedHugePage;
+  void* const memory =
+      mmap(reinterpret_cast<void*>(first), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, number, 0);
+  if (memory == MAP_FAILED) {
+    munmap(room, bytes + kSharedHugePage);
+    return nullptr;
+  }
+  if (first > begin) munmap(room, first - begin);
+  munmap(reinterpret_cast<void*>(first + bytes), begin + kSharedHugePage - first);
+  return memory;
+}
+
+}  // namespace
+
+std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes) {
+  const size_t page = bytes >= 2 * kSharedHugePage ? kSharedHugePage : kSharedPage;
+  const size_t mapped = std::max<size_t>(1, (bytes + page - 1) / page) * page;
+  SharedFile file;
+  int number = ranks.leads() ? MakeSharedFile(mapped, file) : -1;
+  std::string failure = ranks.leads() && number < 0 ? std::strerror(errno) : "";
+  Broadcast(ranks, {reinterpret_cast<char*>(&file), sizeof(file)});
+  if (!ranks.leads() && file.descriptor >= 0) {
+    number = OpenSharedFile(mapped, file);
+    if (number < 0) failure = fmt::format("rank 0's memory is not to be seen: {}", std::strerror(errno));
+  }
+  const SharedDescriptor keeper(number);
+  void* const memory = number >= 0 ? MapSharedFile(number, mapped) : nullptr;
+  if (number >= 0 && memory == nullptr) failure = std::strerror(errno);
+  std::shared_ptr<void> shared;
+  if (memory != nullptr) shared.reset(memory, [mapped](void* begin) { munmap(begin, mapped); });
+  const std::vector<std::string> failures = AllGatherText(ranks, failure);
+  for (uint32_t r = 0; r < ranks.size(); ++r) {
+    if (!failures[r].empty())
+      ThrowRuntime("{}: cannot share {} bytes of memory: {}", ranks.Name(r), bytes, failures[r]);
+  }
+  return shared;
+}
+
+void Ranks::SettleExchange(std::string wanted) {
+  BroadcastText(*this, wanted);
+  shares_memory_ = false;
+  if (wanted == "messages") return;
+  try {
+    AllocateShared(1);
+    shares_memory_ = true;
+  } catch (const Error& error) {
+    if (wanted == "memory") ThrowUsage("--exchange memory: {}; use --exchange messages", error.what());
+    why_messages_ = error.what();
+  }
+}
+
+}  // namespace l2gcn
