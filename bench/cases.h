@@ -1,6 +1,7 @@
 // The groups of benchmarks main.cpp can run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "l2gcn/context.h"
@@ -12,6 +13,7 @@ struct Options {
   std::string only;      // run figures whose name contains this
   double seconds = 1;    // spend about this long on each
   bool profile = false;  // layers: microseconds a step spends in each phase
+  uint32_t nodes = 0;    // panels: over so many; 0: over several
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };
 
@@ -19,5 +21,6 @@ void BenchKernels(const Context& context, const Options& options, Report& report
 void BenchLayers(const Context& context, const Options& options, Report& report);
 void BenchAggregation(const Context& context, const Options& options, Report& report);
 void BenchGrowth(const Context& context, const Options& options, Report& report);
+void BenchPanels(const Context& context, const Options& options, Report& report);
 
 }  // namespace l2gcn::bench

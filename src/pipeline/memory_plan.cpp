@@ -14,6 +14,7 @@
 #include "core/memory_meter.h"
 #include "core/sample_order.h"
 #include "data/watch.h"
+#include "graph/needed_rows.h"
 #include "kernels/disk/disk_layout.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
@@ -51,6 +52,7 @@ struct RunCounts {
   uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
+  size_t first_few = 0;  // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
 
@@ -61,15 +63,24 @@ struct RunCounts {
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
   uint64_t copies() const { return 1 + reach; }
-  // Of the last layer in training alone the rows that are scored are needed; LayerPipeline::NeedLastRowsOf.
+  // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
+  // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
+  double ShareOf(size_t layer) const {
+    if (inductive || reach > 0 || layer < first_few || nodes == 0) return 1;
+    const double degree = static_cast<double>(entries) / static_cast<double>(nodes);
+    double share = static_cast<double>(scored) / static_cast<double>(nodes);
+    for (size_t later = hidden.size() - 1;; --later) {
+      const auto part = [&](uint64_t all) { return static_cast<uint64_t>(share * static_cast<double>(all)); };
+      if (!PaysToCopyRows(part(nodes), part(entries), nodes, entries)) return 1;
+      if (later == layer) return share;
+      share = 1 - std::pow(1 - share, 1 + degree);
+    }
+  }
   uint64_t rows_of(size_t layer) const {
-    const bool few = !inductive && reach == 0 && layer + 1 == hidden.size() && 2 * scored < nodes;
-    return few ? scored : rows();
+    return static_cast<uint64_t>(ShareOf(layer) * static_cast<double>(rows()));
   }
   uint64_t entries_of(size_t layer) const {
-    if (rows_of(layer) == rows()) return train_entries();
-    return static_cast<uint64_t>(static_cast<double>(entries) / static_cast<double>(nodes) *
-                                 static_cast<double>(scored));
+    return static_cast<uint64_t>(ShareOf(layer) * static_cast<double>(train_entries()));
   }
   uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
 };
@@ -96,6 +107,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
+  counts.first_few = std::max<size_t>(config.FindsRate() ? config.layers - 1 : 0, counts.sparse ? 1 : 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     counts.hidden.push_back(config.HiddenOf(layer));
     counts.epochs.push_back(config.EpochsOf(layer));
@@ -150,20 +162,22 @@ class DiskWalk {
   }
 
   void Train() {
-    uint64_t columns_on_disk = 0;  // of the layer before, over the rows in training
+    uint64_t on_disk = 0;  // bytes of the layer's input
     for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
       const uint64_t in = counts_.InputsOf(layer), rows = counts_.rows_of(layer);
+      const bool last = layer + 1 == counts_.hidden.size();
+      // The operator of fewer rows is copied out. How many rows a layer before the last will have is a guess, so
+      // scratch is planned for all of them, which is more than fewer rows and their operator take.
+      const uint64_t most = last ? rows : counts_.rows();
+      const uint64_t copied = rows < counts_.rows() ? 4 * counts_.entries_of(layer) + 20 * rows : 0;
+      if (copied > 0) Move(4 * counts_.train_entries(), copied);
       for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
         Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
-      const uint64_t width = in * counts_.copies();
+      const uint64_t width = in * counts_.copies(), out = last ? 0 : counts_.hidden[layer];
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
-      if (layer + 1 < counts_.hidden.size()) {
-        Move(Bytes(rows, width), Bytes(rows, counts_.hidden[layer]));
-        Hold(Bytes(rows, columns_on_disk + width + counts_.hidden[layer]));
-        columns_on_disk = counts_.hidden[layer];
-      } else {
-        Hold(Bytes(counts_.rows(), columns_on_disk) + Bytes(rows, width) + Bytes(counts_.train, width));
-      }
+      if (!last) Move(Bytes(rows, width), Bytes(rows, out));
+      Hold(on_disk + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
+      on_disk = Bytes(most, out);
     }
   }
 

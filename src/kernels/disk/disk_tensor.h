@@ -42,8 +42,8 @@ class DiskTensor : public Tensor {
 
   // Rows begin … end − 1 of any blocks, whole, to out (end − begin × cols).
   void ReadRows(size_t begin, size_t end, DiskReading& reading, char* out) const;
-  // The named rows, to out (picked.size() × cols): read in ascending order, block by block.
-  void PickRows(std::span<const uint32_t> picked, DiskReading& reading, char* out) const;
+  // The named rows, to out (picked.size() × cols): read in ascending order, block by block, by all threads.
+  void PickRows(const Context& context, std::span<const uint32_t> picked, char* out) const;
 };
 
 class FileTensor final : public DiskTensor {
@@ -65,8 +65,6 @@ class FileTensor final : public DiskTensor {
             char* out) const override;
 
   size_t PanelColumns() const { return kPanelBytes / BytesOf(type); }
-
-  static constexpr size_t kLeastBlockRows = ScratchPages::kPage / kPanelBytes;
 
  private:
   size_t Panels() const { return (cols + PanelColumns() - 1) / PanelColumns(); }
@@ -95,6 +93,8 @@ class FeatureTensor final : public DiskTensor {
   bool as_stored_;  // elements leave as they lie
   std::shared_ptr<Backend> narrower_;
 };
+
+static_assert(kLeastBlockRows * kPanelBytes == ScratchPages::kPage);
 
 // Elements (count) of `type` as features of one matrix; `owner` keeps them.
 Features RowsAsFeatures(FeatureType type, std::shared_ptr<const void> owner, const char* elements,
