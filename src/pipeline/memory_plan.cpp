@@ -222,9 +222,12 @@ class DiskWalk {
     fits_ = fits_ && columns > 0;
     const uint64_t panels = (cols + std::max<size_t>(1, columns) - 1) / std::max<size_t>(1, columns);
     panels_ = std::max(panels_, static_cast<uint32_t>(panels));
-    const uint64_t graph = 4 * entries + 8 * rows;
-    Move(panels * graph + (from_features ? panels * counts_.stored_bytes : sources * cols * in),
-         Bytes(rows, cols));
+    const uint64_t graph = 4 * entries + 8 * rows, x = (from_features ? counts_.nodes : sources) * cols * in;
+    // Features are read by whole rows: twice, or once and then written and read as panels (PanelReader).
+    const uint64_t rest = from_features && !counts_.sparse && panels > 2 ? x - x / panels : 0;
+    const uint64_t features = panels > 2 ? counts_.stored_bytes + rest : panels * counts_.stored_bytes;
+    Move(panels * graph + (from_features ? features : x), rest + Bytes(rows, cols));
+    Hold(rest + Bytes(rows, cols));
   }
 
   // A layer's training: weights with their moments, gradients and copies, a batch's activations, and the rows of

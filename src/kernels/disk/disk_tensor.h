@@ -40,6 +40,9 @@ class DiskTensor : public Tensor {
   virtual void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
                     char* out) const = 0;
 
+  // Whether a few columns take as long to read as all of them.
+  virtual bool ReadsWholeRows() const = 0;
+
   // Rows begin … end − 1 of any blocks, whole, to out (end − begin × cols).
   void ReadRows(size_t begin, size_t end, DiskReading& reading, char* out) const;
   // The named rows, to out (picked.size() × cols): read in ascending order, block by block, by all threads.
@@ -64,6 +67,8 @@ class FileTensor final : public DiskTensor {
   void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
             char* out) const override;
 
+  bool ReadsWholeRows() const override { return false; }
+
   size_t PanelColumns() const { return kPanelBytes / BytesOf(type); }
 
  private:
@@ -83,6 +88,7 @@ class FeatureTensor final : public DiskTensor {
                 std::shared_ptr<Backend> narrower);
   void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
             char* out) const override;
+  bool ReadsWholeRows() const override { return true; }
   const Features& features() const { return features_; }
 
  private:
