@@ -1,4 +1,5 @@
-// Aggregation with the train graph of the reddit shape, and how aggregation and an epoch grow with the graph.
+// Aggregation with the train graph of the reddit shape, how aggregation and an epoch grow with the graph, and panels of
+// one cache line a node, as runs from disk gather them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,17 +55,26 @@ double Exponent(const std::vector<double>& x, const std::vector<double>& y) {
   return top / bottom;
 }
 
-// GB/s at which `count` rows of 32 floats, drawn evenly from `rows`, can be added up: what memory and page
-// tables give to a gather without any reuse.
-double RandomRows(const Context& context, size_t rows, size_t count) {
-  constexpr size_t kFloats = 32, kAhead = 128, kChunk = 1 << 16;
-  const auto x = Array<float>::Filled(rows * kFloats, 1.0f);
-  auto drawn = Array<uint32_t>::Allocate(count + kAhead);
+constexpr size_t kLineFloats = 16;  // of a cache line
+
+// `count` numbers below `rows`, drawn evenly.
+Array<uint32_t> DrawRows(const Context& context, size_t rows, size_t count) {
+  auto drawn = Array<uint32_t>::Allocate(count);
   const RandomStream stream(1, RandomUse::kGenerator, 77);
-  ParallelFor(context, drawn.size(), kChunk, [&](size_t begin, size_t end) {
+  ParallelFor(context, count, size_t{1} << 16, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i)
       drawn.mutable_data()[i] = static_cast<uint32_t>(stream.Below(i, rows));
   });
+  return drawn;
+}
+
+// Lines a second at which rows of kLines cache lines, drawn evenly from `rows`, can be added up: what memory and page
+// tables give to a gather without any reuse.
+template <size_t kLines>
+double RandomLines(const Context& context, size_t rows, const Array<uint32_t>& drawn) {
+  constexpr size_t kFloats = kLines * kLineFloats, kAhead = 128, kChunk = 1 << 16;
+  const size_t count = drawn.size() - kAhead;
+  const auto x = Array<float>::Filled(rows * kFloats, 1.0f);
   std::vector<float> sums((count + kChunk - 1) / kChunk);
   double best = 1e30;
   for (int repeat = 0; repeat < 3; ++repeat) {
@@ -73,8 +83,7 @@ double RandomRows(const Context& context, size_t rows, size_t count) {
       float sum[kFloats] = {};
       for (size_t i = task * kChunk; i < std::min(count, (task + 1) * kChunk); ++i) {
         const float* ahead = x.data() + drawn[i + kAhead] * kFloats;
-        __builtin_prefetch(ahead, 0, 2);
-        __builtin_prefetch(ahead + kFloats / 2, 0, 2);
+        for (size_t line = 0; line < kLines; ++line) __builtin_prefetch(ahead + line * kLineFloats, 0, 2);
         const float* row = x.data() + drawn[i] * kFloats;
         for (size_t j = 0; j < kFloats; ++j) sum[j] += row[j];
       }
@@ -83,7 +92,18 @@ double RandomRows(const Context& context, size_t rows, size_t count) {
     best = std::min(best, watch.Seconds());
   }
   const bool added = std::all_of(sums.begin(), sums.end(), [](float sum) { return sum > 0; });
-  return added ? static_cast<double>(count * kFloats * sizeof(float)) / best / 1e9 : 0;
+  return added ? static_cast<double>(count * kLines) / best : 0;
+}
+
+// Rows of `degree` entries each, drawn evenly from `nodes` nodes.
+Propagation RandomRows(const Context& context, uint32_t nodes, uint32_t rows, uint32_t degree) {
+  Propagation a;
+  a.nodes = rows;
+  a.indices = DrawRows(context, nodes, size_t{rows} * degree);
+  a.indptr = Array<uint64_t>::Allocate(size_t{rows} + 1);
+  for (size_t row = 0; row <= rows; ++row) a.indptr.mutable_data()[row] = row * degree;
+  a.row_scale = a.self_scale = Array<float>::Filled(rows, 0.5f);
+  return a;
 }
 
 // GB/s at which fresh memory of `bytes` can be written once: what the system takes to hand out pages.
@@ -154,12 +174,14 @@ void BenchGrowth(const Context& context, const Options& options, Report& report)
     aggregate.push_back(best.seconds);
     epoch.push_back(epoch_seconds);
     const double bytes = static_cast<double>(a.entries()) * kFeatures * sizeof(float);
-    report.Add({"growth", fmt::format("aggregate, {} nodes", size), best.seconds, 0,
-                bytes / best.seconds / 1e9,
-                fmt::format("{} entries; random rows {:.1f} GB/s, fresh pages {:.1f} GB/s", a.entries(),
-                            RandomRows(context, a.nodes, std::min<size_t>(a.entries(), 20000000)),
-                            FirstTouch(context, a.nodes * kFeatures * sizeof(float))),
-                best.copy});
+    report.Add(
+        {"growth", fmt::format("aggregate, {} nodes", size), best.seconds, 0, bytes / best.seconds / 1e9,
+         fmt::format("{} entries; random rows {:.1f} GB/s, fresh pages {:.1f} GB/s", a.entries(),
+                     1e-9 * kLineFloats * sizeof(float) *
+                         RandomLines<2>(context, a.nodes,
+                                        DrawRows(context, a.nodes, std::min<size_t>(a.entries(), 20000000))),
+                     FirstTouch(context, a.nodes * kFeatures * sizeof(float))),
+         best.copy});
     report.Add({"growth", fmt::format("epoch, {} nodes", size), epoch_seconds,
                 a.nodes * problem.FlopsPerSample() / epoch_seconds / 1e9, 0,
                 fmt::format("{} samples", a.nodes)});
@@ -168,6 +190,33 @@ void BenchGrowth(const Context& context, const Options& options, Report& report)
   fmt::print("growth     seconds of aggregation ~ edges^{:.2f}, seconds of an epoch ~ nodes^{:.2f}\n",
              by_edges, by_nodes);
   report.extra["growth"] = {{"aggregation_exponent", by_edges}, {"epoch_exponent", by_nodes}};
+}
+
+// A line a node in f16, as papers100m's shape has them: the kernel against what memory gives to single lines.
+void BenchPanels(const Context& context, const Options& options, Report& report) {
+  constexpr uint32_t kDegree = 29, kColumns = 32, kRows = 2000000;
+  for (const uint32_t nodes : options.nodes > 0 ? std::vector<uint32_t>{options.nodes}
+                                                : std::vector<uint32_t>{7000000, 14000000, 28000000}) {
+    const Propagation a = RandomRows(context, nodes, kRows, kDegree);
+    const double most = RandomLines<1>(context, nodes, a.indices);
+    BackendOptions half;
+    half.features_as = FeatureType::kF16;
+    auto backend = MakeBackend(context, half);
+    const auto lines = Array<uint16_t>::Filled(size_t{nodes} * kColumns, 0x3C00);
+    const TensorPtr x = backend->Upload(context, Features::Stored(FeatureType::kF16, lines, nodes, kColumns));
+    const DeviceGraphPtr graph = backend->Upload(context, a);
+    double seconds = 1e30;
+    for (int turn = 0; turn < kTurns; ++turn) {
+      const Stopwatch watch;
+      const TensorPtr out = backend->Aggregate(context, *graph, *x, {});
+      seconds = std::min(seconds, watch.Seconds());
+    }
+    const double rate = static_cast<double>(a.entries()) / seconds;
+    report.Add({"panels", fmt::format("{} nodes", nodes), seconds, 0, 64e-9 * rate,
+                fmt::format("{:.0f} M lines/s of {:.0f} M that memory gives", rate / 1e6, most / 1e6),
+                64e-9 * most});
+    report.extra["panels"][std::to_string(nodes)] = {{"lines", rate}, {"most_lines", most}};
+  }
 }
 
 }  // namespace l2gcn::bench

@@ -1,6 +1,7 @@
 // The groups of benchmarks main.cpp can run.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "l2gcn/context.h"
@@ -13,6 +14,7 @@ struct Options {
   double seconds = 1;    // spend about this long on each
   bool profile = false;  // layers: microseconds a step spends in each phase
   bool bf16 = false;     // layers: products in bf16, where the processor has AMX
+  uint32_t nodes = 0;    // panels: over so many; 0: over several
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };
 
@@ -20,5 +22,6 @@ void BenchKernels(const Context& context, const Options& options, Report& report
 void BenchLayers(const Context& context, const Options& options, Report& report);
 void BenchAggregation(const Context& context, const Options& options, Report& report);
 void BenchGrowth(const Context& context, const Options& options, Report& report);
+void BenchPanels(const Context& context, const Options& options, Report& report);
 
 }  // namespace l2gcn::bench

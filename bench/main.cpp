@@ -18,9 +18,10 @@ int Run(int argc, char** argv) {
   uint32_t threads = 0;
   std::string json, groups = "kernels,layers,aggregation";
   CLI::App app("Benchmarks of l2gcn's CPU kernels: each is verified, then timed.");
-  app.add_option("--groups", groups, "Which to run: kernels, layers, aggregation, growth")
+  app.add_option("--groups", groups, "Which to run: kernels, layers, aggregation, growth, panels")
       ->capture_default_str();
   app.add_option("--only", options.only, "Run only figures whose name contains this text");
+  app.add_option("--nodes", options.nodes, "Panels: over so many nodes; 0: over several");
   app.add_option("--threads", threads, "Threads; 0: one per core")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Time to spend on each figure")->capture_default_str();
   app.add_flag("--profile", options.profile, "Layers: show where a step's time goes");
@@ -41,6 +42,7 @@ int Run(int argc, char** argv) {
   if (wanted("layers")) bench::BenchLayers(context, options, report);
   if (wanted("aggregation")) bench::BenchAggregation(context, options, report);
   if (wanted("growth")) bench::BenchGrowth(context, options, report);
+  if (wanted("panels")) bench::BenchPanels(context, options, report);
   if (!json.empty()) report.WriteJson(json);
   return 0;
 }

@@ -8,8 +8,11 @@
 #   scripts/bench-disk.sh group   [PROGRAM] [FOLDER]  reddit and amazon3m under 20 % inside a control group of the budget + 10 %
 #                                                     (version 1, as root)
 #   scripts/bench-disk.sh time    [PROGRAM] [FOLDER]  amazon3m under 20 % against in memory, file cache dropped before (as root)
-#   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS]   1/32, 1/16, 1/8 … of papers100m, f16, under one budget:
-#                                                     bytes, rates, floors, exponent; a set is removed before the next is made
+#   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS] [BUDGET]   1/2, 1/4, 1/8, 1/16 and 1/32 of papers100m, f16,
+#                                                     each generated, trained and removed, under one budget: the least that the
+#                                                     largest needs, unless BUDGET names another. Seconds beside what moving the bytes
+#                                                     takes at the disk's measured rates, and beside the gather floor: the lines of
+#                                                     64 bytes over what memory gives (l2gcn_bench --groups panels)
 #   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
 #   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N random moments of a run from disk, then resume
 #
@@ -34,15 +37,18 @@ train() {  # RUN DATA MORE…
 field() {  # FILE EXPRESSION
   python3 -c "
 import json, sys
-def growth_line(r, part, budget):  # seconds against what moving the bytes takes at the disk's measured rates, and against gathering
+def growth_line(r, part, budget, most_lines):
     d, s = r['disk'], r['seconds']
     moved = d['read_bytes'] / d['read_rate'] + d['written_bytes'] / d['write_rate']
     work = s['total'] - s['load']
     lines = sum(l['gathered_bytes'] for l in r['runs'][0]['layers']) / 4 * 2 / 64  # of f16 values, 64 bytes a line
-    return '1/%d: %d nodes, budget %.2f GiB, peak %.2f; %.1f s (aggregate %.1f, train %.1f, transform %.1f, evaluate %.1f); %.1f GB read, %.1f written: %.1f s at %.2f and %.2f GB/s, %.2f x; %.2f G lines gathered, %.0f M/s while aggregating; panels at %.0f %% of the disk #%d %.2f' % (
-        part, r['dataset']['nodes'], budget / 2**30, r['memory']['peak_rss_bytes'] / 2**30, work, s['aggregate'], s['train'], s['transform'], s['evaluate'],
-        d['read_bytes'] / 1e9, d['written_bytes'] / 1e9, moved, d['read_rate'] / 1e9, d['write_rate'] / 1e9, work / moved, lines / 1e9, lines / s['aggregate'] / 1e6,
-        100 * (d['panel_read_bytes'] / d['read_rate'] + d['panel_written_bytes'] / d['write_rate']) / d['panel_seconds'], r['dataset']['nodes'], work)
+    floor = lines / most_lines
+    panels = (d['panel_read_bytes'] / d['read_rate'] + d['panel_written_bytes'] / d['write_rate']) / d['panel_seconds']
+    return '\n'.join([
+        '1/%d: %d nodes, budget %.2f GiB, peak %.2f GiB, opened in %.1f s #%d %.2f' % (part, r['dataset']['nodes'], budget / 2**30, r['memory']['peak_rss_bytes'] / 2**30, s['load'], r['dataset']['nodes'], work),
+        '  %.1f s: setup %.1f, aggregate %.1f, train %.1f, transform %.1f, evaluate %.1f' % (work, s['setup'], s['aggregate'], s['train'], s['transform'], s['evaluate']),
+        '  %.1f GB read, %.1f GB written: %.1f s at %.2f and %.2f GB/s; %.2f x that; panels at %.0f %% of the disk' % (d['read_bytes'] / 1e9, d['written_bytes'] / 1e9, moved, d['read_rate'] / 1e9, d['write_rate'] / 1e9, work / moved, 100 * panels),
+        '  %.2f G lines gathered: %.1f s at %.0f M a second; %.2f x that; %.0f M a second while aggregating' % (lines / 1e9, floor, most_lines / 1e6, work / floor, lines / s['aggregate'] / 1e6)])
 r = json.load(open(sys.argv[1])); print($2)" "$1"
 }
 least_budget() {  # DATA BUDGET MORE…: what the plan names; BUDGET must be too small to stay in memory
@@ -114,23 +120,25 @@ case $what in
     rmdir "$group"
     ;;
   growth)
-    parts=${4:-32 16 8 4 2} layers=${5:-2}
+    parts=${4:-2 4 8 16 32} layers=${5:-2} budget=${6:-}
     common=(--setting transductive --features-as f16 --epochs 10 --layers "$layers")
-    budget=
     rm -f growth.txt
     for part in $(echo "$parts" | tr ' ' '\n' | sort -n); do  # the largest first: its least budget serves all
       make_set "papers-$part" papers100m --scale "$(python3 -c "print(1 / $part)")" --features-as f16
       if [ -z "$budget" ]; then
         budget=$(($(least_budget "papers-$part" 1500000000 "${common[@]}") + (64 << 20)))
       fi
+      sync
       drop_cache
       train part "papers-$part" --memory "$budget" "${common[@]}"
-      field part.json "growth_line(r, $part, $budget)" | tee -a growth.txt
-      rm -rf "papers-$part" part part.json
+      rm -rf "papers-$part" part
+      "$(dirname "$program")/bench/l2gcn_bench" --groups panels --nodes "$(field part.json "r['dataset']['nodes']")" --json panels.json > /dev/null
+      field part.json "growth_line(r, $part, $budget, json.load(open('panels.json'))['panels'][str(r['dataset']['nodes'])]['most_lines'])" | tee -a growth.txt
+      rm -f part.json panels.json
     done
     python3 - << 'END'
 import math
-points = [tuple(map(float, line.split("#")[1].split())) for line in open("growth.txt")]
+points = [tuple(map(float, line.split("#")[1].split())) for line in open("growth.txt") if "#" in line]
 x, y = [math.log(p[0]) for p in points], [math.log(p[1]) for p in points]
 mx, my = sum(x) / len(x), sum(y) / len(y)
 if len(x) > 1:

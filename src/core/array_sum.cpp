@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/disk_memory.h"
 #include "core/threads.h"
 
 namespace l2gcn {
@@ -15,11 +16,12 @@ constexpr size_t kDataSumBlock = size_t{4} << 20;
 void AddArray(const Context& context, const void* data, size_t bytes, ChecksumStream& sum) {
   const size_t blocks = (bytes + kDataSumBlock - 1) / kDataSumBlock;
   std::vector<uint64_t> sums(blocks);
-  ParallelFor(context, blocks, 1, [&](size_t begin, size_t end) {
-    for (size_t block = begin; block < end; ++block) {
-      const size_t first = block * kDataSumBlock;
-      sums[block] = Checksum(static_cast<const char*>(data) + first, std::min(kDataSumBlock, bytes - first));
-    }
+  std::vector<DiskBuffer> buffers(context.threads);
+  ParallelTasks(context, blocks, [&](size_t block, uint32_t worker) {
+    const size_t first = block * kDataSumBlock, count = std::min(kDataSumBlock, bytes - first);
+    const char* from = static_cast<const char*>(data) + first;
+    if (context.disk != nullptr) from = context.disk->View(from, count, buffers[worker]);
+    sums[block] = Checksum(from, count);
   });
   const uint64_t length = bytes;
   sum.Add(&length, sizeof(length));

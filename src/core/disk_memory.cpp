@@ -74,6 +74,12 @@ Descriptor OpenMapped(const Mapping& mapping) {
   return file;
 }
 
+// The same for a file that is open and may have no name.
+Descriptor OpenDirectly(const Descriptor& file) {
+  return Descriptor(
+      open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+}
+
 // Reads until `least` of `bytes` are there: a read past the page cache may go beyond the end of the file.
 void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) {
   size_t done = 0;
@@ -201,6 +207,7 @@ std::shared_ptr<void> DiskMemory::NewBlock(size_t bytes) {
     ThrowScratch(directory_, "have", error, whole);
   void* memory = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) ThrowScratch(directory_, "map", errno, whole);
+  if (Descriptor direct = OpenDirectly(file); direct.valid()) file = std::move(direct);
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   {
     const std::lock_guard lock(mutex_);
@@ -239,12 +246,16 @@ std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t 
 }
 
 const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
+  const char* const seen = View(from, bytes, buffer);
+  if (seen != from) return seen;
+  char* const to = buffer.Reserve(std::max<size_t>(bytes, 1));
+  if (bytes > 0) std::memcpy(to, from, bytes);
+  return to;
+}
+
+const char* DiskMemory::View(const void* from, size_t bytes, DiskBuffer& buffer) const {
   const std::optional<Place> place = FindPlace(from, bytes);
-  if (!place) {
-    char* const to = buffer.Reserve(std::max<size_t>(bytes, 1));
-    if (bytes > 0) std::memcpy(to, from, bytes);
-    return to;
-  }
+  if (!place) return static_cast<const char*>(from);
   const uint64_t aligned = place->offset / kPageBytes * kPageBytes;
   const size_t lead = place->offset - aligned;
   char* const to = buffer.Reserve(PagesUp(lead + bytes));

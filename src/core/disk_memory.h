@@ -139,6 +139,8 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // `bytes` bytes that lie at `from`: read from the file where `from` is watched, else copied. The result lies in
   // `buffer` and is valid until its next use.
   const char* Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const;
+  // The same, but what is not watched stays where it lies: for passes that look at bytes once.
+  const char* View(const void* from, size_t bytes, DiskBuffer& buffer) const;
   // Adds what bytes at `from` are to a checksum: where they lie in which file if they are watched and the file has a
   // name, else the bytes themselves.
   void AddIdentity(const Context& context, const void* from, size_t bytes, ChecksumStream& sum) const;
@@ -182,6 +184,15 @@ struct DiskRates {
   double read = 0, write = 0;
 };
 DiskRates MeasureDisk(const std::filesystem::path& directory);
+
+// Elements first … first + count − 1 of an array for a pass over it: read past the page cache into `buffer` where the
+// context watches the array, else where they lie. Valid until the next use of `buffer`.
+template <class T>
+const T* ViewOf(const std::shared_ptr<DiskMemory>& disk, const Array<T>& array, size_t first, size_t count,
+                DiskBuffer& buffer) {
+  const T* const from = array.data() + first;
+  return disk == nullptr ? from : reinterpret_cast<const T*>(disk->View(from, count * sizeof(T), buffer));
+}
 
 // In scratch if there is a budget and the array is large, else in memory; not initialised.
 template <class T>

@@ -104,7 +104,9 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   } else {
     const StagedDirectory tried(destination, options.force);
   }
+  RefuseSmallBudget(context, spec);
   const Dataset dataset = OpenDataset(context, spec, open);
+  RefuseSmallBudget(context, dataset.name);  // what is not mapped stays in memory
   const std::shared_ptr<DiskMemory> watch = WatchWithin(context, dataset);
   if (native) {
     SaveDatasetAs(context, dataset, destination, options.force, options.features_as);

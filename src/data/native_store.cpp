@@ -1,6 +1,7 @@
 #include "data/native_store.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "core/mapping.h"
 #include "core/memory_meter.h"
 #include "core/threads.h"
 #include "data/npy.h"
@@ -514,6 +516,21 @@ void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::st
   context.CheckCancelled();
   WriteManifest(staged.path(), InfoOf(dataset));
   staged.Commit();
+}
+
+std::optional<std::string> ChecksumOfMapped(const void* data) {
+  const std::optional<Mapping> mapping = FindMapping(reinterpret_cast<uintptr_t>(data));
+  if (!mapping || mapping->inode == 0) return std::nullopt;
+  const fs::path path = mapping->path, directory = path.parent_path();
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0 || status.st_ino != mapping->inode || !IsNative(directory))
+    return std::nullopt;
+  const Manifest manifest(directory);
+  const auto files = manifest.json().find("files");
+  const std::string name = path.filename().string();
+  if (files == manifest.json().end() || !files->is_object() || !files->contains(name)) return std::nullopt;
+  const bool changed = fs::last_write_time(path) > fs::last_write_time(directory / kManifestFile);
+  return changed ? SumFile(path).whole : TextAt(files->at(name), "xxh3");
 }
 
 }  // namespace l2gcn

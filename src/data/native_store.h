@@ -83,4 +83,8 @@ void WriteManifest(const std::filesystem::path& directory, const NativeInfo& inf
 // that differs. Returns the bytes read.
 uint64_t VerifyNative(const Context& context, const std::filesystem::path& directory);
 
+// The checksum of the file that `data` is mapped from, where that is a file of a native directory: as dataset.json has it,
+// or of the bytes if the file was written later than that. Nothing for other memory.
+std::optional<std::string> ChecksumOfMapped(const void* data);
+
 }  // namespace l2gcn

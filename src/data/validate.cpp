@@ -1,11 +1,13 @@
-// Checks of a whole data set, at memory speed and on all threads. The first thing wrong is the same one
-// whatever the number of threads: each check keeps the smallest offending index.
+// Checks of a whole data set, at the speed of memory and on all threads; under a budget of memory at that of the disk,
+// past the page cache. The first thing wrong is the same one whatever the number of threads: each check keeps the
+// smallest offending index.
 #include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
-#include <functional>
+#include <vector>
 
+#include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "core/usable.h"
@@ -16,20 +18,63 @@ namespace {
 
 constexpr size_t kNothing = ~size_t{0};
 
-// The smallest i < count with wrong(i), or kNothing.
-template <class Wrong>
-size_t FirstWrong(const Context& context, size_t count, size_t grain, const Wrong& wrong) {
-  std::atomic<size_t> first{kNothing};
-  ParallelFor(context, count, grain, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) {
-      if (!wrong(i)) continue;
-      size_t seen = first.load(std::memory_order_relaxed);
-      while (i < seen && !first.compare_exchange_weak(seen, i, std::memory_order_relaxed)) {
-      }
-      return;
+constexpr size_t kPieceBytes = size_t{1} << 20;  // that a thread looks at in one go
+
+// The smallest of the indices it is told.
+class SmallestIndex {
+ public:
+  void Tell(size_t index) {
+    size_t seen = first_.load(std::memory_order_relaxed);
+    while (index < seen && !first_.compare_exchange_weak(seen, index, std::memory_order_relaxed)) {
     }
+  }
+  size_t Get() const { return first_.load(); }
+
+ private:
+  std::atomic<size_t> first_{kNothing};
+};
+
+// The index of the first wrong element, or kNothing. A piece is asked as a whole first, without a branch an element:
+// nearly always nothing is wrong.
+template <class T, class Wrong>
+size_t FirstWrong(const Context& context, const Array<T>& array, const Wrong& wrong) {
+  constexpr size_t kPiece = kPieceBytes / sizeof(T);
+  SmallestIndex first;
+  std::vector<DiskBuffer> buffers(context.threads);
+  ParallelTasks(context, (array.size() + kPiece - 1) / kPiece, [&](size_t piece, uint32_t worker) {
+    context.CheckCancelled();
+    const size_t begin = piece * kPiece, count = std::min(kPiece, array.size() - begin);
+    const T* const values = ViewOf(context.disk, array, begin, count, buffers[worker]);
+    uint32_t any = 0;
+    for (size_t i = 0; i < count; ++i) any |= wrong(values[i]) ? 1u : 0u;
+    if (any == 0) return;
+    first.Tell(begin + static_cast<size_t>(std::find_if(values, values + count, wrong) - values));
   });
-  return first.load();
+  return first.Get();
+}
+
+// The first row of [0, rows) whose indices do not ascend below `bound`, or kNothing; offsets are in order. A row may be
+// longer than what is looked at in one go.
+size_t FirstWrongRow(const std::shared_ptr<DiskMemory>& disk, const uint64_t* offsets, size_t rows,
+                     const Array<uint32_t>& indices, uint64_t bound, DiskBuffer& buffer) {
+  constexpr size_t kPiece = kPieceBytes / sizeof(uint32_t);
+  size_t row = 0;
+  uint32_t before = 0;
+  for (uint64_t at = offsets[0]; at < offsets[rows]; at += kPiece) {
+    const uint64_t end = std::min(offsets[rows], at + kPiece);
+    const uint32_t* const values = ViewOf(disk, indices, at, end - at, buffer);
+    for (uint64_t e = at; e < end;) {
+      while (offsets[row + 1] <= e) ++row;
+      const uint64_t until = std::min(end, offsets[row + 1]);
+      uint32_t any = values[e - at] >= bound || (e > offsets[row] && before >= values[e - at]) ? 1u : 0u;
+      for (uint64_t k = e + 1 - at; k < until - at; ++k)
+        any |= static_cast<uint32_t>(values[k] >= bound) | static_cast<uint32_t>(values[k - 1] >= values[k]);
+      if (any != 0) return row;
+      before = values[until - at - 1];
+      e = until;
+    }
+  }
+  return kNothing;
 }
 
 // Offsets ascend from 0 to `entries`, and each row's indices ascend below `bound`.
@@ -39,19 +84,27 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
   if (indptr.size() != rows + 1 || indptr[0] != 0 || indptr[rows] != indices.size()) {
     ThrowInput("{}: the {} has {} offsets for {} nodes", PlaceOf(dataset), what, indptr.size(), rows);
   }
-  const size_t offset = FirstWrong(context, rows, 4096, [&](size_t i) {
-    return indptr[i] > indptr[i + 1] || indptr[i + 1] > indices.size();
-  });
-  if (offset != kNothing) {
-    ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", PlaceOf(dataset), what,
-               dataset.NodeName(static_cast<uint32_t>(offset)));
-  }
-  const size_t row = FirstWrong(context, rows, 1024, [&](size_t i) {
-    for (uint64_t e = indptr[i]; e < indptr[i + 1]; ++e) {
-      if (indices[e] >= bound || (e > indptr[i] && indices[e - 1] >= indices[e])) return true;
+  constexpr size_t kRows = 8192;
+  SmallestIndex wrong_offset, wrong_row;
+  struct Buffers {
+    DiskBuffer offsets, indices;
+  };
+  std::vector<Buffers> buffers(context.threads);
+  ParallelTasks(context, (rows + kRows - 1) / kRows, [&](size_t piece, uint32_t worker) {
+    context.CheckCancelled();
+    const size_t begin = piece * kRows, count = std::min<size_t>(kRows, rows - begin);
+    const uint64_t* const offsets = ViewOf(context.disk, indptr, begin, count + 1, buffers[worker].offsets);
+    for (size_t i = 0; i < count; ++i) {
+      if (offsets[i] > offsets[i + 1] || offsets[i + 1] > indices.size()) return wrong_offset.Tell(begin + i);
     }
-    return false;
+    const size_t row = FirstWrongRow(context.disk, offsets, count, indices, bound, buffers[worker].indices);
+    if (row != kNothing) wrong_row.Tell(begin + row);
   });
+  if (wrong_offset.Get() != kNothing) {
+    ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", PlaceOf(dataset), what,
+               dataset.NodeName(static_cast<uint32_t>(wrong_offset.Get())));
+  }
+  const size_t row = wrong_row.Get();
   if (row == kNothing) return;
   const std::string node = dataset.NodeName(static_cast<uint32_t>(row));
   for (uint64_t e = indptr[row]; e < indptr[row + 1]; ++e) {
@@ -64,42 +117,22 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
              what, node);
 }
 
-// Whether element i of the stored features, in the order they lie in, is neither infinite nor NaN.
-bool IsFinite(const Features& features, size_t i) {
-  if (features.stores_sparse()) return std::isfinite(features.csr().values[i]);
-  if (features.type() == FeatureType::kF32) return std::isfinite(features.matrix().values[i]);
+// The first stored value that is infinite or NaN, in the order they lie in: the bits of its exponent are all ones.
+size_t FirstNotFiniteValue(const Context& context, const Features& features) {
+  const auto wide = [](float value) {
+    constexpr uint32_t kExponent = 0x7F800000;
+    return (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
+  };
+  if (features.stores_sparse()) return FirstWrong(context, features.csr().values, wide);
+  if (features.type() == FeatureType::kF32) return FirstWrong(context, features.matrix().values, wide);
   const uint16_t exponent = features.type() == FeatureType::kF16 ? 0x7C00 : 0x7F80;
-  return (features.halves()[i] & exponent) != exponent;
-}
-
-constexpr size_t kFiniteBlock = 4096;  // elements
-
-// The same of all elements from `begin` to before `end`.
-bool IsFiniteBlock(const Features& features, size_t begin, size_t end) {
-  const bool sparse = features.stores_sparse();
-  if (!sparse && features.type() != FeatureType::kF32) {
-    for (size_t i = begin; i < end; ++i)
-      if (!IsFinite(features, i)) return false;
-    return true;
-  }
-  constexpr uint32_t kExponent = 0x7F800000;  // all ones: infinite or NaN
-  const float* values = sparse ? features.csr().values.data() : features.matrix().values.data();
-  uint32_t wrong = 0;
-  for (size_t i = begin; i < end; ++i)
-    wrong |= (std::bit_cast<uint32_t>(values[i]) & kExponent) == kExponent ? 1u : 0u;
-  return wrong == 0;
+  return FirstWrong(context, features.halves(),
+                    [exponent](uint16_t value) { return (value & exponent) == exponent; });
 }
 
 void CheckFinite(const Context& context, const Dataset& dataset) {
   const Features& features = dataset.features;
-  const size_t count = features.stores_sparse() ? features.csr().nnz() : features.rows() * features.cols();
-  // Nearly always every value is finite, so whole blocks are asked first, without a branch an element.
-  const size_t block = FirstWrong(context, (count + kFiniteBlock - 1) / kFiniteBlock, 16, [&](size_t i) {
-    return !IsFiniteBlock(features, i * kFiniteBlock, std::min(count, (i + 1) * kFiniteBlock));
-  });
-  size_t wrong = kNothing;
-  for (size_t i = block * kFiniteBlock; block != kNothing && wrong == kNothing; ++i)
-    if (!IsFinite(features, i)) wrong = i;
+  const size_t wrong = FirstNotFiniteValue(context, features);
   if (wrong == kNothing) return;
   size_t node = 0, column = 0;
   float value = 0;
@@ -133,13 +166,10 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
 void CheckLabels(const Context& context, const Dataset& dataset) {
   CheckLabelRows(dataset);
   const Labels& labels = dataset.labels;
-  const size_t nodes = dataset.nodes();
   const size_t wrong = labels.multilabel
-                           ? FirstWrong(context, labels.matrix.size(), size_t{1} << 16,
-                                        [&](size_t i) { return labels.matrix[i] > 1; })
-                           : FirstWrong(context, nodes, size_t{1} << 16, [&](size_t i) {
-                               return labels.classes_of[i] < -1 ||
-                                      labels.classes_of[i] >= static_cast<int64_t>(labels.classes);
+                           ? FirstWrong(context, labels.matrix, [](uint8_t value) { return value > 1; })
+                           : FirstWrong(context, labels.classes_of, [&](int32_t value) {
+                               return value < -1 || value >= static_cast<int64_t>(labels.classes);
                              });
   if (wrong == kNothing) return;
   if (labels.multilabel) {
@@ -154,8 +184,7 @@ void CheckLabels(const Context& context, const Dataset& dataset) {
 void CheckSplits(const Context& context, const Dataset& dataset) {
   for (const Split& split : dataset.splits) {
     CheckSplitLength(dataset, split);
-    const size_t wrong = FirstWrong(context, split.roles.size(), size_t{1} << 16,
-                                    [&](size_t i) { return split.roles[i] > 3; });
+    const size_t wrong = FirstWrong(context, split.roles, [](uint8_t role) { return role > 3; });
     if (wrong != kNothing) {
       ThrowInput("{}: split {} gives node {} the role {}; expected 0 to 3", PlaceOf(dataset), split.name,
                  dataset.NodeName(static_cast<uint32_t>(wrong)), split.roles[wrong]);
@@ -164,7 +193,7 @@ void CheckSplits(const Context& context, const Dataset& dataset) {
 }
 
 // Before the other checks, which name nodes in their messages.
-void CheckNames(const Context& context, const Dataset& dataset) {
+void CheckNames(const Dataset& dataset) {
   const size_t nodes = dataset.nodes();
   const NameTable& names = dataset.node_names;
   if (!dataset.node_ids.empty() && dataset.node_ids.size() != nodes) {
@@ -173,8 +202,7 @@ void CheckNames(const Context& context, const Dataset& dataset) {
   if (names.empty()) return;
   const bool fits =
       names.size() == nodes && names.offsets[0] == 0 && names.offsets[nodes] == names.text.size();
-  if (!fits || FirstWrong(context, nodes, 4096,
-                          [&](size_t i) { return names.offsets[i] > names.offsets[i + 1]; }) != kNothing) {
+  if (!fits || !std::is_sorted(names.offsets.begin(), names.offsets.end())) {
     ThrowInput("{}: the node names are damaged", PlaceOf(dataset));
   }
 }
@@ -183,7 +211,7 @@ void CheckNames(const Context& context, const Dataset& dataset) {
 
 void ValidateDataset(const Context& context, const Dataset& dataset) {
   CheckContext(context);
-  CheckNames(context, dataset);
+  CheckNames(dataset);
   const Graph& graph = dataset.graph;
   CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,
             "an edge to node");
@@ -191,8 +219,8 @@ void ValidateDataset(const Context& context, const Dataset& dataset) {
     if (graph.weights.size() != graph.entries()) {
       ThrowInput("{}: {} weights for {} edges", PlaceOf(dataset), graph.weights.size(), graph.entries());
     }
-    const size_t wrong = FirstWrong(context, graph.weights.size(), size_t{1} << 16,
-                                    [&](size_t i) { return !std::isfinite(graph.weights[i]); });
+    const size_t wrong =
+        FirstWrong(context, graph.weights, [](float value) { return !std::isfinite(value); });
     if (wrong != kNothing)
       ThrowInput("{}: the weight of edge {} is {}", PlaceOf(dataset), wrong, graph.weights[wrong]);
   }

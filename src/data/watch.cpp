@@ -1,6 +1,10 @@
 #include "data/watch.h"
 
+#include <algorithm>
+
+#include "core/error_format.h"
 #include "core/mapping.h"
+#include "core/memory_meter.h"
 
 namespace l2gcn {
 namespace {
@@ -43,6 +47,17 @@ uint64_t BytesInMemoryAlone(const Dataset& dataset) {
     if (array.bytes() > kSmallArray && !IsMappedFromFile(array.data())) bytes += array.bytes();
   });
   return bytes;
+}
+
+void RefuseSmallBudget(const Context& context, const std::string& name) {
+  constexpr uint64_t kProgram = uint64_t{16} << 20;   // code, tables and the heap's own
+  constexpr uint64_t kOfAThread = uint64_t{2} << 20;  // buffers
+  constexpr uint64_t kUnit = uint64_t{1} << 20;
+  if (context.host_memory == 0) return;
+  const uint64_t held = std::max(kProgram, AnonymousBytes()) + context.threads * kOfAThread;
+  const uint64_t least = held + DiskMemory::Reserve(std::max(held, context.host_memory));
+  if (context.host_memory >= least) return;
+  ThrowUsage("--memory: {} needs at least {} MiB; give it that", name, (least + kUnit - 1) / kUnit);
 }
 
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset) {

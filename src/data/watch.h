@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/disk_memory.h"
 #include "l2gcn/dataset.h"
@@ -13,6 +14,10 @@ void WatchDataset(const Dataset& dataset, DiskMemory& disk);
 
 // Bytes of the data set's large arrays that are not mapped from files, so that no budget can make them leave memory.
 uint64_t BytesInMemoryAlone(const Dataset& dataset);
+
+// Throws Error(kUsage) with the least that would do where the budget (Context::host_memory, if there is one) is below
+// what the process holds already and what passes over the data set take. `name` is what the work is about.
+void RefuseSmallBudget(const Context& context, const std::string& name);
 
 // While it lives, the data set is watched if the context has a budget (Context::host_memory).
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset);

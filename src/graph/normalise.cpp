@@ -135,37 +135,6 @@ Propagation RowsOf(const Context& context, const Propagation& a, std::span<const
   return result;
 }
 
-Propagation ExactRowsOf(const Context& context, const Propagation& a, std::span<const uint32_t> nodes) {
-  Propagation result;
-  const size_t rows = nodes.size();
-  result.nodes = static_cast<uint32_t>(rows);
-  result.own = Array<uint32_t>::CopyOf(nodes);
-  result.col_scale = a.col_scale;
-  result.row_scale = Array<float>::Allocate(rows);
-  result.self_scale = Array<float>::Allocate(rows);
-  result.indptr = Array<uint64_t>::Zeros(rows + 1);
-  uint64_t* const indptr = result.indptr.mutable_data();
-  for (size_t r = 0; r < rows; ++r) {
-    const uint32_t node = nodes[r];
-    result.row_scale.mutable_data()[r] = a.row_scale[node];
-    result.self_scale.mutable_data()[r] = a.self_scale[node];
-    indptr[r + 1] = indptr[r] + (a.indptr.empty() ? 0 : a.indptr[node + 1] - a.indptr[node]);
-  }
-  result.indices = LargeArray<uint32_t>(context.disk, indptr[rows]);
-  if (!a.weights.empty()) result.weights = LargeArray<float>(context.disk, indptr[rows]);
-  ParallelFor(context, rows, 256, [&](size_t begin, size_t end) {
-    for (size_t r = begin; r < end; ++r) {
-      const uint64_t count = indptr[r + 1] - indptr[r];
-      if (count == 0) continue;
-      const uint64_t from = a.indptr[nodes[r]];
-      std::copy_n(a.indices.data() + from, count, result.indices.mutable_data() + indptr[r]);
-      if (!a.weights.empty())
-        std::copy_n(a.weights.data() + from, count, result.weights.mutable_data() + indptr[r]);
-    }
-  });
-  return result;
-}
-
 void EnhanceDiagonal(double lambda, Propagation& a) {
   for (float& self : a.self_scale.mutable_span()) self *= static_cast<float>(1.0 + lambda);
 }

@@ -33,9 +33,6 @@ Propagation MakeNeighbourMean(const Context& context, const Graph& graph);
 // one of the entries.
 Propagation RowsOf(const Context& context, const Propagation& a, std::span<const uint32_t> nodes);
 
-// The same with the very sums of a: to the bit. For the CPU alone.
-Propagation ExactRowsOf(const Context& context, const Propagation& a, std::span<const uint32_t> nodes);
-
 // Â + λ·diag(Â) (Cluster-GCN).
 void EnhanceDiagonal(double lambda, Propagation& a);
 

@@ -149,21 +149,24 @@ const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
   return *train_operator_;
 }
 
-void LayerPipeline::NeedLastRowsOf(const Context& context, std::vector<uint32_t> nodes) {
-  // Reading a row apart costs about as much as two in a row.
-  const bool pays = 2 * nodes.size() < graph_.nodes;
-  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.reach > 0 || !pays)
-    return;
-  last_nodes_ = std::move(nodes);
+void LayerPipeline::NeedLastRowsOf(const Context& context, const std::vector<uint32_t>& nodes) {
+  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.reach > 0) return;
+  TrainOperator(context);
+  // Whether aggregated features stay sparse is decided by all of them, and a rate is found from all of X.
+  const uint32_t first =
+      std::max(config_.FindsRate() ? config_.layers - 1 : 0u, Input(context)->sparse ? 1u : 0u);
+  needed_ = FindNeededRows(context, Whole(context), nodes, config_.layers, first);
+  needed_operators_.resize(needed_.size());
 }
 
 std::vector<uint32_t> LayerPipeline::RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const {
   std::vector<uint32_t> rows(nodes.begin(), nodes.end());
-  if (!HasLastRowsAlone(layer)) return rows;
+  if (!HasFewRows(layer)) return rows;
+  const std::span<const uint32_t> held = needed_[layer].nodes.span();
   for (uint32_t& row : rows) {
-    const auto found = std::lower_bound(last_nodes_.begin(), last_nodes_.end(), row);
-    L2GCN_ASSERT(found != last_nodes_.end() && *found == row);
-    row = static_cast<uint32_t>(found - last_nodes_.begin());
+    const auto found = std::lower_bound(held.begin(), held.end(), row);
+    L2GCN_ASSERT(found != held.end() && *found == row);
+    row = static_cast<uint32_t>(found - held.begin());
   }
   return rows;
 }
@@ -173,11 +176,10 @@ bool LayerPipeline::TrainsWithWhole() const {
 }
 
 const DeviceGraph& LayerPipeline::OperatorFor(const Context& context, uint32_t layer) {
-  if (!HasLastRowsAlone(layer)) return TrainOperator(context);
-  if (last_operator_ == nullptr) {
-    last_operator_ = backend_->Upload(context, ExactRowsOf(context, Whole(context), last_nodes_));
-  }
-  return *last_operator_;
+  if (!HasFewRows(layer)) return TrainOperator(context);
+  DeviceGraphPtr& made = needed_operators_[layer];
+  if (made == nullptr) made = backend_->Upload(context, needed_[layer].a);
+  return *made;
 }
 
 uint64_t LayerPipeline::EntriesIn(const Context& context, uint32_t layer) {

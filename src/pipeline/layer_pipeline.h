@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/propagation.h"
+#include "graph/needed_rows.h"
 #include "kernels/backend.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
@@ -76,9 +77,10 @@ class LayerPipeline {
   // Whether activations in training have a row for each train node alone. With `hops` = 0 nothing is
   // aggregated, and the rows are those of the features: every node.
   bool HoldsTrainNodesAlone(uint32_t hops = 1) const { return inductive_ && hops > 0; }
-  // Nobody will ask for rows of the last layer's X̂ in training but those of `nodes` (ascending). Where activations hold
-  // every node, lie on disk and are many more than that, others are not computed.
-  void NeedLastRowsOf(const Context& context, std::vector<uint32_t> nodes);
+  // Nobody will ask for rows of the last layer's X̂ in training but those of `nodes` (ascending), nor read X outside
+  // Aggregate() and Transform(). Where activations hold every node and lie on disk, rows that do not lead there are not
+  // computed, in any layer where that saves much (graph/needed_rows.h); X of a later layer then has fewer rows.
+  void NeedLastRowsOf(const Context& context, const std::vector<uint32_t>& nodes);
   // The rows of layer `layer`'s X̂ in training that stand for `nodes`, where activations hold every node.
   std::vector<uint32_t> RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const;
   // Entries of Â that the aggregation of a layer reads.
@@ -124,7 +126,7 @@ class LayerPipeline {
   const Propagation& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
   TensorPtr TrainLabelInputs(const Context& context);
-  bool HasLastRowsAlone(uint32_t layer) const { return !last_nodes_.empty() && layer + 1 == config_.layers; }
+  bool HasFewRows(uint32_t layer) const { return layer < needed_.size() && !needed_[layer].nodes.empty(); }
   const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
   bool TrainsWithWhole() const;  // the operator in training is that of the whole graph
 
@@ -145,9 +147,8 @@ class LayerPipeline {
   std::optional<TrainingGraph> made_;        // ahead, until it is asked for
   Labels labels_;  // handles; those of train_nodes_ are inputs where the configuration says so
   DeviceGraphPtr train_operator_, whole_operator_;
-  std::vector<uint32_t>
-      last_nodes_;                // rows of the last layer's X̂ in training; empty: as in every other layer
-  DeviceGraphPtr last_operator_;  // of those rows
+  std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
+  std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
   TensorPtr last_input_;
   Propagation whole_;  // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
 };

@@ -59,6 +59,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
+  counts.first_few = std::max<size_t>(config.FindsRate() ? config.layers - 1 : 0, counts.sparse ? 1 : 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     counts.hidden.push_back(config.HiddenOf(layer));
     counts.epochs.push_back(config.EpochsOf(layer));
@@ -123,20 +124,22 @@ class DiskWalk {
   }
 
   void Train() {
-    uint64_t columns_on_disk = 0;  // of the layer before, over the rows in training
+    uint64_t on_disk = 0;  // bytes of the layer's input
     for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
       const uint64_t in = counts_.InputsOf(layer), rows = counts_.rows_of(layer);
+      const bool last = layer + 1 == counts_.hidden.size();
+      // The operator of fewer rows is copied out. How many rows a layer before the last will have is a guess, so
+      // scratch is planned for all of them, which is more than fewer rows and their operator take.
+      const uint64_t most = last ? rows : counts_.rows();
+      const uint64_t copied = rows < counts_.rows() ? 4 * counts_.entries_of(layer) + 20 * rows : 0;
+      if (copied > 0) Move(4 * counts_.train_entries(), copied);
       for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
         Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
-      const uint64_t width = in * counts_.copies();
+      const uint64_t width = in * counts_.copies(), out = last ? 0 : counts_.hidden[layer];
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
-      if (layer + 1 < counts_.hidden.size()) {
-        Move(Bytes(rows, width), Bytes(rows, counts_.hidden[layer]));
-        Hold(Bytes(rows, columns_on_disk + width + counts_.hidden[layer]));
-        columns_on_disk = counts_.hidden[layer];
-      } else {
-        Hold(Bytes(counts_.rows(), columns_on_disk) + Bytes(rows, width) + Bytes(counts_.train, width));
-      }
+      if (!last) Move(Bytes(rows, width), Bytes(rows, out));
+      Hold(on_disk + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
+      on_disk = Bytes(most, out);
     }
   }
 
@@ -181,9 +184,12 @@ class DiskWalk {
     fits_ = fits_ && columns > 0;
     const uint64_t panels = (cols + std::max<size_t>(1, columns) - 1) / std::max<size_t>(1, columns);
     panels_ = std::max(panels_, static_cast<uint32_t>(panels));
-    const uint64_t graph = 4 * entries + 8 * rows;
-    Move(panels * graph + (from_features ? panels * counts_.stored_bytes : sources * cols * in),
-         Bytes(rows, cols));
+    const uint64_t graph = 4 * entries + 8 * rows, x = (from_features ? counts_.nodes : sources) * cols * in;
+    // Features are read by whole rows: twice, or once and then written and read as panels (PanelReader).
+    const uint64_t rest = from_features && !counts_.sparse && panels > 2 ? x - x / panels : 0;
+    const uint64_t features = panels > 2 ? counts_.stored_bytes + rest : panels * counts_.stored_bytes;
+    Move(panels * graph + (from_features ? features : x), rest + Bytes(rows, cols));
+    Hold(rest + Bytes(rows, cols));
   }
 
   // A layer's training: weights with their moments, gradients and copies, a batch's activations, and the rows of

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "graph/needed_rows.h"
 
 namespace l2gcn {
 
@@ -26,6 +29,7 @@ struct RunCounts {
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
   uint64_t affine_rows = 0;  // of a hidden layer besides its weights: a bias, or gain and shift
+  size_t first_few = 0;      // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
 
@@ -36,15 +40,24 @@ struct RunCounts {
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
   uint64_t copies() const { return 1 + reach; }
-  // Of the last layer in training alone the rows that are scored are needed; LayerPipeline::NeedLastRowsOf.
+  // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
+  // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
+  double ShareOf(size_t layer) const {
+    if (inductive || reach > 0 || layer < first_few || nodes == 0) return 1;
+    const double degree = static_cast<double>(entries) / static_cast<double>(nodes);
+    double share = static_cast<double>(scored) / static_cast<double>(nodes);
+    for (size_t later = hidden.size() - 1;; --later) {
+      const auto part = [&](uint64_t all) { return static_cast<uint64_t>(share * static_cast<double>(all)); };
+      if (!PaysToCopyRows(part(nodes), part(entries), nodes, entries)) return 1;
+      if (later == layer) return share;
+      share = 1 - std::pow(1 - share, 1 + degree);
+    }
+  }
   uint64_t rows_of(size_t layer) const {
-    const bool few = !inductive && reach == 0 && layer + 1 == hidden.size() && 2 * scored < nodes;
-    return few ? scored : rows();
+    return static_cast<uint64_t>(ShareOf(layer) * static_cast<double>(rows()));
   }
   uint64_t entries_of(size_t layer) const {
-    if (rows_of(layer) == rows()) return train_entries();
-    return static_cast<uint64_t>(static_cast<double>(entries) / static_cast<double>(nodes) *
-                                 static_cast<double>(scored));
+    return static_cast<uint64_t>(ShareOf(layer) * static_cast<double>(train_entries()));
   }
   uint64_t InputsOf(size_t layer) const { return layer == 0 ? features : hidden[layer - 1]; }
 };

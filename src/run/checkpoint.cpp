@@ -8,6 +8,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "data/native_store.h"
 #include "l2gcn/version.h"
 #include "ranks/collectives.h"
 #include "run/build_id.h"
@@ -26,21 +27,29 @@ constexpr int kCheckpointVersion = 1;
 
 uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   ChecksumStream sum;
-  AddArray(context, dataset.graph.indptr, sum);
-  AddArray(context, dataset.graph.indices, sum);
-  AddArray(context, dataset.graph.weights, sum);
+  // A large file of a native directory has its checksum already, and reading it again would take long.
+  const auto add = [&](const void* data, size_t bytes) {
+    const auto stored = bytes > MappedFile::kCopiedBytes ? ChecksumOfMapped(data) : std::nullopt;
+    if (!stored) return AddArray(context, data, bytes, sum);
+    sum.Add(stored->data(), stored->size());
+    sum.Add(&bytes, sizeof(bytes));
+  };
+  const auto add_array = [&](const auto& array) { add(array.data(), array.bytes()); };
+  add_array(dataset.graph.indptr);
+  add_array(dataset.graph.indices);
+  add_array(dataset.graph.weights);
   if (dataset.features.stores_sparse()) {
     const CsrMatrix& sparse = dataset.features.csr();
-    AddArray(context, sparse.indptr, sum);
-    AddArray(context, sparse.indices, sum);
-    AddArray(context, sparse.values, sum);
+    add_array(sparse.indptr);
+    add_array(sparse.indices);
+    add_array(sparse.values);
   } else {
-    AddArray(context, dataset.features.elements(), dataset.features.bytes(), sum);
+    add(dataset.features.elements(), dataset.features.bytes());
   }
-  AddArray(context, dataset.labels.classes_of, sum);
-  AddArray(context, dataset.labels.matrix, sum);
-  AddArray(context, dataset.labels.labelled, sum);
-  for (const Split& split : dataset.splits) AddArray(context, split.roles, sum);
+  add_array(dataset.labels.classes_of);
+  add_array(dataset.labels.matrix);
+  add_array(dataset.labels.labelled);
+  for (const Split& split : dataset.splits) add_array(split.roles);
   return sum.Sum();
 }
 

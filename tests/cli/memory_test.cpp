@@ -43,21 +43,41 @@ TEST_F(MemoryTest, ABudgetChangesNeitherModelNorPredictions) {
 }
 #endif
 
-// Where few nodes have labels the last layer is computed for them alone, and evaluation uses what training made.
+// Where few nodes have labels, layers are computed only for nodes that lead to them, and evaluation uses what training
+// made.
 TEST_F(MemoryTest, ATransductiveRunScoresWhatItTrainedWith) {
   RunWell({"generate", "papers100m", "--scale", "0.001", "--features-as", "f16", "-o", "large", "-q"});
-  const std::vector<std::string> setting = {"--setting", "transductive", "--features-as",
-                                            "f16",       "--layers",     "2"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.end(), setting.begin(), setting.end());
-    return more;
-  };
-  const nlohmann::json whole = Train("whole", with({})).json();
-  const nlohmann::json tight = Train("tight", with({"--memory", "60M", "--scratch", "."})).json();
-  EXPECT_EQ(Read("whole/model.safetensors"), Read("tight/model.safetensors"));
-  EXPECT_EQ(whole.at("f1"), tight.at("f1"));
-  EXPECT_GT(tight.at("disk").at("panels").get<int>(), 0);
-  EXPECT_LT(tight.at("disk").at("panels").get<int>(), 8) << "two layers, not four";
+  for (const std::string layers : {"2", "3"}) {
+    const auto with = [&](std::vector<std::string> more) {
+      const std::vector<std::string> setting = {"--setting", "transductive", "--features-as", "f16",
+                                                "--layers",  layers,         "--force"};
+      more.insert(more.end(), setting.begin(), setting.end());
+      return more;
+    };
+    const nlohmann::json whole = Train("whole", with({})).json();
+    const nlohmann::json tight = Train("tight", with({"--memory", "60M", "--scratch", "."})).json();
+    EXPECT_EQ(Read("whole/model.safetensors"), Read("tight/model.safetensors"));
+    EXPECT_EQ(whole.at("f1"), tight.at("f1"));
+    EXPECT_GT(tight.at("disk").at("panels").get<int>(), 0);
+    EXPECT_LT(tight.at("disk").at("panels").get<int>(), layers == "2" ? 8 : 12) << "no layer twice";
+    const auto gathered = [](const nlohmann::json& run, size_t layer) {
+      return run.at("runs").at(0).at("layers").at(layer).at("gathered_bytes").get<double>();
+    };
+    const size_t before_last = layers == "2" ? 0 : 1;
+    EXPECT_LT(gathered(tight, before_last), 0.7 * gathered(whole, before_last)) << "fewer rows";
+  }
+}
+
+TEST_F(MemoryTest, ConvertRefusesABudgetThatIsTooSmall) {
+  RunWell({"generate", "cora", "-o", "small", "-q"});
+  const Outcome refused = Run({"convert", "small", "copy", "--memory", "1K"});
+  EXPECT_EQ(refused.status, 2);
+  const std::string words = "needs at least ";
+  const size_t at = refused.err.find(words);
+  ASSERT_NE(at, std::string::npos) << refused.err;
+  const int least = std::stoi(refused.err.substr(at + words.size()));
+  EXPECT_EQ(List(), std::vector<std::string>{"small"});
+  RunWell({"convert", "small", "copy", "-q", "--memory", std::to_string(least + 4) + "M"});
 }
 
 // Killed once so many panels are there, then resumed: the same model, and at most one panel aggregated twice.

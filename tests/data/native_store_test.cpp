@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -205,6 +207,34 @@ TEST(NativeStore, DirectoriesWithoutSumsOfTheirBlocksStillOpen) {
   SaveDataset(context, SampleDataset(true, false), directory.string());
   DropSums(directory);
   ExpectSameData(SampleDataset(true, false), OpenDataset(context, directory.string()));
+}
+
+// Mapped files are known by dataset.json, unless they were written later than that.
+TEST(NativeStore, TheChecksumOfAMappedFileIsThatOfItsBytes) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  const fs::path directory = folder.path() / "set", file = directory / kFeaturesFile;
+  Dataset dataset = SampleDataset(false, false);
+  Matrix wide = Matrix::Allocate(dataset.nodes(), 1200000);
+  std::fill_n(wide.values.mutable_data(), wide.values.size(), 0.25f);
+  dataset.features = Features::Dense(wide);
+  SaveDataset(context, dataset, directory.string());
+  const auto sum = [&] {
+    return ChecksumOfMapped(OpenNative(context, directory).features.elements()).value_or("none");
+  };
+  const std::string stored =
+      nlohmann::json::parse(ReadTextFile(directory / kManifestFile)).at("files").at(kFeaturesFile).at("xxh3");
+  EXPECT_EQ(sum(), stored);
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
+  EXPECT_EQ(sum(), stored) << "another time, but the same bytes";
+  {
+    std::fstream change(file, std::ios::binary | std::ios::in | std::ios::out);
+    change.seekp(1000);
+    change << "other bytes";
+  }
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::hours(1));
+  EXPECT_NE(sum(), stored);
+  EXPECT_FALSE(ChecksumOfMapped(wide.values.data()).has_value());
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <future>
-#include <map>
 #include <numeric>
 #include <string>
 
@@ -17,18 +16,20 @@
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/disk/deferred_tensor.h"
 #include "kernels/disk/disk_layout.h"
+#include "kernels/disk/disk_progress.h"
+#include "kernels/disk/disk_results.h"
 #include "kernels/disk/disk_tensor.h"
-#include "kernels/disk/graph_stream.h"
+#include "kernels/disk/panel_aggregation.h"
 #include "kernels/disk/sample_windows.h"
 #include "kernels/disk/tensor_identity.h"
+#include "kernels/disk/write_behind.h"
 #include "kernels/join_shape.h"
 #include "kernels/row_loss.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr size_t kLongRow = 2048;  // bytes: blocks have as many rows as if a row were at least so long
-constexpr double kSecondsBetweenTelling = 0.25;
+constexpr size_t kChunkRow = 512;  // bytes: chunks have as many rows as if a row were at least so long
 constexpr double kSecondsBetweenMarks = 2;  // of a pass by blocks of rows whose result is kept
 
 struct DiskGraph final : DeviceGraph {
@@ -62,27 +63,6 @@ struct DiskRowsToScore final : RowsToScore {
     }
     return part;
   }
-};
-
-// Writes a tensor's rows while the next ones are computed.
-class WriteBehind {
- public:
-  explicit WriteBehind(FileTensor& out) : out_(out) {}
-  // What was put before is written when this returns; an error in writing it is thrown here.
-  void Put(size_t begin, size_t first, Features rows) {
-    Finish();
-    writing_ = std::async(std::launch::async, [this, begin, first, rows = std::move(rows)] {
-      out_.Write(begin, first, rows, buffer_);
-    });
-  }
-  void Finish() {
-    if (writing_.valid()) writing_.get();
-  }
-
- private:
-  FileTensor& out_;
-  DiskBuffer buffer_;
-  std::future<void> writing_;
 };
 
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
@@ -119,13 +99,15 @@ std::vector<const Tensor*> PartsOf(const Tensor& x) {
 class DiskBackend final : public Backend {
  public:
   DiskBackend(const Context& context, const BackendOptions& options, std::unique_ptr<Backend> device)
-      : disk_(context.disk), options_(options), device_(std::move(device)) {
-    BackendOptions wide = options;
-    wide.features_as = FeatureType::kF32;
-    cpu_ = MakeCpuBackend(options);
-    wide_ = MakeCpuBackend(wide);
-    mapped_ = MakeCpuBackend(options, disk_);
-  }
+      : disk_(context.disk),
+        options_(options),
+        cpu_(MakeCpuBackend(options)),
+        wide_(WideCpu(options)),
+        mapped_(MakeCpuBackend(options, disk_)),
+        device_(std::move(device)),
+        progress_(disk_),
+        panels_(disk_, cpu_, wide_),
+        results_(disk_) {}
 
   TensorPtr Upload(const Context& context, const Features& features) override {
     const uint64_t identity = Named(context, "features").Add(features).Sum();
@@ -170,12 +152,13 @@ class DiskBackend final : public Backend {
     const uint64_t identity = Named(context, "pick").From(IdentityOf(x)).Add(rows).Sum();
     if (!IsDense(x)) return WithIdentity(mapped_->PickRows(context, SparseIn(x), rows), identity);
     const DiskResult result = {rows.size(), x.cols, options_.features_as, rows.size(), identity};
-    return Produce(context, result, rows, {x.weak_from_this().lock()},
-                   [this, &x](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-                     ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-                       return Typed(now, device().DownloadStored(now, *chunk), out.type);
-                     });
-                   });
+    return results_.Produce(
+        context, result, rows, {x.weak_from_this().lock()},
+        [this, &x](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+            return Typed(now, device().DownloadStored(now, *chunk), out.type);
+          });
+        });
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
@@ -183,13 +166,14 @@ class DiskBackend final : public Backend {
     const uint64_t identity = Named(context, "transform").From(IdentityOf(x)).Add(block).Add(rows).Sum();
     const size_t count = rows.empty() ? x.rows : rows.size();
     const DiskResult result = {count, block.w.cols, options_.features_as, count, identity};
-    return Produce(context, result, rows, {x.weak_from_this().lock()},
-                   [this, &x, block](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-                     ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-                       const TensorPtr made = device().Transform(now, *chunk, block);
-                       return Typed(now, device().DownloadStored(now, *made), out.type);
-                     });
-                   });
+    return results_.Produce(
+        context, result, rows, {x.weak_from_this().lock()},
+        [this, &x, block](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+            const TensorPtr made = device().Transform(now, *chunk, block);
+            return Typed(now, device().DownloadStored(now, *made), out.type);
+          });
+        });
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -198,13 +182,13 @@ class DiskBackend final : public Backend {
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
     const uint64_t identity = Named(context, "product").From(IdentityOf(x)).Add(w).Sum();
     const DiskResult result = {x.rows, w.cols, FeatureType::kF32, x.rows, identity};
-    const TensorPtr narrow =
-        Produce(context, result, {}, {x.weak_from_this().lock()},
-                [this, &x, w](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-                  ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-                    return Features::Dense(device().Logits(now, *chunk, w, {}));
-                  });
-                });
+    const TensorPtr narrow = results_.Produce(
+        context, result, {}, {x.weak_from_this().lock()},
+        [this, &x, w](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
+          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
+            return Features::Dense(device().Logits(now, *chunk, w, {}));
+          });
+        });
     return AggregateDense(context, graph, *narrow, {}, true);
   }
 
@@ -212,19 +196,21 @@ class DiskBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, 0, [&](size_t first, const TensorPtr& chunk) {
-      const Matrix part = device().Logits(context, *chunk, theta, {});
-      std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
-    });
+    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), 0,
+              [&](size_t first, const TensorPtr& chunk) {
+                const Matrix part = device().Logits(context, *chunk, theta, {});
+                std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
+              });
     return out;
   }
 
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, 1, 0, [&](size_t first, const TensorPtr& chunk) {
-      device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
-    });
+    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), 0,
+              [&](size_t first, const TensorPtr& chunk) {
+                device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
+              });
     return out;
   }
 
@@ -288,37 +274,16 @@ class DiskBackend final : public Backend {
 
   uint64_t PeakDeviceBytes() const override { return device_ != nullptr ? device_->PeakDeviceBytes() : 0; }
 
-  std::string Explain() const override {
-    return fmt::format("from disk ({} panel{} of {} columns a pass); {}", panels_, panels_ == 1 ? "" : "s",
-                       panel_columns_, cpu_->Explain());
-  }
+  std::string Explain() const override { return panels_.Explain() + "; " + cpu_->Explain(); }
 
  private:
   Backend& device() { return device_ != nullptr ? *device_ : *cpu_; }
 
-  // How far the run has come, a few times a second; throws if it is to stop.
-  void Tell(const Context& context) {
-    context.CheckCancelled();
-    if (!context.on_progress || told_.Seconds() < kSecondsBetweenTelling) return;
-    told_ = Stopwatch();
-    const DiskUse use = disk_->Use();
-    const double moved = static_cast<double>(use.read_bytes + use.written_bytes);
-    const double planned = static_cast<double>(use.planned_bytes), rate = moved / std::max(use.seconds, 1e-9);
-    moved_text_ = fmt::format("{}  {:.1f} GB of {:.1f} moved  {:.2f} GB/s", kPhaseOnDisk, moved / 1e9,
-                              std::max(planned, moved) / 1e9, rate / 1e9);
-    if (planned > moved && rate > 0) moved_text_ += fmt::format("  {:.0f} s left", (planned - moved) / rate);
-    Progress progress;
-    progress.phase = moved_text_.c_str();
-    context.on_progress(progress);
-  }
-
-  size_t BufferBytes() const { return DiskBufferBytes(disk_->budget()); }
-  size_t BlockRows(size_t row_bytes) const {
-    return std::max(FileTensor::kLeastBlockRows,
-                    std::bit_floor(BufferBytes() / std::max(row_bytes, kLongRow)));
-  }
-  std::shared_ptr<FileTensor> NewTensor(size_t rows, size_t cols, FeatureType type) const {
-    return std::make_shared<FileTensor>(*disk_, rows, cols, type, BlockRows(cols * sizeof(float)));
+  size_t BlockRows(size_t row_bytes) const { return DiskBlockRows(disk_->budget(), row_bytes); }
+  // Rows that are computed with at a time: as many as fill a buffer as floats, a multiple of `unit` (a power of two).
+  size_t ChunkRows(size_t cols, size_t unit) const {
+    const size_t row_bytes = std::max(cols * sizeof(float), kChunkRow);
+    return std::max(unit, std::bit_floor(DiskBufferBytes(disk_->budget()) / row_bytes));
   }
   // Results for the host: in memory if small, else in scratch.
   Matrix NewMatrix(size_t rows, size_t cols) const {
@@ -353,116 +318,23 @@ class DiskBackend final : public Backend {
     return named;
   }
 
-  // A matrix that a verb makes: `of` rows or columns make it whole.
-  struct DiskResult {
-    size_t rows, cols;
-    FeatureType type;
-    size_t of;
-    uint64_t identity;
-  };
-  using DiskWork =
-      std::function<void(const Context& context, std::span<const uint32_t> rows, FileTensor& out)>;
-
-  // What is alive or was kept under the result's identity, else what `work` writes, which goes on where an earlier
-  // process was cut off. While there is something left of that process that nobody has asked for, `work` waits until
-  // its result is read; `inputs` are what it refers to.
-  TensorPtr Produce(const Context& context, const DiskResult& result, std::span<const uint32_t> rows,
-                    std::vector<std::shared_ptr<const void>> inputs, const DiskWork& work) {
-    const uint64_t identity = result.identity;
-    if (identity == 0) return Compute(context, result, rows, work);
-    if (TensorPtr alive = live_[identity].lock()) return alive;
-    const bool can_wait = std::find(inputs.begin(), inputs.end(), nullptr) == inputs.end();
-    TensorPtr tensor;
-    if (can_wait && disk_->kept()->Expects() && !disk_->kept()->Has(identity)) {
-      tensor = std::make_shared<DeferredTensor>(
-          result.rows, result.cols, result.type, identity,
-          [this, context, result, picked = std::vector<uint32_t>(rows.begin(), rows.end()),
-           inputs = std::move(inputs), work] { return Compute(context, result, picked, work); });
-    } else {
-      tensor = Compute(context, result, rows, work);
-    }
-    live_[identity] = tensor;
-    return tensor;
-  }
-
-  std::shared_ptr<FileTensor> Compute(const Context& context, const DiskResult& result,
-                                      std::span<const uint32_t> rows, const DiskWork& work) {
-    std::shared_ptr<FileTensor> out;
-    if (result.identity == 0) {
-      out = NewTensor(result.rows, result.cols, result.type);
-    } else {
-      const KeptShape shape = {result.rows, result.cols, static_cast<uint64_t>(result.type),
-                               BlockRows(result.cols * sizeof(float)), result.of};
-      out = std::make_shared<FileTensor>(*disk_, disk_->kept()->Open(result.identity, shape));
-      out->identity = result.identity;
-    }
-    if (out->done() < result.of) work(context, rows, *out);
-    return out;
-  }
-
   // out ← make(chunk of rows) for all rows of x, or those named; a result that is kept is marked every now and then.
   void ByRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows, FileTensor& out,
               const std::function<Features(const TensorPtr& chunk)>& make) {
     WriteBehind writer(out);
     Stopwatch since;
     const size_t begin = out.done();
-    ForChunks(context, x, rows, out.block_rows, begin, [&](size_t first, const TensorPtr& chunk) {
-      if (first > begin && out.identity != 0 && since.Seconds() > kSecondsBetweenMarks) {
-        writer.Finish();
-        out.Mark(first);
-        since = Stopwatch();
-      }
-      writer.Put(first, 0, make(chunk));
-    });
+    ForChunks(context, x, rows, ChunkRows(std::max(x.cols, out.cols), out.block_rows), begin,
+              [&](size_t first, const TensorPtr& chunk) {
+                if (first > begin && out.identity != 0 && since.Seconds() > kSecondsBetweenMarks) {
+                  writer.Finish();
+                  out.Mark(first);
+                  since = Stopwatch();
+                }
+                writer.Put(first, 0, make(chunk));
+              });
     writer.Finish();
     out.Mark(out.rows);
-  }
-
-  // Columns of x that are resident at a time.
-  size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const {
-    const uint64_t free = disk_->Free();
-    const size_t columns = PanelColumns(free, sources, x.cols, BytesOf(x.type), BytesOf(out_type));
-    if (columns > 0) return columns;
-    ThrowRuntime(
-        "aggregating {} nodes needs {:.1f} MiB for the least panel of columns, and of the budget of {:.1f} "
-        "MiB only "
-        "{:.1f} are left; use a larger --memory",
-        sources, static_cast<double>(sources * kPanelBytes) / kPanelShare / kMiB,
-        static_cast<double>(disk_->budget()) / kMiB, static_cast<double>(free) / kMiB);
-  }
-
-  // (sources × stride): `count` columns of x and zeros, in rows `row_of_node` if that is not empty.
-  Array<char> ReadPanel(const Context& context, const DiskTensor& x, std::span<const uint32_t> row_of_node,
-                        size_t first, size_t count, size_t stride) const {
-    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-    const size_t read_bytes = count * BytesOf(x.type), row_bytes = stride * BytesOf(x.type);
-    L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
-    Array<char> panel = Array<char>::Allocate(sources * row_bytes);
-    char* const to = panel.mutable_data();
-    std::vector<DiskReading> readings(context.threads);
-    std::vector<std::vector<char>> blocks(context.threads);
-    ParallelTasks(context, x.blocks(), [&](size_t block, uint32_t worker) {
-      context.CheckCancelled();
-      const size_t begin = block * x.block_rows, end = begin + x.RowsOfBlock(block);
-      if (row_of_node.empty() && count == stride)
-        return x.Read(begin, end, first, count, readings[worker], to + begin * row_bytes);
-      const auto from = std::lower_bound(row_of_node.begin(), row_of_node.end(), begin);
-      const auto until = std::lower_bound(from, row_of_node.end(), end);
-      if (!row_of_node.empty() && from == until) return;
-      std::vector<char>& rows = blocks[worker];
-      rows.resize((end - begin) * read_bytes);
-      x.Read(begin, end, first, count, readings[worker], rows.data());
-      const auto put = [&](size_t at, size_t row) {
-        std::memcpy(to + at * row_bytes, rows.data() + (row - begin) * read_bytes, read_bytes);
-        std::memset(to + at * row_bytes + read_bytes, 0, row_bytes - read_bytes);
-      };
-      if (row_of_node.empty()) {
-        for (size_t row = begin; row < end; ++row) put(row, row);
-      } else {
-        for (auto at = from; at != until; ++at) put(static_cast<size_t>(at - row_of_node.begin()), *at);
-      }
-    });
-    return panel;
   }
 
   uint64_t AggregateIdentity(const Context& context, const DeviceGraph& graph, const Tensor& x,
@@ -479,78 +351,30 @@ class DiskBackend final : public Backend {
                            std::span<const uint32_t> row_of_node, bool relu) {
     const DiskResult result = {graph.nodes, x.cols, options_.features_as, x.cols,
                                AggregateIdentity(context, graph, x, row_of_node, relu)};
-    return Produce(
+    return results_.Produce(
         context, result, row_of_node, {x.weak_from_this().lock(), graph.weak_from_this().lock()},
         [this, &graph, &x, relu](const Context& now, std::span<const uint32_t> rows, FileTensor& out) {
-          AggregatePanels(now, OperatorIn(graph), *AsDisk(x), rows, relu, out);
+          panels_.Run(now, OperatorIn(graph), *AsDisk(x), rows, relu, out, progress_);
         });
   }
 
-  // The panels that are not there yet.
-  void AggregatePanels(const Context& context, const Propagation& a, const DiskTensor& x,
-                       std::span<const uint32_t> row_of_node, bool relu, FileTensor& out) {
-    Backend& kernels = relu ? *wide_ : *cpu_;
-    const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-    panel_columns_ = ColumnsAtATime(sources, x, out.type);
-    panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
-    for (size_t first = out.done(); first < x.cols; first += panel_columns_) {
-      Stopwatch watch;
-      const DiskUse before = disk_->Use();
-      const size_t count = std::min(panel_columns_, x.cols - first);
-      // A panel narrower than a vector would be summed by other instructions, and with other bits, than the same
-      // columns beside others.
-      const size_t stride = first > 0 ? std::max(count, kPad) : count;
-      const Array<char> panel = ReadPanel(context, x, row_of_node, first, count, stride);
-      const TensorPtr columns =
-          kernels.Upload(context, RowsAsFeatures(x.type, nullptr, panel.data(), sources, stride));
-      AggregatePanel(context, a, *columns, first, kernels, relu, out);
-      out.Mark(first + count);
-      disk_->CountPanel(before, watch.Seconds());
-    }
-    kernels.ReleaseSpareMemory();
-    ReturnFreeMemory();
-  }
-
-  // The graph streams past one panel; results are written while the next rows are summed.
-  void AggregatePanel(const Context& context, const Propagation& a, const Tensor& panel, size_t first,
-                      Backend& kernels, bool relu, FileTensor& out) {
-    GraphStream stream(*disk_, a, out.block_rows, BufferBytes());
-    WriteBehind writer(out);
-    while (const Propagation* rows = stream.Next()) {
-      Tell(context);
-      const DeviceGraphPtr part = kernels.Upload(context, *rows);
-      Features result = kernels.DownloadStored(context, *kernels.Aggregate(context, *part, panel, {}));
-      if (relu) result = Typed(context, Rectified(context, result), out.type);
-      writer.Put(rows->first_row - a.first_row, first, std::move(result));
-    }
-    writer.Finish();
-  }
-
-  static Features Rectified(const Context& context, const Features& features) {
-    Matrix matrix = features.matrix();
-    float* const values = matrix.values.mutable_data();
-    ParallelFor(context, matrix.values.size(), 1 << 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
-    });
-    return Features::Dense(std::move(matrix));
-  }
-
   // visit(position of the first row, tensor on the device) for all rows of x, or those named, from position `begin` on,
-  // in chunks of a multiple of `unit` rows. While a chunk is used the next one is read.
-  void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t unit,
+  // in chunks of `size` rows. While a chunk is used the next one is read.
+  void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t size,
                  size_t begin, const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
-    const size_t size = std::max(unit, BlockRows(x.cols * sizeof(float)));
     const std::vector<const Tensor*> parts = PartsOf(x);
+    // Threads are left to whoever uses the chunk before.
+    const Context alone = SingleThreaded(context);
     const auto read = [&](size_t first) {
       std::vector<std::shared_ptr<void>> memory;
       for (const Tensor* part : parts)
-        memory.push_back(ReadChunk(*part, rows, first, std::min(count, first + size)));
+        memory.push_back(ReadChunk(alone, *part, rows, first, std::min(count, first + size)));
       return memory;
     };
     std::future<std::vector<std::shared_ptr<void>>> reading;
     for (size_t first = begin; first < count; first += size) {
-      Tell(context);
+      progress_.Tell(context);
       const std::vector<std::shared_ptr<void>> memory = first == begin ? read(begin) : reading.get();
       if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);
@@ -563,7 +387,8 @@ class DiskBackend final : public Backend {
   }
 
   // Rows of a dense part, in memory of their own; null for a sparse one.
-  std::shared_ptr<void> ReadChunk(const Tensor& x, std::span<const uint32_t> rows, size_t first, size_t end) {
+  std::shared_ptr<void> ReadChunk(const Context& context, const Tensor& x, std::span<const uint32_t> rows,
+                                  size_t first, size_t end) {
     const DiskTensor* dense = AsDisk(x);
     if (dense == nullptr) return nullptr;
     std::shared_ptr<void> memory = AllocateAligned((end - first) * x.cols * BytesOf(dense->type));
@@ -571,7 +396,7 @@ class DiskBackend final : public Backend {
     if (rows.empty()) {
       dense->ReadRows(first, end, reading_, to);
     } else {
-      dense->PickRows(rows.subspan(first, end - first), reading_, to);
+      dense->PickRows(context, rows.subspan(first, end - first), to);
     }
     return memory;
   }
@@ -596,15 +421,16 @@ class DiskBackend final : public Backend {
                         const std::function<RowScores(const RowsToScore& chunk)>& score) {
     const auto& given = CheckedCast<DiskRowsToScore>(rows);
     RowScores all;
-    ForChunks(context, *given.x, given.rows.span(), 1, 0, [&](size_t first, const TensorPtr& chunk) {
-      const RowScores part =
-          score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
-      all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
-      all.misses.insert(all.misses.end(), part.misses.begin(), part.misses.end());
-      all.true_positive += part.true_positive;
-      all.false_positive += part.false_positive;
-      all.false_negative += part.false_negative;
-    });
+    ForChunks(context, *given.x, given.rows.span(), BlockRows(given.x->cols * sizeof(float)), 0,
+              [&](size_t first, const TensorPtr& chunk) {
+                const RowScores part =
+                    score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
+                all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
+                all.misses.insert(all.misses.end(), part.misses.begin(), part.misses.end());
+                all.true_positive += part.true_positive;
+                all.false_positive += part.false_positive;
+                all.false_negative += part.false_negative;
+              });
     all.loss = MeanOfRows<float>(all.losses);
     return all;
   }
@@ -621,7 +447,7 @@ class DiskBackend final : public Backend {
       if (samples.empty()) {
         x.ReadRows(first, end, reading_, rows.data());
       } else {
-        x.PickRows(samples.span().subspan(first, end - first), reading_, rows.data());
+        x.PickRows(context, samples.span().subspan(first, end - first), rows.data());
       }
       put(rows.data(), end - first);
     }
@@ -675,16 +501,21 @@ class DiskBackend final : public Backend {
     return rings;
   }
 
+  static std::unique_ptr<Backend> WideCpu(BackendOptions options) {
+    options.features_as = FeatureType::kF32;
+    return MakeCpuBackend(options);
+  }
+
   const std::shared_ptr<DiskMemory> disk_;
   const BackendOptions options_;
-  std::shared_ptr<Backend> cpu_;                          // aggregates; makes narrower types
-  std::unique_ptr<Backend> wide_, mapped_;                // the same with results in f32, or in mapped memory
-  std::unique_ptr<Backend> device_;                       // computes all else; null: cpu_ does
-  std::string moved_text_;                                // what progress said last
-  Stopwatch told_;                                        // since progress was told
-  DiskReading reading_;                                   // of chunks and samples
-  std::map<uint64_t, std::weak_ptr<const Tensor>> live_;  // results that are kept, by identity
-  size_t panels_ = 0, panel_columns_ = 0;                 // of the last aggregation
+  const std::shared_ptr<Backend> cpu_;     // aggregates; makes narrower types
+  const std::shared_ptr<Backend> wide_;    // the same with results in f32
+  const std::unique_ptr<Backend> mapped_;  // the same with results in mapped memory
+  const std::unique_ptr<Backend> device_;  // computes all else; null: cpu_ does
+  DiskReading reading_;                    // of chunks and samples
+  DiskProgress progress_;
+  PanelAggregation panels_;
+  DiskResults results_;
 };
 
 }  // namespace

@@ -13,10 +13,17 @@ constexpr size_t kPanelBytes = 64;           // of a row in a panel of a scratch
 constexpr size_t kPanelColumnsAtMost = 128;  // wider panels are cut up by the kernel anyway
 constexpr double kPanelShare = 0.6;          // of the memory that is free when an aggregation begins
 constexpr double kSampleShare = 0.6;         // of the memory that is free when a layer's training begins
+constexpr size_t kLeastBlockRows = 64;       // whose panel of 64 bytes a row fills a page
+constexpr size_t kLongRow = 2048;  // bytes: blocks have as many rows as if a row were at least so long
 
 // Bytes of one buffer; there are about eight at a time.
 inline size_t DiskBufferBytes(uint64_t budget) {
   return std::bit_floor(std::clamp<size_t>(budget / 128, size_t{1} << 20, size_t{8} << 20));
+}
+
+// Rows of a block of a matrix whose rows take `row_bytes` as floats.
+inline size_t DiskBlockRows(uint64_t budget, size_t row_bytes) {
+  return std::max(kLeastBlockRows, std::bit_floor(DiskBufferBytes(budget) / std::max(row_bytes, kLongRow)));
 }
 
 // Columns that are resident at a time when `cols` columns of `sources` rows are aggregated, with elements of

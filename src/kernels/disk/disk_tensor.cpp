@@ -5,10 +5,15 @@
 #include <numeric>
 
 #include "core/error_format.h"
+#include "core/threads.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
 namespace {
+
+// Rows that nobody wants are read over where a new request would take longer: one to a disk costs about as much as
+// 128 KiB more of the same stretch, in every panel.
+constexpr size_t kRowsReadOver = (size_t{128} << 10) / kPanelBytes;
 
 // out (rows × count·width bytes apart `out_stride`) ← from, row by row.
 void CopyColumns(const char* from, size_t from_stride, size_t rows, size_t bytes, char* out,
@@ -47,7 +52,7 @@ void DiskTensor::ReadRows(size_t begin, size_t end, DiskReading& reading, char* 
   }
 }
 
-void DiskTensor::PickRows(std::span<const uint32_t> picked, DiskReading& reading, char* out) const {
+void DiskTensor::PickRows(const Context& context, std::span<const uint32_t> picked, char* out) const {
   const size_t row_bytes = cols * BytesOf(type);
   std::vector<uint32_t> order;
   if (!std::is_sorted(picked.begin(), picked.end())) {
@@ -56,22 +61,24 @@ void DiskTensor::PickRows(std::span<const uint32_t> picked, DiskReading& reading
     std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return picked[a] < picked[b]; });
   }
   const auto position = [&](size_t i) { return order.empty() ? i : order[i]; };
-  // Rows that lie close together are read together with what is between them.
-  constexpr size_t kGap = 64;
-  std::vector<char> stretch;
-  for (size_t i = 0; i < picked.size();) {
-    const size_t first = picked[position(i)], block_end = (first / block_rows + 1) * block_rows;
-    size_t last = i;
-    while (last + 1 < picked.size() && picked[position(last + 1)] < block_end &&
-           picked[position(last + 1)] <= picked[position(last)] + kGap)
-      ++last;
-    const size_t end = picked[position(last)] + size_t{1};
-    stretch.resize((end - first) * row_bytes);
-    Read(first, end, 0, cols, reading, stretch.data());
-    for (; i <= last; ++i)
-      std::memcpy(out + position(i) * row_bytes, stretch.data() + (picked[position(i)] - first) * row_bytes,
-                  row_bytes);
+  const auto row_at = [&](size_t i) { return size_t{picked[position(i)]}; };
+  std::vector<size_t> ends;  // of the rows that are read together, among those picked in ascending order
+  for (size_t i = 0; i < picked.size(); ++i) {
+    const bool parts = i + 1 == picked.size() || row_at(i + 1) / block_rows != row_at(i) / block_rows ||
+                       row_at(i + 1) > row_at(i) + kRowsReadOver;
+    if (parts) ends.push_back(i + 1);
   }
+  std::vector<DiskReading> readings(context.threads);
+  std::vector<std::vector<char>> stretches(context.threads);
+  ParallelTasks(context, ends.size(), [&](size_t at, uint32_t worker) {
+    context.CheckCancelled();
+    const size_t begin = at == 0 ? 0 : ends[at - 1], first = row_at(begin), end = row_at(ends[at] - 1) + 1;
+    std::vector<char>& stretch = stretches[worker];
+    stretch.resize((end - first) * row_bytes);
+    Read(first, end, 0, cols, readings[worker], stretch.data());
+    for (size_t i = begin; i < ends[at]; ++i)
+      std::memcpy(out + position(i) * row_bytes, stretch.data() + (row_at(i) - first) * row_bytes, row_bytes);
+  });
 }
 
 FileTensor::FileTensor(const DiskMemory& disk, size_t row_count, size_t col_count, FeatureType element,
@@ -127,9 +134,12 @@ void FileTensor::Read(size_t begin, size_t end, size_t first, size_t count, Disk
   const size_t width = BytesOf(type), columns = PanelColumns(), block = begin / block_rows;
   L2GCN_ASSERT(end <= rows && (end - 1) / block_rows == block && first + count <= cols);
   // Whole pages around the rows wanted: a page holds 64 rows of a panel.
-  const size_t at_row = begin % block_rows, page_row = at_row / kLeastBlockRows * kLeastBlockRows;
-  const size_t page_end = std::min(
+  const size_t at_row = begin % block_rows;
+  size_t page_row = at_row / kLeastBlockRows * kLeastBlockRows;
+  size_t page_end = std::min(
       block_rows, (end - block * block_rows + kLeastBlockRows - 1) / kLeastBlockRows * kLeastBlockRows);
+  // Most of a block is read as one stretch.
+  if (2 * (page_end - page_row) > block_rows) page_row = 0, page_end = block_rows;
   const size_t first_panel = first / columns, last_panel = (first + count - 1) / columns;
   const bool whole = page_row == 0 && page_end == block_rows;
   const size_t piece = (page_end - page_row) * kPanelBytes;

@@ -40,10 +40,13 @@ class DiskTensor : public Tensor {
   virtual void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
                     char* out) const = 0;
 
+  // Whether a few columns take as long to read as all of them.
+  virtual bool ReadsWholeRows() const = 0;
+
   // Rows begin … end − 1 of any blocks, whole, to out (end − begin × cols).
   void ReadRows(size_t begin, size_t end, DiskReading& reading, char* out) const;
-  // The named rows, to out (picked.size() × cols): read in ascending order, block by block.
-  void PickRows(std::span<const uint32_t> picked, DiskReading& reading, char* out) const;
+  // The named rows, to out (picked.size() × cols): read in ascending order, block by block, by all threads.
+  void PickRows(const Context& context, std::span<const uint32_t> picked, char* out) const;
 };
 
 class FileTensor final : public DiskTensor {
@@ -64,9 +67,9 @@ class FileTensor final : public DiskTensor {
   void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
             char* out) const override;
 
-  size_t PanelColumns() const { return kPanelBytes / BytesOf(type); }
+  bool ReadsWholeRows() const override { return false; }
 
-  static constexpr size_t kLeastBlockRows = ScratchPages::kPage / kPanelBytes;
+  size_t PanelColumns() const { return kPanelBytes / BytesOf(type); }
 
  private:
   size_t Panels() const { return (cols + PanelColumns() - 1) / PanelColumns(); }
@@ -85,6 +88,7 @@ class FeatureTensor final : public DiskTensor {
                 std::shared_ptr<Backend> narrower);
   void Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,
             char* out) const override;
+  bool ReadsWholeRows() const override { return true; }
   const Features& features() const { return features_; }
 
  private:
@@ -95,6 +99,8 @@ class FeatureTensor final : public DiskTensor {
   bool as_stored_;  // elements leave as they lie
   std::shared_ptr<Backend> narrower_;
 };
+
+static_assert(kLeastBlockRows * kPanelBytes == ScratchPages::kPage);
 
 // Elements (count) of `type` as features of one matrix; `owner` keeps them.
 Features RowsAsFeatures(FeatureType type, std::shared_ptr<const void> owner, const char* elements,

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 
+#include "core/threads.h"
+
 namespace l2gcn {
 namespace {
+
+constexpr size_t kOffsetsAtOnce = size_t{1} << 17;
 
 // Part of an array, which must stay while the part is used.
 template <class T>
@@ -13,21 +17,36 @@ Array<T> PartOf(const Array<T>& array, size_t first, size_t count) {
 
 }  // namespace
 
-GraphStream::GraphStream(const DiskMemory& disk, const Propagation& a, size_t block_rows,
-                         size_t stretch_bytes)
-    : disk_(disk), a_(a) {
+std::vector<size_t> GraphStream::Cut(const Context& context, const DiskMemory& disk, const Propagation& a,
+                                     size_t block_rows, size_t stretch_bytes) {
+  const size_t blocks = (a.nodes + block_rows - 1) / block_rows;
+  std::vector<uint64_t> entries(blocks + 1);  // before each block
+  const size_t at_once = std::max<size_t>(1, kOffsetsAtOnce / block_rows);
+  std::vector<DiskBuffer> buffers(context.threads);
+  ParallelTasks(context, (blocks + at_once - 1) / at_once, [&](size_t task, uint32_t worker) {
+    const size_t first = task * at_once, end = std::min(blocks, first + at_once);
+    const size_t begin = first * block_rows, rows = std::min<size_t>(a.nodes, end * block_rows) - begin;
+    const auto* offsets = reinterpret_cast<const uint64_t*>(
+        disk.View(a.indptr.data() + begin, (rows + 1) * sizeof(uint64_t), buffers[worker]));
+    for (size_t block = first; block < end; ++block) entries[block] = offsets[(block - first) * block_rows];
+    if (end == blocks) entries[blocks] = offsets[rows];
+  });
   const uint64_t most = stretch_bytes / (a.weights.empty() ? sizeof(uint32_t) : 2 * sizeof(uint32_t));
-  for (size_t begin = 0; begin < a.nodes;) {
-    size_t end = std::min<size_t>(a.nodes, begin + block_rows);
-    while (end < a.nodes) {
-      const size_t further = std::min<size_t>(a.nodes, end + block_rows);
-      if (a.indptr[further] - a.indptr[begin] > most || (further - begin) * sizeof(uint64_t) > stretch_bytes)
-        break;
-      end = further;
-    }
-    ends_.push_back(end);
+  const size_t most_rows = stretch_bytes / sizeof(uint64_t);
+  std::vector<size_t> ends;
+  for (size_t begin = 0; begin < blocks;) {
+    size_t end = begin + 1;
+    while (end < blocks && entries[end + 1] - entries[begin] <= most &&
+           (end + 1 - begin) * block_rows <= most_rows)
+      ++end;
+    ends.push_back(std::min<size_t>(a.nodes, end * block_rows));
     begin = end;
   }
+  return ends;
+}
+
+GraphStream::GraphStream(const DiskMemory& disk, const Propagation& a, const std::vector<size_t>& ends)
+    : disk_(disk), a_(a), ends_(ends) {
   ReadAhead();
 }
 

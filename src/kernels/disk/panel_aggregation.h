@@ -1,0 +1,44 @@
+// Â X from disk: panel by panel of X's columns. A panel lies in memory, the rows of Â stream past it, and the panel of
+// the result is written while the next rows are summed. A row's sum keeps its order, so the bits are those of the
+// aggregation in memory.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/disk_memory.h"
+#include "core/propagation.h"
+#include "kernels/backend.h"
+#include "kernels/disk/disk_progress.h"
+#include "kernels/disk/disk_tensor.h"
+
+namespace l2gcn {
+
+class PanelAggregation {
+ public:
+  // `cpu` has results in the type of activations, `wide` in f32.
+  PanelAggregation(std::shared_ptr<DiskMemory> disk, std::shared_ptr<Backend> cpu,
+                   std::shared_ptr<Backend> wide)
+      : disk_(std::move(disk)), cpu_(std::move(cpu)), wide_(std::move(wide)) {}
+
+  // Writes the panels of `out` that are not done yet. The operator's nodes are rows `row_of_node` of x; empty: node i
+  // is row i. With `relu`, out is ReLU of the sums, which are f32 until they are written.
+  void Run(const Context& context, const Propagation& a, const DiskTensor& x,
+           std::span<const uint32_t> row_of_node, bool relu, FileTensor& out, DiskProgress& progress);
+  // The panels of the last run, in words.
+  std::string Explain() const;
+
+ private:
+  size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const;
+  void StreamPast(const Context& context, const Propagation& a, const std::vector<size_t>& cuts,
+                  const Tensor& panel, size_t first, Backend& kernels, bool relu, FileTensor& out,
+                  DiskProgress& progress);
+
+  const std::shared_ptr<DiskMemory> disk_;
+  const std::shared_ptr<Backend> cpu_, wide_;
+  size_t panels_ = 0, panel_columns_ = 0;
+};
+
+}  // namespace l2gcn
