@@ -3,13 +3,20 @@
 // What counts of a node is its level: how far its answer is off (the probability of being wrong; with several labels
 // 1 − their F1), and to a part its loss.
 //
-// A layer is done when the last part of its epochs brought next to nothing of what was gained on chance so far, or
-// when nothing was better than the best look for a share of the epochs that led to it (train/course.h). Better is what
-// exceeds a standard error of the nodes' differences, so that luck does not count. While nearly nothing was gained
-// there is nothing to stop. The layer goes back to its best look.
+// A layer is done when doubling its epochs is no longer worth their price. What doubling brings is read off the past: the
+// mean level of each node over the looks of the second half of the epochs against that over the quarter before. Means
+// over looks, because single looks at a level rate jump about by more than a slow gain is; and a few standard errors of the
+// nodes' differences may be granted on top, because a gain that cannot be told from nothing is not yet known to be nothing.
+// The price is a share of all that was gained on chance, and grows with the share of the budget that is used
+// (train/course.h). Chance is what the classes' shares among the train nodes alone tell, so that learning them does not
+// count as a gain. While nearly nothing was gained there is nothing to stop.
+//
+// A layer is done, too, when nothing was better than the best look, by more than luck, for a share of the epochs that led
+// to it. The layer goes back to its last look that is as good as the best one.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,12 +26,13 @@
 
 namespace l2gcn {
 
-// What a classifier that knows nothing loses, and how far its answers are off: with several labels it says none.
+// What a classifier that knows the shares of the labels and nothing else loses, and how far its answers are off: with
+// several labels it says none.
 struct Chance {
   double loss, miss;
   bool several = false;  // labels a node
 };
-Chance ChanceOf(const Labels& labels);
+Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes);
 
 class PairedStop final : public StopPolicy {
  public:
@@ -40,10 +48,16 @@ class PairedStop final : public StopPolicy {
 
  private:
   struct PastLook {
-    double epoch, level;  // mean over the nodes
+    double epoch, mean;         // of the levels
+    std::vector<float> levels;  // of the nodes
   };
+  // A mean difference of the nodes' levels, and its standard error.
+  struct Gain {
+    double mean, error;
+  };
+  static Gain GainOf(std::span<const float> before, std::span<const float> after);
   std::vector<float> LevelsOf(const Observation& observation) const;
-  bool Better(std::span<const float> levels, double mean) const;
+  std::vector<float> MeanLevels(double after, double until) const;
   bool Slow(double epoch) const;
 
   double LossPart() const { return chance_.several ? course_.labels_loss_part : course_.loss_part; }
@@ -52,8 +66,7 @@ class PairedStop final : public StopPolicy {
   Course course_;
   LayerView view_;
   std::vector<PastLook> looks_;
-  PastLook best_{0, 0};
-  std::vector<float> best_levels_;  // of the nodes at the best look
+  size_t best_ = 0;  // place of the best look
 };
 
 }  // namespace l2gcn
