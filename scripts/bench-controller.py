@@ -56,7 +56,7 @@ FAMILIES = {
                   " --label-noise 0.05",
     "large": "reddit --seed 406 --scale 0.2",
     "slow-binary": "amazon670k --seed 501 --nodes 6000 --edges 150000 --features 12 --classes 2 --skew 3.5 --topics 12"
-                   " --homophily 0.12 --signal 1.5 --label-noise 0.1",
+                   " --homophily 0.2 --signal 2.5 --label-noise 0.08",
     "slow-unequal": "reddit --seed 502 --nodes 8000 --edges 120000 --features 40 --classes 5 --skew 1.8 --topics 10"
                     " --homophily 0.2 --signal 2.5 --label-noise 0.08",
     "slow-mixture": "pubmed --seed 503 --nodes 12000 --edges 30000 --classes 3 --topics 12 --signal 0.3 --homophily 0.6"

@@ -9,15 +9,18 @@
 
 OUT gets a line of JSON for each training; those it holds already are not repeated, so a command that was cut short goes
 on where it was. Trainings run side by side, one thread each: --jobs, default all cores. --minutes bounds a command.
---trials names the binary, default build/release/bench/course_trials; it draws the families itself. --write puts the chosen constants into src/train/course.h. What is drawn follows from SEED and from the trainings in OUT, so the
-same trainings choose the same constants, whoever runs them and on how many cores.
+--trials names the binary, default build/release/bench/course_trials; it draws the families itself. --write puts the
+chosen constants into src/train/course.h. What is drawn follows from SEED and from the trainings in OUT, so the same
+trainings choose the same constants, whoever runs them and on how many cores.
 
 A setting is judged by the cost of its trainings, J = points of F1 lost + 2 x share of the steps of 80 epochs a layer; lost
 against the best that OUT holds for the family and preset (fixed cells and settings, mean over seeds, in hindsight), at
 most MOST_LOST in one training, so that one collapse does not outweigh all else. To the mean over families comes a quarter
-of the mean of the worst tenth of all trainings, and a high price on each share of steps above a fifth. Both presets count
-alike. The first round tries FIRST, PATIENT and settings drawn around them. Every further round takes the best of the rounds before,
-the setting that an additive model of all trials expects to be best, and children of the best; with more seeds each time.
+of the mean of the worst tenth of all trainings, and a high price on the share of steps above a fifth, on the mean over
+families with epochs of FEW_STEPS steps and more: of shorter ones the whole budget is next to nothing. Both presets count
+alike. The first round tries FIRST, PATIENT and settings drawn around them. Every further round takes the best of the
+rounds before, the setting that an additive model of all trials expects to be best, and children of the best; with more
+seeds each time.
 
 Rivals: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
 and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
@@ -37,22 +40,21 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE = ROOT + "/src/train/course.h"
-SEED, MOST_LOST, MOST_STEPS, STEPS_PRICE, EXCESS_PRICE, TAIL_WEIGHT = 18, 10, 0.20, 2, 20, 0.25
+SEED, MOST_LOST, MOST_STEPS, STEPS_PRICE, EXCESS_PRICE, TAIL_WEIGHT, FEW_STEPS = 18, 10, 0.20, 2, 10, 0.25, 5
 PRESETS = ("paper", "best")
 TOO_DEAR = {("best", "large")}  # not tried
 
 # Constant: the values that are tried.
 SPACE = {
-    "plain_rate": (0.012, 0.016, 0.02, 0.028), "norm_rate": (0.01, 0.015, 0.025, 0.04),
-    "norm_power": (0.5, 0.65), "few_power": (0.4, 0.6), "loss_part": (0.25, 0.5, 1), "sure": (0, 0.5, 1),
-    "slack": (-1, -0.5, 0, 0.5, 1), "worth": (0.01, 0.02, 0.03, 0.045, 0.07, 0.1), "worth_power": (0, 0.5, 1),
-    "doubt": (0, 0.5, 1), "patience": (1, 1.5, 2, 3), "least_steps": (30, 60, 100), "landing": (0.25, 0.4, 0.6),
+    "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6), "slack": (-1, 0),
+    "price": (0.015, 0.02, 0.03, 0.05, 0.075), "price_power": (0, 0.5, 1), "doubt": (0, 0.5, 1),
+    "nothing": (0.01, 0.02, 0.05), "patience": (1, 2, 3), "landing": (0.4, 0.6),
 }
-# The setting that was chosen before, and one with more of every kind of patience.
-FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "norm_power": 0.65, "few_power": 0.6, "loss_part": 1, "sure": 1,
-         "slack": -1, "worth": 0.03, "worth_power": 0, "doubt": 0, "patience": 1, "least_steps": 30, "landing": 0.4}
-PATIENT = {**FIRST, "sure": 0.5, "slack": 0.5, "worth": 0.045, "worth_power": 1, "doubt": 0.5, "patience": 2, "least_steps": 60}
-ROUNDS = ((32, 1), (16, 1), (10, 2), (6, 3), (4, 4))  # settings and seeds of each round
+# What was chosen before, with the price that the rule of that time had on most families; and more of every kind of patience.
+FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "slack": -1, "price": 0.03, "price_power": 0, "doubt": 0,
+         "nothing": 0.05, "patience": 1, "landing": 0.4}
+PATIENT = {**FIRST, "price": 0.05, "price_power": 0.5, "doubt": 1, "nothing": 0.02, "patience": 3, "landing": 0.6}
+ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
 RIVALS_SEEDS = 3
 
 
@@ -154,8 +156,10 @@ class Trials:
             if row["name"].startswith(("cell", "{")):
                 found.setdefault(key, {}).setdefault(row["name"], []).append(row["test"])
         best = {task: max(statistics.mean(f1) for f1 in of.values()) for task, of in found.items()}
-        self.lost, self.share = {}, {}
+        self.lost, self.share, self.long = {}, {}, set()
         for row in rows:
+            if row["steps_per_epoch"] >= FEW_STEPS:
+                self.long.add((row["preset"], row["set"]))
             if not row["name"].startswith("{"):
                 continue
             budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
@@ -179,8 +183,8 @@ class Trials:
         tail = statistics.mean(every[-max(1, len(every) // 10):])
         means = [statistics.mean(of) for of in lost.values()]
         shares = {task: statistics.mean(self.share[name][task]) for task in tasks}
-        excess = sum(max(0, statistics.mean([of for task, of in shares.items() if task[0] == p]) - MOST_STEPS)
-                     for p in {task[0] for task in tasks})
+        excess = sum(max(0, statistics.mean([of for task, of in shares.items() if task[0] == p and task in self.long])
+                         - MOST_STEPS) for p in {task[0] for task in tasks})
         share, mean = statistics.mean(shares.values()), statistics.mean(means)
         return mean + STEPS_PRICE * share + TAIL_WEIGHT * tail + EXCESS_PRICE * excess, mean, tail, max(means), share
 

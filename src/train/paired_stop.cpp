@@ -8,43 +8,26 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kNearlyNothing = 0.05;  // of the chance level: gained less, a layer goes on
-constexpr double kLeastLooks = 2;        // that patience lasts
+constexpr double kLeastLooks = 2;  // that patience lasts
 constexpr double kStepsBetweenLooks = 10;
 constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
-
-// Of one that is on or off, on for a share of the nodes.
-double BinaryEntropy(double share) {
-  const double off = 1 - share;
-  return share <= 0 || off <= 0 ? 0 : -share * std::log(share) - off * std::log(off);
-}
 
 }  // namespace
 
 Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes) {
+  if (labels.multilabel) return {1, true};
   std::vector<double> counts(labels.classes, 0);
   double nodes = 0;
   for (const uint32_t node : train_nodes) {
     if (!labels.IsLabelled(node)) continue;
+    ++counts[static_cast<size_t>(labels.classes_of[node])];
     ++nodes;
-    if (!labels.multilabel) {
-      ++counts[static_cast<size_t>(labels.classes_of[node])];
-      continue;
-    }
-    for (size_t c = 0; c < counts.size(); ++c) counts[c] += labels.matrix[node * counts.size() + c];
   }
-  double loss = 0, hit = 0;
+  double entropy = 0;
   for (const double count : counts) {
-    const double share = count / std::max(1.0, nodes);
-    if (labels.multilabel) {
-      loss += BinaryEntropy(share) / static_cast<double>(counts.size());
-    } else if (share > 0) {
-      loss -= share * std::log(share);
-      hit += share * share;
-    }
+    if (count > 0) entropy -= count / nodes * std::log(count / nodes);
   }
-  return {std::max(loss, kLeastChance), labels.multilabel ? 1 : std::max(1 - hit, kLeastChance),
-          labels.multilabel};
+  return {std::max(entropy, kLeastChance)};
 }
 
 void PairedStop::BeginLayer(const LayerView& view) {
@@ -60,17 +43,6 @@ uint32_t PairedStop::EpochsUntilDecision(uint32_t epoch) const {
   const double least = epoch == 0 ? course_.least_steps / 2 : kStepsBetweenLooks;
   const auto apart = static_cast<uint32_t>(std::ceil(least / steps));
   return std::max({1u, view_.look_every, apart, static_cast<uint32_t>(course_.growth * epoch)});
-}
-
-std::vector<float> PairedStop::LevelsOf(const Observation& observation) const {
-  L2GCN_ASSERT(observation.node_losses.size() == observation.node_misses.size());
-  const double part = LossPart();
-  std::vector<float> levels(observation.node_losses.size());
-  for (size_t i = 0; i < levels.size(); ++i) {
-    const double loss = double{observation.node_losses[i]} / chance_.loss;
-    levels[i] = static_cast<float>((1 - part) * double{observation.node_misses[i]} + part * loss);
-  }
-  return levels;
 }
 
 PairedStop::Gain PairedStop::GainOf(std::span<const float> before, std::span<const float> after) {
@@ -102,21 +74,20 @@ std::vector<float> PairedStop::MeanLevels(double after, double until) const {
 
 // Whether doubling the epochs once more is expected to bring less than it costs. One look is no stretch of epochs.
 bool PairedStop::Slow(double epoch) const {
-  const double chance = (1 - LossPart()) * chance_.miss + LossPart();
-  const double gained = std::max(chance, looks_.front().mean) - looks_[best_].mean;
-  if (gained <= kNearlyNothing * chance) return false;
+  const double gained = std::max(chance_.level, looks_.front().mean) - looks_[best_].mean;
+  if (gained <= course_.nothing * chance_.level) return false;
   const double half = course_.window * epoch;
   if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
   const std::vector<float> late = MeanLevels(half, epoch), early = MeanLevels(course_.window * half, half);
   if (early.empty()) return false;
   const Gain gain = GainOf(early, late);
   const double used = epoch / static_cast<double>(view_.budget);
-  return gain.mean + course_.doubt * gain.error <
-         course_.worth * std::pow(used, course_.worth_power) * gained;
+  return gain.mean + course_.doubt * gain.error < course_.price * std::pow(used, course_.price_power);
 }
 
 Decision PairedStop::Decide(const Observation& observation) {
-  PastLook look{static_cast<double>(observation.epoch), 0, LevelsOf(observation)};
+  const std::span<const float> levels = chance_.several ? observation.node_misses : observation.node_losses;
+  PastLook look{static_cast<double>(observation.epoch), 0, {levels.begin(), levels.end()}};
   for (const float level : look.levels) look.mean += double{level};
   look.mean /= static_cast<double>(look.levels.size());
   looks_.push_back(std::move(look));

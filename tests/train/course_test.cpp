@@ -73,15 +73,14 @@ TEST(RateFall, IsLevelAndThenStraightToNothing) {
 Course PlainRule() {
   Course course;
   course.growth = 0.2;
-  course.loss_part = course.labels_loss_part = 1;
   course.sure = 1, course.slack = -1;
-  course.window = 0.5, course.worth = 0.03, course.worth_power = 0, course.doubt = 0, course.patience = 1;
+  course.window = 0.5, course.price = 0.03, course.price_power = 0, course.doubt = 0, course.patience = 1;
   course.least_steps = 0;
   return course;
 }
 
 TEST(PairedStop, StopsWhereNothingMoreIsGained) {
-  PairedStop policy({2.0, 1.0}, PlainRule());
+  PairedStop policy({2.0}, PlainRule());
   std::vector<float> flat(60, 0.5f), falling, turning;
   flat[0] = 2, flat[1] = 1;
   for (int i = 0; i < 60; ++i) falling.push_back(2.0f * std::pow(0.95f, static_cast<float>(i)));
@@ -95,14 +94,13 @@ TEST(PairedStop, StopsWhereNothingMoreIsGained) {
 
 // The same slow gain is worth going on for while few epochs were used, and no longer when doubling them costs much.
 TEST(PairedStop, DoublingManyEpochsHasToBringMore) {
-  std::vector<float> slow;  // 0.0104 less with each doubling of the epochs, of 1 that is gained: a hundredth
+  std::vector<float> slow;  // 0.0104 less with each doubling of the epochs
   for (int i = 0; i < 400; ++i) slow.push_back(1.0f - 0.015f * std::log(static_cast<float>(i + 1)));
   Course course = PlainRule();
-  course.worth = 0.03;
-  PairedStop early({2.0, 1.0}, course);
+  PairedStop early({2.0}, course);
   EXPECT_LE(StopOf(early, slow).first, 5u);
-  course.worth_power = 1;
-  PairedStop late({2.0, 1.0}, course);
+  course.price_power = 1;
+  PairedStop late({2.0}, course);
   const uint32_t stop = StopOf(late, slow).first;
   EXPECT_GT(stop, 80u);
   EXPECT_LT(stop, 250u);
@@ -114,7 +112,7 @@ TEST(PairedStop, WhatCannotBeToldIsNotTakenForNothing) {
     Course course = PlainRule();
     course.doubt = doubt;
     course.patience = 10;
-    PairedStop policy({2.0, 1.0}, course);
+    PairedStop policy({2.0}, course);
     policy.BeginLayer({0, 1, 100, 0, 100});
     bool stopped = false;
     for (uint32_t epoch = 1; epoch <= 8 && !stopped; ++epoch) {
@@ -134,7 +132,7 @@ TEST(PairedStop, WhatIsAsGoodAsTheBestIsKept) {
   for (const double slack : {-1.0, 1.0}) {
     Course course = PlainRule();
     course.slack = slack;
-    PairedStop policy({2.0, 1.0}, course);
+    PairedStop policy({2.0}, course);
     policy.BeginLayer({0, 1, 100, 0, 100});
     const auto look = [&](uint32_t epoch, const std::vector<float>& nodes) {
       Observation observation;
@@ -154,22 +152,16 @@ TEST(PairedStop, ChanceFollowsTheSharesOfTheLabels) {
   labels.classes = 2;
   labels.classes_of = Array<int32_t>::CopyOf(std::vector<int32_t>{0, 0, 0, 1, -1, 1});
   const std::vector<uint32_t> even = {2, 3}, uneven = {0, 1, 2, 3, 4};
-  EXPECT_NEAR(ChanceOf(labels, even).loss, std::log(2.0), 1e-12);
-  EXPECT_NEAR(ChanceOf(labels, even).miss, 0.5, 1e-12);
-  EXPECT_NEAR(ChanceOf(labels, uneven).loss, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
-  EXPECT_NEAR(ChanceOf(labels, uneven).miss, 2 * 0.75 * 0.25, 1e-12);
-  Labels sets;
-  sets.multilabel = true;
-  sets.classes = 2;
-  sets.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{1, 0, 0, 0});
-  const Chance chance = ChanceOf(sets, std::vector<uint32_t>{0, 1});
-  EXPECT_NEAR(chance.loss, 0.5 * std::log(2.0), 1e-12);  // the second label is never on
-  EXPECT_TRUE(chance.several);
+  EXPECT_NEAR(ChanceOf(labels, even).level, std::log(2.0), 1e-12);
+  EXPECT_NEAR(ChanceOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
+  labels.multilabel = true;
+  EXPECT_EQ(ChanceOf(labels, even).level, 1);
+  EXPECT_TRUE(ChanceOf(labels, even).several);
 }
 
 // While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
 TEST(PairedStop, ASlowStartIsNoEnd) {
-  PairedStop policy({2.0, 1.0}, PlainRule());
+  PairedStop policy({2.0}, PlainRule());
   std::vector<float> slow;
   for (int i = 0; i < 30; ++i) slow.push_back(2.0f - 0.003f * static_cast<float>(i));
   EXPECT_EQ(StopOf(policy, slow).first, 30u);
@@ -178,9 +170,7 @@ TEST(PairedStop, ASlowStartIsNoEnd) {
 // Where nodes have several labels their F1 decides, whatever the losses do; where they have one class, its loss.
 TEST(PairedStop, SeveralLabelsGoByTheirF1) {
   for (const bool several : {false, true}) {
-    Course course = PlainRule();
-    course.labels_loss_part = 0;
-    PairedStop policy({0.7, 1.0, several}, course);
+    PairedStop policy({1.0, several}, PlainRule());
     policy.BeginLayer({0, 1, 10, 0, 100});
     const auto look = [&](uint32_t epoch, const std::vector<float>& losses,
                           const std::vector<float>& misses) {
@@ -199,7 +189,7 @@ TEST(PairedStop, SeveralLabelsGoByTheirF1) {
 // Where epochs are short nothing ends before a number of steps, and looks stand a few steps apart.
 TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
   const Course course;
-  PairedStop policy({2.0, 1.0}, course);
+  PairedStop policy({2.0}, course);
   policy.BeginLayer({0, 1, 80, 0, 2});
   const std::vector<float> nodes = {0.5f, 0.5f};
   uint32_t epoch = policy.EpochsUntilDecision(0), looks = 0;
@@ -217,7 +207,7 @@ TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
 
 // What a single node gains by chance moves neither the best look nor the stop.
 TEST(PairedStop, LuckOfANodeIsNotBetter) {
-  PairedStop policy({2.0, 1.0}, PlainRule());
+  PairedStop policy({2.0}, PlainRule());
   policy.BeginLayer({0, 1, 10, 0, 100});
   const auto look = [&](uint32_t epoch, std::vector<float> nodes) {
     Observation observation;
@@ -229,7 +219,7 @@ TEST(PairedStop, LuckOfANodeIsNotBetter) {
   EXPECT_TRUE(look(1, {1, 1, 1, 1}));
   EXPECT_FALSE(look(2, {0.1f, 1.2f, 1.2f, 1.2f}));
   EXPECT_TRUE(look(3, {0.9f, 0.9f, 0.9f, 0.9f}));
-  PairedStop again({2.0, 1.0}, PlainRule());
+  PairedStop again({2.0}, PlainRule());
   again.BeginLayer({0, 1, 10, 0, 100});
   again.Restore(policy.Memory());
   EXPECT_EQ(again.Memory(), policy.Memory());
