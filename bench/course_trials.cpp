@@ -6,20 +6,24 @@
 // {"kind": "power-law", "margin": share}}. With "course" layers end by PairedStop, with "stop" as named there, else as
 // the settings say. Equal lines give equal results.
 //
-// usage: course_trials DATASET PRESET SEED… < TRIALS
+// usage: course_trials DATASET PRESET SEED… < TRIALS, where DATASET is what l2gcn train opens, or "generate SHAPE
+// --option value …" as the program itself takes it
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "l2gcn/error.h"
+#include "l2gcn/generate.h"
 #include "l2gcn/train.h"
 #include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
@@ -103,22 +107,16 @@ class PowerLawStop final : public StopPolicy {
 
 Course CourseOf(const Json& given) {
   Course course;
-  const std::map<std::string, double*> members = {{"plain_rate", &course.plain_rate},
-                                                  {"plain_power", &course.plain_power},
-                                                  {"norm_rate", &course.norm_rate},
-                                                  {"norm_power", &course.norm_power},
-                                                  {"many_steps", &course.many_steps},
-                                                  {"few_power", &course.few_power},
-                                                  {"growth", &course.growth},
-                                                  {"loss_part", &course.loss_part},
-                                                  {"sure", &course.sure},
-                                                  {"window", &course.window},
-                                                  {"worth", &course.worth},
-                                                  {"patience", &course.patience},
-                                                  {"least_steps", &course.least_steps},
-                                                  {"landing", &course.landing},
-                                                  {"last_part", &course.last_part},
-                                                  {"labels_loss_part", &course.labels_loss_part}};
+  const std::map<std::string, double*> members = {
+      {"plain_rate", &course.plain_rate}, {"plain_power", &course.plain_power},
+      {"norm_rate", &course.norm_rate},   {"norm_power", &course.norm_power},
+      {"many_steps", &course.many_steps}, {"few_power", &course.few_power},
+      {"growth", &course.growth},         {"sure", &course.sure},
+      {"slack", &course.slack},           {"window", &course.window},
+      {"price", &course.price},           {"price_power", &course.price_power},
+      {"doubt", &course.doubt},           {"patience", &course.patience},
+      {"nothing", &course.nothing},       {"least_steps", &course.least_steps},
+      {"landing", &course.landing},       {"last_part", &course.last_part}};
   for (const auto& [name, value] : given.items()) {
     if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a course has no " + name);
     *members.at(name) = value.get<double>();
@@ -126,12 +124,40 @@ Course CourseOf(const Json& given) {
   return course;
 }
 
+// The graph that `l2gcn generate` would write, in memory.
+Dataset Generated(const Context& context, const std::string& command) {
+  GenerateOptions options;
+  std::istringstream words(command);
+  std::string name, value;
+  words >> name >> options.shape;
+  while (words >> name >> value) {
+    const double number = std::stod(value);
+    const auto whole = static_cast<uint32_t>(number);
+    const std::map<std::string, std::function<void()>> setters = {
+        {"--seed", [&] { options.seed = whole; }},
+        {"--scale", [&] { options.scale = number; }},
+        {"--nodes", [&] { options.nodes = whole; }},
+        {"--edges", [&] { options.edges = whole; }},
+        {"--features", [&] { options.features = whole; }},
+        {"--classes", [&] { options.classes = whole; }},
+        {"--topics", [&] { options.topics = whole; }},
+        {"--skew", [&] { options.skew = number; }},
+        {"--homophily", [&] { options.homophily = number; }},
+        {"--signal", [&] { options.signal = number; }},
+        {"--label-noise", [&] { options.label_noise = number; }}};
+    if (setters.count(name) == 0) throw Error(ErrorKind::kUsage, "generate has no " + name);
+    setters.at(name)();
+  }
+  return GenerateDataset(context, options);
+}
+
 Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& config, const Json& trial) {
   if (trial.contains("course")) {
     LayerwiseOptions options;
     options.course = CourseOf(trial.at("course"));
-    PairedStop policy(ChanceOf(dataset.labels), options.course);
-    return FitLayerwise(context, dataset, NodesOf(dataset, config), config, policy, options);
+    const SplitNodes nodes = NodesOf(dataset, config);
+    PairedStop policy(ChanceOf(dataset.labels, nodes.train), options.course);
+    return FitLayerwise(context, dataset, nodes, config, policy, options);
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);
   const Json& stop = trial.at("stop");
@@ -167,7 +193,8 @@ void PrintTraining(const Context& context, const Dataset& dataset, const TrainCo
 
 int Run(const std::string& name, const std::string& preset, const std::vector<std::string>& seeds) {
   const Context context = MakeContext(1);
-  const Dataset dataset = OpenDataset(context, name);
+  const Dataset dataset =
+      name.starts_with("generate ") ? Generated(context, name) : OpenDataset(context, name);
   std::vector<Json> trials;
   for (std::string line; std::getline(std::cin, line);) trials.push_back(Json::parse(line));
   for (const std::string& seed : seeds) {

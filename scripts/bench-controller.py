@@ -1,34 +1,37 @@
 #!/usr/bin/env python3
 """How well --lr auto with --method l2gcn does against fixed rates and epochs picked in hindsight.
 
-  scripts/bench-controller.py make DIR                 generates the families below into DIR
+  scripts/bench-controller.py make DIR                     generates the families below into DIR
   scripts/bench-controller.py run OUT PRESET SEEDS DATA…   trains, one line of JSON a training, appended to OUT
-  scripts/bench-controller.py table OUT PRESET         the table: each set's best cell in hindsight and the difference to it
+  scripts/bench-controller.py table OUT PRESET             each set's best cell in hindsight and the difference to it
+  scripts/bench-controller.py real                         prints the DATA of the eight real sets under $L2GCN_DATA
+  scripts/bench-controller.py goal                         prints the commands that measure seconds to a goal F1
 
 DATA is a path or name that `l2gcn train` opens, or NAME=PATH,OPTION,… . Trainings run side by side, one thread each
-(JOBS, default: all cores); those that OUT holds already are not repeated. SECONDS_AT_MOST ends it early, seed by
-seed. PROGRAM: build/release/l2gcn.
+(--jobs, default: all cores); those that OUT holds already are not repeated. --minutes ends it early, seed by seed.
+--program: the l2gcn to run, default build/release/l2gcn. --only KINDS: names of kinds, with commas between, such as auto.
 
 Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Steps are counted against 80 epochs a layer; looks
 count as the steps they take the time of. Rivals that were tuned: scripts/tune-rate.py.
 """
+import argparse
 import json
 import os
 import queue
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-PROGRAM = os.environ.get("PROGRAM", ROOT + "/build/release/l2gcn")
 RATES, EPOCHS = ("0.001", "0.003", "0.01"), ("10", "20", "40", "80")
 BUDGET = 80
+GRACE = 20  # seconds that a training may go on after the last minute
 
 # name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
-# that say little, tiny and large sets, epochs of one and of three steps.
+# that say little, tiny and large sets, epochs of one and of three steps, classes of very unequal size, noisy labels, weak
+# features of many communities that are learned for dozens of epochs, validation sets large and small.
 FAMILIES = {
     "few-labels": "cora --seed 101",
     "few-features": "cora --seed 104 --nodes 6000 --edges 20000 --features 700 --classes 8",
@@ -52,12 +55,48 @@ FAMILIES = {
     "wide-words": "cora --seed 408 --nodes 4000 --edges 6000 --features 3500 --classes 6 --topics 2 --signal 0.4"
                   " --label-noise 0.05",
     "large": "reddit --seed 406 --scale 0.2",
+    "slow-binary": "amazon670k --seed 501 --nodes 6000 --edges 150000 --features 12 --classes 2 --skew 3.5 --topics 12"
+                   " --homophily 0.2 --signal 2.5 --label-noise 0.08",
+    "slow-unequal": "reddit --seed 502 --nodes 8000 --edges 120000 --features 40 --classes 5 --skew 1.8 --topics 10"
+                    " --homophily 0.2 --signal 2.5 --label-noise 0.08",
+    "slow-mixture": "pubmed --seed 503 --nodes 12000 --edges 30000 --classes 3 --topics 12 --signal 0.3 --homophily 0.6"
+                    " --label-noise 0.05",
+    "unequal-words": "cora --seed 504 --nodes 5000 --edges 15000 --features 1000 --classes 7 --skew 1.6 --topics 2"
+                     " --signal 0.5",
+    "noisy-labels": "pubmed --seed 505 --nodes 6000 --edges 24000 --topics 3 --signal 0.4 --label-noise 0.3",
+    "noisy-words": "cora --seed 506 --nodes 3000 --edges 9000 --features 900 --classes 5 --label-noise 0.25",
+    "few-steps": "cora --seed 507 --nodes 1500 --edges 5000 --features 500 --classes 5 --topics 2",
+    "many-looked": "pubmed --seed 508 --nodes 8000 --edges 40000 --classes 4 --topics 5 --signal 0.4",
 }
+# Where not the shape's own split.
+SPLITS = {
+    "slow-binary": "uniform:0.5,0.25,0.25", "slow-unequal": "uniform:0.5,0.25,0.25",
+    "unequal-words": "uniform:0.6,0.2,0.2", "noisy-words": "uniform:0.48,0.32,0.2", "few-steps": "uniform:0.2,0.4,0.4",
+    "many-looked": "uniform:0.3,0.4,0.3",
+}
+# name: what is opened under the folder of real sets, and options.
+REAL_SETS = {
+    "cora": "cora", "citeseer": "citeseer", "pubmed": "pubmed", "photo": "{}/npz/amazon_photo.npz",
+    "facebook": "{}/musae-facebook", "gnn-benchmark-cora": "{}/npz/gnn-benchmark-cora.npz",
+    "tolokers": "{}/npz/tolokers.npz", "ppi-largest": "{}/ppi-largest",
+}
+# Seconds to the goal that the published settings set (docs/reproduction.md), found rate and rivals; for two quiet cores.
+GOAL = """{0} generate reddit -o reddit
+{0} compare reddit --preset paper --methods l2gcn --lr auto --to-f1 93.9976 --threads 2 --device cpu
+{0} compare reddit --preset paper --methods vrgcn,graphsage,sgc --to-f1 93.9976 --max-seconds 130 --threads 2 --device cpu"""
 
 
-def make(folder):
-    for name, words in FAMILIES.items():
-        subprocess.run([PROGRAM, "generate", *words.split(), "-o", f"{folder}/{name}", "--quiet"], check=True)
+def make(folder, program, jobs):
+    left = list(FAMILIES.items())
+    running = []
+    while left or running:
+        if left and len(running) < jobs:
+            name, words = left.pop()
+            if not os.path.exists(f"{folder}/{name}"):
+                running.append(subprocess.Popen([program, "generate", *words.split(), "-o", f"{folder}/{name}", "--quiet",
+                                                 "--threads", "1"]))
+        elif running and running.pop(0).wait():
+            raise SystemExit("a family could not be generated")
 
 
 def kinds():
@@ -69,10 +108,10 @@ def kinds():
             yield f"cell {rate} x {epochs}", ["--method", "lgcn", "--lr", rate, "--epochs", epochs]
 
 
-def train(words, preset, seed):
+def train(program, words, preset, seed):
     with tempfile.TemporaryDirectory() as scratch:
         done = subprocess.run(
-            [PROGRAM, "train", *words, "--preset", preset, "--seed", str(seed), "--threads", "1", "--device", "cpu",
+            [program, "train", *words, "--preset", preset, "--seed", str(seed), "--threads", "1", "--device", "cpu",
              "--json", "--quiet", "-o", scratch + "/run"], capture_output=True, text=True)
     if done.returncode:
         return {"error": done.stderr[-300:]}
@@ -81,15 +120,14 @@ def train(words, preset, seed):
             "layers": [{key: layer[key] for key in ("rate", "steps", "epochs", "kept_epoch")} for layer in run["layers"]]}
 
 
-def run_jobs(out, jobs, one):
-    """Appends the rows that one(*job) returns to OUT, JOBS at a time, and begins none after SECONDS_AT_MOST."""
-    left, lock, began = queue.Queue(), threading.Lock(), time.time()
-    most = float(os.environ.get("SECONDS_AT_MOST", "inf"))
+def run_jobs(out, jobs, one, width, until=float("inf")):
+    """Appends the rows that one(*job) returns to OUT, `width` at a time, and begins none after the time `until`."""
+    left, lock = queue.Queue(), threading.Lock()
     for job in jobs:
         left.put(job)
     with open(out, "a", encoding="utf-8") as file:
         def work():
-            while time.time() - began < most:
+            while time.time() < until:
                 try:
                     rows = one(*left.get_nowait())
                 except queue.Empty:
@@ -97,31 +135,34 @@ def run_jobs(out, jobs, one):
                 with lock:
                     file.writelines(json.dumps(row) + "\n" for row in rows)
                     file.flush()
-        workers = [threading.Thread(target=work) for _ in range(int(os.environ.get("JOBS", os.cpu_count())))]
+        workers = [threading.Thread(target=work) for _ in range(width)]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
 
 
-def run(out, preset, seeds, data):
-    done = {(row["set"], row["kind"], row["seed"]) for row in read(out, preset)} if os.path.exists(out) else set()
+def run(options, until):
+    preset = options.preset
+    done = {(row["set"], row["kind"], row["seed"]) for row in read(options.out, preset)}
     jobs = []
-    for seed in range(seeds):
-        for item in data:
+    for seed in range(options.seeds):
+        for item in options.data:
             name, _, words = item.rpartition("=")
             words = words.split(",")
             name = name or os.path.basename(words[0])
             for kind, settings in kinds():
-                if (name, kind, seed) not in done:
+                if (name, kind, seed) not in done and (not options.only or kind in options.only.split(",")):
                     jobs.append((name, kind, words + settings, seed))
 
     def one(name, kind, words, seed):
-        return [{"preset": preset, "set": name, "kind": kind, "seed": seed, **train(words, preset, seed)}]
-    run_jobs(out, jobs, one)
+        return [{"preset": preset, "set": name, "kind": kind, "seed": seed, **train(options.program, words, preset, seed)}]
+    run_jobs(options.out, jobs, one, options.jobs, until)
 
 
 def read(out, preset):
+    if not os.path.exists(out):
+        return []
     with open(out, encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return [row for row in rows if row["preset"] == preset and "error" not in row]
@@ -175,15 +216,47 @@ def table(out, preset):
     print(f"mean {statistics.mean(lost):+.2f}, worst {min(lost):+.2f}, steps {100 * statistics.mean(shares):.1f} %")
 
 
-def main(words):
-    if len(words) == 2 and words[0] == "make":
-        return make(words[1])
-    if len(words) > 4 and words[0] == "run":
-        return run(words[1], words[2], int(words[3]), words[4:])
-    if len(words) == 3 and words[0] == "table":
-        return table(words[1], words[2])
-    sys.exit(__doc__)
+def real_sets():
+    folder = os.environ.get("L2GCN_DATA", "../shared/data")
+    return [f"{name}={path.format(folder)}" for name, path in REAL_SETS.items()]
+
+
+def options_of_runs():
+    """Options that the commands of this script and of tune-rate.py share."""
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--jobs", type=int, default=os.cpu_count())
+    shared.add_argument("--minutes", type=float, default=float("inf"))
+    return shared
+
+
+def main():
+    shared = options_of_runs()
+    shared.add_argument("--program", default=ROOT + "/build/release/l2gcn")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("make", parents=[shared]).add_argument("folder")
+    running = commands.add_parser("run", parents=[shared])
+    showing = commands.add_parser("table")
+    for command in (running, showing):
+        command.add_argument("out")
+        command.add_argument("preset")
+    running.add_argument("seeds", type=int)
+    running.add_argument("data", nargs="+")
+    running.add_argument("--only", default="")
+    commands.add_parser("real")
+    commands.add_parser("goal", parents=[shared])
+    options = parser.parse_args()
+    if options.command == "make":
+        make(options.folder, options.program, options.jobs)
+    elif options.command == "run":
+        run(options, time.time() + 60 * options.minutes)
+    elif options.command == "table":
+        table(options.out, options.preset)
+    elif options.command == "real":
+        print("\n".join(real_sets()))
+    else:
+        print(GOAL.format(options.program))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

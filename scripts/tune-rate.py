@@ -1,57 +1,61 @@
 #!/usr/bin/env python3
 """Chooses the constants of --lr auto (src/train/course.h) on generated families alone.
 
-  scripts/tune-rate.py make DIR        generates the families of scripts/bench-controller.py into DIR
-  scripts/tune-rate.py cells OUT DIR   fixed rates and epochs on every family: what losses of F1 are counted from
-  scripts/tune-rate.py search OUT DIR  the trials, in rounds, and what they choose; OUT holds the cells already
-  scripts/tune-rate.py choose OUT      what the trials in OUT choose, and how that does on families left out in turn
-  scripts/tune-rate.py rivals OUT DIR  trains with the constants in the source, and rivals, on the same families
-  scripts/tune-rate.py compare OUT     those rivals, each tuned on all families but the one it is judged on
+  scripts/tune-rate.py cells OUT    fixed rates and epochs on every family of scripts/bench-controller.py
+  scripts/tune-rate.py search OUT   the trials, in rounds, and what they choose
+  scripts/tune-rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
+  scripts/tune-rate.py rivals OUT   rivals on the same families, beside the constants that OUT chooses
+  scripts/tune-rate.py compare OUT  those rivals, each tuned on all families but the one it is judged on
 
-OUT gets a line of JSON for each training; those it holds already are not repeated. Trainings run side by side, one
-thread each (JOBS, default: all cores). SECONDS_AT_MOST ends it early. TRIALS: build/release/bench/course_trials.
+OUT gets a line of JSON for each training; those it holds already are not repeated, so a command that was cut short goes
+on where it was. Trainings run side by side, one thread each: --jobs, default all cores. --minutes bounds a command.
+--trials names the binary, default build/release/bench/course_trials; it draws the families itself. --write puts the
+chosen constants into src/train/course.h. What is drawn follows from SEED and from the trainings in OUT, so the same
+trainings choose the same constants, whoever runs them and on how many cores.
 
-A setting is judged by what its trainings lose: the best fixed cell of the family (preset and seeds alike, in hindsight)
-minus the test F1. First counts the tail, the mean of the worst twentieth of all trainings, cut to steps of TAIL points
-because it hangs on a few of them; then the mean over families. Settings that take more than a fifth of the steps of
-80 epochs a layer, on the mean, are out. Both presets count alike. The first round draws settings around the one
-that was picked by hand, each further one near the best eight of the last. All that is drawn follows from SEED, so the same
-binary finds the same constants.
+A setting is judged by the cost of its trainings, J = points of F1 lost + 2 x share of the steps of 80 epochs a layer; lost
+against the best that OUT holds for the family and preset (fixed cells and settings, mean over seeds, in hindsight), at
+most MOST_LOST in one training, so that one collapse does not outweigh all else. To the mean over families comes a quarter
+of the mean of the worst tenth of all trainings, and a high price on the share of steps above a fifth, on the mean over
+families with epochs of FEW_STEPS steps and more: of shorter ones the whole budget is next to nothing. Both presets count
+alike. The first round tries FIRST, PATIENT and settings drawn around them. Every further round takes the best of the
+rounds before, the setting that an additive model of all trials expects to be best, and children of the best; with more
+seeds each time.
 
 Rivals: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
 and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
-rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper. Cost J = points of F1
-lost + 2 x share of steps, looks counted as the steps they take the time of.
+rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper, by J; looks count as the
+steps they take the time of.
 """
+import argparse
 import importlib.util
 import json
 import os
 import random
+import re
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TRIALS = os.environ.get("TRIALS", ROOT + "/build/release/bench/course_trials")
-SEED, TAIL, MOST_STEPS = 18, 0.25, 0.20
+COURSE = ROOT + "/src/train/course.h"
+SEED, MOST_LOST, MOST_STEPS, STEPS_PRICE, EXCESS_PRICE, TAIL_WEIGHT, FEW_STEPS = 18, 10, 0.20, 2, 10, 0.25, 5
 PRESETS = ("paper", "best")
 TOO_DEAR = {("best", "large")}  # not tried
 
 # Constant: the values that are tried.
 SPACE = {
-    "plain_rate": (0.01, 0.014, 0.02, 0.028, 0.04), "plain_power": (0.4, 0.5, 0.6, 0.7),
-    "norm_rate": (0.012, 0.025, 0.05, 0.1), "norm_power": (0.35, 0.5, 0.65),
-    "many_steps": (500, 1000, 1500, 2500), "few_power": (0.2, 0.4, 0.6),
-    "loss_part": (0, 0.1, 0.25, 0.5, 1), "labels_loss_part": (0, 0.25, 1), "sure": (0, 0.5, 1, 1.5),
-    "worth": (0.005, 0.01, 0.02, 0.03, 0.045), "patience": (0.5, 0.7, 1, 1.5, 2),
-    "least_steps": (0, 15, 30, 60), "landing": (0.25, 0.4, 0.6, 0.9),
+    "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6), "slack": (-1, 0),
+    "price": (0.015, 0.02, 0.03, 0.05, 0.075), "price_power": (0, 0.5, 1), "doubt": (0, 0.5, 1),
+    "nothing": (0.01, 0.02, 0.05), "patience": (1, 2, 3), "landing": (0.4, 0.6),
 }
-# The setting that was picked by hand before there was this script.
-FIRST = {"plain_rate": 0.02, "plain_power": 0.6, "norm_rate": 0.05, "norm_power": 0.5, "many_steps": 1500,
-         "few_power": 0.6, "loss_part": 1, "labels_loss_part": 1, "sure": 1, "worth": 0.03, "patience": 0.7,
-         "least_steps": 0, "landing": 0.4}
-RIVALS_SEEDS = 1
-ROUNDS = ((48, 1), (20, 2), (8, 4))  # settings and seeds of each round
+# What was chosen before, with the price that the rule of that time had on most families; and more of every kind of patience.
+FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "slack": -1, "price": 0.03, "price_power": 0, "doubt": 0,
+         "nothing": 0.05, "patience": 1, "landing": 0.4}
+PATIENT = {**FIRST, "price": 0.05, "price_power": 0.5, "doubt": 1, "nothing": 0.02, "patience": 3, "landing": 0.6}
+ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
+RIVALS_SEEDS = 3
 
 
 def bench():
@@ -75,8 +79,7 @@ def cells():
 
 
 def rivals():
-    """The constants in the source; patience with its margin, and extrapolated curves, at each rate; the learned stop."""
-    yield {**auto({}), "name": "--lr auto"}
+    """The learned stop; extrapolated curves, and patience with its margin, at each rate."""
     yield {"name": "learned", "settings": {"method": "l2gcn", "epochs": str(BENCH.BUDGET)}}
     for rate in BENCH.RATES:
         settings = {"method": "lgcn", "lr": rate, "epochs": str(BENCH.BUDGET), "drop-last": "false"}
@@ -93,131 +96,221 @@ def read(out):
     if not os.path.exists(out):
         return []
     with open(out, encoding="utf-8") as file:
-        return [json.loads(line) for line in file]
+        return [row for row in map(json.loads, file) if "error" not in row]
 
 
-def train(out, folder, trials, seeds, presets=PRESETS):
-    """Trains what OUT does not hold: jobs of one family, preset and seed, the dearest first."""
-    trials = list(trials)
-    done = {(row["preset"], row["set"], row["name"], row["seed"]) for row in read(out)}
-    parts = []
-    for seed in range(seeds):
-        for preset in presets:
-            for name in reversed(BENCH.FAMILIES):
-                if (preset, name) in TOO_DEAR:
-                    continue
-                left = [trial for trial in trials if (preset, name, trial["name"], seed) not in done]
-                parts += [(preset, name, seed, left[at:at + 2]) for at in range(0, len(left), 2)]
+class Trainer:
+    """Trains what OUT does not hold yet, until the minutes are over."""
 
-    def one(preset, name, seed, left):
-        words = "".join(json.dumps(trial) + "\n" for trial in left)
-        answer = subprocess.run([TRIALS, f"{folder}/{name}", preset, str(seed)], input=words, text=True, capture_output=True)
-        if answer.returncode:
-            print(f"{name}, {preset}: {answer.stderr[-300:]}", file=sys.stderr)
-        return [{"preset": preset, "set": name, **json.loads(line)} for line in answer.stdout.splitlines()]
-    BENCH.run_jobs(out, sorted(parts, key=lambda part: (part[2], part[0] != "best")), one)
+    def __init__(self, options):
+        self.options, self.until = options, time.time() + 60 * options.minutes
+
+    def out_of_time(self):
+        return time.time() >= self.until
+
+    def one(self, preset, name, seed, trials):
+        split = {"split": BENCH.SPLITS[name]} if name in BENCH.SPLITS else {}
+        lines = "".join(json.dumps({**trial, "settings": {**trial["settings"], **split}}) + "\n" for trial in trials)
+        words = [self.options.trials, f"generate {BENCH.FAMILIES[name]}", preset, str(seed)]
+        left = None if self.until == float("inf") else max(1, self.until + BENCH.GRACE - time.time())
+        try:
+            answer = subprocess.run(words, input=lines, text=True, capture_output=True, timeout=left)
+            if answer.returncode:
+                print(f"{name}, {preset}: {answer.stderr[-300:]}", file=sys.stderr)
+            told = answer.stdout
+        except subprocess.TimeoutExpired as late:
+            told = (late.stdout or b"").decode()
+            told = told[:told.rfind("\n") + 1]
+        return [{"preset": preset, "set": name, **json.loads(line)} for line in told.splitlines()]
+
+    def train(self, trials, seeds, presets=PRESETS):
+        """Jobs of one family, preset and seed, and at most two trials; the dearest first."""
+        trials, rows = list(trials), read(self.options.out)
+        done = {(row["preset"], row["set"], row["name"], row["seed"]) for row in rows}
+        seconds = {}
+        for row in rows:
+            seconds.setdefault((row["preset"], row["set"]), []).append(row["train_seconds"] + row["look_seconds"])
+        jobs = []
+        for seed in range(seeds):
+            for preset in presets:
+                for name in BENCH.FAMILIES:
+                    if (preset, name) in TOO_DEAR or self.options.only and name not in self.options.only.split(","):
+                        continue
+                    left = [trial for trial in trials if (preset, name, trial["name"], seed) not in done]
+                    jobs += [(preset, name, seed, left[at:at + 2]) for at in range(0, len(left), 2)]
+
+        def dear(job):
+            known = seconds.get(job[:2])
+            return statistics.mean(known) if known else 1e3 if job[1] == "large" else 10 if job[0] == "best" else 1
+        jobs.sort(key=lambda job: (job[2], -dear(job)))
+        BENCH.run_jobs(self.options.out, jobs, self.one, self.options.jobs, self.until)
 
 
 class Trials:
     """Lost F1 and share of steps of each setting's trainings, by family."""
 
     def __init__(self, rows):
-        rows = [row for row in rows if "error" not in row]
-        cell = {}
+        found = {}
         for row in rows:
-            if row["name"].startswith("cell"):
-                cell.setdefault((row["preset"], row["set"]), {}).setdefault(row["name"], []).append(row["test"])
-        best = {task: max(statistics.mean(f1) for f1 in found.values()) for task, found in cell.items()}
-        self.lost, self.share, self.seeds = {}, {}, {}
+            key = (row["preset"], row["set"])
+            if row["name"].startswith(("cell", "{")):
+                found.setdefault(key, {}).setdefault(row["name"], []).append(row["test"])
+        best = {task: max(statistics.mean(f1) for f1 in of.values()) for task, of in found.items()}
+        self.lost, self.share, self.long = {}, {}, set()
         for row in rows:
+            if row["steps_per_epoch"] >= FEW_STEPS:
+                self.long.add((row["preset"], row["set"]))
+            if not row["name"].startswith("{"):
+                continue
+            budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
             task = (row["preset"], row["set"])
-            if row["name"].startswith("{") and task in best:
-                budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
-                mine = self.lost.setdefault(row["name"], {}).setdefault(row["set"], [])
-                mine.append(best[task] - row["test"])
-                self.share.setdefault(row["name"], {}).setdefault(row["set"], []).append(
-                    sum(layer[1] for layer in row["layers"]) / budget)
-        self.families = sorted({name for found in self.lost.values() for name in found})
+            self.lost.setdefault(row["name"], {}).setdefault(task, []).append(best[task] - row["test"])
+            self.share.setdefault(row["name"], {}).setdefault(task, []).append(
+                sum(layer[1] for layer in row["layers"]) / budget)
+        self.tasks = sorted({task for of in self.lost.values() for task in of})
+        self.families = sorted({name for _, name in self.tasks})
 
     def settings(self, seeds=1):
         """Those that were tried on every family with so many seeds."""
-        def whole(found, family):
-            presets = sum((preset, family) not in TOO_DEAR for preset in PRESETS)
-            return len(found.get(family, [])) >= seeds * presets
-        return sorted(name for name, found in self.lost.items()
-                      if all(whole(found, family) for family in self.families))
+        return sorted(name for name, of in self.lost.items()
+                      if all(len(of.get(task, [])) >= seeds for task in self.tasks))
 
-    def judge(self, name, families):
-        lost = sorted(value for family in families for value in self.lost[name][family])
-        tail = statistics.mean(lost[-max(1, len(lost) // 20):])
-        mean = statistics.mean(statistics.mean(self.lost[name][family]) for family in families)
-        share = statistics.mean(statistics.mean(self.share[name][family]) for family in families)
-        return tail, mean, share
+    def judge(self, name, families, preset=None):
+        """Cost, F1 lost, its worst tenth, worst family, and share of steps."""
+        tasks = [task for task in self.tasks if task[1] in families and preset in (None, task[0])]
+        lost = {task: [min(MOST_LOST, value) for value in self.lost[name][task]] for task in tasks}
+        every = sorted(value for of in lost.values() for value in of)
+        tail = statistics.mean(every[-max(1, len(every) // 10):])
+        means = [statistics.mean(of) for of in lost.values()]
+        shares = {task: statistics.mean(self.share[name][task]) for task in tasks}
+        excess = sum(max(0, statistics.mean([of for task, of in shares.items() if task[0] == p and task in self.long])
+                         - MOST_STEPS) for p in {task[0] for task in tasks})
+        share, mean = statistics.mean(shares.values()), statistics.mean(means)
+        return mean + STEPS_PRICE * share + TAIL_WEIGHT * tail + EXCESS_PRICE * excess, mean, tail, max(means), share
 
     def order(self, names, families):
-        def rank(name):
-            tail, mean, share = self.judge(name, families)
-            return (max(0, share - MOST_STEPS), round(tail / TAIL), mean, name)
-        return sorted(names, key=rank)
+        return sorted(names, key=lambda name: (self.judge(name, families)[0], name))
 
 
-def drawn(source, parents, new):
+def additive_best(trials, names):
+    """The value of each constant with the least mean cost, corrected for the others by a few passes of averaging."""
+    costs = {name: trials.judge(name, trials.families)[0] for name in names}
+    settings = {name: json.loads(name) for name in names}
+    middle = statistics.mean(costs.values())
+    effect = {key: dict.fromkeys(values, 0.0) for key, values in SPACE.items()}
+    for _ in range(20):
+        for key in SPACE:
+            rest = {value: [] for value in SPACE[key]}
+            for name, setting in settings.items():
+                others = sum(effect[other].get(setting[other], 0) for other in SPACE if other != key)
+                rest.setdefault(setting[key], []).append(costs[name] - middle - others)
+            # Towards 0 where few trials share a value.
+            effect[key] = {value: sum(found) / (len(found) + 2) for value, found in rest.items()}
+    return {key: min(effect[key], key=lambda value: (effect[key][value], value)) for key in SPACE}
+
+
+def child(source, parents, new):
     """Constants of two parents, each replaced by any other value with probability `new`."""
     a, b = source.choice(parents), source.choice(parents)
-    child = {}
-    for key, values in SPACE.items():
-        child[key] = source.choice(values) if source.random() < new else source.choice((a, b))[key]
-    return child
+    return {key: source.choice(values) if source.random() < new else source.choice((a, b))[key]
+            for key, values in SPACE.items()}
 
 
-def search(out, folder):
-    source, best = random.Random(SEED), [FIRST]
-    for count, seeds in ROUNDS:
-        # The best of the last round are tried with the seeds of this one, too.
-        courses = best[:count // 2]
+def search(options):
+    trainer, best, parents = Trainer(options), [], [FIRST, PATIENT]
+    for number, (count, seeds) in enumerate(ROUNDS):
+        source = random.Random(SEED + number)
+        courses = best[:count // 2] if best else list(parents)
         while len(courses) < count:
-            courses.append(drawn(source, best[:8], 0.5 if len(best) == 1 else 0.2))
-        train(out, folder, [auto(course) for course in courses], seeds)
-        trials = Trials(read(out))
-        names = trials.order(set(trials.settings(seeds)) & {auto(course)["name"] for course in courses}, trials.families)
-        best = [json.loads(name) for name in names]
-    choose(out)
+            one = child(source, parents, 0.4 if number == 0 else 0.1)
+            if one not in courses:
+                courses.append(one)
+        trainer.train([auto(course) for course in courses], seeds)
+        trials = Trials(read(options.out))
+        names = trials.settings(seeds)
+        if trainer.out_of_time() or not names:
+            break
+        best = [json.loads(name) for name in trials.order(names, trials.families)]
+        parents = best[:6]
+        expected = additive_best(trials, trials.settings())
+        best = best[:1] + [expected] * (expected not in best) + best[1:]
+        print(f"round {number + 1}: {len(names)} settings, cost {trials.judge(names[0], trials.families)[0]:.3f} …", flush=True)
+    choose(options)
 
 
-def choose(out):
-    trials = Trials(read(out))
-    most = max(seeds for _, seeds in ROUNDS if trials.settings(seeds))
+def most_seeds(trials):
+    most = max((seeds for _, seeds in ROUNDS if trials.settings(seeds)), default=0)
+    if most == 0:
+        sys.exit("no setting was tried on every family yet")
+    return most
+
+
+def chosen_of(trials):
+    """The best of the settings that were tried with the most seeds: a lucky seed does not choose."""
+    return trials.order(trials.settings(most_seeds(trials)), trials.families)[0]
+
+
+def choose(options):
+    trials = Trials(read(options.out))
+    most = most_seeds(trials)
     names = trials.settings(most)
-    print(f"{len(names)} settings with {most} seeds on {len(trials.families)} families")
-    for name in trials.order(names, trials.families)[:5]:
-        print("tail {:.2f}, mean {:.2f}, steps {:.1%}  {}".format(*trials.judge(name, trials.families), name))
+    print(f"{len(names)} settings with {most} seeds on {len(trials.families)} families, {len(trials.settings())} with any")
+    line = "{:<28} cost {:.2f}: lost {:.2f}, worst tenth {:.2f}, worst family {:.2f}, steps {:.1%}"
+    for name in trials.order(names, trials.families)[:6]:
+        print(line.format("both", *trials.judge(name, trials.families)), name)
+        for preset in PRESETS:
+            print(line.format("  " + preset, *trials.judge(name, trials.families, preset)))
+    first = auto(FIRST)["name"]
+    if first in trials.settings():
+        print(line.format("before", *trials.judge(first, trials.families)))
+        for preset in PRESETS:
+            print(line.format("  " + preset, *trials.judge(first, trials.families, preset)))
+    best = trials.order(names, trials.families)[0]
     lost, shares = [], []
     for family in trials.families:
         others = [other for other in trials.families if other != family]
         chosen = trials.order(names, others)[0]
-        lost.append(statistics.mean(trials.lost[chosen][family]))
-        shares.append(statistics.mean(trials.share[chosen][family]))
-        print(f"left out {family:<16} loses {lost[-1]:6.2f} with {shares[-1]:6.1%} of the steps")
+        tasks = [task for task in trials.tasks if task[1] == family]
+        lost.append(statistics.mean(statistics.mean(trials.lost[chosen][task]) for task in tasks))
+        shares.append(statistics.mean(statistics.mean(trials.share[chosen][task]) for task in tasks))
+        own = "  ".join(f"{task[0]} {statistics.mean(trials.lost[best][task]):.2f} at"
+                        f" {statistics.mean(trials.share[best][task]):.1%}" for task in tasks)
+        print(f"left out {family:<20} loses {lost[-1]:6.2f} with {shares[-1]:6.1%} of the steps; chosen on all: {own}")
     print(f"left out: mean {statistics.mean(lost):.2f}, worst {max(lost):.2f}, steps {statistics.mean(shares):.1%}")
-    for key, value in json.loads(trials.order(names, trials.families)[0]).items():
+    for key, value in json.loads(best).items():
         print(f"  {key} = {value}")
+    if options.write:
+        write(json.loads(best))
+
+
+def write(course):
+    with open(COURSE, encoding="utf-8") as file:
+        text = file.read()
+    for key, value in course.items():
+        text, count = re.subn(rf"\b{key} = [-+.0-9e]+", f"{key} = {value}", text)
+        assert count == 1, key
+    with open(COURSE, "w", encoding="utf-8") as file:
+        file.write(text)
 
 
 class Costs:
-    """J of every training with preset paper, by kind, family and seed."""
+    """F1 lost and share of steps of every training with preset paper, by kind, family and seed."""
 
     def __init__(self, rows):
-        rows = [row for row in rows if "error" not in row and row["preset"] == PRESETS[0]]
-        self.lost, self.share = {}, {}
-        best = {}
-        for name in {row["set"] for row in rows}:
-            found = {}
-            for row in rows:
-                if row["set"] == name and row["name"].startswith("cell"):
-                    found.setdefault(row["name"], []).append(row["test"])
-            best[name] = max(statistics.mean(f1) for f1 in found.values())
+        name = self.auto = chosen_of(Trials(rows))
+        rows = [row for row in rows if row["preset"] == PRESETS[0]]
+        best, seeds = {}, {}
         for row in rows:
-            if row["name"].startswith("{") or row["seed"] >= RIVALS_SEEDS:
+            if row["name"].startswith("cell"):
+                best.setdefault(row["set"], {}).setdefault(row["name"], []).append(row["test"])
+            if row["name"] == name or not row["name"].startswith("{"):
+                seeds.setdefault((row["set"], row["seed"]), set()).add(row["name"])
+        kinds = set().union(*seeds.values())
+        whole = {task for task, found in seeds.items() if found == kinds}
+        best = {family: max(statistics.mean(f1) for f1 in of.values()) for family, of in best.items()}
+        self.lost, self.share = {}, {}
+        for row in rows:
+            if row["name"] not in kinds or (row["set"], row["seed"]) not in whole:
                 continue
             key = (row["name"], row["set"], row["seed"])
             looks = 1 + row["look_seconds"] / max(row["train_seconds"], 1e-9)
@@ -225,74 +318,91 @@ class Costs:
             self.lost[key] = best[row["set"]] - row["test"]
             self.share[key] = looks * sum(layer[1] for layer in row["layers"]) / budget
         self.families = sorted({name for _, name, _ in self.lost})
+        self.kinds = sorted(kinds)
+        self.trainings = len(whole)
 
     def mean(self, values, kind, family):
         return statistics.mean(value for key, value in values.items() if key[:2] == (kind, family))
 
-    def cost(self, kind, family):
-        return self.mean(self.lost, kind, family) + 2 * self.mean(self.share, kind, family)
+    def cost(self, kind, family, cap=float("inf")):
+        """J of a kind on a family; with a cap on what one training may lose."""
+        lost = statistics.mean(min(cap, value) for key, value in self.lost.items() if key[:2] == (kind, family))
+        return lost + STEPS_PRICE * self.mean(self.share, kind, family)
 
 
 def drawn_stops(costs, rate):
-    """For each family, J of epochs drawn among the two cells beside the mean steps of --lr auto."""
+    """For each family, the two cells beside the mean steps of --lr auto, and the second's weight."""
     answer = {}
     cells_of = [(int(epochs) / BENCH.BUDGET, f"cell {rate} x {epochs}") for epochs in BENCH.EPOCHS]
     for family in costs.families:
-        mean = costs.mean(costs.share, "--lr auto", family)
+        mean = costs.mean(costs.share, costs.auto, family)
         below = max([cell for cell in cells_of if cell[0] <= mean], default=cells_of[0])
         above = min([cell for cell in cells_of if cell[0] > mean], default=cells_of[-1])
         weight = 0 if above[0] == below[0] else min(1, max(0, (mean - below[0]) / (above[0] - below[0])))
-        answer[family] = tuple((1 - weight) * a + weight * b for a, b in zip(
-            (costs.mean(costs.lost, below[1], family), below[0]), (costs.mean(costs.lost, above[1], family), above[0])))
+        answer[family] = ((below[1], 1 - weight), (above[1], weight))
     return answer
 
 
-def compare(out):
-    costs = Costs(read(out))
-    kinds = sorted({kind for kind, _, _ in costs.lost})
-    whole = [kind for kind in kinds if all((kind, family, 0) in costs.lost for family in costs.families)]
-    groups = {}
-    for label, start in (("--lr auto", "--lr auto"), ("one cell for all", "cell"), ("patience", "patience"), ("power law", "power-law"),
-                         ("learned stop", "learned")):
-        groups[label] = [kind for kind in whole if kind.startswith(start)]
-    own = [costs.cost("--lr auto", family) for family in costs.families]
-    print(f"{'rival':<18} {'J':>7} {'F1 lost':>8} {'worst':>7} {'steps':>7}   J minus that of --lr auto")
-
-    def line(label, lost, share):
-        cost = [a + 2 * b for a, b in zip(lost, share)]
-        differences = [a - b for a, b in zip(cost, own)]
-        error = statistics.stdev(differences) / len(differences) ** 0.5
-        print(f"{label:<18} {statistics.mean(cost):7.2f} {statistics.mean(lost):8.2f} {max(lost):7.2f}"
-              f" {statistics.mean(share):7.1%}   {statistics.mean(differences):+.2f} ± {error:.2f}")
-
-    for label, group in groups.items():
-        choice = []
+def compare(options):
+    costs = Costs(read(options.out))
+    if len(costs.families) < 3:
+        sys.exit("all kinds have to be tried on three families at least")
+    starts = (("--lr auto", costs.auto), ("one cell for all", "cell"), ("patience", "patience"),
+              ("power law", "power-law"), ("learned stop", "learned"))
+    choices = {}
+    for label, start in starts:
+        group = [kind for kind in costs.kinds if kind.startswith(start)]
+        choices[label] = {}
         for family in costs.families:
             others = [other for other in costs.families if other != family]
-            choice.append(min(group, key=lambda kind: statistics.mean(costs.cost(kind, o) for o in others)))
-        line(label, [costs.mean(costs.lost, kind, family) for kind, family in zip(choice, costs.families)],
-             [costs.mean(costs.share, kind, family) for kind, family in zip(choice, costs.families)])
-    stops = drawn_stops(costs, BENCH.RATES[1])
-    line("random stops", [stops[family][0] for family in costs.families], [stops[family][1] for family in costs.families])
+            kind = min(group, key=lambda kind: statistics.mean(costs.cost(kind, other) for other in others))
+            choices[label][family] = ((kind, 1),)
+    choices["random stops"] = drawn_stops(costs, BENCH.RATES[1])
+
+    def means(label, value):
+        return [sum(weight * value(kind, family) for kind, weight in choices[label][family]) for family in costs.families]
+    print(f"{len(costs.families)} families, {costs.trainings} trainings of each kind")
+    print(f"{'rival':<18} {'J':>6} {'lost':>6} {'worst':>6} {'steps':>6}   J minus that of --lr auto;"
+          f" the same, at most {MOST_LOST} lost")
+    for label in choices:
+        lost = means(label, lambda kind, family: costs.mean(costs.lost, kind, family))
+        share = means(label, lambda kind, family: costs.mean(costs.share, kind, family))
+        told = ""
+        for cap in (float("inf"), MOST_LOST):
+            pairs = zip(means(label, lambda k, f: costs.cost(k, f, cap)), means("--lr auto", lambda k, f: costs.cost(k, f, cap)))
+            differences = [rival - own for rival, own in pairs]
+            error = statistics.stdev(differences) / len(differences) ** 0.5
+            told += f"   {statistics.mean(differences):+.2f} ± {error:.2f}"
+        print(f"{label:<18} {statistics.mean(means(label, costs.cost)):6.2f} {statistics.mean(lost):6.2f} {max(lost):6.2f}"
+              f" {statistics.mean(share):6.1%}{told}")
     print("\nF1 lost against steps, mean over families")
-    for kind in whole:
-        print(f"{kind:<34} {statistics.mean(costs.mean(costs.share, kind, f) for f in costs.families):7.1%}"
+    for kind in costs.kinds:
+        print(f"{kind[:34]:<34} {statistics.mean(costs.mean(costs.share, kind, f) for f in costs.families):7.1%}"
               f" {statistics.mean(costs.mean(costs.lost, kind, f) for f in costs.families):7.2f}")
 
 
-def main(words):
-    if len(words) == 2 and words[0] == "make":
-        return BENCH.make(words[1])
-    if len(words) == 3 and words[0] == "cells":
-        return train(words[1], words[2], cells(), ROUNDS[0][1])
-    if len(words) == 3 and words[0] == "search":
-        return search(words[1], words[2])
-    if len(words) == 3 and words[0] == "rivals":
-        return train(words[1], words[2], [*cells(), *rivals()], RIVALS_SEEDS, PRESETS[:1])
-    if len(words) == 2 and words[0] in ("choose", "compare"):
-        return {"choose": choose, "compare": compare}[words[0]](words[1])
-    sys.exit(__doc__)
+def run_rivals(options):
+    trainer, trials = Trainer(options), Trials(read(options.out))
+    own = [auto(json.loads(chosen_of(trials)))] if trials.lost else [auto({})]
+    for seeds in range(1, RIVALS_SEEDS + 1):
+        trainer.train([*own, *cells(), *rivals()], seeds, PRESETS[:1])
+
+
+def main():
+    shared = BENCH.options_of_runs()
+    shared.add_argument("--trials", default=ROOT + "/build/release/bench/course_trials")
+    shared.add_argument("--only", default="", help="families, with commas between")
+    shared.add_argument("--write", action="store_true")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("cells", "search", "choose", "rivals", "compare"):
+        commands.add_parser(name, parents=[shared]).add_argument("out")
+    options = parser.parse_args()
+    if options.command == "cells":
+        Trainer(options).train(cells(), 1)
+    else:
+        {"search": search, "choose": choose, "rivals": run_rivals, "compare": compare}[options.command](options)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -50,6 +50,7 @@ void AddGenerate(Program& program) {
   AddChoice(command, "--features-as", options->features_as, {"f32", "f16"},
             "Type of dense features: f16 takes half the space [f32]");
   AddNumber(command, "scale", generate.scale, "Multiplies nodes and edges [1]");
+  AddNumber(command, "skew", generate.skew, "Each class has so many times the nodes of the next one [1]");
   AddNumber(command, "homophily", generate.homophily, "Share of edges drawn inside a class [the shape's]");
   AddNumber(command, "signal", generate.signal,
             "How far features give the class away: length of its mean, or share of words on its topic [the "

@@ -37,8 +37,8 @@ struct ValidationScore {
 struct Observation {
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
-  ValidationScore validation;      // set only if WantsValidation()
-  double seconds = 0;              // trained so far; scoring is not counted
+  ValidationScore validation;  // set only if WantsValidation(); if WantsLooks() alone, of the nodes looked at
+  double seconds = 0;          // trained so far; scoring is not counted
   // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
   // 1 − the probability of its class, with several labels 1 − their F1. Set only if WantsLooks()
   std::span<const float> node_losses = {}, node_misses = {};

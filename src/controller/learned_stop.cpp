@@ -32,12 +32,12 @@ std::optional<PolicyNet::Step> StepFrom(std::span<const double> memory, size_t h
   return step;
 }
 
-// Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes
-// goes back to the best weights.
+// Decisions every 1/16 of a layer's budget; stops at the learned probability. One that sees validation nodes, or train
+// nodes held out in their place, goes back to the best weights.
 class GeneralStop final : public StopPolicy {
  public:
-  GeneralStop(const Controller& controller, double chance_loss)
-      : controller_(controller), chance_loss_(chance_loss) {}
+  GeneralStop(const Controller& controller, double chance_loss, bool held_out)
+      : controller_(controller), chance_loss_(chance_loss), held_out_(held_out) {}
 
   void BeginLayer(const LayerView& view) override {
     view_ = {view.layer, view.layers, view.budget, GeneralInterval(view.budget), chance_loss_};
@@ -47,15 +47,16 @@ class GeneralStop final : public StopPolicy {
   uint32_t EpochsUntilDecision(uint32_t) const override { return view_.interval; }
   Decision Decide(const Observation& observation) override {
     const ControllerImpl& impl = controller_.impl();
-    const bool sees_validation = WantsValidation();
+    const bool sees_validation = impl.SeesValidation();
     if (sees_validation) scores_.push_back(observation.validation);
     const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
     return {MayStop(observation.losses.back(), chance_loss_) && step_->probability[1] >= impl.threshold,
             step_->probability[1], sees_validation && best_.Offer(observation.validation)};
   }
-  bool WantsValidation() const override { return controller_.impl().SeesValidation(); }
-  bool KeepsBest() const override { return WantsValidation(); }
+  bool WantsValidation() const override { return controller_.impl().SeesValidation() && !held_out_; }
+  bool WantsLooks() const override { return controller_.impl().SeesValidation() && held_out_; }
+  bool KeepsBest() const override { return controller_.impl().SeesValidation(); }
   std::string Name() const override { return "controller"; }
   std::vector<double> Memory() const override {
     std::vector<double> memory = {best_.best(), static_cast<double>(scores_.size())};
@@ -76,6 +77,7 @@ class GeneralStop final : public StopPolicy {
  private:
   Controller controller_;
   double chance_loss_;
+  bool held_out_;
   GeneralView view_;
   std::vector<ValidationScore> scores_;  // at the layer's decisions so far
   BestDecision best_;
@@ -156,16 +158,16 @@ Controller ControllerFor(const PolicyRequest& request) {
 
 std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
   const TrainConfig& config = request.config;
-  const bool looks = HasValidationLabels(request.dataset, request.nodes) ||
-                     HeldOutCount(config, request.dataset, request.nodes) > 0;
+  const bool held_out = HeldOutCount(config, request.dataset, request.nodes) > 0;
+  const bool looks = HasValidationLabels(request.dataset, request.nodes) || held_out;
   if (config.FindsRate() && config.controller.empty() && config.controller_kind == "general" && looks)
-    return std::make_unique<PairedStop>(ChanceOf(request.dataset.labels));
-  return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels));
+    return std::make_unique<PairedStop>(ChanceOf(request.dataset.labels, request.nodes.train));
+  return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels), held_out);
 }
 
-std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss) {
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss, bool held_out) {
   if (controller.impl().kind == "paper") return std::make_unique<PaperStop>(controller);
-  return std::make_unique<GeneralStop>(controller, chance_loss);
+  return std::make_unique<GeneralStop>(controller, chance_loss, held_out);
 }
 
 double ChanceLoss(const Labels& labels) {

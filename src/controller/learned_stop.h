@@ -6,8 +6,10 @@
 
 namespace l2gcn {
 
-// `chance_loss`: of a classifier that knows nothing (ln classes; ln 2 for multi-label).
-std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss);
+// `chance_loss`: of a classifier that knows nothing (ln classes; ln 2 for multi-label). `held_out`: it sees train nodes
+// that the steps leave out where it would see validation nodes.
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss,
+                                            bool held_out = false);
 double ChanceLoss(const Labels& labels);
 
 }  // namespace l2gcn

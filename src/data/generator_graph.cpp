@@ -107,10 +107,12 @@ class CellDraw {
 };
 
 GeneratorLayout::GeneratorLayout(const GeneratorPlan& plan) : plan_(plan) {
-  // Shares fall from the first group to the last, which is about a third as large.
+  // Shares fall from the first group to the last, which is about a third as large; and from class to class by the skew.
+  std::vector<double> class_share(plan.classes, 1.0);
+  for (uint32_t c = 1; c < plan.classes; ++c) class_share[c] = class_share[c - 1] / plan.skew;
   double total = 0;
   for (uint32_t group = 0; group < plan.groups; ++group) {
-    total += 1.0 / (group + 0.5 * plan.groups);
+    total += class_share[group % plan.classes] / (group + 0.5 * plan.groups);
     group_ends_.push_back(total);
   }
   for (double& end : group_ends_) end /= total;

@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t kLabelSetKinds = 40;  // groups of a multi-label shape
 constexpr uint64_t kFewestNodesAPart = 16;
+constexpr double kMostSkew = 100;
 
 struct Stretch {
   uint64_t nodes;
@@ -140,6 +141,11 @@ void SetStrengths(const ShapeRow& row, const GenerateOptions& options, Generator
   plan.signal = StrengthOf("signal", options.signal, row.signal, most);
   plan.label_noise = StrengthOf("label-noise", options.label_noise, row.label_noise, 1);
   plan.words = row.words;
+  if (!(options.skew >= 1 && options.skew <= kMostSkew))
+    ThrowUsage("--skew {}: expected a number from 1 to {}", options.skew, kMostSkew);
+  if (options.skew != 1 && plan.multilabel)
+    ThrowUsage("--skew {}: shape {} has label sets, not classes; leave --skew out", options.skew, plan.shape);
+  plan.skew = options.skew;
 }
 
 void SetParts(const ShapeRow& row, GeneratorPlan& plan) {

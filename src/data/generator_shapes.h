@@ -36,6 +36,7 @@ struct GeneratorPlan {
                            // words: share of a node's words that come from its group's topic
   double label_noise = 0;  // share of labels replaced (multilabel: of entries flipped)
   double words = 0;        // mean number of words a node
+  double skew = 1;         // nodes of a class over those of the next one
   std::vector<uint32_t> part_begin;  // (parts + 1) first node of each disjoint graph
   std::vector<uint64_t> part_edges;  // (parts)
   std::vector<SplitStretch> split;   // ends at `nodes`

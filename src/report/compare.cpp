@@ -38,6 +38,7 @@ class LimitedPolicy final : public StopPolicy {
   void BeginLayer(const LayerView& view) override {
     if (view.layer == 0) before_ += std::exchange(seconds_, 0);  // one network of several begins
     inner_.BeginLayer(view);
+    stopped_ = false;
     next_ = std::max(1u, inner_.EpochsUntilDecision(0));
   }
   uint32_t EpochsUntilDecision(uint32_t epoch) const override {
@@ -48,12 +49,14 @@ class LimitedPolicy final : public StopPolicy {
     if (max_seconds_ > 0 && before_ + seconds_ > max_seconds_) out_of_time_ = true;
     if (goal_ > 0 && observation.validation.f1 >= goal_) reached_ = true;
     if (out_of_time_ || reached_) return {true};
-    if (watches() && observation.epoch < next_) return {};
+    if (watches() && !stopped_ && observation.epoch < next_) return {};
     const Decision decision = inner_.Decide(observation);
+    stopped_ = decision.stop;
     next_ = observation.epoch + std::max(1u, inner_.EpochsUntilDecision(observation.epoch));
     return decision;
   }
   bool WantsValidation() const override { return inner_.WantsValidation(); }
+  bool WantsLooks() const override { return inner_.WantsLooks(); }
   bool KeepsBest() const override { return inner_.KeepsBest(); }
   std::string Name() const override { return out_of_time_ ? "clock" : reached_ ? "goal" : inner_.Name(); }
   bool out_of_time() const { return out_of_time_; }
@@ -65,6 +68,7 @@ class LimitedPolicy final : public StopPolicy {
   double max_seconds_, goal_;
   double before_ = 0, seconds_ = 0;  // on the clock, of the networks before and of the present one
   uint32_t next_ = 1;
+  bool stopped_ = false;  // the inner policy did, and is asked once more when the layer has landed
   bool out_of_time_ = false, reached_ = false;
 };
 

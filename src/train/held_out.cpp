@@ -7,8 +7,9 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint64_t kManyTrainNodes =
-    20000;  // from here on a tenth can be spared, and the whole graph is dear
+// From so many train nodes on some can be spared, and the whole graph is dear. At a fixed rate no epochs are left to give
+// them back in, so there they have to be a fiftieth at most.
+constexpr uint64_t kManyTrainNodes = 20000, kManyAtFixedRate = 204800;
 constexpr double kHeldShare = 0.1;
 constexpr double kMostHeld = 4096;
 constexpr uint64_t kFewToHold = 20;  // with fewer train nodes nothing is decided by a tenth of them
@@ -25,7 +26,10 @@ uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const S
   const auto train = static_cast<double>(nodes.train.size());
   if (config.hold_out != "auto") return static_cast<uint32_t>(std::stod(config.hold_out) * train);
   if (nodes.train.size() < kFewToHold) return 0;
-  if (nodes.train.size() < kManyTrainNodes && HasValidationLabels(dataset, nodes)) return 0;
+  const bool validated = HasValidationLabels(dataset, nodes);
+  if (!config.FindsRate() && !(validated && config.setting == "inductive")) return 0;
+  const uint64_t many = config.FindsRate() ? kManyTrainNodes : kManyAtFixedRate;
+  if (nodes.train.size() < many && validated) return 0;
   return static_cast<uint32_t>(std::min(kMostHeld, kHeldShare * train));
 }
 

@@ -2,8 +2,9 @@
 // so a look at them needs no activations beside those, on any device. They take the place of validation nodes where
 // there are none with labels, or where the whole graph's activations would cost more than the training itself.
 //
-// The same nodes are held out in every layer, so that no layer before has learned them, and are given back for the
-// last epochs of the last one.
+// The same nodes are held out in every layer, so that no layer before has learned them. Where the rate is found they are
+// given back for the last epochs of the last layer; at a fixed rate they are not, and only sets so large that they are
+// next to nothing hold any out unless asked to.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "kernels/backend.h"
+#include "model/counts.h"
 #include "model/metrics.h"
 #include "ranks/collectives.h"
 #include "train/class_weights.h"
@@ -526,6 +527,8 @@ class LayerwiseTrainer {
     RowScores looked;
     if (policy_.WantsLooks()) {
       looked = Look(layer, xhat, training);
+      observation.validation = {
+          Counts{looked.true_positive, looked.false_positive, looked.false_negative}.F1(), looked.loss};
       observation.node_losses = looked.losses;
       observation.node_misses = looked.misses;
     }

@@ -1,15 +1,24 @@
 // When is a layer whose rate the program found done? Decides by single nodes, the same ones at every look: they tell two
 // states of a layer apart long before the F1 of a few hundred nodes does, since the nodes' own luck is the same in both.
-// What counts of a node is its level: how far its answer is off (the probability of being wrong; with several labels
-// 1 − their F1), and to a part its loss.
+// What counts of a node is its level: its loss in nats, or, where nodes have several labels, 1 − their F1, because there F1
+// goes on rising long after the loss has turned.
 //
-// A layer is done when the last part of its epochs brought next to nothing of what was gained on chance so far, or
-// when nothing was better than the best look for a share of the epochs that led to it (train/course.h). Better is what
-// exceeds a standard error of the nodes' differences, so that luck does not count. While nearly nothing was gained
-// there is nothing to stop. The layer goes back to its best look.
+// A layer is done when doubling its epochs is no longer worth their price. What doubling brings is read off the past: the
+// mean level of each node over the looks of the second half of the epochs against that over the quarter before. Means
+// over looks, because single looks at a level rate jump about by more than a slow gain is; and a few standard errors of the
+// nodes' differences may be granted on top, because a gain that cannot be told from nothing is not yet known to be nothing.
+// The price grows with the share of the budget that doubling takes (train/course.h), and is the same for every data set: a
+// hundredth of a nat is about as many points of F1 where much was gained before as where little was.
+//
+// While nearly nothing was gained on chance there is nothing to stop. Chance is what the classes' shares among the train
+// nodes tell, so that learning them does not count as a gain.
+//
+// A layer is done, too, when nothing was better than the best look, by more than luck, for a share of the epochs that led
+// to it. The layer goes back to its last look that is as good as the best one.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,12 +28,12 @@
 
 namespace l2gcn {
 
-// What a classifier that knows nothing loses, and how far its answers are off: with several labels it says none.
+// The level of a classifier that knows the shares of the classes and nothing else. Of several labels it says none.
 struct Chance {
-  double loss, miss;
+  double level;
   bool several = false;  // labels a node
 };
-Chance ChanceOf(const Labels& labels);
+Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes);
 
 class PairedStop final : public StopPolicy {
  public:
@@ -40,20 +49,22 @@ class PairedStop final : public StopPolicy {
 
  private:
   struct PastLook {
-    double epoch, level;  // mean over the nodes
+    double epoch, mean;         // of the levels
+    std::vector<float> levels;  // of the nodes
   };
-  std::vector<float> LevelsOf(const Observation& observation) const;
-  bool Better(std::span<const float> levels, double mean) const;
+  // A mean difference of the nodes' levels, and its standard error.
+  struct Gain {
+    double mean, error;
+  };
+  static Gain GainOf(std::span<const float> before, std::span<const float> after);
+  std::vector<float> MeanLevels(double after, double until) const;
   bool Slow(double epoch) const;
-
-  double LossPart() const { return chance_.several ? course_.labels_loss_part : course_.loss_part; }
 
   Chance chance_;
   Course course_;
   LayerView view_;
   std::vector<PastLook> looks_;
-  PastLook best_{0, 0};
-  std::vector<float> best_levels_;  // of the nodes at the best look
+  size_t best_ = 0;  // place of the best look
 };
 
 }  // namespace l2gcn

@@ -422,6 +422,20 @@ TEST(Generator, StrengthsCanBeChosen) {
   EXPECT_EQ(*std::max_element(topical.labels.classes_of.begin(), topical.labels.classes_of.end()), 2);
 }
 
+// Each class is so many times as large as the next, whatever the number of its communities; 1 leaves every byte as it was.
+TEST(Generator, ClassesCanBeUnequal) {
+  const Context context = MakeContext(1);
+  GenerateOptions options = Shape("pubmed", 0.2);
+  options.classes = 2;
+  options.topics = 8;
+  options.label_noise = 0;
+  options.skew = 4;
+  const Dataset dataset = GenerateDataset(context, options);
+  const auto small = std::count(dataset.labels.classes_of.begin(), dataset.labels.classes_of.end(), 1);
+  EXPECT_NEAR(static_cast<double>(small), 0.2 * dataset.nodes(), 0.02 * dataset.nodes());
+  ExpectSimpleAndSymmetric(dataset.graph);
+}
+
 TEST(Generator, RefusesWhatCannotBe) {
   const Context context = MakeContext(1);
   const auto refusal = [&](ErrorKind kind, const GenerateOptions& options) {
@@ -447,6 +461,12 @@ TEST(Generator, RefusesWhatCannotBe) {
   options = Shape("ppi");
   options.topics = 2;
   EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "label sets");
+  options = Shape("ppi");
+  options.skew = 2;
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "label sets");
+  options = Shape("cora");
+  options.skew = 0.5;
+  EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "--skew 0.5: expected a number from 1 to 100");
   options = Shape("cora");
   options.topics = 10000;
   EXPECT_MENTIONS(refusal(ErrorKind::kUsage, options), "expected 1 to 9362");

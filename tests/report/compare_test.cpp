@@ -61,6 +61,21 @@ TEST(Compare, TheClockStopsATraining) {
   EXPECT_LT(comparison.rows[0].epochs, 1000000);
 }
 
+// A rate that is found needs looks, and its landing a last decision; a clock that is far away changes neither.
+TEST(Compare, AFoundRateTrainsAsItDoesAlone) {
+  const Dataset dataset = SmallDataset(false, false, 600);
+  for (const double max_seconds : {0.0, 1e6}) {
+    CompareOptions options = SmallOptions({"l2gcn"});
+    options.overrides.emplace_back("lr", "auto");
+    options.max_seconds = max_seconds;
+    const Comparison comparison = Compare(MakeContext(1), dataset, options);
+    Trained alone = Train(MakeContext(1), dataset, comparison.rows[0].config);
+    EvaluateTrained(MakeContext(1), dataset, alone);
+    EXPECT_EQ(comparison.rows[0].f1, alone.result.f1_test) << max_seconds;
+    EXPECT_EQ(comparison.rows[0].f1_val, alone.result.f1_val) << max_seconds;
+  }
+}
+
 TEST(Compare, SettingsGoToTheMethodsThatHaveThem) {
   const Dataset dataset = SmallDataset();
   CompareOptions options = SmallOptions({"sgc", "gcn"});

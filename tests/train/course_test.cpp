@@ -69,22 +69,99 @@ TEST(RateFall, IsLevelAndThenStraightToNothing) {
   EXPECT_EQ(RateCourse{}.InSteps(5).Share(1u << 30), 1.0f);
 }
 
+// Constants that tests of the rule's form are about, whatever the program's own are.
+Course PlainRule() {
+  Course course;
+  course.growth = 0.2;
+  course.sure = 1, course.slack = -1;
+  course.window = 0.5, course.price = 0.03, course.price_power = 0, course.doubt = 0, course.patience = 1;
+  course.least_steps = 0;
+  return course;
+}
+
 TEST(PairedStop, StopsWhereNothingMoreIsGained) {
-  PairedStop policy({2.0, 1.0});
+  PairedStop policy({2.0}, PlainRule());
   std::vector<float> flat(60, 0.5f), falling, turning;
   flat[0] = 2, flat[1] = 1;
   for (int i = 0; i < 60; ++i) falling.push_back(2.0f * std::pow(0.95f, static_cast<float>(i)));
   for (int i = 0; i < 60; ++i) turning.push_back(1.0f + 0.08f * static_cast<float>(std::abs(i - 9)));
-  EXPECT_LE(StopOf(policy, flat).first, 7u);
+  EXPECT_LE(StopOf(policy, flat).first, 10u);
   EXPECT_EQ(StopOf(policy, flat).second, 3u);
   EXPECT_EQ(StopOf(policy, falling).first, 60u);
   EXPECT_EQ(StopOf(policy, turning).second, 10u);
   EXPECT_LT(StopOf(policy, turning).first, 25u);
 }
 
+// The same slow gain is worth going on for while few epochs were used, and no longer when doubling them costs much.
+TEST(PairedStop, DoublingManyEpochsHasToBringMore) {
+  std::vector<float> slow;  // 0.0104 less with each doubling of the epochs
+  for (int i = 0; i < 400; ++i) slow.push_back(1.0f - 0.015f * std::log(static_cast<float>(i + 1)));
+  Course course = PlainRule();
+  PairedStop early({2.0}, course);
+  EXPECT_LE(StopOf(early, slow).first, 5u);
+  course.price_power = 1;
+  PairedStop late({2.0}, course);
+  const uint32_t stop = StopOf(late, slow).first;
+  EXPECT_GT(stop, 80u);
+  EXPECT_LT(stop, 250u);
+}
+
+// Nodes that jump about hide a gain; with doubt that is no reason to stop.
+TEST(PairedStop, WhatCannotBeToldIsNotTakenForNothing) {
+  for (const double doubt : {0.0, 2.0}) {
+    Course course = PlainRule();
+    course.doubt = doubt;
+    course.patience = 10;
+    PairedStop policy({2.0}, course);
+    policy.BeginLayer({0, 1, 100, 0, 100});
+    bool stopped = false;
+    for (uint32_t epoch = 1; epoch <= 8 && !stopped; ++epoch) {
+      const float jump = epoch % 3 == 0 ? 0.4f : 0.0f;
+      const std::vector<float> nodes = {1 + jump, 1 - jump, 1 + 0.5f * jump, 1 - 0.5f * jump};
+      Observation observation;
+      observation.epoch = epoch;
+      observation.node_losses = observation.node_misses = nodes;
+      stopped = policy.Decide(observation).stop;
+    }
+    EXPECT_EQ(stopped, doubt == 0) << doubt;
+  }
+}
+
+// With slack the layer goes back no further than to the last look that is as good as the best one.
+TEST(PairedStop, WhatIsAsGoodAsTheBestIsKept) {
+  for (const double slack : {-1.0, 1.0}) {
+    Course course = PlainRule();
+    course.slack = slack;
+    PairedStop policy({2.0}, course);
+    policy.BeginLayer({0, 1, 100, 0, 100});
+    const auto look = [&](uint32_t epoch, const std::vector<float>& nodes) {
+      Observation observation;
+      observation.epoch = epoch;
+      observation.node_losses = observation.node_misses = nodes;
+      return policy.Decide(observation).best_so_far;
+    };
+    EXPECT_TRUE(look(1, {1, 1, 1, 1}));
+    EXPECT_EQ(look(2, {0.8f, 1.3f, 0.9f, 1.1f}), slack > 0);  // worse by less than a standard error
+    EXPECT_FALSE(look(3, {1.5f, 1.6f, 1.5f, 1.6f}));
+  }
+}
+
+// To know the shares of the classes is no gain.
+TEST(PairedStop, ChanceFollowsTheSharesOfTheLabels) {
+  Labels labels;
+  labels.classes = 2;
+  labels.classes_of = Array<int32_t>::CopyOf(std::vector<int32_t>{0, 0, 0, 1, -1, 1});
+  const std::vector<uint32_t> even = {2, 3}, uneven = {0, 1, 2, 3, 4};
+  EXPECT_NEAR(ChanceOf(labels, even).level, std::log(2.0), 1e-12);
+  EXPECT_NEAR(ChanceOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
+  labels.multilabel = true;
+  EXPECT_EQ(ChanceOf(labels, even).level, 1);
+  EXPECT_TRUE(ChanceOf(labels, even).several);
+}
+
 // While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
 TEST(PairedStop, ASlowStartIsNoEnd) {
-  PairedStop policy({2.0, 1.0});
+  PairedStop policy({2.0}, PlainRule());
   std::vector<float> slow;
   for (int i = 0; i < 30; ++i) slow.push_back(2.0f - 0.003f * static_cast<float>(i));
   EXPECT_EQ(StopOf(policy, slow).first, 30u);
@@ -93,7 +170,7 @@ TEST(PairedStop, ASlowStartIsNoEnd) {
 // Where nodes have several labels their F1 decides, whatever the losses do; where they have one class, its loss.
 TEST(PairedStop, SeveralLabelsGoByTheirF1) {
   for (const bool several : {false, true}) {
-    PairedStop policy({0.7, 1.0, several});
+    PairedStop policy({1.0, several}, PlainRule());
     policy.BeginLayer({0, 1, 10, 0, 100});
     const auto look = [&](uint32_t epoch, const std::vector<float>& losses,
                           const std::vector<float>& misses) {
@@ -112,7 +189,7 @@ TEST(PairedStop, SeveralLabelsGoByTheirF1) {
 // Where epochs are short nothing ends before a number of steps, and looks stand a few steps apart.
 TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
   const Course course;
-  PairedStop policy({2.0, 1.0}, course);
+  PairedStop policy({2.0}, course);
   policy.BeginLayer({0, 1, 80, 0, 2});
   const std::vector<float> nodes = {0.5f, 0.5f};
   uint32_t epoch = policy.EpochsUntilDecision(0), looks = 0;
@@ -130,7 +207,7 @@ TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
 
 // What a single node gains by chance moves neither the best look nor the stop.
 TEST(PairedStop, LuckOfANodeIsNotBetter) {
-  PairedStop policy({2.0, 1.0});
+  PairedStop policy({2.0}, PlainRule());
   policy.BeginLayer({0, 1, 10, 0, 100});
   const auto look = [&](uint32_t epoch, std::vector<float> nodes) {
     Observation observation;
@@ -142,7 +219,7 @@ TEST(PairedStop, LuckOfANodeIsNotBetter) {
   EXPECT_TRUE(look(1, {1, 1, 1, 1}));
   EXPECT_FALSE(look(2, {0.1f, 1.2f, 1.2f, 1.2f}));
   EXPECT_TRUE(look(3, {0.9f, 0.9f, 0.9f, 0.9f}));
-  PairedStop again({2.0, 1.0});
+  PairedStop again({2.0}, PlainRule());
   again.BeginLayer({0, 1, 10, 0, 100});
   again.Restore(policy.Memory());
   EXPECT_EQ(again.Memory(), policy.Memory());
@@ -185,6 +262,24 @@ TEST(HeldOut, FollowsTheSettingAndTheSplit) {
   const HeldOut drawn = DrawHeldOut(nodes, count, 7);
   EXPECT_EQ(drawn.held.size(), count);
   EXPECT_EQ(drawn.held.size() + drawn.others.size(), nodes.train.size());
+}
+
+// At a fixed rate the learned stop may look at train nodes held out, too: then no validation label is read. Small sets do so
+// only if asked to.
+TEST(HeldOut, ServesTheLearnedStopAtAFixedRate) {
+  Dataset dataset = SmallDataset(false, false, 600);
+  TrainConfig config = AutoConfig("l2gcn");
+  config.lr = 0.01;
+  const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
+  EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);
+  config.hold_out = "0.2";
+  const Trained before = Train(MakeContext(2), dataset, config);
+  EXPECT_FALSE(before.result.layers[0].probabilities.empty());
+  for (const uint32_t node : nodes.val) {
+    int32_t& label = dataset.labels.classes_of.mutable_data()[node];
+    label = (label + 1) % 3;
+  }
+  EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model));
 }
 
 TEST(AutoRate, SameModelForAnyThreadCount) {
