@@ -16,37 +16,14 @@
 #include "model/metrics.h"
 #include "ranks/collectives.h"
 #include "train/class_weights.h"
-#include "train/held_out.h"
 #include "train/layer_rate.h"
 #include "train/layer_setup.h"
+#include "train/layerwise_progress.h"
+#include "train/looked_nodes.h"
 #include "train/validation_probe.h"
 
 namespace l2gcn {
 namespace {
-
-// Everything about a training that changes while it runs and cannot be computed again from the data set, the
-// configuration and the weights: what a checkpoint between two layers has to keep.
-struct LayerwiseProgress {
-  Trained trained;           // weights of the layers done, records, seconds
-  LayerState previous;       // Θ and its moments from the layer before
-  uint32_t epochs_done = 0;  // in all layers before
-};
-
-// The same for the layer at hand: with LayerTraining::Read(), what a checkpoint inside a layer has to keep.
-struct LayerProgress {
-  LayerRecord record;              // epochs, losses, decisions so far
-  std::optional<LayerState> best;  // the weights a policy would go back to
-  double probability = -1;         // that the layer stops, at the last decision
-  double probe_seconds = 0;        // spent scoring
-  double seconds_before = 0;       // trained by the process that was cut off
-  uint32_t decision_at = 0;        // the epoch of the policy's next decision
-  uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
-  ValidationScore score;
-  // Where the rate is found by the program:
-  double rate = 0;       // the level it was found at; 0: not yet
-  RateCourse course;     // its fall: over the last part of the budget, or as the layer lands
-  bool landing = false;  // the layer was told to stop, and its rate falls from the best weights on
-};
 
 // What the steps of a layer draw from.
 struct Drawn {
@@ -66,11 +43,6 @@ std::vector<uint32_t> NodesInParts(const Split& split) {
   }
   return nodes;
 }
-
-// Looks: at most so many nodes, drawn from a stream of their own; and at most this share of a layer's training, by
-// the arithmetic of a forward pass, unless all of them together are next to nothing.
-constexpr uint32_t kMostLooked = 1024, kLookStream = 22;
-constexpr double kForwardShare = 0.45, kLookShare = 0.05, kLikelyLooks = 20, kFreeFlops = 5e7;
 
 class LayerwiseTrainer {
  public:
@@ -140,11 +112,11 @@ class LayerwiseTrainer {
     pipeline_->TrainOperator(context_);
     targets_ = TargetsOf(dataset_.labels, nodes_.train);
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
-    PrepareLooks();
+    if (policy_.WantsLooks()) looked_ = ChooseLookedNodes(config_, dataset_, nodes_);
     if (policy_.WantsValidation() || config_.val_every > 0) {
       CheckValidationNodes(dataset_, nodes_);
       probe_.emplace(context_, *pipeline_, dataset_, nodes_.val, options_.hops);
-    } else if (!looked_.empty()) {
+    } else if (!looked_.validation.empty()) {
       BeginLooking();
     }
     pipeline_->ReleaseInput();
@@ -154,31 +126,13 @@ class LayerwiseTrainer {
     result().seconds.aggregate += smoothing;
   }
 
-  // Which nodes a policy that looks will look at: train nodes held out of the steps, or validation nodes.
-  void PrepareLooks() {
-    if (!policy_.WantsLooks()) return;
-    if (const uint32_t count = HeldOutCount(config_, dataset_, nodes_); count > 0) {
-      HeldOut split = DrawHeldOut(nodes_, count, config_.seed);
-      held_ = std::move(split.held);
-      others_ = std::move(split.others);
-      return;
-    }
-    const auto count =
-        static_cast<uint32_t>(std::count_if(nodes_.val.begin(), nodes_.val.end(),
-                                            [&](uint32_t node) { return dataset_.labels.IsLabelled(node); }));
-    if (count == 0) CheckValidationNodes(dataset_, nodes_);
-    const Permutation order(count, RandomStream(config_.seed, RandomUse::kController, kLookStream));
-    for (uint32_t i = 0; i < std::min(count, kMostLooked); ++i) looked_.push_back(order(i));
-    std::sort(looked_.begin(), looked_.end());
-  }
-
   // A probe that prepares no more validation nodes than decisions look at.
   void BeginLooking() {
     std::vector<uint32_t> labelled, seen;
     std::copy_if(nodes_.val.begin(), nodes_.val.end(), std::back_inserter(labelled),
                  [&](uint32_t node) { return dataset_.labels.IsLabelled(node); });
-    for (const uint32_t place : looked_) seen.push_back(labelled[place]);
-    std::iota(looked_.begin(), looked_.end(), 0u);
+    for (const uint32_t place : looked_.validation) seen.push_back(labelled[place]);
+    std::iota(looked_.validation.begin(), looked_.validation.end(), 0u);
     probe_.emplace(context_, *pipeline_, dataset_, seen, options_.hops);
   }
 
@@ -188,7 +142,8 @@ class LayerwiseTrainer {
     const Snapshot* start = options_.keeper != nullptr ? options_.keeper->Start() : nullptr;
     if (start == nullptr) return 0;
     Stopwatch setup;
-    const uint32_t layer = RestoreLayers(*start);
+    const LayerwiseShape shape{config_, x_->cols, pipeline_->InputCopies(), dataset_.labels.classes};
+    const uint32_t layer = RestoreProgress(*start, shape, progress_, layer_);
     for (uint32_t done = 0; done < layer; ++done) {
       context_.CheckCancelled();
       const Model& model = progress_.trained.model;
@@ -202,77 +157,6 @@ class LayerwiseTrainer {
     result().seconds.setup += setup.Seconds();
     memory_.End(result().resident.setup);
     return layer;
-  }
-
-  // Everything of a snapshot but the weights of its layer, whose width is known once it is aggregated.
-  uint32_t RestoreLayers(const Snapshot& snapshot) {
-    try {
-      const auto& state = snapshot.state;
-      const auto layer = state.at("layer").get<uint32_t>();
-      SeedResult stored = SeedResultFromJson(state.at("result"));
-      // The layer at hand is the last of the stored ones.
-      if (layer >= config_.layers || stored.layers.size() != layer + 1)
-        ThrowInput("the checkpoint is of another model");
-      layer_ = {};
-      layer_.record = std::move(stored.layers.back());
-      stored.layers.pop_back();
-      result() = std::move(stored);
-      const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
-      if (numbers.size() != 6) ThrowInput("the checkpoint is damaged");
-      layer_.probability = numbers[0];
-      layer_.seconds_before = numbers[1];
-      layer_.score = {numbers[2], numbers[3]};
-      layer_.probe_seconds = numbers[4];
-      layer_.rate = numbers[5];
-      layer_.course = {state.at("fall").at(0).get<uint32_t>(), state.at("fall").at(1).get<uint32_t>()};
-      layer_.landing = state.at("landing").get<bool>();
-      layer_.decision_at = state.at("decision_at").get<uint32_t>();
-      layer_.scored_epoch = state.at("scored_epoch").get<uint32_t>();
-      progress_.epochs_done = state.at("epochs_done").get<uint32_t>();
-      for (uint32_t done = 0; done < layer; ++done) {
-        const size_t inputs = pipeline_->InputCopies() * (done == 0 ? x_->cols : config_.HiddenOf(done - 1));
-        RestoreLayer(snapshot, done, inputs);
-      }
-      return layer;
-    } catch (const nlohmann::json::exception& error) {
-      ThrowInput("the checkpoint is damaged: {}", error.what());
-    }
-  }
-
-  // The weights of a finished layer, to the model.
-  void RestoreLayer(const Snapshot& snapshot, uint32_t done, size_t inputs) {
-    Model& model = progress_.trained.model;
-    const size_t hidden = config_.HiddenOf(done);
-    const std::string number = std::to_string(done);
-    model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
-    if (plain_) return;
-    const LayerForm form = FormOf(config_);
-    const size_t rows = form.affine_rows(), last = form.head > 0 ? form.head : hidden;
-    const size_t classes = dataset_.labels.classes;
-    const auto take = [&](const char* name, size_t height, size_t width) {
-      return height == 0 ? Matrix() : snapshot.Take(name + number, height, width);
-    };
-    model.affines.push_back(take("affine.", rows, hidden));
-    model.heads.push_back({take("head.", form.head > 0 ? hidden : 0, form.head),
-                           take("head_affine.", form.head > 0 ? rows : 0, form.head),
-                           take("theta.", last, classes), take("bias.", rows > 0 ? 1 : 0, classes)});
-  }
-
-  void KeepLayers(Snapshot& snapshot) const {
-    const Model& model = progress_.trained.model;
-    const auto add = [&](const char* name, size_t layer, const Matrix& matrix) {
-      if (matrix.rows > 0) snapshot.Add(name + std::to_string(layer), matrix);
-    };
-    for (size_t done = 0; done < model.weights.size(); ++done) {
-      add("weights.", done, model.weights[done]);
-      if (plain_) continue;
-      const Head& head = model.heads[done];
-      add("affine.", done, model.affines[done]);
-      add("head.", done, head.hidden);
-      add("head_affine.", done, head.hidden_affine);
-      add("theta.", done, head.theta);
-      add("bias.", done, head.bias);
-    }
   }
 
   void KeepSnapshot(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
@@ -292,25 +176,9 @@ class LayerwiseTrainer {
   }
 
   void WriteSnapshot(uint32_t layer, const LayerState& state, const Stopwatch& watch, bool finished) {
-    Snapshot snapshot;
-    SeedResult stored = result();
-    stored.layers.push_back(layer_.record);
-    snapshot.state["layer"] = layer;
-    snapshot.state["finished"] = finished;
-    snapshot.state["result"] = SeedResultToJson(stored);
-    snapshot.state["decision_at"] = layer_.decision_at;
-    snapshot.state["scored_epoch"] = layer_.scored_epoch;
-    snapshot.state["epochs_done"] = progress_.epochs_done;
-    const double numbers[] = {layer_.probability,   layer_.seconds_before + watch.Seconds(),
-                              layer_.score.f1,      layer_.score.loss,
-                              layer_.probe_seconds, layer_.rate};
-    snapshot.state["fall"] = {layer_.course.begin, layer_.course.end};
-    snapshot.state["landing"] = layer_.landing;
-    snapshot.AddNumbers("numbers", numbers);
+    Snapshot snapshot =
+        SnapshotOf(progress_, layer_, layer, state, layer_.seconds_before + watch.Seconds(), finished);
     snapshot.AddNumbers("policy", policy_.Memory());
-    KeepLayers(snapshot);
-    snapshot.AddLayer("current", state);
-    if (layer_.best) snapshot.AddLayer("best", *layer_.best);
     options_.keeper->Keep(snapshot);
   }
 
@@ -334,19 +202,21 @@ class LayerwiseTrainer {
   // All train nodes but those held out, which come back as the last layer lands.
   Drawn DrawnFrom(uint32_t layer) const {
     Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
-    if (held_.empty() || GivesBack(layer)) return {rows, targets_, nodes_.train.size()};
-    Array<uint32_t> samples = Array<uint32_t>::Allocate(others_.size());
+    if (looked_.held.empty() || GivesBack(layer)) return {rows, targets_, nodes_.train.size()};
+    Array<uint32_t> samples = Array<uint32_t>::Allocate(looked_.others.size());
     std::vector<uint32_t> nodes;
-    for (size_t i = 0; i < others_.size(); ++i) {
-      samples.mutable_data()[i] = rows.empty() ? others_[i] : rows[others_[i]];
-      nodes.push_back(nodes_.train[others_[i]]);
+    for (size_t i = 0; i < looked_.others.size(); ++i) {
+      samples.mutable_data()[i] = rows.empty() ? looked_.others[i] : rows[looked_.others[i]];
+      nodes.push_back(nodes_.train[looked_.others[i]]);
     }
     Targets targets = TargetsOf(dataset_.labels, nodes);
     targets.weights = targets_.weights;
-    return {std::move(samples), std::move(targets), others_.size()};
+    return {std::move(samples), std::move(targets), looked_.others.size()};
   }
+  // Nodes that the steps draw from.
+  size_t TrainedNodes() const { return looked_.held.empty() ? nodes_.train.size() : looked_.others.size(); }
   bool GivesBack(uint32_t layer) const {
-    return !held_.empty() && layer_.landing && layer + 1 == config_.layers;
+    return !looked_.held.empty() && layer_.landing && layer + 1 == config_.layers;
   }
 
   // The level of the layer's rate, and its fall over the last part of the budget.
@@ -354,7 +224,7 @@ class LayerwiseTrainer {
     const uint32_t budget = config_.EpochsOf(layer);
     const std::span<const uint32_t> rows =
         layer == 0 && pipeline_->inductive() ? pipeline_->InputRows() : std::span<const uint32_t>();
-    const uint64_t samples = held_.empty() ? nodes_.train.size() : others_.size();
+    const uint64_t samples = TrainedNodes();
     layer_.rate = EstimateRate(context_, pipeline_->backend(), *x_, rows, SpecOf(layer).form,
                                static_cast<double>(budget * StepsPerEpoch(samples)), options_.course);
     const auto fall = static_cast<uint32_t>(std::ceil(options_.course.last_part * budget));
@@ -445,8 +315,9 @@ class LayerwiseTrainer {
   }
 
   void BeginPolicy(uint32_t layer, const Tensor& xhat) {
-    policy_.BeginLayer({layer, config_.layers, config_.EpochsOf(layer), progress_.epochs_done,
-                        steps_per_epoch_, LookEvery(xhat, config_.HiddenOf(layer))});
+    policy_.BeginLayer(
+        {layer, config_.layers, config_.EpochsOf(layer), progress_.epochs_done, steps_per_epoch_,
+         EpochsBetweenLooks(looked_, TrainedNodes(), xhat, config_.HiddenOf(layer), config_.head)});
     if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
     resumed_ = nullptr;
   }
@@ -483,22 +354,11 @@ class LayerwiseTrainer {
     }
   }
 
-  // Epochs that training should last between two looks, so that looks stay a small share of it.
-  uint32_t LookEvery(const Tensor& xhat, uint32_t hidden) const {
-    const auto looked = static_cast<double>(held_.empty() ? looked_.size() : held_.size());
-    const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
-                                      : static_cast<double>(xhat.cols);
-    const double flops = looked * 2 * hidden * (inputs + config_.head);
-    if (flops * kLikelyLooks <= kFreeFlops) return 1;
-    const double trained = static_cast<double>(held_.empty() ? nodes_.train.size() : others_.size());
-    return static_cast<uint32_t>(std::max(1.0, std::ceil(kForwardShare * looked / (kLookShare * trained))));
-  }
-
   // The train nodes that are held out, as rows of the layer's input.
   std::shared_ptr<const RowsToScore> HeldRows(uint32_t layer, const TensorPtr& xhat) const {
     const Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
     std::vector<uint32_t> nodes, at;
-    for (const uint32_t i : held_) {
+    for (const uint32_t i : looked_.held) {
       nodes.push_back(nodes_.train[i]);
       at.push_back(rows.empty() ? i : rows[i]);
     }
@@ -510,9 +370,9 @@ class LayerwiseTrainer {
   RowScores Look(uint32_t layer, const TensorPtr& xhat, const LayerTraining& training) {
     Stopwatch looking;
     peak_.Pause();
-    if (!held_.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
-    RowScores scores = held_.empty() ? probe_->Look(training, looked_)
-                                     : pipeline_->backend().Score(context_, training, *held_rows_);
+    if (!looked_.held.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
+    RowScores scores = looked_.held.empty() ? probe_->Look(training, looked_.validation)
+                                            : pipeline_->backend().Score(context_, training, *held_rows_);
     CountLook(scores.losses.size());
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();
@@ -708,8 +568,7 @@ class LayerwiseTrainer {
   Targets targets_;  // labels of the train nodes
   TensorPtr x_;      // X of the layer at hand
   std::optional<ValidationProbe> probe_;
-  std::vector<uint32_t> looked_;         // validation nodes that decisions look at, by their places; or
-  std::vector<uint32_t> held_, others_;  // train nodes, by their places: those held out, and those that train
+  LookedNodes looked_;                            // where decisions look at nodes
   std::shared_ptr<const RowsToScore> held_rows_;  // of the layer at hand; null until they are looked at
   PeakMeter peak_;
   StretchMeter memory_;  // since the last phase

@@ -1,0 +1,107 @@
+#include "train/layerwise_progress.h"
+
+#include <string>
+
+#include "core/error_format.h"
+#include "train/layer_setup.h"
+
+namespace l2gcn {
+namespace {
+
+void KeepLayers(const Model& model, Snapshot& snapshot) {
+  const auto add = [&](const char* name, size_t layer, const Matrix& matrix) {
+    if (matrix.rows > 0) snapshot.Add(name + std::to_string(layer), matrix);
+  };
+  for (size_t done = 0; done < model.weights.size(); ++done) {
+    add("weights.", done, model.weights[done]);
+    if (model.heads.empty()) continue;
+    const Head& head = model.heads[done];
+    add("affine.", done, model.affines[done]);
+    add("head.", done, head.hidden);
+    add("head_affine.", done, head.hidden_affine);
+    add("theta.", done, head.theta);
+    add("bias.", done, head.bias);
+  }
+}
+
+// The weights of a finished layer, to the model.
+void RestoreLayer(const Snapshot& snapshot, const LayerwiseShape& shape, uint32_t done, Model& model) {
+  const size_t hidden = shape.config.HiddenOf(done);
+  const size_t inputs = shape.copies * (done == 0 ? shape.features : shape.config.HiddenOf(done - 1));
+  const std::string number = std::to_string(done);
+  model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
+  if (IsPlain(shape.config)) return;
+  const LayerForm form = FormOf(shape.config);
+  const size_t rows = form.affine_rows(), last = form.head > 0 ? form.head : hidden;
+  const auto take = [&](const char* name, size_t height, size_t width) {
+    return height == 0 ? Matrix() : snapshot.Take(name + number, height, width);
+  };
+  model.affines.push_back(take("affine.", rows, hidden));
+  model.heads.push_back({take("head.", form.head > 0 ? hidden : 0, form.head),
+                         take("head_affine.", form.head > 0 ? rows : 0, form.head),
+                         take("theta.", last, shape.classes),
+                         take("bias.", rows > 0 ? 1 : 0, shape.classes)});
+}
+
+// The layer at hand, but for its weights.
+void RestoreLayerAtHand(const Snapshot& snapshot, LayerProgress& at_hand) {
+  const auto& state = snapshot.state;
+  const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
+  if (numbers.size() != 6) ThrowInput("the checkpoint is damaged");
+  at_hand.probability = numbers[0];
+  at_hand.seconds_before = numbers[1];
+  at_hand.score = {numbers[2], numbers[3]};
+  at_hand.probe_seconds = numbers[4];
+  at_hand.rate = numbers[5];
+  at_hand.course = {state.at("fall").at(0).get<uint32_t>(), state.at("fall").at(1).get<uint32_t>()};
+  at_hand.landing = state.at("landing").get<bool>();
+  at_hand.decision_at = state.at("decision_at").get<uint32_t>();
+  at_hand.scored_epoch = state.at("scored_epoch").get<uint32_t>();
+}
+
+}  // namespace
+
+Snapshot SnapshotOf(const LayerwiseProgress& progress, const LayerProgress& at_hand, uint32_t layer,
+                    const LayerState& state, double seconds, bool finished) {
+  Snapshot snapshot;
+  SeedResult stored = progress.trained.result;
+  stored.layers.push_back(at_hand.record);
+  snapshot.state["layer"] = layer;
+  snapshot.state["finished"] = finished;
+  snapshot.state["result"] = SeedResultToJson(stored);
+  snapshot.state["decision_at"] = at_hand.decision_at;
+  snapshot.state["scored_epoch"] = at_hand.scored_epoch;
+  snapshot.state["epochs_done"] = progress.epochs_done;
+  snapshot.state["fall"] = {at_hand.course.begin, at_hand.course.end};
+  snapshot.state["landing"] = at_hand.landing;
+  const double numbers[] = {at_hand.probability,   seconds,     at_hand.score.f1, at_hand.score.loss,
+                            at_hand.probe_seconds, at_hand.rate};
+  snapshot.AddNumbers("numbers", numbers);
+  KeepLayers(progress.trained.model, snapshot);
+  snapshot.AddLayer("current", state);
+  if (at_hand.best) snapshot.AddLayer("best", *at_hand.best);
+  return snapshot;
+}
+
+uint32_t RestoreProgress(const Snapshot& snapshot, const LayerwiseShape& shape, LayerwiseProgress& progress,
+                         LayerProgress& at_hand) {
+  try {
+    const auto layer = snapshot.state.at("layer").get<uint32_t>();
+    SeedResult stored = SeedResultFromJson(snapshot.state.at("result"));
+    // The layer at hand is the last of the stored ones.
+    if (layer >= shape.config.layers || stored.layers.size() != layer + 1)
+      ThrowInput("the checkpoint is of another model");
+    at_hand = {};
+    at_hand.record = std::move(stored.layers.back());
+    stored.layers.pop_back();
+    progress.trained.result = std::move(stored);
+    RestoreLayerAtHand(snapshot, at_hand);
+    progress.epochs_done = snapshot.state.at("epochs_done").get<uint32_t>();
+    for (uint32_t done = 0; done < layer; ++done) RestoreLayer(snapshot, shape, done, progress.trained.model);
+    return layer;
+  } catch (const nlohmann::json::exception& error) {
+    ThrowInput("the checkpoint is damaged: {}", error.what());
+  }
+}
+
+}  // namespace l2gcn

@@ -1,0 +1,30 @@
+// Which nodes decisions look at while a layer is trained, and how often: at most so many validation nodes, or train nodes
+// that the steps leave out (held_out.h), and so seldom that looking stays a small share of the training.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "l2gcn/config.h"
+#include "l2gcn/dataset.h"
+#include "train/training_set.h"
+
+namespace l2gcn {
+
+struct LookedNodes {
+  std::vector<uint32_t> validation;    // places among the labelled validation nodes, ascending; or
+  std::vector<uint32_t> held, others;  // places in SplitNodes::train: those held out, and those that train
+
+  size_t count() const { return held.empty() ? validation.size() : held.size(); }
+};
+
+// Drawn with the run's seed. Throws Error(kInput) where there is nothing to look at.
+LookedNodes ChooseLookedNodes(const TrainConfig& config, const Dataset& dataset, const SplitNodes& nodes);
+
+// Epochs that training should last between two looks. Steps draw from `trained` nodes; the layer's input is X̂, and
+// `hidden` values are followed by `head` more, or none.
+uint32_t EpochsBetweenLooks(const LookedNodes& looked, size_t trained, const Tensor& xhat, uint32_t hidden,
+                            uint32_t head);
+
+}  // namespace l2gcn
