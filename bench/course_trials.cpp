@@ -108,15 +108,14 @@ class PowerLawStop final : public StopPolicy {
 Course CourseOf(const Json& given) {
   Course course;
   const std::map<std::string, double*> members = {
-      {"plain_rate", &course.plain_rate}, {"plain_power", &course.plain_power},
-      {"norm_rate", &course.norm_rate},   {"norm_power", &course.norm_power},
-      {"many_steps", &course.many_steps}, {"few_power", &course.few_power},
-      {"growth", &course.growth},         {"sure", &course.sure},
-      {"slack", &course.slack},           {"window", &course.window},
-      {"price", &course.price},           {"price_power", &course.price_power},
-      {"doubt", &course.doubt},           {"patience", &course.patience},
-      {"nothing", &course.nothing},       {"least_steps", &course.least_steps},
-      {"landing", &course.landing},       {"last_part", &course.last_part}};
+      {"plain_rate", &course.plain_rate},   {"plain_power", &course.plain_power},
+      {"norm_rate", &course.norm_rate},     {"norm_power", &course.norm_power},
+      {"many_steps", &course.many_steps},   {"few_power", &course.few_power},
+      {"growth", &course.growth},           {"sure", &course.sure},
+      {"window", &course.window},           {"price", &course.price},
+      {"patience", &course.patience},       {"nothing", &course.nothing},
+      {"least_steps", &course.least_steps}, {"landing", &course.landing},
+      {"last_part", &course.last_part}};
   for (const auto& [name, value] : given.items()) {
     if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a course has no " + name);
     *members.at(name) = value.get<double>();

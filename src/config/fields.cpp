@@ -63,10 +63,10 @@ Field RateField() {
 Field HoldOutField() {
   Field field = TextField(
       "hold-out", "auto|X", &TrainConfig::hold_out,
-      "Share of the train nodes that decisions look at and steps leave out, until the last epochs of the "
-      "last "
-      "layer; auto: a tenth, where no validation node has a label or looking at them would cost too much; "
-      "0: none.");
+      "Share of the train nodes that decisions look at and steps leave out, with a found rate until the last "
+      "epochs of the last layer; auto: a tenth, at most 4,096, where no validation node has a label or "
+      "looking "
+      "at them would cost too much; 0: none.");
   field.set = [](TrainConfig& config, const std::string& value) {
     if (value != "auto") {
       const double share = ParseNumber("hold-out", value, "from 0 to 0.5, or auto");

@@ -15,14 +15,12 @@ struct Course {
   double many_steps = 1500, few_power = 0.6;
   // Epochs between looks grow with the epochs done by this share.
   double growth = 0.25;
-  // A look is better than the best so far if its levels are lower by so many standard errors of their difference. The
-  // layer goes back to the last look that is not worse than the best one by more than `slack` of them.
-  double sure = 1, slack = -1;
-  // A layer is done once doubling its epochs is not worth their price: the looks of the last part of its epochs, 1 −
-  // window, are lower than those of the part before, `doubt` standard errors granted, by less than
-  // price · (epochs / budget)^price_power. Or once no look was better for `patience` times the epochs that led to the best
-  // one.
-  double window = 0.5, price = 0.03, price_power = 1, doubt = 0, patience = 1;
+  // A look is better than the best so far if its levels are lower by so many standard errors of their difference.
+  double sure = 1;
+  // A layer is done once doubling its epochs is not worth it: the looks of the last part of its epochs, 1 − window, are
+  // lower than those of the part before by less than `price`. Or once no look was better for `patience` times the epochs
+  // that led to the best one.
+  double window = 0.5, price = 0.03, patience = 1;
   // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
   double nothing = 0.05;
   // No layer is done before so many steps, unless its budget is spent.

@@ -3,18 +3,16 @@
 // What counts of a node is its level: its loss in nats, or, where nodes have several labels, 1 − their F1, because there F1
 // goes on rising long after the loss has turned.
 //
-// A layer is done when doubling its epochs is no longer worth their price. What doubling brings is read off the past: the
-// mean level of each node over the looks of the second half of the epochs against that over the quarter before. Means
-// over looks, because single looks at a level rate jump about by more than a slow gain is; and a few standard errors of the
-// nodes' differences may be granted on top, because a gain that cannot be told from nothing is not yet known to be nothing.
-// The price grows with the share of the budget that doubling takes (train/course.h), and is the same for every data set: a
-// hundredth of a nat is about as many points of F1 where much was gained before as where little was.
+// A layer is done when doubling its epochs is no longer worth its price (train/course.h). What doubling brings is read off
+// the past: the mean level over the looks of the second half of the epochs against that over the quarter before. Means over
+// looks, because single looks at a level rate jump about by more than a slow gain is. The price is the same for every data
+// set: a hundredth of a nat is about as many points of F1 where much was gained before as where little was.
 //
 // While nearly nothing was gained on chance there is nothing to stop. Chance is what the classes' shares among the train
 // nodes tell, so that learning them does not count as a gain.
 //
 // A layer is done, too, when nothing was better than the best look, by more than luck, for a share of the epochs that led
-// to it. The layer goes back to its last look that is as good as the best one.
+// to it. The layer goes back to its best look.
 #pragma once
 
 #include <cstdint>
@@ -49,22 +47,18 @@ class PairedStop final : public StopPolicy {
 
  private:
   struct PastLook {
-    double epoch, mean;         // of the levels
-    std::vector<float> levels;  // of the nodes
+    double epoch, level;  // mean over the nodes
   };
-  // A mean difference of the nodes' levels, and its standard error.
-  struct Gain {
-    double mean, error;
-  };
-  static Gain GainOf(std::span<const float> before, std::span<const float> after);
-  std::vector<float> MeanLevels(double after, double until) const;
+  bool Better() const;
+  double MeanLevel(double after, double until) const;
   bool Slow(double epoch) const;
 
   Chance chance_;
   Course course_;
   LayerView view_;
   std::vector<PastLook> looks_;
-  size_t best_ = 0;  // place of the best look
+  PastLook best_{0, 0};
+  std::vector<float> best_levels_, levels_;  // of the nodes, at the best look and at the last one
 };
 
 }  // namespace l2gcn
