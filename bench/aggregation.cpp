@@ -18,7 +18,7 @@
 namespace l2gcn::bench {
 namespace {
 
-constexpr int kTurns = 4;
+constexpr int kAggregationTurns = 4;
 
 struct Aggregation {
   double seconds = 1e30;  // the fastest
@@ -28,14 +28,14 @@ struct Aggregation {
 Aggregation BestAggregation(const Context& context, double budget, Backend& backend, const DeviceGraph& graph,
                             const Tensor& x) {
   Aggregation best;
-  for (int turn = 0; turn < kTurns; ++turn) {
+  for (int turn = 0; turn < kAggregationTurns; ++turn) {
     best.copy = std::max(best.copy, MeasureCopy(context, size_t{1} << 30));
     const Stopwatch total;
     do {
       const Stopwatch watch;
       const TensorPtr out = backend.Aggregate(context, graph, x, {});
       best.seconds = std::min(best.seconds, watch.Seconds());
-    } while (total.Seconds() < budget / kTurns);
+    } while (total.Seconds() < budget / kAggregationTurns);
   }
   return best;
 }
@@ -206,7 +206,7 @@ void BenchPanels(const Context& context, const Options& options, Report& report)
     const TensorPtr x = backend->Upload(context, Features::Stored(FeatureType::kF16, lines, nodes, kColumns));
     const DeviceGraphPtr graph = backend->Upload(context, a);
     double seconds = 1e30;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    for (int turn = 0; turn < kAggregationTurns; ++turn) {
       const Stopwatch watch;
       const TensorPtr out = backend->Aggregate(context, *graph, *x, {});
       seconds = std::min(seconds, watch.Seconds());

@@ -130,6 +130,7 @@ throughput() {
 speed() {
   local set=${1:?DATASET} threads=${2:?THREADS} size
   for size in 1 2 4; do
+    [ "$size" -le "$threads" ] || continue
     ranks $size train "$set" --preset paper --method lgcn --epochs 1 --threads $((threads / size)) --device cpu -q --json -o "$base/run" --force 2>/dev/null |
       python3 -c "import json, sys; s = json.load(sys.stdin)['seconds']; print('R = $size × $((threads / size)) threads: aggregate', round(s['aggregate'], 3), 'transform', round(s['transform'], 3), 'train', round(s['train'], 3))"
   done

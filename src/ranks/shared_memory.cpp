@@ -80,6 +80,8 @@ void* MapSharedFile(int number, size_t bytes) {
   }
   if (first > begin) munmap(room, first - begin);
   munmap(reinterpret_cast<void*>(first + bytes), begin + kSharedHugePage - first);
+  if (bytes >= kSharedHugePage)
+    madvise(memory, bytes, MADV_HUGEPAGE);  // where shmem_enabled of the kernel lets us
   return memory;
 }
 

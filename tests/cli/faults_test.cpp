@@ -81,12 +81,18 @@ TEST_F(FaultsTest, RunsFromDiskCleanUpOrGoOn) {
         EXPECT_TRUE(outcome.status == 0 || !outcome.err.empty()) << n;
         for (const std::string& name : List()) EXPECT_EQ(name.find("l2gcn-"), std::string::npos) << n << name;
       }
-      if (fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
+      // A run that is whole has no checkpoint any more: it only gets its name, and scratch is left to the next run.
+      const bool is_whole = fs::exists(folder_ / "run.unfinished/result.json");
+      if (is_whole || fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
         RunWell({"train", "--resume", "run", "-q", "--memory", "60M", "--scratch", "."});
       } else if (!fs::exists(folder_ / "run")) {
         EXPECT_EQ(hit(0, "fail").status, 0);
       }
       EXPECT_EQ(Read("run/model.safetensors"), whole) << how << " " << n;
+      if (is_whole) {
+        fs::remove_all(folder_ / "run");
+        EXPECT_EQ(hit(0, "fail").status, 0);
+      }
       EXPECT_EQ(List(), (std::vector<std::string>{"large", "run", "small"})) << how << " " << n;
     }
   }

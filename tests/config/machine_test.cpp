@@ -47,8 +47,9 @@ TEST(Machine, NothingSaidIsWhatTheMachineHas) {
 }
 
 TEST(Machine, EveryValueIsText) {
-  const Overrides said = {
-      {"threads", "3"}, {"device", "cpu"}, {"device-memory", "512"}, {"memory", "1024"}, {"scratch", "a/b"}};
+  const Overrides said = {{"threads", "3"},      {"device", "cpu"},  {"device-memory", "512"},
+                          {"memory", "1024"},    {"scratch", "a/b"}, {"local-data", "c/d"},
+                          {"exchange", "memory"}};
   const MachineConfig machine = MachineOf(said);
   ASSERT_EQ(MachineFields().size(), said.size());
   for (size_t i = 0; i < said.size(); ++i) {
