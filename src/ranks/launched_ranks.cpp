@@ -224,7 +224,11 @@ const L2gcnRanksDriver& LoadDriver() {
 
 bool LaunchedBySomething() {
   const char* ranks = std::getenv("L2GCN_RANKS");
-  if (ranks != nullptr && std::string(ranks) == "alone") return false;
+  if (ranks != nullptr && *ranks != '\0') {
+    if (std::string(ranks) == "alone") return false;
+    ThrowUsage("L2GCN_RANKS={}: the only value is 'alone'; unset it where ranks are to share their work",
+               ranks);
+  }
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (size != nullptr) return std::string(size) != "1";
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;

@@ -11,6 +11,7 @@
 
 #include "core/checksum.h"
 #include "core/error_format.h"
+#include "core/files.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/ranks.h"
 #include "ranks/collectives.h"
@@ -78,10 +79,19 @@ void SendFolder(Ranks& ranks, uint32_t to, const fs::path& folder) {
   ranks.Exchange(to, BytesOfValue(end), 0, {});
 }
 
+// Makes the folder that holds copies.
+void MakeLocalFolder(const Ranks& ranks, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    ThrowUsage("--local-data {}: {} cannot make this folder: {}; name one that every machine can write",
+               folder.string(), ranks.Name(ranks.rank()), error.message());
+  }
+}
+
 // The folder appears whole or not at all.
 void ReceiveFolder(Ranks& ranks, const fs::path& folder) {
-  const fs::path aside = fmt::format("{}.coming-{}", folder.string(), getpid());
-  fs::create_directories(aside);
+  StagedDirectory staged(folder, false);
   std::vector<char> buffer;
   for (;;) {
     uint64_t length = 0, left = 0;
@@ -90,16 +100,15 @@ void ReceiveFolder(Ranks& ranks, const fs::path& folder) {
     std::string name(length, '\0');
     ranks.Exchange(0, {}, 0, name);
     ranks.Exchange(0, {}, 0, BytesOfValue(left));
-    std::ofstream file(aside / name, std::ios::binary);
+    FileWriter file(staged.path() / name);
     for (; left > 0; left -= buffer.size()) {
       buffer.resize(std::min(left, kSentAtOnce));
       ranks.Exchange(0, {}, 0, buffer);
-      file.write(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+      file.Write(buffer.data(), buffer.size());
     }
-    file.close();
-    if (!file) ThrowRuntime("{}: cannot be written", (aside / name).string());
+    file.Close();
   }
-  fs::rename(aside, folder);
+  staged.Commit();
 }
 
 }  // namespace
@@ -117,11 +126,12 @@ Dataset OpenForRanks(const Context& context, const std::string& spec, const Open
   const fs::path place = fs::path(context.local_data) / ("l2gcn-" + mark);
   for (const uint32_t r : RanksWithoutCopy(FindCopies(ranks, place))) {
     if (r == 0 && ranks.leads()) {
-      fs::create_directories(place.parent_path());
+      MakeLocalFolder(ranks, place.parent_path());
       SaveDataset(context, given, place.string());
     } else if (ranks.leads()) {
       SendFolder(ranks, r, place);
     } else if (r == ranks.rank()) {
+      MakeLocalFolder(ranks, place.parent_path());
       ReceiveFolder(ranks, place);
     }
   }

@@ -168,6 +168,20 @@ TEST_F(RanksTest, AMachineWithoutTheDataGetsACopy) {
   }
 }
 
+TEST_F(RanksTest, AFolderForCopiesThatCannotBeMadeIsNamed) {
+  ASSERT_EQ(Shell("echo > taken").status, 0);
+  const Outcome outcome = Ranks(2, "train small -q --preset paper --epochs 1 --local-data taken/copies");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("--local-data taken/copies: rank 0"), std::string::npos) << outcome.err;
+}
+
+TEST_F(RanksTest, AnUnknownWishAboutRanksIsRefused) {
+  const Outcome outcome = Shell("L2GCN_RANKS=together $L2GCN train small -q --preset paper --epochs 1");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_NE(outcome.err.find("L2GCN_RANKS=together: the only value is 'alone'"), std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(RanksTest, ThePlanSaysHowRowsAreReached) {
   for (const std::string exchange : {"memory", "messages"}) {
     const Outcome outcome = Ranks(2, "train small --dry-run --json --exchange " + exchange);

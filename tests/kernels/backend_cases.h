@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -150,6 +151,27 @@ inline LayerSpec SpecOf(const Shape& shape) {
   spec.dropout = shape.dropout;
   spec.weight_decay = shape.weight_decay;
   return spec;
+}
+
+// A short training on random rows, on as many threads as the context has: its losses, and the weights it ends with.
+struct ShortTraining {
+  std::vector<double> losses;
+  LayerState state;
+};
+inline ShortTraining TrainOnRandomRows(const Context& context, const BackendOptions& options,
+                                       const Shape& shape, uint32_t epochs) {
+  auto backend = MakeBackend(context, options);
+  const TensorPtr x = backend->Upload(context, RandomFeatures(shape, 1));
+  auto training = backend->BeginLayer(context, x, {}, RandomTargets(shape, shape.nodes, 3), SpecOf(shape),
+                                      RandomState(shape.features, shape.hidden, shape.classes, 4));
+  ShortTraining done;
+  done.losses.resize(epochs);
+  training->RunEpochs(context, 0, epochs, done.losses);
+  done.state = training->Read();
+  return done;
+}
+inline bool SameBits(const Matrix& a, const Matrix& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0;
 }
 
 inline void ExpectNear(const reference::Dense& expected, const Matrix& actual, double tolerance,

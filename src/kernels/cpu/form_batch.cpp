@@ -8,13 +8,10 @@ FormBatch::FormBatch(const CpuKernels& kernels, JoinedMatrix input, Array<uint32
                      const Targets& targets, const LayerSpec& spec)
     : kernels_(kernels),
       input_(std::move(input)),
-      samples_(std::move(samples)),
       targets_(targets),
       spec_(spec),
-      sample_count_(SampleCount(spec, samples_, input_.rows)),
-      batch_(std::min(spec_.batch, sample_count_)),
-      steps_(spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_),
-      classes_(targets_.classes) {
+      draw_(kernels, std::move(samples), spec, input_.rows, sparse() ? 0 : input_.cols),
+      batch_(draw_.batch()) {
   drawn_.resize(batch_);
   rows_.resize(batch_);
   class_targets_.resize(targets_.multilabel ? 0 : batch_);
@@ -27,21 +24,14 @@ FormBatch::FormBatch(const CpuKernels& kernels, JoinedMatrix input, Array<uint32
 }
 
 void FormBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
-  if (!order_ || order_->epoch != epoch)
-    order_ = {epoch, OrderOf(spec_, sample_count_, sparse() ? 0 : input_.cols, epoch)};
-  const size_t first = size_t{step} * batch_;
-  size_ = std::min<size_t>(batch_, sample_count_ - first);
+  size_ = draw_.SizeOf(step);
   done_ = done;
-  if (spec_.windows != nullptr)
-    spec_.windows->Await(epoch, static_cast<uint32_t>(first + size_ - 1) / order_->order.window);
-  kernels_.permute(order_->order, static_cast<uint32_t>(first), static_cast<uint32_t>(size_), drawn_.data());
+  draw_.Await(epoch, step);
+  draw_.Draw(epoch, step, 0, size_, epoch_, drawn_.data(), rows_.data());
   uint64_t nonzeros = 0;
   for (size_t i = 0; i < size_; ++i) {
-    rows_[i] = spec_.windows != nullptr ? RingRowOf(order_->order, epoch, first + i)
-               : samples_.empty()       ? drawn_[i]
-                                        : samples_[drawn_[i]];
     if (targets_.multilabel) {
-      label_targets_[i] = targets_.matrix.data() + size_t{drawn_[i]} * classes_;
+      label_targets_[i] = targets_.matrix.data() + size_t{drawn_[i]} * targets_.classes;
     } else {
       class_targets_[i] = targets_.classes_of[drawn_[i]];
     }
@@ -53,14 +43,6 @@ void FormBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
     indices_.resize(nonzeros);
     values_.resize(nonzeros);
   }
-}
-
-double FormBatch::LossTerms(std::span<const float> class_weights) const {
-  if (targets_.multilabel) return static_cast<double>(size_) * static_cast<double>(classes_);
-  if (class_weights.empty()) return static_cast<double>(size_);
-  double sum = 0;
-  for (size_t i = 0; i < size_; ++i) sum += double{class_weights[static_cast<size_t>(class_targets_[i])]};
-  return sum;
 }
 
 void FormBatch::Keys(RandomUse use, size_t panel, size_t count, uint32_t plus, uint32_t* keys) const {

@@ -15,6 +15,7 @@
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/joined_matrix.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/sample_draw.h"
 
 namespace l2gcn {
 
@@ -24,17 +25,18 @@ class FormBatch {
             const LayerSpec& spec);
 
   const JoinedMatrix& input() const { return input_; }
-  uint32_t samples_in_all() const { return sample_count_; }
-  uint32_t most() const { return batch_; }   // samples of a step
-  uint32_t steps() const { return steps_; }  // of an epoch
-  size_t size() const { return size_; }      // samples of the step drawn last
+  uint32_t samples_in_all() const { return draw_.samples(); }
+  uint32_t most() const { return batch_; }          // samples of a step
+  uint32_t steps() const { return draw_.steps(); }  // of an epoch
+  size_t size() const { return size_; }             // samples of the step drawn last
   bool sparse() const { return input_.sparse.cols > 0; }
   bool dense() const { return input_.dense_cols() > 0; }
 
   // The samples of a step; `done` counts the layer's steps before it.
   void Draw(uint32_t epoch, uint32_t step, uint64_t done);
-  // What the summed loss of the batch is divided by: its samples, its entries, or its samples' weights.
-  double LossTerms(std::span<const float> class_weights) const;
+  double LossTerms(std::span<const float> class_weights) const {
+    return LossTermsOf(targets_, class_weights, std::span(drawn_).first(size_));
+  }
   const int32_t* class_targets(size_t panel) const { return class_targets_.data() + panel; }
   const uint8_t* const* label_targets(size_t panel) const { return label_targets_.data() + panel; }
 
@@ -58,19 +60,13 @@ class FormBatch {
   void GatherSparse(size_t panel, size_t count, uint32_t* keys);
   void GatherDense(size_t panel, size_t count, uint32_t* keys);
 
-  struct Order {
-    uint32_t epoch;
-    EpochOrder order;
-  };
-
   const CpuKernels& kernels_;
   const JoinedMatrix input_;
-  const Array<uint32_t> samples_;
   const Targets targets_;
   const LayerSpec spec_;
-  const uint32_t sample_count_, batch_, steps_;
-  const size_t classes_;
-  std::optional<Order> order_;  // of the epoch at hand
+  const SampleDraw draw_;
+  const uint32_t batch_;                    // of draw_
+  std::optional<SampleDraw::Epoch> epoch_;  // at hand
   size_t size_ = 0;
   uint64_t done_ = 0;
   std::vector<uint32_t> drawn_, rows_;         // (batch) samples, and their rows of the input

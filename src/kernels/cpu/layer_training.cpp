@@ -16,6 +16,7 @@
 #include "kernels/cpu/feature_cuts.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
+#include "kernels/cpu/sample_draw.h"
 #include "kernels/cpu/scoring.h"
 #include "kernels/step_profile.h"
 
@@ -40,12 +41,11 @@ class CpuLayerTraining final : public CpuTraining {
                    const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
       : kernels_(kernels),
         input_(std::move(input)),
-        samples_(std::move(samples)),
         targets_(targets),
         spec_(spec),
-        sample_count_(SampleCount(spec, samples_, input_.rows)),
-        batch_(std::min(spec_.batch, sample_count_)),
-        steps_(spec_.drop_last ? sample_count_ / batch_ : (sample_count_ + batch_ - 1) / batch_),
+        draw_(kernels, std::move(samples), spec, input_.rows, input_.is_sparse ? 0 : input_.cols),
+        batch_(draw_.batch()),
+        steps_(draw_.steps()),
         features_(start.w.rows),
         hidden_(start.w.cols),
         classes_(start.theta.cols),
@@ -54,7 +54,7 @@ class CpuLayerTraining final : public CpuTraining {
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps),
         profile_(profile) {
-    L2GCN_ASSERT(sample_count_ > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
+    L2GCN_ASSERT(draw_.samples() > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
     theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
     TransposeTheta({0, PadWidth(hidden_)});
     if (kernels_.pack != nullptr && !input_.is_sparse) {
@@ -132,12 +132,8 @@ class CpuLayerTraining final : public CpuTraining {
   // What a worker has for itself.
   struct alignas(kLine) Worker {
     LapTimer timer;
-    struct Draw {  // an epoch's order of samples
-      uint32_t epoch;
-      EpochOrder order;
-    };
-    std::optional<Draw> draw;
-    std::vector<const void*> lines;  // of the panel or rows to prefetch, if dense
+    std::optional<SampleDraw::Epoch> epoch;  // that it drew from last
+    std::vector<const void*> lines;          // of the panel or rows to prefetch, if dense
   };
   // What the second phase does: all of it, or, where gradients are summed elsewhere in between, one half.
   enum class StepPart { kBoth, kGradients, kUpdate };
@@ -193,7 +189,7 @@ class CpuLayerTraining final : public CpuTraining {
       partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
-    if (spec_.windows != nullptr) AwaitRows();
+    draw_.Await(now_.epoch, now_.step);
     return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
@@ -226,9 +222,7 @@ class CpuLayerTraining final : public CpuTraining {
   }
 
   size_t XStride() const { return PadStride(features_); }
-  size_t SizeOf(uint32_t step) const {
-    return std::min<size_t>(batch_, sample_count_ - size_t{step} * batch_);
-  }
+  size_t SizeOf(uint32_t step) const { return draw_.SizeOf(step); }
   size_t PanelsOf(size_t size) const { return (size + kPanel - 1) / kPanel; }
   // Samples whose gradients are added up first, the same for any number of threads: whole panels, enough
   // groups to keep many threads busy, few enough to hold them all.
@@ -259,29 +253,10 @@ class CpuLayerTraining final : public CpuTraining {
   void DrawRows(uint32_t worker, uint32_t ahead, size_t begin, size_t end) {
     const uint32_t epoch = now_.epoch + (now_.step + ahead) / steps_, step = (now_.step + ahead) % steps_;
     end = std::min(end, SizeOf(step));
-    if (begin >= end) return;
-    std::optional<Worker::Draw>& draw = workers_[worker].draw;
-    if (!draw || draw->epoch != epoch) draw = {epoch, OrderIn(epoch)};
-    uint32_t* drawn = SamplesOf(now_.done + ahead).data();
-    uint32_t* rows = RowsOf(now_.done + ahead).data();
-    kernels_.permute(draw->order, static_cast<uint32_t>(size_t{step} * batch_ + begin),
-                     static_cast<uint32_t>(end - begin), drawn + begin);
-    for (size_t i = begin; i < end; ++i) {
-      rows[i] = spec_.windows != nullptr ? RingRowOf(draw->order, epoch, size_t{step} * batch_ + i)
-                : samples_.empty()       ? drawn[i]
-                                         : samples_[drawn[i]];
-      if (!targets_.multilabel) __builtin_prefetch(targets_.classes_of.data() + drawn[i]);
-    }
-  }
-
-  EpochOrder OrderIn(uint32_t epoch) const {
-    return OrderOf(spec_, sample_count_, input_.is_sparse ? 0 : features_, epoch);
-  }
-
-  // The rows of the step are in memory when this returns.
-  void AwaitRows() const {
-    const auto last = static_cast<uint32_t>(size_t{now_.step} * batch_ + SizeOf(now_.step) - 1);
-    spec_.windows->Await(now_.epoch, last / OrderIn(now_.epoch).window);
+    uint32_t* const drawn = SamplesOf(now_.done + ahead).data();
+    draw_.Draw(epoch, step, begin, end, workers_[worker].epoch, drawn, RowsOf(now_.done + ahead).data());
+    for (size_t i = begin; !targets_.multilabel && i < end; ++i)
+      __builtin_prefetch(targets_.classes_of.data() + drawn[i]);
   }
 
   // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are
@@ -435,16 +410,8 @@ class CpuLayerTraining final : public CpuTraining {
     }
   }
 
-  // What the summed loss of the batch is divided by: its samples, its entries, or its samples' weights.
-  double LossTerms() const {
-    const size_t size = SizeOf(now_.step);
-    if (targets_.multilabel) return static_cast<double>(size) * static_cast<double>(classes_);
-    if (weights_.empty()) return static_cast<double>(size);
-    const std::vector<uint32_t>& drawn = batch_samples_[now_.done % 3];
-    double sum = 0;
-    for (size_t i = 0; i < size; ++i)
-      sum += double{weights_[static_cast<size_t>(targets_.classes_of[drawn[i]])]};
-    return sum;
+  double LossTerms() {
+    return LossTermsOf(targets_, weights_.span(), std::span(SamplesOf(now_.done)).first(SizeOf(now_.step)));
   }
 
   double LossAndGradient(float* z, size_t panel, size_t count) const {
@@ -582,11 +549,11 @@ class CpuLayerTraining final : public CpuTraining {
 
   const CpuKernels& kernels_;
   const StoredMatrix input_;
-  const Array<uint32_t> samples_;
   const Targets targets_;
   Array<float> weights_;  // (PadWidth(classes)) of targets_, or empty
   const LayerSpec spec_;
-  const uint32_t sample_count_, batch_, steps_;
+  const SampleDraw draw_;
+  const uint32_t batch_, steps_;  // of draw_
   const size_t features_, hidden_, classes_;
   PaddedWeights w_;                 // (D × hidden)
   PaddedWeights theta_;             // (PadWidth(hidden) × classes)
