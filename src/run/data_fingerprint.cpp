@@ -11,12 +11,15 @@ namespace {
 
 constexpr size_t kSampledBlocks = 64, kSampledBytes = 4096;
 
-// Of blocks that are spread evenly over an array: enough to tell two data sets apart without reading them.
 template <class T>
-void AddSample(const Array<T>& array, ChecksumStream& sum) {
+void AddArray(const Array<T>& array, Reads reads, ChecksumStream& sum) {
   const uint64_t bytes = array.bytes();
   sum.Add(&bytes, sizeof(bytes));
   const char* const data = reinterpret_cast<const char*>(array.data());
+  if (reads == Reads::kEverything) {
+    if (bytes > 0) sum.Add(data, bytes);
+    return;
+  }
   for (size_t block = 0; block < kSampledBlocks && bytes > 0; ++block) {
     const size_t first = ShareBegin(bytes, static_cast<uint32_t>(block), kSampledBlocks);
     sum.Add(data + first, std::min<size_t>(kSampledBytes, bytes - first));
@@ -25,23 +28,24 @@ void AddSample(const Array<T>& array, ChecksumStream& sum) {
 
 }  // namespace
 
-std::string DataFingerprint(const Dataset& dataset) {
+std::string DataFingerprint(const Dataset& dataset, Reads reads) {
   ChecksumStream sum;
-  AddSample(dataset.graph.indptr, sum);
-  AddSample(dataset.graph.indices, sum);
-  AddSample(dataset.graph.weights, sum);
+  const auto add = [&](const auto& array) { AddArray(array, reads, sum); };
+  add(dataset.graph.indptr);
+  add(dataset.graph.indices);
+  add(dataset.graph.weights);
   const Features& features = dataset.features;
   if (features.stores_sparse()) {
-    AddSample(features.csr().indptr, sum);
-    AddSample(features.csr().indices, sum);
-    AddSample(features.csr().values, sum);
+    add(features.csr().indptr);
+    add(features.csr().indices);
+    add(features.csr().values);
   } else {
     const auto* elements = static_cast<const char*>(features.elements());
-    AddSample(Array<char>::Borrow(nullptr, elements, features.bytes()), sum);
+    add(Array<char>::Borrow(nullptr, elements, features.bytes()));
   }
-  AddSample(dataset.labels.classes_of, sum);
-  AddSample(dataset.labels.matrix, sum);
-  for (const Split& split : dataset.splits) AddSample(split.roles, sum);
+  add(dataset.labels.classes_of);
+  add(dataset.labels.matrix);
+  for (const Split& split : dataset.splits) add(split.roles);
   return fmt::format("{}, {} nodes, {} features, {}", dataset.name, dataset.nodes(), features.cols(),
                      ChecksumText(sum.Sum()));
 }

@@ -49,7 +49,8 @@ std::string TextOfRank0(Ranks& ranks, std::string text) {
 
 void CheckSameData(const Context& context, const Dataset& dataset) {
   if (context.ranks == nullptr) return;
-  CheckSame(*context.ranks, "data set", AllGatherText(*context.ranks, DataFingerprint(dataset)));
+  CheckSame(*context.ranks, "data set",
+            AllGatherText(*context.ranks, DataFingerprint(dataset, Reads::kSamples)));
 }
 
 }  // namespace l2gcn

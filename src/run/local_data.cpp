@@ -120,7 +120,7 @@ Dataset OpenForRanks(const Context& context, const std::string& spec, const Open
   if (ranks.leads()) given = OpenDataset(context, spec, options);
   const std::string name = AgreedText(context, [&] { return given.name; });
   const std::string mark = AgreedText(context, [&] {
-    const std::string text = DataFingerprint(given);
+    const std::string text = DataFingerprint(given, Reads::kEverything);
     return ChecksumText(Checksum(text.data(), text.size()));
   });
   const fs::path place = fs::path(context.local_data) / ("l2gcn-" + mark);
