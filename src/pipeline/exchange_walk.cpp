@@ -12,6 +12,7 @@ constexpr double kLossBytes = 8;        // of an epoch, a double
 constexpr double kScoreBytes = 8;       // of a row: loss and miss
 constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
 constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
+constexpr double kWindowWords = 9;      // a window is asked for, and said to be written
 
 }  // namespace
 
@@ -39,7 +40,8 @@ void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
   }
 }
 
-// The rows of the samples, to rank 0: whole and once, or by windows in every epoch.
+// The rows of the samples, to rank 0: whole and once, or by windows in every epoch. Where ranks see one memory, dense
+// rows are written to where rank 0 reads them.
 void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
   const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
              samples = static_cast<double>(moves.samples);
@@ -47,7 +49,13 @@ void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
     bytes_ += share_ * static_cast<double>(moves.begun) * samples * AggregatedRowBytes();
     return;
   }
-  const bool by_windows = samples * width * sizeof(float) >= static_cast<double>(kShuffledWholeBytes);
+  const double as_floats = samples * width * sizeof(float);
+  const bool by_windows = as_floats >= static_cast<double>(kShuffledWholeBytes);
+  if (in_place_) {
+    const double windows = as_floats / static_cast<double>(kSampleBlockBytes * kWindowBlocks);
+    if (by_windows) bytes_ += others_ * static_cast<double>(moves.epochs) * windows * kWindowWords;
+    return;
+  }
   const auto times = static_cast<double>(by_windows ? moves.epochs : moves.begun);
   bytes_ += share_ * times * samples * width * static_cast<double>(counts_.element);
 }

@@ -5,17 +5,20 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
 
 #include "core/error_format.h"
+#include "core/threads.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
 namespace {
 
 constexpr size_t kSharedPage = 4096, kSharedHugePage = size_t{2} << 20;
+constexpr size_t kPopulatedBytes = size_t{512} << 10;  // by one thread at a time
 
 // Where rank 0's file is to be found. The mark lies in the file behind what is mapped: another file of the same number,
 // of another machine's process of the same number, has another one.
@@ -109,6 +112,58 @@ std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes) {
       ThrowRuntime("{}: cannot share {} bytes of memory: {}", ranks.Name(r), bytes, failures[r]);
   }
   return shared;
+}
+
+void PopulateShared(const Context& context, char* begin, size_t bytes) {
+  const auto first = reinterpret_cast<uintptr_t>(begin) / kSharedPage * kSharedPage,
+             end = reinterpret_cast<uintptr_t>(begin) + bytes;
+  ParallelFor(context, (end - first + kPopulatedBytes - 1) / kPopulatedBytes, 1, [&](size_t from, size_t to) {
+    const uintptr_t low = first + from * kPopulatedBytes, high = std::min(first + to * kPopulatedBytes, end);
+    madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);
+  });
+}
+
+std::shared_ptr<void> SharedPool::Take(size_t bytes) {
+  Block block = TakeKept(bytes);
+  if (block.memory == nullptr) block = {ranks_->AllocateShared(2 * bytes), 2 * bytes, ++made_};
+  void* const start = block.memory.get();
+  return std::shared_ptr<void>(
+      start, [block = std::move(block), shelf = std::weak_ptr<Shelf>(shelf_)](void*) mutable {
+        if (const std::shared_ptr<Shelf> alive = shelf.lock()) GiveBack(*alive, std::move(block));
+      });
+}
+
+// The smallest block that serves and that all ranks have on their shelves; those too small to serve are let go.
+SharedPool::Block SharedPool::TakeKept(size_t bytes) {
+  Blocks offered;  // nobody else may let go of them meanwhile
+  {
+    const std::lock_guard<std::mutex> lock(shelf_->mutex);
+    std::swap(offered, shelf_->kept);
+  }
+  const uint32_t size = ranks_->size();
+  std::vector<uint64_t> numbers(size * kKept);
+  std::vector<size_t> offsets(size + size_t{1});
+  for (uint32_t r = 0; r <= size; ++r) offsets[r] = r * kKept * sizeof(uint64_t);
+  for (size_t i = 0; i < kKept; ++i) numbers[ranks_->rank() * kKept + i] = offered[i].number;
+  AllGather(*ranks_, offsets, {reinterpret_cast<char*>(numbers.data()), numbers.size() * sizeof(uint64_t)});
+  Block* best = nullptr;
+  for (Block& block : offered) {
+    const bool free = block.number > 0 && std::count(numbers.begin(), numbers.end(), block.number) == size;
+    if (free && block.bytes >= bytes && (best == nullptr || block.bytes < best->bytes)) best = &block;
+  }
+  Block taken;
+  if (best != nullptr) std::swap(taken, *best);
+  for (Block& block : offered) {
+    if (block.number > 0 && (taken.number > 0 || block.bytes >= bytes)) GiveBack(*shelf_, std::move(block));
+  }
+  return taken;
+}
+
+void SharedPool::GiveBack(Shelf& shelf, Block block) {
+  const std::lock_guard<std::mutex> lock(shelf.mutex);
+  Block& smallest = *std::min_element(shelf.kept.begin(), shelf.kept.end(),
+                                      [](const Block& a, const Block& b) { return a.bytes < b.bytes; });
+  if (smallest.bytes < block.bytes) std::swap(smallest, block);
 }
 
 void Ranks::SettleExchange(std::string wanted) {

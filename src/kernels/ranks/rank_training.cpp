@@ -25,9 +25,11 @@ void BroadcastMatrix(Ranks& ranks, Matrix& matrix) {
 
 }  // namespace
 
-RankSampleWindows::RankSampleWindows(Ranks& ranks, const LayerSpec& spec, std::vector<RankRows> parts,
-                                     std::vector<size_t> cols, Array<uint32_t> samples, size_t rows)
+RankSampleWindows::RankSampleWindows(Ranks& ranks, SharedPool* shared, const LayerSpec& spec,
+                                     std::vector<RankRows> parts, std::vector<size_t> cols,
+                                     Array<uint32_t> samples, size_t rows)
     : ranks_(ranks),
+      in_place_(shared != nullptr),
       spec_(spec),
       parts_(std::move(parts)),
       cols_(std::move(cols)),
@@ -43,8 +45,10 @@ RankSampleWindows::RankSampleWindows(Ranks& ranks, const LayerSpec& spec, std::v
   L2GCN_ASSERT(order.block > 0);
   window_ = order.window;
   windows_ = order.windows();
-  for (size_t p = 0; ranks_.leads() && p < parts_.size(); ++p)
-    rings_.push_back(AllocateAligned(RingRows() * cols_[p] * parts_[p].bytes()));
+  for (size_t p = 0; (in_place_ || ranks_.leads()) && p < parts_.size(); ++p) {
+    const size_t bytes = RingRows() * cols_[p] * parts_[p].bytes();
+    rings_.push_back(in_place_ ? shared->Take(bytes) : AllocateAligned(bytes));
+  }
 }
 
 RankSampleWindows::~RankSampleWindows() {
@@ -68,33 +72,52 @@ void RankSampleWindows::ForRows(uint64_t number, uint32_t rank, const Visit& vis
   }
 }
 
-// On rank 0, by any one thread at a time.
+void RankSampleWindows::WriteOwn(uint64_t number) {
+  ForRows(number, ranks_.rank(), [&](size_t at, size_t row) {
+    for (size_t p = 0; p < parts_.size(); ++p) parts_[p].Copy(row, 0, cols_[p], PlaceOf(number, p, at));
+  });
+}
+
+// By any one thread at a time.
 void RankSampleWindows::Fetch(uint64_t number) {
   Request request{static_cast<int64_t>(number)};
   for (uint32_t r = 1; r < ranks_.size(); ++r)
     ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
-  const size_t place = number % kRingWindows * window_;
-  const auto put = [&](size_t part, size_t row) {
-    return static_cast<char*>(rings_[part].get()) + (place + row) * cols_[part] * parts_[part].bytes();
-  };
-  ForRows(number, 0, [&](size_t at, size_t row) {
-    for (size_t p = 0; p < parts_.size(); ++p) parts_[p].Copy(row, 0, cols_[p], put(p, at));
-  });
-  std::vector<char> rows;
+  WriteOwn(number);
   for (uint32_t r = 1; r < ranks_.size(); ++r) {
-    std::vector<size_t> at;
-    ForRows(number, r, [&](size_t row, size_t) { at.push_back(row); });
-    rows.resize(at.size() * sample_bytes_);
-    ranks_.Exchange(0, {}, r, rows);
-    const char* from = rows.data();
-    for (const size_t row : at) {
-      for (size_t p = 0; p < parts_.size(); ++p) {
-        std::memcpy(put(p, row), from, cols_[p] * parts_[p].bytes());
-        from += cols_[p] * parts_[p].bytes();
-      }
+    char written = 0;
+    if (in_place_) {
+      ranks_.Exchange(0, {}, r, {&written, 1});
+    } else {
+      Receive(number, r);
     }
   }
   held_[number % kRingWindows] = number + 1;
+}
+
+void RankSampleWindows::Receive(uint64_t number, uint32_t from) {
+  std::vector<size_t> at;
+  ForRows(number, from, [&](size_t row, size_t) { at.push_back(row); });
+  std::vector<char> rows(at.size() * sample_bytes_);
+  ranks_.Exchange(0, {}, from, rows);
+  const char* next = rows.data();
+  for (const size_t row : at) {
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      std::memcpy(PlaceOf(number, p, row), next, cols_[p] * parts_[p].bytes());
+      next += cols_[p] * parts_[p].bytes();
+    }
+  }
+}
+
+void RankSampleWindows::SendOwn(uint64_t number) {
+  std::vector<char> rows;
+  ForRows(number, ranks_.rank(), [&](size_t, size_t row) {
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      rows.resize(rows.size() + cols_[p] * parts_[p].bytes());
+      parts_[p].Copy(row, 0, cols_[p], rows.data() + rows.size() - cols_[p] * parts_[p].bytes());
+    }
+  });
+  ranks_.Exchange(0, rows, 0, {});
 }
 
 void RankSampleWindows::Serve() {
@@ -102,14 +125,14 @@ void RankSampleWindows::Serve() {
     Request request{};
     ranks_.Exchange(0, {}, 0, {reinterpret_cast<char*>(&request), sizeof(request)});
     if (request.window < 0) return;
-    std::vector<char> rows;
-    ForRows(static_cast<uint64_t>(request.window), ranks_.rank(), [&](size_t, size_t row) {
-      for (size_t p = 0; p < parts_.size(); ++p) {
-        rows.resize(rows.size() + cols_[p] * parts_[p].bytes());
-        parts_[p].Copy(row, 0, cols_[p], rows.data() + rows.size() - cols_[p] * parts_[p].bytes());
-      }
-    });
-    ranks_.Exchange(0, rows, 0, {});
+    const auto number = static_cast<uint64_t>(request.window);
+    if (!in_place_) {
+      SendOwn(number);
+      continue;
+    }
+    WriteOwn(number);
+    const char written = 1;
+    ranks_.Exchange(0, {&written, 1}, 0, {});
   }
 }
 

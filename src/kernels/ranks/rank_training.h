@@ -7,16 +7,18 @@
 
 #include "kernels/backend.h"
 #include "kernels/ranks/rank_rows.h"
+#include "ranks/shared_memory.h"
 
 namespace l2gcn {
 
 // Rows of a layer's samples, brought from the ranks that hold them to rank 0 window by window (core/sample_order.h):
-// while one window is trained the next one travels. On the other ranks: what answers.
+// while one window is trained the next one travels. On the other ranks: what answers. Ranks that see one memory write
+// their rows to where rank 0 reads them, and only say so.
 class RankSampleWindows final : public SampleWindows {
  public:
   // `parts` are this rank's rows of the layer's input; sample s is row samples[s] of a matrix of `rows` rows (empty:
-  // row s).
-  RankSampleWindows(Ranks& ranks, const LayerSpec& spec, std::vector<RankRows> parts,
+  // row s). `shared` is null where rows travel by messages.
+  RankSampleWindows(Ranks& ranks, SharedPool* shared, const LayerSpec& spec, std::vector<RankRows> parts,
                     std::vector<size_t> cols, Array<uint32_t> samples, size_t rows);
   ~RankSampleWindows() override;
 
@@ -35,13 +37,25 @@ class RankSampleWindows final : public SampleWindows {
     int64_t window;  // counted over epochs; −1: no more
   };
 
-  // This rank's rows of a window to `out`, part after part; to the ring where `out` is null. Returns them in rows.
+  // On rank 0: brings a window into the ring.
   void Fetch(uint64_t number);
+  // Takes another rank's rows of a window out of its message.
+  void Receive(uint64_t number, uint32_t from);
+  // Writes this rank's rows of a window to the ring.
+  void WriteOwn(uint64_t number);
+  // Sends this rank's rows of a window to rank 0.
+  void SendOwn(uint64_t number);
+  // The place in the ring of a part of row `row` of a window.
+  char* PlaceOf(uint64_t number, size_t part, size_t row) const {
+    return static_cast<char*>(rings_[part].get()) +
+           (number % kRingWindows * window_ + row) * cols_[part] * parts_[part].bytes();
+  }
   // The rows of a window that a rank holds: visit(row of the window, row of the rank's share).
   template <class Visit>
   void ForRows(uint64_t number, uint32_t rank, const Visit& visit) const;
 
   Ranks& ranks_;
+  const bool in_place_;  // all ranks see the rings
   const LayerSpec spec_;
   const std::vector<RankRows> parts_;
   const std::vector<size_t> cols_;

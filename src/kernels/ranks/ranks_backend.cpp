@@ -92,7 +92,8 @@ class RanksBackend final : public Backend {
         local_(make_local(options)),
         trainer_(make_trainer(options)),
         in_place_(context.ranks->shares_memory() &&
-                  SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0) {
+                  SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
+        shared_memory_(context.ranks) {
     BackendOptions other = options;
     other.features_as = FeatureType::kF32;
     wide_ = make_local(other);
@@ -395,7 +396,7 @@ class RanksBackend final : public Backend {
   }
   Features SharedRowsOf(const Context& context, const RankTensor& x) {
     const Features own = x.own != nullptr ? local_->DownloadStored(context, *x.own) : x.uploaded;
-    return ShareRows(context, *ranks_, RankRows(own), x.rows, x.cols);
+    return ShareRows(context, shared_memory_, RankRows(own), x.rows, x.cols);
   }
   TensorPtr FromOwnRows(const Context& context, size_t rows, size_t cols, const Features& own) {
     auto tensor = NewTensor(rows, cols);
@@ -408,15 +409,15 @@ class RanksBackend final : public Backend {
   TensorPtr TransformInPlace(const Context& context, const Tensor& own, size_t rows,
                              const DenseBlock& block) {
     const size_t cols = block.w.cols, row_bytes = cols * BytesOf(options_.features_as);
-    const Features seen =
-        WriteSharedRows(*ranks_, options_.features_as, rows, cols, [&](size_t first, size_t count, char* to) {
-          const TensorPtr part = local_->Transform(context, own, block, Range(first, first + count));
-          const Features made = local_->DownloadStored(context, *part);
-          const char* const from = ElementsOf(made);
-          ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
-            std::memcpy(to + begin * row_bytes, from + begin * row_bytes, (end - begin) * row_bytes);
-          });
-        });
+    const auto write = [&](size_t first, size_t count, char* to) {
+      const TensorPtr part = local_->Transform(context, own, block, Range(first, first + count));
+      const Features made = local_->DownloadStored(context, *part);
+      const char* const from = ElementsOf(made);
+      ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
+        std::memcpy(to + begin * row_bytes, from + begin * row_bytes, (end - begin) * row_bytes);
+      });
+    };
+    const Features seen = WriteSharedRows(context, shared_memory_, options_.features_as, rows, cols, write);
     auto tensor = NewTensor(rows, cols);
     const size_t begin = Begin(rows, rank());
     tensor->own = local_->Upload(context, RowRangeOf(seen, begin, Begin(rows, rank() + 1) - begin));
@@ -510,15 +511,27 @@ class RanksBackend final : public Backend {
       return trainer_->Upload(context, samples.empty() ? all : all.PickRows(samples));
     }
     const RankRows own = RowsToSend(context, x);
-    const size_t row_bytes = x.cols * own.bytes();
+    const size_t row_bytes = x.cols * own.bytes(), count = samples.empty() ? x.rows : samples.size();
     const std::vector<uint32_t> rows = OwnRows(positions, samples, x.rows);
+    const auto at_rank0 = [&](const std::shared_ptr<void>& all) {
+      return trainer_->Upload(
+          context, RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, x.cols));
+    };
+    if (in_place_) {
+      const std::shared_ptr<void> all = shared_memory_.Take(count * row_bytes);
+      ParallelFor(context, rows.size(), kProductRows, [&](size_t begin, size_t end) {
+        for (size_t i = begin; i < end; ++i)
+          own.Copy(rows[i], 0, x.cols, static_cast<char*>(all.get()) + positions[rank()][i] * row_bytes);
+      });
+      Barrier(*ranks_);
+      return ranks_->leads() ? at_rank0(all) : nullptr;
+    }
     std::vector<char> packed(rows.size() * row_bytes);
     for (size_t i = 0; i < rows.size(); ++i) own.Copy(rows[i], 0, x.cols, packed.data() + i * row_bytes);
     if (!ranks_->leads()) {
       ranks_->Exchange(0, packed, 0, {});
       return nullptr;
     }
-    const size_t count = samples.empty() ? x.rows : samples.size();
     const std::shared_ptr<void> all = AllocateAligned(count * row_bytes);
     for (uint32_t r = 0; r < ranks_->size(); ++r) {
       if (r > 0) {
@@ -529,8 +542,7 @@ class RanksBackend final : public Backend {
         std::memcpy(static_cast<char*>(all.get()) + positions[r][i] * row_bytes,
                     packed.data() + i * row_bytes, row_bytes);
     }
-    return trainer_->Upload(
-        context, RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, x.cols));
+    return at_rank0(all);
   }
 
   // Windows over rows that stay where they are; `inputs` gets rank 0's rings.
@@ -544,7 +556,8 @@ class RanksBackend final : public Backend {
       own.push_back(RowsToSend(context, *part));
       cols.push_back(part->cols);
     }
-    auto windows = std::make_shared<RankSampleWindows>(*ranks_, spec, own, cols, samples, rows);
+    auto windows = std::make_shared<RankSampleWindows>(*ranks_, in_place_ ? &shared_memory_ : nullptr, spec,
+                                                       own, cols, samples, rows);
     for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p) {
       const std::shared_ptr<void> ring = windows->Ring(p);
       inputs.push_back(
@@ -592,6 +605,7 @@ class RanksBackend final : public Backend {
   const BackendOptions options_;
   std::unique_ptr<Backend> local_, trainer_;
   const bool in_place_;                                // ranks see each other's rows in memory
+  SharedPool shared_memory_;                           // where those rows lie that are not features
   MatrixMemory memory_;                                // of what is aggregated there
   std::unique_ptr<Backend> wide_, sparse_, dense_;     // local ones with results in f32, sparse, or dense
   size_t panel_columns_ = 0, aggregated_columns_ = 0;  // of the last aggregation

@@ -34,21 +34,27 @@ Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::
   return part;
 }
 
-Features WriteSharedRows(Ranks& ranks, FeatureType type, size_t rows, size_t cols, const RowWriter& write) {
+Features WriteSharedRows(const Context& context, SharedPool& pool, FeatureType type, size_t rows, size_t cols,
+                         const RowWriter& write) {
+  Ranks& ranks = *context.ranks;
   const size_t row_bytes = cols * BytesOf(type);
-  const std::shared_ptr<void> memory = ranks.AllocateShared(rows * row_bytes);
+  const std::shared_ptr<void> memory = pool.Take(rows * row_bytes);
   char* const elements = static_cast<char*>(memory.get());
   const size_t begin = ShareBegin(rows, ranks.rank(), ranks.size()),
                own = ShareBegin(rows, ranks.rank() + 1, ranks.size()) - begin;
-  for (size_t first = 0; first < own; first += kWrittenRows)
-    write(first, std::min(kWrittenRows, own - first), elements + (begin + first) * row_bytes);
+  for (size_t first = 0; first < own; first += kWrittenRows) {
+    const size_t count = std::min(kWrittenRows, own - first);
+    char* const to = elements + (begin + first) * row_bytes;
+    PopulateShared(context, to, count * row_bytes);
+    write(first, count, to);
+  }
   Barrier(ranks);
   return RowsAsFeatures(type, memory, elements, rows, cols);
 }
 
-Features ShareRows(const Context& context, Ranks& ranks, const RankRows& own, size_t rows, size_t cols) {
+Features ShareRows(const Context& context, SharedPool& pool, const RankRows& own, size_t rows, size_t cols) {
   const size_t row_bytes = cols * own.bytes();
-  return WriteSharedRows(ranks, own.type(), rows, cols, [&](size_t first, size_t count, char* to) {
+  return WriteSharedRows(context, pool, own.type(), rows, cols, [&](size_t first, size_t count, char* to) {
     ParallelFor(context, count, kSharedCopyRows, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) own.Copy(first + i, 0, cols, to + i * row_bytes);
     });
@@ -64,12 +70,8 @@ StoredMatrix AggregateOwnRows(const Context& context, Ranks& ranks, MatrixMemory
       RowsOfOperator(a, ShareBegin(a.nodes, rank, size), ShareBegin(a.nodes, rank + 1, size), offsets);
   const StoredMatrix input(x);
   const size_t sources = row_of_node.empty() ? x.rows() : row_of_node.size();
-  if (!CopiesTiles(input, sources, a.entries()))
-    return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type);
-  const std::shared_ptr<void> tile = ranks.AllocateShared(TileBytes(input, sources));
-  const SharedTile shared = {static_cast<char*>(tile.get()), ShareBegin(sources, rank, size),
-                             ShareBegin(sources, rank + 1, size), [&] { Barrier(ranks); }};
-  return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type, &shared);
+  const ColumnTiles tiles = TilesOf(input, sources, a.entries(), size);
+  return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type, &tiles);
 }
 
 }  // namespace l2gcn

@@ -14,6 +14,7 @@
 #include "l2gcn/context.h"
 #include "l2gcn/features.h"
 #include "l2gcn/ranks.h"
+#include "ranks/shared_memory.h"
 
 namespace l2gcn {
 
@@ -24,10 +25,11 @@ Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::
 // counted from its own first one, to `to`. It is called for blocks of rows, one after another; returns when all ranks
 // have written theirs.
 using RowWriter = std::function<void(size_t first, size_t count, char* to)>;
-Features WriteSharedRows(Ranks& ranks, FeatureType type, size_t rows, size_t cols, const RowWriter& write);
+Features WriteSharedRows(const Context& context, SharedPool& pool, FeatureType type, size_t rows, size_t cols,
+                         const RowWriter& write);
 
 // The same matrix of rows that this rank has already.
-Features ShareRows(const Context& context, Ranks& ranks, const RankRows& own, size_t rows, size_t cols);
+Features ShareRows(const Context& context, SharedPool& pool, const RankRows& own, size_t rows, size_t cols);
 
 // This rank's rows of Â x, x being seen whole by every rank.
 StoredMatrix AggregateOwnRows(const Context& context, Ranks& ranks, MatrixMemory& memory,
