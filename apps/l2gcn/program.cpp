@@ -122,7 +122,7 @@ void Program::FinishCommandContext(Context& context) { context.device = starting
 
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);
-  context.ranks = ranks_;
+  if (shared_.count(app_.get_subcommands().front()) != 0) context.ranks = ranks_;
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
@@ -185,7 +185,11 @@ void Program::Dispatch(int argc, const char* const* argv) {
   };
   ranks_ = JoinRanks(tell, machine_.exchange);
   if (!leads()) terminal_.set_mute();
-  if (leads() || shared_.count(chosen.front()) != 0) runs_.at(chosen.front())();
+  const bool shared = shared_.count(chosen.front()) != 0;
+  if (ranks_ != nullptr && !shared)
+    terminal_.Note(fmt::format("{} is run by rank 0 alone; the other {} wait", chosen.front()->get_name(),
+                               ranks_->size() - 1));
+  if (leads() || shared) runs_.at(chosen.front())();
   terminal_.Finish();
   ranks_.reset();  // parts from the others
 }

@@ -12,6 +12,8 @@ constexpr double kLossBytes = 8;        // of an epoch, a double
 constexpr double kScoreBytes = 8;       // of a row: loss and miss
 constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
 constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
+constexpr double kStaysSparse = 0.25;   // up to this share of non-zeros
+constexpr double kStateShapes = 304;    // bytes that say how large a state's 18 matrices are, and its steps
 constexpr double kWindowWords = 9;      // a window is asked for, and said to be written
 
 }  // namespace
@@ -45,8 +47,11 @@ void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
 void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
   const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
              samples = static_cast<double>(moves.samples);
-  if (SparseIn(layer)) {
-    bytes_ += share_ * static_cast<double>(moves.begun) * samples * AggregatedRowBytes();
+  const bool stays_sparse = SparseIn(layer) && AggregatedDensity() <= kStaysSparse;
+  if (SparseIn(layer) && (stays_sparse || !in_place_)) {
+    const auto cols = static_cast<double>(counts_.features);
+    const double row_bytes = stays_sparse ? 8 * (1 + AggregatedDensity() * cols) : 4 * cols;
+    bytes_ += share_ * static_cast<double>(moves.begun) * samples * row_bytes;
     return;
   }
   const double as_floats = samples * width * sizeof(float);
@@ -69,7 +74,7 @@ double ExchangeWalk::StateBytes(size_t layer) const {
   const double last = head > 0 ? head : hidden;
   const double values =
       width * hidden + hidden * head + last * classes + affine * (hidden + head) + (affine > 0 ? classes : 0);
-  return kMomentsAndValue * sizeof(float) * values;
+  return kStateShapes + kMomentsAndValue * sizeof(float) * values;
 }
 
 // What a probe of validation nodes outside the train graph aggregates for the layer, and for the next one.
@@ -106,14 +111,12 @@ void ExchangeWalk::ForwardLayer(size_t layer) {
     Aggregate(nodes, nodes, in, SparseIn(layer) && hop == 0, static_cast<double>(counts_.element));
 }
 
-// Of a row of sparse features once it is aggregated, as if neighbours' columns were independent.
-double ExchangeWalk::AggregatedRowBytes() const {
+// The share of non-zeros of sparse features once they are aggregated, as if neighbours' columns were independent.
+double ExchangeWalk::AggregatedDensity() const {
   const double stored = static_cast<double>(counts_.stored_bytes) / 8,
                rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
   const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
-  const double empty = std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
-  constexpr double kStaysSparse = 0.25;
-  return 1 - empty <= kStaysSparse ? 8 * (1 + (1 - empty) * cols) : 4 * cols;
+  return 1 - std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
 }
 
 // Two transposes: of the rows that are gathered, and of those that are made. Sparse matrices are known whole.

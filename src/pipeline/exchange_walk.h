@@ -24,7 +24,7 @@ class ExchangeWalk {
 
  private:
   bool SparseIn(size_t layer) const { return counts_.sparse && layer == 0; }
-  double AggregatedRowBytes() const;
+  double AggregatedDensity() const;
   void Aggregate(double sources, double rows, double cols, bool sparse, double element);
   void ForwardLayer(size_t layer);
   void Samples(size_t layer, const LayerMoves& moves);

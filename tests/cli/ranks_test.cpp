@@ -206,6 +206,22 @@ TEST_F(RanksTest, BytesSentAreThoseOfTheFormula) {
   }
 }
 
+TEST_F(RanksTest, ADataSetIsConvertedByRank0) {
+  RunWell({"convert", "small", "one"});
+  const Outcome outcome = Ranks(3, "convert small many");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::string said = "convert is run by rank 0 alone; the other 2 wait";
+  const size_t first = outcome.err.find(said);
+  ASSERT_NE(first, std::string::npos) << outcome.err;
+  EXPECT_EQ(outcome.err.find(said, first + 1), std::string::npos) << outcome.err;
+  EXPECT_EQ(List("one"), List("many"));
+  for (const auto& file : fs::directory_iterator(folder_ / "one")) {
+    const std::string name = file.path().filename();
+    EXPECT_EQ(Read("one/" + name), Read("many/" + name)) << name;
+  }
+  EXPECT_EQ(Ranks(2, "convert small many -q").status, 2) << "what is there already is not replaced";
+}
+
 TEST_F(RanksTest, OtherCommandsRunOnce) {
   const Outcome outcome = Ranks(2, "train small -q --epochs 1 -o run");
   ASSERT_EQ(outcome.status, 0) << outcome.err;

@@ -4,6 +4,7 @@
 
 #include "kernels/backend_cases.h"
 #include "ranks/collectives.h"
+#include "ranks/shared_memory.h"
 #include "ranks/thread_ranks.h"
 
 namespace l2gcn {
@@ -126,8 +127,8 @@ TEST_P(RanksBackendTest, RowsOfASubgraph) {
   });
 }
 
-// Many neighbours and many columns: tiles are copied before they are summed, and ranks that see one memory copy them
-// together.
+// Many neighbours and many columns: tiles are copied before they are summed; those of ranks that see one memory are
+// narrower.
 TEST_P(RanksBackendTest, TilesOfAFullGraph) {
   RowPreparation scaled;
   scaled.row_factor = Array<float>::CopyOf(RandomMatrix(1, kNodes, 6).values.span());
@@ -250,6 +251,35 @@ TEST(RanksTest, ThingsAreSharedOutAndComeBackInOrder) {
       for (size_t i = 0; i < things.size(); ++i) {
         if (things[i] != std::to_string(i * i)) throw std::runtime_error("thing " + std::to_string(i));
       }
+      Barrier(*context.ranks);
+    });
+  }
+}
+
+// A block is used again once every rank has given it back, also for a somewhat larger matrix, and not before.
+TEST(RanksTest, SharedMemoryIsUsedAgainWhenAllHaveGivenItBack) {
+  constexpr size_t kBytes = 1 << 20;
+  for (const uint32_t size : {2u, 5u}) {
+    RunAsRanks(size, 1, [&](const Context& context) {
+      SharedPool pool(context.ranks);
+      const auto require = [](bool holds, const char* what) {
+        if (!holds) throw std::runtime_error(what);
+      };
+      std::shared_ptr<void> first = pool.Take(kBytes);
+      void* const start = first.get();
+      std::shared_ptr<void> late;
+      if (context.ranks->rank() == 1) late = first;
+      first.reset();
+      const std::shared_ptr<void> second = pool.Take(kBytes);
+      require(second.get() != start, "used again while a rank still has it");
+      late.reset();
+      require(pool.Take(kBytes + kBytes / 2).get() == start, "not used again");
+      require(pool.Take(8 * kBytes).get() != start, "too small");
+      char* const shared = static_cast<char*>(second.get());
+      PopulateShared(context, shared + 100 * context.ranks->rank() + 1, 100);
+      shared[context.ranks->rank()] = static_cast<char>(1 + context.ranks->rank());
+      Barrier(*context.ranks);
+      for (uint32_t r = 0; r < size; ++r) require(shared[r] == static_cast<char>(1 + r), "not seen by all");
       Barrier(*context.ranks);
     });
   }

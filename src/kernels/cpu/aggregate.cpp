@@ -21,7 +21,7 @@ constexpr size_t kPackingDegree = 16;
 // Processes that gather from memory they share meet small pages there, and pay for each row with a walk through the page
 // tables; a copy in huge pages of their own avoids that. They make one even where a single process would not, if it takes
 // no more than this.
-constexpr size_t kOwnCopyBytes = size_t{64} << 20;
+constexpr size_t kOwnCopyBytes = size_t{128} << 20;
 
 // body(begin, end, worker) over rows of the graph, cut where equal shares of (edges + rows) end.
 template <class Body>
@@ -139,9 +139,13 @@ AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node
 
 FeatureType PackedType(const StoredMatrix& x) { return x.prepared() ? FeatureType::kF32 : x.type; }
 
+// Columns that are too few for a tile of their own go with the ones before them.
+size_t TileWidth(size_t left, size_t columns) { return left < columns + kPad ? left : columns; }
+
 // Of the widest tile.
 size_t TileBytes(const StoredMatrix& x, size_t sources, size_t columns) {
-  return sources * PadWidth(std::min(x.cols, columns + kPad)) * BytesOf(PackedType(x));
+  const size_t over = x.cols % columns, widest = over < kPad ? columns + over : columns;
+  return sources * PadWidth(std::min(x.cols, widest)) * BytesOf(PackedType(x));
 }
 
 // Copies the tile's columns of the rows that can be gathered to `tile`, at multiples of a cache line, and lets `args`
@@ -190,8 +194,7 @@ StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, M
   char* out_data = static_cast<char*>(out.mutable_data());
   const KernelPreparation preparation(x);
   for (size_t column = 0; column < x.cols;) {
-    const size_t left = x.cols - column;
-    const size_t width = left < taken.columns + kPad ? left : taken.columns;
+    const size_t width = TileWidth(x.cols - column, taken.columns);
     AggregateArgs args = ArgsOf(a, row_of_node, x, preparation, out_type, column, width);
     args.out = out_data + column * BytesOf(out_type);
     if (taken.copied) PackTile(context, x, sources, args, column, tile.mutable_data());
