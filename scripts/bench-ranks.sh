@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # Measures what docs/cluster.md says of ranks. All ranks run on this machine, one thread each unless said otherwise.
 #
-#   scripts/bench-ranks.sh bits       [BUILD]                models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads
+#   scripts/bench-ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
+#                                                            memory and with a budget that sends matrices to disk. What FILE
+#                                                            has already as the same is left out, what is found is added to it
 #   scripts/bench-ranks.sh bytes      [BUILD]                bytes exchanged, counted, beside the plan's
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4
-#   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS
+#   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
+#                                                            all cores and page faults of the whole job
 #   scripts/bench-ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
 #                                                            papers100M computed with what they reach
 #   scripts/bench-ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
@@ -37,29 +40,58 @@ ranks() {
 now() { date +%s.%N; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 
-# What trains in moments and still has every path: sparse, dense, several labels, windows.
+# What trains in moments and still has every path: sparse, dense, several labels, windows, panels on disk.
 bits() {
-  local set kind size threads
-  for set in cora pubmed synthetic:ppi synthetic:reddit synthetic:amazon670k; do
-    for kind in "paper --method lgcn" "paper --method l2gcn" "best"; do
-      local train=(train "$set" --preset $kind --epochs 2 -q --device cpu)
-      case $set in synthetic:reddit | synthetic:amazon670k) [ "$kind" = best ] && continue ;; esac
-      "$program" "${train[@]}" -o "$base/one" --force >/dev/null || { complain "$set $kind does not train"; continue; }
-      rm -f "$base/one.npy"
-      "$program" predict "$base/one" -q --device cpu -o "$base/one.npy" >/dev/null
-      for size in 2 3 4 8; do
-        threads=$((1 + size % 2))
-        ranks "$size" "${train[@]}" --threads $threads -o "$base/many" --force >/dev/null || complain "$set $kind on $size ranks"
-        ranks "$size" predict "$base/many" -q --device cpu --threads $threads -o "$base/many.npy" >/dev/null
-        if cmp -s "$base/one/model.safetensors" "$base/many/model.safetensors" && cmp -s "$base/one.npy" "$base/many.npy"; then
-          echo "$set, $kind, R = $size, $threads threads: the same bytes"
-        else
-          complain "$set, $kind, R = $size, $threads threads: other bytes"
-        fi
-        rm -rf "$base/many" "$base/many.npy"
+  local list=${1:-$base/bits} set kind place size
+  touch "$list"
+  for set in cora pubmed synthetic:ppi reddit/20 amazon670k/20; do
+    for kind in "paper --method lgcn" "paper --method l2gcn" best; do
+      for place in memory disk; do
+        rm -rf "$base/one" "$base/one.npy"
+        for size in 2 3 4 8; do same_bits "$list" "$set" "$kind" "$place" "$size"; done
       done
     done
   done
+  sed -n 's/^/  /p' "$list"
+}
+
+# One line of the list: R ranks against one process, which is trained once for all R.
+same_bits() {
+  local list=$1 set=$2 kind=$3 place=$4 size=$5 threads=$((1 + $5 % 2))
+  local what="$set, $kind, $place, R = $size, $threads threads"
+  grep -qxF "$what: the same bytes" "$list" && return
+  local data=$set budget=()
+  case $set in
+    */20) # a shape, twenty times smaller
+      data=$base/${set%/20}
+      [ -d "$data" ] || "$program" generate "${set%/20}" --scale 0.05 -o "$data" -q >/dev/null ;;
+  esac
+  local train=(train "$data" --preset $kind --epochs 2 -q --device cpu)
+  if [ "$place" = disk ]; then
+    local least
+    least=$(disk_budget "$size" "${train[@]}" --threads $threads)
+    [ -n "$least" ] || return # what fits into less memory than disk needs never goes there
+    budget=(--memory "$least")
+  fi
+  if [ ! -d "$base/one" ]; then
+    "$program" "${train[@]}" -o "$base/one" --force >/dev/null || { complain "$set $kind does not train"; return; }
+    "$program" predict "$base/one" -q --device cpu -o "$base/one.npy" >/dev/null
+  fi
+  rm -rf "$base/many" "$base/many.npy"
+  ranks "$size" "${train[@]}" "${budget[@]}" --threads $threads -o "$base/many" --force >/dev/null || complain "$what"
+  ranks "$size" predict "$base/many" "${budget[@]}" -q --device cpu --threads $threads -o "$base/many.npy" >/dev/null
+  if cmp -s "$base/one/model.safetensors" "$base/many/model.safetensors" && cmp -s "$base/one.npy" "$base/many.npy"; then
+    echo "$what: the same bytes" | tee -a "$list"
+  else
+    complain "$what: other bytes"
+  fi
+}
+
+# disk_budget R ARGUMENTS…: a rank's budget that is enough from disk and too little in memory, if there is one; from what
+# the refusal of a far too small one says.
+disk_budget() {
+  ranks "$@" --memory 1M --dry-run 2>&1 | sed -n 's/.*needs \([0-9.]*\) MiB in memory or at least \([0-9.]*\) MiB from disk.*/\1 \2/p' |
+    awk 'NR == 1 { least = int($2 * 1.15) + 1; if (least < $1) print least "M" }'
 }
 
 bytes() {
@@ -131,8 +163,18 @@ speed() {
   local set=${1:?DATASET} threads=${2:?THREADS} size
   for size in 1 2 4; do
     [ "$size" -le "$threads" ] || continue
-    ranks $size train "$set" --preset paper --method lgcn --epochs 1 --threads $((threads / size)) --device cpu -q --json -o "$base/run" --force 2>/dev/null |
-      python3 -c "import json, sys; s = json.load(sys.stdin)['seconds']; print('R = $size × $((threads / size)) threads: aggregate', round(s['aggregate'], 3), 'transform', round(s['transform'], 3), 'train', round(s['train'], 3))"
+    local launch=()
+    [ "$size" = 1 ] || launch=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size")
+    local way=()
+    [ "$size" = 1 ] || way=("${exchange[@]}")
+    python3 - "R = $size × $((threads / size)) threads" "${launch[@]}" "$program" train "$set" --preset paper --method lgcn --epochs 1 \
+      --threads $((threads / size)) --device cpu -q --json -o "$base/run" --force "${way[@]}" <<'PYTHON' || complain "$set on $size ranks"
+import json, resource, subprocess, sys
+job = subprocess.run(sys.argv[2:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+seconds, used = json.loads(job.stdout)["seconds"], resource.getrusage(resource.RUSAGE_CHILDREN)
+print(f"{sys.argv[1]}:", ", ".join(f"{name} {seconds[name]:.3f}" for name in ("aggregate", "transform", "train")),
+      f"s; all of the job: {used.ru_utime:.1f} s by itself and {used.ru_stime:.1f} s in the system, {used.ru_minflt} page faults")
+PYTHON
   done
 }
 
