@@ -1,8 +1,12 @@
 // The backend whose matrices are shared out over ranks against the CPU backend, bit by bit. Threads stand for ranks.
+#include <sched.h>
+
 #include <mutex>
 #include <numeric>
 
+#include "core/threads.h"
 #include "kernels/backend_cases.h"
+#include "kernels/ranks/rank_training.h"
 #include "ranks/collectives.h"
 #include "ranks/shared_memory.h"
 #include "ranks/thread_ranks.h"
@@ -225,6 +229,20 @@ TEST(RanksTrainingTest, ManyRowsTravelByWindows) {
     TrainAndScore(backend, context, x, samples, 1500, see);
   };
   CompareWithOne({}, train);
+}
+
+TEST(RanksTrainingTest, StepsRunOnTheThreadsOfAllRanks) {
+  RunAsRanks(3, 2, [](const Context& context) {
+    cpu_set_t before, after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+    const std::shared_ptr<ThreadPool> pool = ThreadsOfAllRanks(context);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&before, &after)) << "a rank stays where its launcher put it";
+    ASSERT_EQ(pool != nullptr, context.ranks->leads());
+    if (pool != nullptr) {
+      EXPECT_EQ(pool->threads(), 6u);
+    }
+  });
 }
 
 TEST(RanksTest, SharesAreWholeAndOwnersKnown) {

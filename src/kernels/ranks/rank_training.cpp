@@ -1,8 +1,11 @@
 #include "kernels/ranks/rank_training.h"
 
+#include <sched.h>
+
 #include <cstring>
 
 #include "core/error_format.h"
+#include "core/threads.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -158,11 +161,33 @@ void RankSampleWindows::Settle() {
     ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
 }
 
+std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context) {
+  Ranks& ranks = *context.ranks;
+  const auto threads = static_cast<uint32_t>(SumOverRanks(ranks, context.threads));
+  std::vector<cpu_set_t> cores(ranks.size());
+  std::vector<size_t> offsets(ranks.size() + size_t{1});
+  for (uint32_t r = 0; r <= ranks.size(); ++r) offsets[r] = r * sizeof(cpu_set_t);
+  cpu_set_t& own = cores[ranks.rank()];
+  CPU_ZERO(&own);
+  const bool known = sched_getaffinity(0, sizeof(own), &own) == 0;
+  AllGather(ranks, offsets, BytesIn(std::span<cpu_set_t>(cores)));
+  if (!ranks.leads()) return nullptr;
+  cpu_set_t all = own;
+  for (const cpu_set_t& of_rank : cores) CPU_OR(&all, &all, &of_rank);
+  // Threads inherit where they may run. Where the system forbids more cores, they share rank 0's.
+  const bool widened = known && sched_setaffinity(0, sizeof(all), &all) == 0;
+  auto pool = std::make_shared<ThreadPool>(threads);
+  if (widened) sched_setaffinity(0, sizeof(own), &own);
+  return pool;
+}
+
 void RankTraining::RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                              std::vector<double>* step_losses) {
   std::vector<double> steps;
   if (own_ != nullptr) {
-    own_->RunEpochs(context, first, count, losses, step_losses != nullptr ? &steps : nullptr);
+    Context stepping = context;
+    if (threads_ != nullptr) stepping.pool = threads_, stepping.threads = threads_->threads();
+    own_->RunEpochs(stepping, first, count, losses, step_losses != nullptr ? &steps : nullptr);
     if (windows_ != nullptr) windows_->Settle();
   } else if (windows_ != nullptr) {
     windows_->Serve();

@@ -70,12 +70,21 @@ class RankSampleWindows final : public SampleWindows {
   uint64_t next_ = 0;
 };
 
+// Threads for the steps that rank 0 makes while the other ranks of its machine wait for it: as many as all of them have,
+// on any core that one of them may use. Results do not depend on threads. Null on ranks other than 0. Called by all.
+std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context);
+
 class RankTraining final : public LayerTraining {
  public:
-  // `own` makes the steps; null on ranks other than 0.
+  // `own` makes the steps; null on ranks other than 0. `threads` are for it; null: those of the caller's context.
   RankTraining(const std::shared_ptr<Ranks>& ranks, std::unique_ptr<LayerTraining> own,
-               std::shared_ptr<RankSampleWindows> windows, LayerSpec spec)
-      : ranks_(ranks), own_(std::move(own)), windows_(std::move(windows)), spec_(std::move(spec)) {}
+               std::shared_ptr<RankSampleWindows> windows, std::shared_ptr<ThreadPool> threads,
+               LayerSpec spec)
+      : ranks_(ranks),
+        own_(std::move(own)),
+        windows_(std::move(windows)),
+        threads_(std::move(threads)),
+        spec_(std::move(spec)) {}
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override;
@@ -90,6 +99,7 @@ class RankTraining final : public LayerTraining {
   const std::shared_ptr<Ranks> ranks_;
   std::unique_ptr<LayerTraining> own_;
   std::shared_ptr<RankSampleWindows> windows_;  // null: rank 0 has all rows
+  const std::shared_ptr<ThreadPool> threads_;
   const LayerSpec spec_;
 };
 

@@ -93,7 +93,8 @@ class RanksBackend final : public Backend {
         trainer_(make_trainer(options)),
         in_place_(context.ranks->shares_memory() &&
                   SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
-        shared_memory_(context.ranks) {
+        shared_memory_(context.ranks),
+        threads_of_all_(in_place_ ? ThreadsOfAllRanks(context) : nullptr) {
     BackendOptions other = options;
     other.features_as = FeatureType::kF32;
     wide_ = make_local(other);
@@ -249,7 +250,7 @@ class RanksBackend final : public Backend {
       const TensorPtr input = inputs.size() == 1 ? inputs.front() : trainer_->Join(context, inputs);
       own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
     }
-    return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), spec);
+    return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec);
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
@@ -290,7 +291,10 @@ class RanksBackend final : public Backend {
 
   std::string Explain() const override {
     if (in_place_)
-      return fmt::format("{} ranks that see each other's rows in memory; {}", ranks_->size(),
+      return fmt::format("{} ranks that see each other's rows in memory{}; {}", ranks_->size(),
+                         threads_of_all_ == nullptr ? ""
+                                                    : fmt::format(", training steps on all their {} threads",
+                                                                  threads_of_all_->threads()),
                          local_->Explain());
     return fmt::format("{} ranks, {} columns of the graph's {} at a time on each; {}", ranks_->size(),
                        panel_columns_, aggregated_columns_, local_->Explain());
@@ -606,6 +610,7 @@ class RanksBackend final : public Backend {
   std::unique_ptr<Backend> local_, trainer_;
   const bool in_place_;                                // ranks see each other's rows in memory
   SharedPool shared_memory_;                           // where those rows lie that are not features
+  const std::shared_ptr<ThreadPool> threads_of_all_;   // for training steps; null elsewhere than on rank 0
   MatrixMemory memory_;                                // of what is aggregated there
   std::unique_ptr<Backend> wide_, sparse_, dense_;     // local ones with results in f32, sparse, or dense
   size_t panel_columns_ = 0, aggregated_columns_ = 0;  // of the last aggregation

@@ -12,7 +12,8 @@
 //   Logits, Download   own rows, then everyone gets all: results are for the host
 //   PickRows    rows go to where they are wanted
 //   BeginLayer  rank 0 trains. The samples' rows travel to it: whole where they are few, else window by window
-//               (core/sample_order.h), so that no rank ever holds all of them
+//               (core/sample_order.h), so that no rank ever holds all of them. Where all ranks run on one machine, its
+//               steps run on the threads of all, which would be idle
 //   Score       own rows with rank 0's weights; the loss of each row comes back, and their mean is taken in order
 // Arithmetic is left to backends of the rank's own (`make_local`).
 //
