@@ -9,13 +9,14 @@
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4
 #   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
 #                                                            all cores and page faults of the whole job
+#   scripts/bench-ranks.sh cores      [BUILD] DATASET THREADS   the same in seconds of all cores, as perf samples them: for a busy machine
 #   scripts/bench-ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
 #                                                            papers100M computed with what they reach
 #   scripts/bench-ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
 #
 # BUILD is build/release unless it is given. Ends with status 1 where bytes differ or a job did not end in 10 s.
 set -u
-mode=${1:?a mode: bits, bytes, memory, throughput, speed, network or kills}
+mode=${1:?a mode: bits, bytes, memory, throughput, speed, cores, network or kills}
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/release
@@ -175,6 +176,28 @@ seconds, used = json.loads(job.stdout)["seconds"], resource.getrusage(resource.R
 print(f"{sys.argv[1]}:", ", ".join(f"{name} {seconds[name]:.3f}" for name in ("aggregate", "transform", "train")),
       f"s; all of the job: {used.ru_utime:.1f} s by itself and {used.ru_stime:.1f} s in the system, {used.ru_minflt} page faults")
 PYTHON
+  done
+}
+
+# A sample belongs to the first of these names that stands in its stack; generating the data set, training and waiting are left out.
+cores() {
+  local set=${1:?DATASET} threads=${2:?THREADS} size
+  for size in 1 2 4; do
+    [ "$size" -le "$threads" ] || continue
+    local launch=() way=()
+    [ "$size" = 1 ] || { launch=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size"); way=("${exchange[@]}"); }
+    perf record -q -o "$base/perf" -e cpu-clock -F 499 -g "${launch[@]}" "$program" train "$set" --preset paper --method lgcn --epochs 1 \
+      --threads $((threads / size)) --device cpu -q -o "$base/run" --force "${way[@]}" >/dev/null 2>&1 || complain "perf on $size ranks"
+    perf script -i "$base/perf" -F comm,ip,sym 2>/dev/null | python3 -c "
+import collections, sys
+named = ['Generator', 'InducedSubgraph', 'SortKeys', 'RankSampleWindows', 'Training', 'ScoreRows', 'AggregateTile', 'MultiplyBlock',
+         'shmem', 'memmove', 'clear_page', 'exc_page_fault', 'LaunchedRanks']
+counted = named[6:12]
+seconds = collections.Counter()
+for stack in sys.stdin.read().split('\n\n'):
+    seconds[next((name for name in named if name in stack), '')] += 1 / 499
+print('R = $size × $((threads / size)) threads: %.2f s:' % sum(seconds[name] for name in counted),
+      ', '.join('%s %.2f' % (name, seconds[name]) for name in counted))"
   done
 }
 

@@ -8,13 +8,14 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLossBytes = 8;        // of an epoch, a double
-constexpr double kScoreBytes = 8;       // of a row: loss and miss
-constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
-constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
-constexpr double kStaysSparse = 0.25;   // up to this share of non-zeros
-constexpr double kStateShapes = 304;    // bytes that say how large a state's 18 matrices are, and its steps
-constexpr double kWindowWords = 9;      // a window is asked for, and said to be written
+constexpr double kLossBytes = 8;          // of an epoch, a double
+constexpr double kScoreBytes = 8;         // of a row: loss and miss
+constexpr double kAnswerCounts = 3;       // sums over ranks, of each scoring
+constexpr double kMomentsAndValue = 3;    // matrices of weights in a layer's state
+constexpr double kStaysSparse = 0.25;     // up to this share of non-zeros
+constexpr double kThreadsAndCores = 136;  // of a rank that lends them to rank 0, told to every other one
+constexpr double kStateShapes = 304;      // bytes that say how large a state's 18 matrices are, and its steps
+constexpr double kWindowWords = 9;        // a window is asked for, and said to be written
 
 }  // namespace
 
@@ -27,6 +28,7 @@ ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, bool in_plac
 
 void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
   const auto element = static_cast<double>(counts_.element), rows = static_cast<double>(counts_.rows());
+  if (in_place_) bytes_ += others_ * ranks_ * kThreadsAndCores;
   for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
     LayerMoves of_layer{counts_.epochs[layer], counts_.train, 1, 1, 0, 0, 0};
     if (layer < moves.size()) of_layer = moves[layer];
