@@ -131,8 +131,8 @@ TEST_P(RanksBackendTest, RowsOfASubgraph) {
   });
 }
 
-// Many neighbours and many columns: tiles are copied before they are summed; those of ranks that see one memory are
-// narrower.
+// Many neighbours and many columns: tiles are copied before they are summed, and ranks that see one memory copy them
+// together.
 TEST_P(RanksBackendTest, TilesOfAFullGraph) {
   RowPreparation scaled;
   scaled.row_factor = Array<float>::CopyOf(RandomMatrix(1, kNodes, 6).values.span());

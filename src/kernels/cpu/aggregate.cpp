@@ -13,15 +13,9 @@ namespace {
 // Columns aggregated at a time, over all rows: the gathered part of X then stays in the outer cache where
 // whole rows would not.
 constexpr size_t kTileColumns = 128;
-constexpr size_t kLeastTileColumns =
-    32;  // two cache lines of f32: below, each gathered row is worth too little
 // Rows of several tiles do not begin at cache lines, so a gather fetches one line in nine for nothing. Where
 // rows are gathered at least this often on average, a tile is copied together first.
 constexpr size_t kPackingDegree = 16;
-// Processes that gather from memory they share meet small pages there, and pay for each row with a walk through the page
-// tables; a copy in huge pages of their own avoids that. They make one even where a single process would not, if it takes
-// no more than this.
-constexpr size_t kOwnCopyBytes = size_t{128} << 20;
 
 // body(begin, end, worker) over rows of the graph, cut where equal shares of (edges + rows) end.
 template <class Body>
@@ -139,22 +133,14 @@ AggregateArgs ArgsOf(const Propagation& a, std::span<const uint32_t> row_of_node
 
 FeatureType PackedType(const StoredMatrix& x) { return x.prepared() ? FeatureType::kF32 : x.type; }
 
-// Columns that are too few for a tile of their own go with the ones before them.
-size_t TileWidth(size_t left, size_t columns) { return left < columns + kPad ? left : columns; }
-
-// Of the widest tile.
-size_t TileBytes(const StoredMatrix& x, size_t sources, size_t columns) {
-  const size_t over = x.cols % columns, widest = over < kPad ? columns + over : columns;
-  return sources * PadWidth(std::min(x.cols, widest)) * BytesOf(PackedType(x));
-}
-
-// Copies the tile's columns of the rows that can be gathered to `tile`, at multiples of a cache line, and lets `args`
-// read them there. Rows that must be prepared are prepared on the way.
-void PackTile(const Context& context, const StoredMatrix& x, size_t sources, AggregateArgs& args,
-              size_t column, char* tile) {
+// Copies the tile's columns of the rows that can be gathered, or of this process's share of them, into the tile, at
+// multiples of a cache line, and lets `args` read them there. Rows that must be prepared are prepared on the way.
+void PackTile(const Context& context, const StoredMatrix& x, AggregateArgs& args, size_t column,
+              const SharedTile& shared) {
+  char* const tile = shared.elements;
   const size_t stride = PadWidth(args.cols), bytes = BytesOf(PackedType(x));
-  ParallelFor(context, sources, 256, [&](size_t begin, size_t end) {
-    for (size_t node = begin; node < end; ++node) {
+  ParallelFor(context, shared.end - shared.first, 256, [&](size_t begin, size_t end) {
+    for (size_t node = shared.first + begin; node < shared.first + end; ++node) {
       const size_t row = args.row_of_node == nullptr ? node : args.row_of_node[node];
       char* to = tile + node * stride * bytes;
       const void* from = x.prepared() ? static_cast<const void*>(x.source.ReadColumns(
@@ -173,31 +159,37 @@ void PackTile(const Context& context, const StoredMatrix& x, size_t sources, Agg
 
 }  // namespace
 
-ColumnTiles TilesOf(const StoredMatrix& x, size_t sources, uint64_t entries, uint32_t processes) {
-  const bool gathered_often = entries >= kPackingDegree * sources;
-  ColumnTiles tiles = {kTileColumns, gathered_often && x.cols >= kTileColumns + kPad};
-  if (processes == 1 || !gathered_often) return tiles;
-  const size_t columns = std::max(kLeastTileColumns, kTileColumns / processes / kPad * kPad);
-  if (tiles.copied || TileBytes(x, sources, columns) <= kOwnCopyBytes) tiles = {columns, true};
-  return tiles;
+bool CopiesTiles(const StoredMatrix& x, size_t sources, uint64_t entries) {
+  return x.cols >= kTileColumns + kPad && entries >= kPackingDegree * sources;
+}
+
+// Of the widest tile.
+size_t TileBytes(const StoredMatrix& x, size_t sources) {
+  return sources * PadWidth(kTileColumns + kPad) * BytesOf(PackedType(x));
 }
 
 StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, MatrixMemory& memory,
                             const Propagation& a, const StoredMatrix& x,
                             std::span<const uint32_t> row_of_node, FeatureType out_type,
-                            const ColumnTiles* tiles) {
+                            const SharedTile* shared) {
   L2GCN_ASSERT(out_type == FeatureType::kF32 || (out_type == x.type && !x.prepared()));
   StoredMatrix out = memory.NewStored(a.nodes, x.cols, out_type);
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-  const ColumnTiles taken = tiles != nullptr ? *tiles : TilesOf(x, sources, a.entries());
-  Array<char> tile = memory.NewArray<char>(taken.copied ? TileBytes(x, sources, taken.columns) : 0);
+  const bool packs = shared != nullptr || CopiesTiles(x, sources, a.entries());
+  Array<char> own = memory.NewArray<char>(packs && shared == nullptr ? TileBytes(x, sources) : 0);
+  const SharedTile tile = shared != nullptr ? *shared : SharedTile{own.mutable_data(), 0, sources, [] {}};
   char* out_data = static_cast<char*>(out.mutable_data());
   const KernelPreparation preparation(x);
   for (size_t column = 0; column < x.cols;) {
-    const size_t width = TileWidth(x.cols - column, taken.columns);
+    const size_t left = x.cols - column;
+    const size_t width = left < kTileColumns + kPad ? left : kTileColumns;
     AggregateArgs args = ArgsOf(a, row_of_node, x, preparation, out_type, column, width);
     args.out = out_data + column * BytesOf(out_type);
-    if (taken.copied) PackTile(context, x, sources, args, column, tile.mutable_data());
+    if (packs) {
+      if (column > 0) tile.Await();  // nobody reads the tile before any more
+      PackTile(context, x, args, column, tile);
+      tile.Await();
+    }
     ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t) {
       context.CheckCancelled();
       kernels.aggregate(args, begin, end);

@@ -19,23 +19,23 @@ namespace l2gcn {
 // sparse ones' indirection (docs/performance.md has the measurement).
 inline constexpr double kSparseDensity = 0.25;
 
-// How the columns of x are taken: so many at a time over all rows, so that what is gathered stays in the outer cache;
-// where they are copied, they are copied together into one place first. Neither changes a bit of the result.
-struct ColumnTiles {
-  size_t columns = 0;
-  bool copied = false;
+// Where rows of x are gathered often, columns are copied together first, tile by tile. Several processes that sum
+// different rows of one operator may copy a tile together, each its share of the rows.
+struct SharedTile {
+  char* elements = nullptr;     // (TileBytes) that all of them see
+  size_t first = 0, end = 0;    // the rows that this process copies, of those that can be gathered
+  std::function<void()> Await;  // returns when all processes have called it as often
 };
-// For an operator of so many entries that gathers from `sources` rows of x. Where `processes` of one machine each sum a
-// part of its rows at the same time, each has a tile of its own, so much narrower that all of them together take the
-// room of one; `entries` are those of all parts.
-ColumnTiles TilesOf(const StoredMatrix& x, size_t sources, uint64_t entries, uint32_t processes = 1);
+// Whether an operator of so many entries that gathers from `sources` rows of x is summed by tiles that are copied first.
+bool CopiesTiles(const StoredMatrix& x, size_t sources, uint64_t entries);
+size_t TileBytes(const StoredMatrix& x, size_t sources);
 
 // Rows of x are prepared and widened as they are read. The result is stored in `out_type`: f32, or the type
-// of x where x is not prepared. `tiles`, if not null, says how columns are taken.
+// of x where x is not prepared. `shared`, if not null, is where tiles are copied to; then they are copied.
 StoredMatrix AggregateDense(const Context& context, const CpuKernels& kernels, MatrixMemory& memory,
                             const Propagation& a, const StoredMatrix& x,
                             std::span<const uint32_t> row_of_node, FeatureType out_type = FeatureType::kF32,
-                            const ColumnTiles* tiles = nullptr);
+                            const SharedTile* shared = nullptr);
 
 // Â X without ever being whole: visit(rows, first) for blocks of rows, in any order and by several threads at
 // once. The block's row i is row first + i of Â X.

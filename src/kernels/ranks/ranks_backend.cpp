@@ -392,7 +392,7 @@ class RanksBackend final : public Backend {
                              std::span<const uint32_t> row_of_node, FeatureType out_type, bool relu) {
     const Features seen = x.seen.rows() > 0 ? x.seen : SharedRowsOf(context, x);
     auto out = std::make_shared<StoredMatrix>(
-        AggregateOwnRows(context, *ranks_, memory_, a.propagation, seen, row_of_node, out_type));
+        AggregateOwnRows(context, shared_memory_, memory_, a.propagation, seen, row_of_node, out_type));
     if (relu) Rectify(context, static_cast<float*>(out->mutable_data()), out->rows * out->cols);
     return FromOwnRows(
         context, a.nodes, x.cols,

@@ -61,17 +61,25 @@ Features ShareRows(const Context& context, SharedPool& pool, const RankRows& own
   });
 }
 
-StoredMatrix AggregateOwnRows(const Context& context, Ranks& ranks, MatrixMemory& memory,
+StoredMatrix AggregateOwnRows(const Context& context, SharedPool& pool, MatrixMemory& memory,
                               const Propagation& a, const Features& x, std::span<const uint32_t> row_of_node,
                               FeatureType out_type) {
+  Ranks& ranks = *context.ranks;
   const uint32_t rank = ranks.rank(), size = ranks.size();
   std::vector<uint64_t> offsets;
   const Propagation rows =
       RowsOfOperator(a, ShareBegin(a.nodes, rank, size), ShareBegin(a.nodes, rank + 1, size), offsets);
   const StoredMatrix input(x);
   const size_t sources = row_of_node.empty() ? x.rows() : row_of_node.size();
-  const ColumnTiles tiles = TilesOf(input, sources, a.entries(), size);
-  return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type, &tiles);
+  if (!CopiesTiles(input, sources, a.entries()))
+    return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type);
+  const size_t bytes = TileBytes(input, sources), row_bytes = bytes / sources;
+  const std::shared_ptr<void> tile = pool.Take(bytes);
+  const SharedTile shared = {static_cast<char*>(tile.get()), ShareBegin(sources, rank, size),
+                             ShareBegin(sources, rank + 1, size), [&] { Barrier(ranks); }};
+  PopulateShared(context, shared.elements + shared.first * row_bytes,
+                 (shared.end - shared.first) * row_bytes);
+  return AggregateDense(context, CpuKernelTable(), memory, rows, input, row_of_node, out_type, &shared);
 }
 
 }  // namespace l2gcn

@@ -32,7 +32,7 @@ Features WriteSharedRows(const Context& context, SharedPool& pool, FeatureType t
 Features ShareRows(const Context& context, SharedPool& pool, const RankRows& own, size_t rows, size_t cols);
 
 // This rank's rows of Â x, x being seen whole by every rank.
-StoredMatrix AggregateOwnRows(const Context& context, Ranks& ranks, MatrixMemory& memory,
+StoredMatrix AggregateOwnRows(const Context& context, SharedPool& pool, MatrixMemory& memory,
                               const Propagation& a, const Features& x, std::span<const uint32_t> row_of_node,
                               FeatureType out_type);
 
