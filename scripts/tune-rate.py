@@ -48,13 +48,13 @@ TOO_DEAR = {("best", "large")}  # not tried
 # Constant: the values that are tried.
 SPACE = {
     "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
-    "sure": (0.5, 1), "price": (0.1, 0.15, 0.25), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3),
+    "sure": (0.5, 1), "price": (0.15, 0.25, 0.4), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3),
     "least_steps": (30, 60), "landing": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
-FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "price": 0.15, "nothing": 0.05, "patience": 1,
+FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "price": 0.25, "nothing": 0.05, "patience": 1,
          "least_steps": 30, "landing": 0.4}
-PATIENT = {**FIRST, "price": 0.1, "nothing": 0.1, "patience": 3, "landing": 0.6}
+PATIENT = {**FIRST, "price": 0.15, "nothing": 0.1, "patience": 3, "landing": 0.6}
 ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
 RIVALS_SEEDS = 3
 
