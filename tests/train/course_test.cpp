@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "core/rng.h"
 #include "kernels/backend.h"
 #include "l2gcn/error.h"
+#include "same_model.h"
 #include "small_dataset.h"
 #include "train/held_out.h"
 #include "train/layer_rate.h"
@@ -26,18 +26,6 @@ TrainConfig AutoConfig(const char* method) {
   config.lr = 0;
   config.epochs = {40};
   return config;
-}
-
-bool SameModels(const Model& a, const Model& b) {
-  const auto same = [](const Matrix& x, const Matrix& y) {
-    return x.rows == y.rows && x.cols == y.cols &&
-           std::memcmp(x.values.data(), y.values.data(), x.bytes()) == 0;
-  };
-  if (a.weights.size() != b.weights.size() || !same(a.theta, b.theta)) return false;
-  for (size_t l = 0; l < a.weights.size(); ++l) {
-    if (!same(a.weights[l], b.weights[l])) return false;
-  }
-  return true;
 }
 
 // Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
@@ -245,7 +233,7 @@ TEST(HeldOut, ServesTheLearnedStopAtAFixedRate) {
     int32_t& label = dataset.labels.classes_of.mutable_data()[node];
     label = (label + 1) % 3;
   }
-  EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model));
+  EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model));
 }
 
 TEST(AutoRate, SameModelForAnyThreadCount) {
@@ -257,7 +245,7 @@ TEST(AutoRate, SameModelForAnyThreadCount) {
       config.batch = 100;
       const Trained first = Train(MakeContext(1), dataset, config);
       for (uint32_t threads : {2u, 4u})
-        EXPECT_TRUE(SameModels(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
+        EXPECT_TRUE(SameModel(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
     }
   }
 }
@@ -307,7 +295,7 @@ TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
       int32_t& label = dataset.labels.classes_of.mutable_data()[i];
       if (other && label >= 0) label = (label + 1) % 3;
     }
-    EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
+    EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
   }
 }
 

@@ -34,7 +34,8 @@ Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::
   return part;
 }
 
-Features WriteSharedRows(Ranks& ranks, FeatureType type, size_t rows, size_t cols, const RowWriter& write) {
+Features WriteSharedRows(Ranks& ranks, FeatureType type, size_t rows, size_t cols,
+                         const SharedRowWriter& write) {
   const size_t row_bytes = cols * BytesOf(type);
   const std::shared_ptr<void> memory = ranks.AllocateShared(rows * row_bytes);
   char* const elements = static_cast<char*>(memory.get());
