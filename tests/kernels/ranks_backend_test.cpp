@@ -189,15 +189,16 @@ void TrainAndScore(Backend& backend, const Context& context, const TensorPtr& x,
   see(kept, "losses");
   see(training->Read().w, "W");
   const std::vector<uint32_t> rows = {90, 5, 17, 201, 6};
-  const RowScores scores =
-      backend.Score(context, *training,
-                    *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5)));
+  const RowScores scores = backend.Score(
+      context, *training,
+      *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5), true));
   Matrix scored = Matrix::Allocate(1, 12);
   std::copy(scores.losses.begin(), scores.losses.end(), scored.values.mutable_data());
   scored.values.mutable_data()[5] = static_cast<float>(scores.loss);
   scored.values.mutable_data()[6] = static_cast<float>(scores.true_positive);
   std::copy(scores.misses.begin(), scores.misses.end(), scored.values.mutable_data() + 7);
   see(scored, "scores");
+  see(scores.margins, "margins");
 }
 
 TEST(RanksTrainingTest, FewRowsTravelWhole) {
