@@ -31,7 +31,8 @@ GRACE = 20  # seconds that a training may go on after the last minute
 
 # name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
 # that say little, tiny and large sets, epochs of one and of three steps, classes of very unequal size, noisy labels, weak
-# features of many communities that are learned for dozens of epochs, validation sets large and small.
+# features of many communities that are learned for dozens of epochs, validation sets large and small, and sets whose layers
+# grow too sure of themselves within a few epochs while their answers get better for dozens.
 FAMILIES = {
     "few-labels": "cora --seed 101",
     "few-features": "cora --seed 104 --nodes 6000 --edges 20000 --features 700 --classes 8",
@@ -67,12 +68,15 @@ FAMILIES = {
     "noisy-words": "cora --seed 506 --nodes 3000 --edges 9000 --features 900 --classes 5 --label-noise 0.25",
     "few-steps": "cora --seed 507 --nodes 1500 --edges 5000 --features 500 --classes 5 --topics 2",
     "many-looked": "pubmed --seed 508 --nodes 8000 --edges 40000 --classes 4 --topics 5 --signal 0.4",
+    "late-binary": "amazon670k --seed 601 --nodes 4000 --edges 60000 --features 30 --classes 2 --skew 3 --topics 24"
+                   " --homophily 0.3 --signal 2 --label-noise 0.1",
+    "late-words": "pubmed --seed 602 --nodes 4000 --edges 9000 --classes 3 --topics 20 --signal 0.3 --label-noise 0.1",
 }
 # Where not the shape's own split.
 SPLITS = {
     "slow-binary": "uniform:0.5,0.25,0.25", "slow-unequal": "uniform:0.5,0.25,0.25",
     "unequal-words": "uniform:0.6,0.2,0.2", "noisy-words": "uniform:0.48,0.32,0.2", "few-steps": "uniform:0.2,0.4,0.4",
-    "many-looked": "uniform:0.3,0.4,0.3",
+    "many-looked": "uniform:0.3,0.4,0.3", "late-binary": "uniform:0.5,0.25,0.25", "late-words": "uniform:0.6,0.2,0.2",
 }
 # name: what is opened under the folder of real sets, and options.
 REAL_SETS = {

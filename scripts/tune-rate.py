@@ -3,6 +3,7 @@
 
   scripts/tune-rate.py cells OUT    fixed rates and epochs on every family of scripts/bench-controller.py
   scripts/tune-rate.py search OUT   the trials, in rounds, and what they choose
+  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"price": 0.1}'; {} is FIRST
   scripts/tune-rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
   scripts/tune-rate.py rivals OUT   rivals on the same families, beside the constants that OUT chooses
   scripts/tune-rate.py compare OUT  those rivals, each tuned on all families but the one it is judged on
@@ -47,13 +48,13 @@ TOO_DEAR = {("best", "large")}  # not tried
 # Constant: the values that are tried.
 SPACE = {
     "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
-    "sure": (0.5, 1), "price": (0.015, 0.02, 0.03, 0.04, 0.05), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3),
+    "sure": (0.5, 1), "price": (0.15, 0.25, 0.4), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3),
     "least_steps": (30, 60), "landing": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
-FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "price": 0.03, "nothing": 0.05, "patience": 1,
+FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "price": 0.25, "nothing": 0.05, "patience": 1,
          "least_steps": 30, "landing": 0.4}
-PATIENT = {**FIRST, "price": 0.02, "nothing": 0.1, "patience": 3, "landing": 0.6}
+PATIENT = {**FIRST, "price": 0.15, "nothing": 0.1, "patience": 3, "landing": 0.6}
 ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
 RIVALS_SEEDS = 3
 
@@ -238,6 +239,11 @@ def search(options):
     choose(options)
 
 
+def try_settings(options):
+    courses = [{**FIRST, **json.loads(setting)} for setting in options.settings]
+    Trainer(options).train([auto(course) for course in courses], options.seeds, options.presets.split(","))
+
+
 def most_seeds(trials):
     most = max((seeds for _, seeds in ROUNDS if trials.settings(seeds)), default=0)
     if most == 0:
@@ -397,11 +403,16 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("cells", "search", "choose", "rivals", "compare"):
         commands.add_parser(name, parents=[shared]).add_argument("out")
+    trying = commands.add_parser("try", parents=[shared])
+    trying.add_argument("out")
+    trying.add_argument("seeds", type=int)
+    trying.add_argument("presets")
+    trying.add_argument("settings", nargs="+")
     options = parser.parse_args()
     if options.command == "cells":
         Trainer(options).train(cells(), 1)
     else:
-        {"search": search, "choose": choose, "rivals": run_rivals, "compare": compare}[options.command](options)
+        {"search": search, "try": try_settings, "choose": choose, "rivals": run_rivals, "compare": compare}[options.command](options)
 
 
 if __name__ == "__main__":

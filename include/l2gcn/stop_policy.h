@@ -40,7 +40,8 @@ struct Observation {
   ValidationScore validation;  // set only if WantsValidation(); if WantsLooks() alone, of the nodes looked at
   double seconds = 0;          // trained so far; scoring is not counted
   // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
-  // 1 − the probability of its class, with several labels 1 − their F1. Set only if WantsLooks()
+  // 1 − the probability of its class, with several labels 1 − their F1. Losses in the last layer, of one class a node, are
+  // those after the temperature that suits all of these nodes best. Set only if WantsLooks()
   std::span<const float> node_losses = {}, node_misses = {};
 };
 

@@ -207,6 +207,7 @@ class LayerTraining {
 class RowsToScore {
  public:
   virtual ~RowsToScore() = default;
+  bool margins = false;  // are wanted
 };
 
 // What scoring found. An answer is the class of the largest logit, the first of equals; of several labels those whose
@@ -217,6 +218,9 @@ struct RowScores {
   std::vector<float>
       misses;  // (rows) 1 − the probability of the true class; with several labels 1 − F1 of the row's
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
+  // (rows × classes) if wanted: how far every logit is ahead of that of the row's class. Losses follow from them alone, at
+  // any temperature.
+  Matrix margins;
 };
 
 class Backend {
@@ -261,9 +265,11 @@ class Backend {
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start) = 0;
 
-  // Row i to score is row rows[i] of x (empty: row i), which has the columns of a layer's input.
+  // Row i to score is row rows[i] of x (empty: row i), which has the columns of a layer's input. Margins take as much
+  // memory as all logits, so they are told only of rows that are prepared so; not of rows with several labels.
   virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x,
-                                                            Array<uint32_t> rows, const Targets& targets) = 0;
+                                                            Array<uint32_t> rows, const Targets& targets,
+                                                            bool margins = false) = 0;
   // Scores rows by the weights of a layer in training where they are, without dropout and class weights. Activations
   // and logits are made and reduced block by block; what comes to the host is a RowScores.
   virtual RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) = 0;

@@ -42,6 +42,11 @@ inline float SigmoidRowMiss(const float* logits, size_t classes, const uint8_t* 
   return both + one == 0 ? 0.0f : static_cast<float>(one) / static_cast<float>(2 * both + one);
 }
 
+// By how much each logit of a row is ahead of that of its class. The loss follows from them at any temperature.
+inline void RowMargins(const float* logits, size_t classes, size_t truth, float* margins) {
+  for (size_t c = 0; c < classes; ++c) margins[c] = logits[c] - logits[truth];
+}
+
 // Sums over rows are sums of parts of this many rows, in order: parts may be summed by several threads.
 constexpr size_t kRowsOfPart = 16384;
 

@@ -20,6 +20,7 @@
 #include "train/layer_setup.h"
 #include "train/layerwise_progress.h"
 #include "train/looked_nodes.h"
+#include "train/refinement.h"
 #include "train/validation_probe.h"
 
 namespace l2gcn {
@@ -354,6 +355,10 @@ class LayerwiseTrainer {
     }
   }
 
+  // Whether losses of nodes are told as if the layer's confidence were right. Of the last layer only the answers count. An
+  // inner layer that is too sure has learned its train nodes by heart, and the next layer would train on that.
+  bool Refines(uint32_t layer) const { return layer + 1 == config_.layers && !dataset_.labels.multilabel; }
+
   // The train nodes that are held out, as rows of the layer's input.
   std::shared_ptr<const RowsToScore> HeldRows(uint32_t layer, const TensorPtr& xhat) const {
     const Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
@@ -363,7 +368,7 @@ class LayerwiseTrainer {
       at.push_back(rows.empty() ? i : rows[i]);
     }
     return pipeline_->backend().PrepareScoring(context_, xhat, Array<uint32_t>::CopyOf(at),
-                                               TargetsOf(dataset_.labels, nodes));
+                                               TargetsOf(dataset_.labels, nodes), Refines(layer));
   }
 
   // The nodes that decisions look at, by the weights as they are.
@@ -371,8 +376,9 @@ class LayerwiseTrainer {
     Stopwatch looking;
     peak_.Pause();
     if (!looked_.held.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
-    RowScores scores = looked_.held.empty() ? probe_->Look(training, looked_.validation)
+    RowScores scores = looked_.held.empty() ? probe_->Look(training, looked_.validation, Refines(layer))
                                             : pipeline_->backend().Score(context_, training, *held_rows_);
+    if (Refines(layer)) scores.losses = Refine(scores.margins).losses;
     CountLook(scores.losses.size());
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();

@@ -76,7 +76,8 @@ bool PairedStop::Slow(double epoch) const {
   if (gained <= course_.nothing * chance_.level) return false;
   const double half = course_.window * epoch;
   if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
-  return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < course_.price;
+  const double price = course_.price * epoch / view_.budget;
+  return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < price;
 }
 
 Decision PairedStop::Decide(const Observation& observation) {

@@ -1,12 +1,14 @@
 // When is a layer whose rate the program found done? Decides by single nodes, the same ones at every look: they tell two
 // states of a layer apart long before the F1 of a few hundred nodes does, since the nodes' own luck is the same in both.
-// What counts of a node is its level: its loss in nats, or, where nodes have several labels, 1 − their F1, because there F1
-// goes on rising long after the loss has turned.
+// What counts of a node is its level: its loss in nats, in the last layer after one temperature has put the layer's
+// confidence right (train/refinement.h), or, where nodes have several labels, 1 − their F1. Both because answers go on getting
+// better long after the loss has turned.
 //
 // A layer is done when doubling its epochs is no longer worth its price (train/course.h). What doubling brings is read off
 // the past: the mean level over the looks of the second half of the epochs against that over the quarter before. Means over
-// looks, because single looks at a level rate jump about by more than a slow gain is. The price is the same for every data
-// set: a hundredth of a nat is about as many points of F1 where much was gained before as where little was.
+// looks, because single looks at a level rate jump about by more than a slow gain is. The price is that of the epochs: in
+// proportion to the share of the budget that they are. It is the same for every data set: a hundredth of a nat is about as
+// many points of F1 where much was gained before as where little was.
 //
 // While nearly nothing was gained on chance there is nothing to stop. Chance is what the classes' shares among the train
 // nodes tell, so that learning them does not count as a gain.

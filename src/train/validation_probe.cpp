@@ -80,14 +80,15 @@ ValidationScore ValidationProbe::Look(const LayerTraining& training) {
   return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
 }
 
-RowScores ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places) {
+RowScores ValidationProbe::Look(const LayerTraining& training, std::span<const uint32_t> places,
+                                bool margins) {
   Backend& backend = pipeline_.backend();
   if (looked_ == nullptr) {
     std::vector<uint32_t> nodes;
     for (const uint32_t place : places) nodes.push_back(nodes_[place]);
     Array<uint32_t> rows =
         shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes)) : Array<uint32_t>::CopyOf(places);
-    looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes));
+    looked_ = backend.PrepareScoring(context_, xhat_, std::move(rows), TargetsOf(labels_, nodes), margins);
   }
   return backend.Score(context_, training, *looked_);
 }

@@ -34,9 +34,9 @@ class ValidationProbe {
   void ShareInput(uint32_t layer, const TensorPtr& xhat);
   // The validation nodes by the weights as they are.
   ValidationScore Look(const LayerTraining& training);
-  // Some labelled validation nodes, named by their places among all labelled ones. The same places
-  // are to be named throughout a layer.
-  RowScores Look(const LayerTraining& training, std::span<const uint32_t> places);
+  // Some labelled validation nodes, named by their places among all labelled ones. The same places, with or without
+  // margins, are to be named throughout a layer.
+  RowScores Look(const LayerTraining& training, std::span<const uint32_t> places, bool margins);
   // The layer, which is not the last, is done.
   void EndLayer(const DenseBlock& block);
 

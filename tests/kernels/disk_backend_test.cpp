@@ -244,11 +244,12 @@ TEST(DiskTrainingTest, ScoresOfRowsHaveTheBitsOfMemory) {
     const TensorPtr x = backend.Upload(context, features);
     auto training = backend.BeginLayer(context, x, {}, FiveClassTargets(kNodes), {}, FiveClassStart(40));
     return backend.Score(context, *training,
-                         *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), targets));
+                         *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), targets, true));
   };
   const RowScores ours = score(*twins.memory, twins.context), theirs = score(*twins.disk, twins.from_disk);
   EXPECT_EQ(ours.losses, theirs.losses);
   EXPECT_EQ(ours.loss, theirs.loss);
+  Twins::ExpectEqual(ours.margins, theirs.margins, "margins");
   EXPECT_EQ(ours.true_positive, theirs.true_positive);
 }
 

@@ -214,6 +214,16 @@ inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const ui
   return expected;
 }
 
+// The losses of rows follow from their margins, which are there if they were wanted.
+inline void CheckMargins(const RowScores& found, bool were_wanted) {
+  ASSERT_EQ(found.margins.rows, were_wanted ? found.losses.size() : 0);
+  for (size_t i = 0; i < found.margins.rows; ++i) {
+    double sum = 0;
+    for (size_t c = 0; c < found.margins.cols; ++c) sum += std::exp(double{found.margins.row(i)[c]});
+    EXPECT_NEAR(double{found.losses[i]}, std::log(sum), 1e-4 * std::max(1.0, std::log(sum)));
+  }
+}
+
 // Rows scored between two epochs, picked ones in an order of their own and all of them: by the weights as they are,
 // and training goes on as if nobody had looked.
 inline void CheckScoring(const Context& context, Backend& backend, const FormCase& one,
@@ -227,7 +237,8 @@ inline void CheckScoring(const Context& context, Backend& backend, const FormCas
     if (i % 3 == 1) some.push_back(one.shape.nodes - 1 - i);
   }
   const Targets wanted = RandomTargets(one.shape, some.size(), 5);
-  const auto scored = backend.PrepareScoring(context, input.device, Array<uint32_t>::CopyOf(some), wanted);
+  const auto scored = backend.PrepareScoring(context, input.device, Array<uint32_t>::CopyOf(some), wanted,
+                                             !wanted.multilabel);
   const auto scored_all = backend.PrepareScoring(context, input.device, {}, targets);
   const auto train = [&](bool looks) {
     auto training = backend.BeginLayer(context, input.device, {}, targets, FormSpec(one), start);
@@ -255,6 +266,7 @@ inline void CheckScoring(const Context& context, Backend& backend, const FormCas
         near(found.false_positive, expected.false_positive);
         near(found.false_negative, expected.false_negative);
         EXPECT_EQ(found.losses, backend.Score(context, *training, rows).losses);
+        CheckMargins(found, rows.margins);
       };
       check(*scored, ExpectScores(z, some, wanted));
       check(*scored_all, ExpectScores(z, all, targets));

@@ -18,9 +18,9 @@ using backend_cases::FiveClassStart;
 using backend_cases::FiveClassTargets;
 using backend_cases::RandomMatrix;
 
-constexpr uint32_t kNodes = 207;
+constexpr uint32_t kRankNodes = 207;
 // Of one panel, of several, and with a last one narrower than a vector.
-constexpr size_t kWidths[] = {5, 40, 132, 300};
+constexpr size_t kRankWidths[] = {5, 40, 132, 300};
 constexpr uint32_t kSizes[] = {2, 3, 8};
 
 // What a rank found is compared with what one process finds; the first difference fails the test.
@@ -55,7 +55,7 @@ Features SomeSparse(size_t cols, float share) {
   std::vector<uint32_t> indices;
   std::vector<float> values;
   const RandomStream stream(4, RandomUse::kGenerator, 79);
-  for (uint64_t row = 0; row < kNodes; ++row) {
+  for (uint64_t row = 0; row < kRankNodes; ++row) {
     for (uint64_t c = 0; c < cols; ++c) {
       if (stream.Uniform(row * cols + c) > share) continue;
       indices.push_back(static_cast<uint32_t>(c));
@@ -63,8 +63,8 @@ Features SomeSparse(size_t cols, float share) {
     }
     indptr.push_back(indices.size());
   }
-  return Features::Sparse({kNodes, cols, Array<uint64_t>::CopyOf(indptr), Array<uint32_t>::CopyOf(indices),
-                           Array<float>::CopyOf(values)});
+  return Features::Sparse({kRankNodes, cols, Array<uint64_t>::CopyOf(indptr),
+                           Array<uint32_t>::CopyOf(indices), Array<float>::CopyOf(values)});
 }
 
 // body(backend, context, see): `see` is given results, in the same order by one process and by every rank.
@@ -96,11 +96,11 @@ class RanksBackendTest : public ::testing::TestWithParam<FeatureType> {
 
 TEST_P(RanksBackendTest, EveryVerbHasTheBitsOfOneProcess) {
   CompareWithOne(options_, [](Backend& backend, const Context& context, const See& see) {
-    const Propagation a = MakePropagation(context, SomeGraph(kNodes, kNodes), Norm::kSym);
+    const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Norm::kSym);
     const DeviceGraphPtr graph = backend.Upload(context, a);
     const std::vector<uint32_t> rows = {200, 2, 2, 70, 206, 0};
-    for (const size_t cols : kWidths) {
-      const TensorPtr x = backend.Upload(context, Features::Dense(RandomMatrix(kNodes, cols, cols)));
+    for (const size_t cols : kRankWidths) {
+      const TensorPtr x = backend.Upload(context, Features::Dense(RandomMatrix(kRankNodes, cols, cols)));
       const TensorPtr xhat = backend.Aggregate(context, *graph, *x, {});
       see(backend.Download(context, *xhat), "aggregated");
       const Matrix w = RandomMatrix(cols, 24, 9);
@@ -121,11 +121,11 @@ TEST_P(RanksBackendTest, EveryVerbHasTheBitsOfOneProcess) {
 
 TEST_P(RanksBackendTest, RowsOfASubgraph) {
   std::vector<uint32_t> nodes;
-  for (uint32_t row = 1; row < kNodes; row += 3) nodes.push_back(row);
+  for (uint32_t row = 1; row < kRankNodes; row += 3) nodes.push_back(row);
   const auto count = static_cast<uint32_t>(nodes.size());
   CompareWithOne(options_, [&](Backend& backend, const Context& context, const See& see) {
     const Propagation a = MakePropagation(context, SomeGraph(count, count), Norm::kRow);
-    const TensorPtr x = backend.Upload(context, Features::Dense(RandomMatrix(kNodes, 132, 1)));
+    const TensorPtr x = backend.Upload(context, Features::Dense(RandomMatrix(kRankNodes, 132, 1)));
     see(backend.Download(context, *backend.Aggregate(context, *backend.Upload(context, a), *x, nodes)),
         "subgraph");
   });
@@ -135,11 +135,11 @@ TEST_P(RanksBackendTest, RowsOfASubgraph) {
 // together.
 TEST_P(RanksBackendTest, TilesOfAFullGraph) {
   RowPreparation scaled;
-  scaled.row_factor = Array<float>::CopyOf(RandomMatrix(1, kNodes, 6).values.span());
-  const Features plain = Features::Dense(RandomMatrix(kNodes, 300, 1));
+  scaled.row_factor = Array<float>::CopyOf(RandomMatrix(1, kRankNodes, 6).values.span());
+  const Features plain = Features::Dense(RandomMatrix(kRankNodes, 300, 1));
   for (const Features& features : {plain, plain.WithPreparation(scaled)}) {
     CompareWithOne(options_, [&](Backend& backend, const Context& context, const See& see) {
-      const Propagation a = MakePropagation(context, SomeGraph(kNodes, kNodes, 0.3f), Norm::kSym);
+      const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes, 0.3f), Norm::kSym);
       const DeviceGraphPtr graph = backend.Upload(context, a);
       const TensorPtr xhat = backend.Aggregate(context, *graph, *backend.Upload(context, features), {});
       see(backend.Download(context, *xhat), "aggregated");
@@ -153,16 +153,16 @@ TEST_P(RanksBackendTest, SparseAndPreparedFeatures) {
   const Matrix numbers = RandomMatrix(2, 40, 5);
   scaled.shift = Array<float>::CopyOf({numbers.row(0), 40});
   scaled.factor = Array<float>::CopyOf({numbers.row(1), 40});
-  normalised.row_factor = Array<float>::CopyOf(RandomMatrix(1, kNodes, 6).values.span());
+  normalised.row_factor = Array<float>::CopyOf(RandomMatrix(1, kRankNodes, 6).values.span());
   projected.projection = RandomMatrix(40, 20, 7);
   projected.offset = Array<float>::CopyOf(RandomMatrix(1, 20, 8).values.span());
-  const Features dense = Features::Dense(RandomMatrix(kNodes, 40, 1)), sparse = SomeSparse(40, 0.03f),
+  const Features dense = Features::Dense(RandomMatrix(kRankNodes, 40, 1)), sparse = SomeSparse(40, 0.03f),
                  fuller = SomeSparse(40, 0.4f);
   for (const Features& features :
        {dense.WithPreparation(scaled), dense.WithPreparation(normalised), dense.WithPreparation(projected),
         sparse, fuller, sparse.WithPreparation(normalised), sparse.WithPreparation(projected)}) {
     CompareWithOne(options_, [&](Backend& backend, const Context& context, const See& see) {
-      const Propagation a = MakePropagation(context, SomeGraph(kNodes, kNodes), Norm::kRowPlusI);
+      const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Norm::kRowPlusI);
       const DeviceGraphPtr graph = backend.Upload(context, a);
       const TensorPtr x = backend.Upload(context, features);
       const TensorPtr xhat = backend.Aggregate(context, *graph, *x, {});
@@ -194,20 +194,21 @@ void TrainAndScore(Backend& backend, const Context& context, const TensorPtr& x,
   see(kept, "losses");
   see(training->Read().w, "W");
   const std::vector<uint32_t> rows = {90, 5, 17, 201, 6};
-  const RowScores scores =
-      backend.Score(context, *training,
-                    *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5)));
+  const RowScores scores = backend.Score(
+      context, *training,
+      *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5), true));
   Matrix scored = Matrix::Allocate(1, 12);
   std::copy(scores.losses.begin(), scores.losses.end(), scored.values.mutable_data());
   scored.values.mutable_data()[5] = static_cast<float>(scores.loss);
   scored.values.mutable_data()[6] = static_cast<float>(scores.true_positive);
   std::copy(scores.misses.begin(), scores.misses.end(), scored.values.mutable_data() + 7);
   see(scored, "scores");
+  see(scores.margins, "margins");
 }
 
 TEST(RanksTrainingTest, FewRowsTravelWhole) {
   CompareWithOne({}, [](Backend& backend, const Context& context, const See& see) {
-    const TensorPtr dense = backend.Upload(context, Features::Dense(RandomMatrix(kNodes, 40, 3)));
+    const TensorPtr dense = backend.Upload(context, Features::Dense(RandomMatrix(kRankNodes, 40, 3)));
     const TensorPtr sparse = backend.Upload(context, SomeSparse(30, 0.05f));
     TrainAndScore(backend, context, dense, {}, 50, see);
     TrainAndScore(backend, context, sparse, {1, 5, 9, 100, 150, 160, 206}, 3, see);

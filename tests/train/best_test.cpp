@@ -1,12 +1,12 @@
 // Layers that are not plain, in a whole training: what they read, what they keep, and that they learn.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
 #include "model/spread.h"
+#include "same_model.h"
 #include "small_dataset.h"
 
 namespace l2gcn {
@@ -29,24 +29,6 @@ TrainConfig BestConfig() {
   config.read_out = "auto";
   config.correct = "auto";
   return config;
-}
-
-bool SameBits(const Matrix& a, const Matrix& b) {
-  return a.rows == b.rows && a.cols == b.cols &&
-         (a.bytes() == 0 || std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0);
-}
-
-bool SameModel(const Model& a, const Model& b) {
-  if (a.weights.size() != b.weights.size() || a.heads.size() != b.heads.size()) return false;
-  bool same = a.mean_of_layers == b.mean_of_layers && a.spreading.correct == b.spreading.correct &&
-              a.spreading.smooth == b.spreading.smooth;
-  for (size_t l = 0; l < a.weights.size(); ++l) {
-    const Head &x = a.heads[l], &y = b.heads[l];
-    same = same && SameBits(a.weights[l], b.weights[l]) && SameBits(a.affines[l], b.affines[l]) &&
-           SameBits(x.hidden, y.hidden) && SameBits(x.hidden_affine, y.hidden_affine) &&
-           SameBits(x.theta, y.theta) && SameBits(x.bias, y.bias);
-  }
-  return same;
 }
 
 Trained TrainedOn(const Dataset& dataset, const TrainConfig& config, uint32_t threads = 2) {

@@ -4,12 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "core/rng.h"
 #include "kernels/backend.h"
 #include "l2gcn/error.h"
+#include "same_model.h"
 #include "small_dataset.h"
 #include "train/held_out.h"
 #include "train/layer_rate.h"
@@ -26,18 +26,6 @@ TrainConfig AutoConfig(const char* method) {
   config.lr = 0;
   config.epochs = {40};
   return config;
-}
-
-bool SameModels(const Model& a, const Model& b) {
-  const auto same = [](const Matrix& x, const Matrix& y) {
-    return x.rows == y.rows && x.cols == y.cols &&
-           std::memcmp(x.values.data(), y.values.data(), x.bytes()) == 0;
-  };
-  if (a.weights.size() != b.weights.size() || !same(a.theta, b.theta)) return false;
-  for (size_t l = 0; l < a.weights.size(); ++l) {
-    if (!same(a.weights[l], b.weights[l])) return false;
-  }
-  return true;
 }
 
 // Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
@@ -74,7 +62,7 @@ Course PlainRule() {
   Course course;
   course.growth = 0.2;
   course.sure = 1;
-  course.window = 0.5, course.price = 0.03, course.patience = 1, course.nothing = 0.05;
+  course.window = 0.5, course.price = 0.15, course.patience = 1, course.nothing = 0.05;
   course.least_steps = 0;
   return course;
 }
@@ -92,20 +80,23 @@ TEST(PairedStop, StopsWhereNothingMoreIsGained) {
   EXPECT_LT(StopOf(policy, turning).first, 25u);
 }
 
-// The price of doubling is absolute: what was gained before does not make a slow gain dearer. And one look is no stretch.
+// The price of doubling is that of the epochs it takes: what was gained before does not make a slow gain dearer. And one look
+// is no stretch.
 TEST(PairedStop, ASlowGainIsWorthItsPriceWhateverWasGainedBefore) {
   for (const float first : {1.2f, 1.9f}) {
     std::vector<float> slow = {first};  // then 0.0208 less with each doubling of the epochs
     for (int i = 1; i < 100; ++i) slow.push_back(1.0f - 0.03f * std::log(static_cast<float>(i + 1)));
     Course course = PlainRule();
-    course.price = 0.03;
-    PairedStop dear({2.0}, course);
-    const uint32_t stop = StopOf(dear, slow).first;
-    EXPECT_GE(stop, 3u);
-    EXPECT_LE(stop, 6u);
-    course.price = 0.015;
-    PairedStop cheap({2.0}, course);
-    EXPECT_EQ(StopOf(cheap, slow).first, 100u);
+    const auto stop = [&](double price) {
+      course.price = price;
+      PairedStop policy({2.0}, course);
+      return StopOf(policy, slow).first;
+    };
+    EXPECT_GE(stop(1), 3u);
+    EXPECT_LE(stop(1), 6u);
+    EXPECT_NEAR(stop(0.2), 11, 3);  // 0.0208 of 0.2 is the share of ten epochs
+    EXPECT_NEAR(stop(0.1), 22, 5);
+    EXPECT_EQ(stop(0.015), 100u);
   }
 }
 
@@ -242,7 +233,7 @@ TEST(HeldOut, ServesTheLearnedStopAtAFixedRate) {
     int32_t& label = dataset.labels.classes_of.mutable_data()[node];
     label = (label + 1) % 3;
   }
-  EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model));
+  EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model));
 }
 
 TEST(AutoRate, SameModelForAnyThreadCount) {
@@ -254,7 +245,7 @@ TEST(AutoRate, SameModelForAnyThreadCount) {
       config.batch = 100;
       const Trained first = Train(MakeContext(1), dataset, config);
       for (uint32_t threads : {2u, 4u})
-        EXPECT_TRUE(SameModels(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
+        EXPECT_TRUE(SameModel(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
     }
   }
 }
@@ -304,7 +295,61 @@ TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
       int32_t& label = dataset.labels.classes_of.mutable_data()[i];
       if (other && label >= 0) label = (label + 1) % 3;
     }
-    EXPECT_TRUE(SameModels(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
+    EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
+  }
+}
+
+// Keeps what it is told of the nodes looked at.
+class Listener final : public StopPolicy {
+ public:
+  struct Heard {
+    bool last;
+    double node_loss, loss;  // mean of the nodes' own, and of the look
+  };
+  void BeginLayer(const LayerView& view) override { last_ = view.layer + 1 == view.layers; }
+  uint32_t EpochsUntilDecision(uint32_t) const override { return 5; }
+  Decision Decide(const Observation& observation) override {
+    double sum = 0;
+    for (const float loss : observation.node_losses) sum += double{loss};
+    heard.push_back(
+        {last_, sum / static_cast<double>(observation.node_losses.size()), observation.validation.loss});
+    return {};
+  }
+  bool WantsLooks() const override { return true; }
+  std::string Name() const override { return "listener"; }
+
+  std::vector<Heard> heard;
+
+ private:
+  bool last_ = false;
+};
+
+// In the last layer nodes' losses are told as if its confidence were right, in inner layers and of several labels as they are.
+TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
+  for (const bool several : {false, true}) {
+    for (const char* hold_out : {"auto", "0.2"}) {
+      TrainConfig config = AutoConfig("l2gcn");
+      config.hold_out = hold_out;
+      config.lr = 0.05;
+      Dataset dataset = SmallDataset(several, false, 600);
+      for (uint32_t i = 0; i < dataset.nodes() && !several; i += 4) {  // a layer is wrong here and sure of it
+        int32_t& label = dataset.labels.classes_of.mutable_data()[i];
+        label = (label + 1) % 3;
+      }
+      Listener listener;
+      Train(MakeContext(2), dataset, config, listener);
+      double refined = 0;
+      for (const Listener::Heard& look : listener.heard) {
+        if (look.last && !several) {
+          EXPECT_LE(look.node_loss, look.loss + 1e-5);
+          refined = std::max(refined, look.loss - look.node_loss);
+        } else {
+          EXPECT_NEAR(look.node_loss, look.loss, 1e-5);
+        }
+      }
+      EXPECT_EQ(listener.heard.size(), 16u);
+      EXPECT_EQ(refined > 0.01, !several);
+    }
   }
 }
 

@@ -3,30 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "core/rng.h"
 #include "graph/normalise.h"
 #include "kernels/reference.h"
 #include "l2gcn/error.h"
+#include "same_model.h"
 #include "small_dataset.h"
 #include "train/initialise.h"
 
 namespace l2gcn {
 namespace {
-
-bool SameBits(const Matrix& a, const Matrix& b) {
-  return a.rows == b.rows && a.cols == b.cols &&
-         std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0;
-}
-
-bool SameModel(const Model& a, const Model& b) {
-  if (a.weights.size() != b.weights.size() || !SameBits(a.theta, b.theta)) return false;
-  for (size_t l = 0; l < a.weights.size(); ++l) {
-    if (!SameBits(a.weights[l], b.weights[l])) return false;
-  }
-  return true;
-}
 
 TEST(LayerwiseTrainer, SameModelForAnyThreadCountAndForTwoRuns) {
   for (bool sparse : {false, true}) {

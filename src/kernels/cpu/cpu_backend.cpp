@@ -236,8 +236,10 @@ class CpuBackend final : public Backend {
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
-                                                    const Targets& targets) override {
-    return std::make_shared<CpuRowsToScore>(AsJoined(*x), std::move(rows), targets);
+                                                    const Targets& targets, bool margins) override {
+    auto prepared = std::make_shared<CpuRowsToScore>(AsJoined(*x), std::move(rows), targets);
+    prepared->margins = margins;
+    return prepared;
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     return ScoreRows(context, kernels_, CheckedCast<CpuTraining>(training).Weights(),

@@ -28,8 +28,9 @@ class BlockScorer {
     h_ = Array<float>::Allocate(kProductRows * widest_);
   }
 
-  // Rows first … first + count − 1 of those to score, at most kProductRows; their losses and misses (count).
-  void Score(size_t first, size_t count, double* losses, float* misses) {
+  // Rows first … first + count − 1 of those to score, at most kProductRows; their losses and misses (count), and their
+  // margins (count × classes) unless null.
+  void Score(size_t first, size_t count, double* losses, float* misses, float* margins) {
     uint32_t picked[kProductRows];
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
@@ -37,8 +38,14 @@ class BlockScorer {
     JoinedProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
                   gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
     if (hidden) FinishHidden(count);
-    for (size_t i = 0; i < count; ++i)
-      losses[i] = ScoreLogits(first + i, y_.mutable_data() + i * stride(), misses[i]);
+    for (size_t i = 0; i < count; ++i) {
+      float* const logits = y_.mutable_data() + i * stride();
+      losses[i] = ScoreLogits(first + i, logits, misses[i]);
+      if (margins == nullptr) continue;
+      const size_t classes = rows_.targets.classes;
+      RowMargins(logits, classes, static_cast<size_t>(rows_.targets.classes_of[first + i]),
+                 margins + i * classes);
+    }
   }
 
   uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
@@ -123,17 +130,20 @@ size_t RowsOfTask(const CpuLayerWeights& layer, const CpuRowsToScore& rows) {
 
 RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const CpuLayerWeights& layer,
                     const CpuRowsToScore& rows) {
-  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols);
+  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols && !(rows.margins && rows.targets.multilabel));
   RowScores scores;
   const size_t count = rows.count();
   std::vector<double> losses(count);
   scores.misses.resize(count);
+  const size_t classes = rows.targets.classes;
+  if (rows.margins) scores.margins = Matrix::Allocate(count, classes);
+  float* const margins = rows.margins ? scores.margins.values.mutable_data() : nullptr;
   std::atomic<uint64_t> true_positive{0}, false_positive{0}, false_negative{0};
   ParallelFor(context, count, RowsOfTask(layer, rows), [&](size_t begin, size_t end) {
     BlockScorer scorer(kernels, layer, rows);
     for (size_t first = begin; first < end; first += kProductRows)
       scorer.Score(first, std::min(kProductRows, end - first), losses.data() + first,
-                   scores.misses.data() + first);
+                   scores.misses.data() + first, margins == nullptr ? nullptr : margins + first * classes);
     true_positive += scorer.true_positive;
     false_positive += scorer.false_positive;
     false_negative += scorer.false_negative;

@@ -105,8 +105,9 @@ class CudaBackend final : public Backend {
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
-                                                    const Targets& targets) override {
+                                                    const Targets& targets, bool margins) override {
     auto prepared = std::make_shared<CudaRowsToScore>();
+    prepared->margins = margins;
     prepared->targets = UploadTargets(device_, x->rows, std::move(rows), targets);
     prepared->x = std::move(x);
     return prepared;

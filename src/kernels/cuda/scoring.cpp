@@ -16,9 +16,13 @@ constexpr const char* kScoring = "scoring rows";
 }  // namespace
 
 ScorePass::ScorePass(const std::shared_ptr<Device>& device, const CudaRowsToScore& rows, size_t row_bytes)
-    : device_(device), targets_(*rows.targets) {
+    : device_(device), targets_(*rows.targets), wants_margins_(rows.margins) {
   losses_ = Buffer::OnDevice(device, targets_.count * sizeof(float), kScoring);
   misses_ = Buffer::OnDevice(device, targets_.count * sizeof(float), kScoring);
+  if (wants_margins_) {
+    const size_t elements = static_cast<size_t>(targets_.count) * targets_.targets.classes;
+    margins_ = Buffer::OnDevice(device, elements * sizeof(float), kScoring);
+  }
   counts_ = Buffer::OnDevice(device, 3 * sizeof(unsigned long long), kScoring);
   counts_.Clear();
   const size_t fitting = std::min<size_t>(kBlockBytes, device->FreeBytes() / 4) / row_bytes;
@@ -40,6 +44,7 @@ void ScorePass::Reduce(size_t first, size_t count, const float* z, size_t stride
   }
   a.losses = losses_.as<float>() + first;
   a.misses = misses_.as<float>() + first;
+  if (wants_margins_) a.margins = margins_.as<float>() + first * a.classes;
   a.counts = counts_.as<unsigned long long>();
   LaunchScore(a, device_->stream());
 }
@@ -50,6 +55,10 @@ RowScores ScorePass::Finish() {
   losses_.CopyTo(scores.losses.data(), scores.losses.size() * sizeof(float));
   scores.misses.resize(targets_.count);
   misses_.CopyTo(scores.misses.data(), scores.misses.size() * sizeof(float));
+  if (wants_margins_) {
+    scores.margins = Matrix::Allocate(targets_.count, targets_.targets.classes);
+    margins_.CopyTo(scores.margins.values.mutable_data(), scores.margins.bytes());
+  }
   scores.loss = MeanOfRows<float>(scores.losses);
   unsigned long long counts[3];
   counts_.CopyTo(counts, sizeof counts);

@@ -1,6 +1,7 @@
 // Losses and right and wrong answers of rows by a layer in training on a card. Activations and logits are made for a
-// block of rows at a time and reduced there; a loss and a miss for each row and three counts come to the host. A row's loss depends
-// on the row alone and counts are whole numbers, so equal calls give equal bits.
+// block of rows at a time and reduced there; a loss and a miss for each row and three counts come to the host, and where they
+// are wanted the rows' margins. A row's loss depends on the row alone and counts are whole numbers, so equal calls give
+// equal bits.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -36,10 +37,12 @@ class ScorePass {
  private:
   const std::shared_ptr<Device> device_;
   const DeviceTargets& targets_;
+  const bool wants_margins_;
   size_t block_ = 1;
-  Buffer losses_;  // (rows)
-  Buffer misses_;  // (rows)
-  Buffer counts_;  // (3) true and false positives, false negatives
+  Buffer losses_;   // (rows)
+  Buffer misses_;   // (rows)
+  Buffer margins_;  // (rows × classes), or unused
+  Buffer counts_;   // (3) true and false positives, false negatives
 };
 
 // By logits X Θ, where the rows are a layer's output.

@@ -19,6 +19,7 @@ struct ScoreArguments {
   uint32_t label_bytes = 0;
   float* losses = nullptr;               // (rows)
   float* misses = nullptr;               // (rows)
+  float* margins = nullptr;              // (rows × classes) or null; not of several labels
   unsigned long long* counts = nullptr;  // (3) true and false positives, false negatives: added to
 };
 void LaunchScore(const ScoreArguments& a, cudaStream_t stream);

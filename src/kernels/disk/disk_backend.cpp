@@ -254,8 +254,10 @@ class DiskBackend final : public Backend {
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
-                                                    const Targets& targets) override {
-    return std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+                                                    const Targets& targets, bool margins) override {
+    auto prepared = std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+    prepared->margins = margins;
+    return prepared;
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     return ScoreChunks(context, rows,
@@ -421,10 +423,16 @@ class DiskBackend final : public Backend {
                         const std::function<RowScores(const RowsToScore& chunk)>& score) {
     const auto& given = CheckedCast<DiskRowsToScore>(rows);
     RowScores all;
+    const size_t classes = given.targets.classes;
+    if (given.margins)
+      all.margins = Matrix::Allocate(given.rows.empty() ? given.x->rows : given.rows.size(), classes);
     ForChunks(context, *given.x, given.rows.span(), BlockRows(given.x->cols * sizeof(float)), 0,
               [&](size_t first, const TensorPtr& chunk) {
-                const RowScores part =
-                    score(*device().PrepareScoring(context, chunk, {}, given.TargetsOf(first, chunk->rows)));
+                const RowScores part = score(*device().PrepareScoring(
+                    context, chunk, {}, given.TargetsOf(first, chunk->rows), given.margins));
+                if (given.margins)
+                  std::copy(part.margins.values.begin(), part.margins.values.end(),
+                            all.margins.values.mutable_data() + first * classes);
                 all.losses.insert(all.losses.end(), part.losses.begin(), part.losses.end());
                 all.misses.insert(all.misses.end(), part.misses.begin(), part.misses.end());
                 all.true_positive += part.true_positive;

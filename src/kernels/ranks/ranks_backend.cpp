@@ -45,7 +45,7 @@ struct RankGraph final : DeviceGraph {
 
 struct RankRowsToScore final : RowsToScore {
   std::vector<std::vector<uint32_t>> positions;  // of every rank, among the rows to score
-  size_t count = 0;
+  size_t count = 0, classes = 0;
   std::shared_ptr<const RowsToScore> own;  // null: this rank has none of them
 };
 
@@ -254,8 +254,10 @@ class RanksBackend final : public Backend {
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
-                                                    const Targets& targets) override {
+                                                    const Targets& targets, bool margins) override {
     auto prepared = std::make_shared<RankRowsToScore>();
+    prepared->margins = margins;
+    prepared->classes = targets.classes;
     prepared->positions = PositionsByRank(*ranks_, rows.span(), x->rows);
     prepared->count = rows.empty() ? x->rows : rows.size();
     const std::vector<uint32_t>& mine = prepared->positions[rank()];
@@ -265,7 +267,7 @@ class RanksBackend final : public Backend {
     prepared->own =
         local_->PrepareScoring(context, JoinedOwn(context, own),
                                Array<uint32_t>::CopyOf(OwnRows(prepared->positions, rows.span(), x->rows)),
-                               TargetsAt(targets, mine));
+                               TargetsAt(targets, mine), margins);
     return prepared;
   }
 
@@ -598,6 +600,8 @@ class RanksBackend final : public Backend {
       all.losses.push_back(everyones.values[2 * i]);
       all.misses.push_back(everyones.values[2 * i + 1]);
     }
+    if (together.margins)
+      all.margins = Gathered(own.margins, together.classes, together.count, together.positions);
     all.loss = MeanOfRows<float>(all.losses);
     all.true_positive = SumOverRanks(*ranks_, own.true_positive);
     all.false_positive = SumOverRanks(*ranks_, own.false_positive);

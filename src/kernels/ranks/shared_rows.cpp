@@ -35,7 +35,7 @@ Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::
 }
 
 Features WriteSharedRows(const Context& context, SharedPool& pool, FeatureType type, size_t rows, size_t cols,
-                         const RowWriter& write) {
+                         const SharedRowWriter& write) {
   Ranks& ranks = *context.ranks;
   const size_t row_bytes = cols * BytesOf(type);
   const std::shared_ptr<void> memory = pool.Take(rows * row_bytes);

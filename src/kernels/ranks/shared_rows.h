@@ -24,9 +24,9 @@ Propagation RowsOfOperator(const Propagation& a, size_t begin, size_t end, std::
 // A matrix (rows × cols) that all ranks see: write(first, count, to) puts this rank's rows first … first + count − 1,
 // counted from its own first one, to `to`. It is called for blocks of rows, one after another; returns when all ranks
 // have written theirs.
-using RowWriter = std::function<void(size_t first, size_t count, char* to)>;
+using SharedRowWriter = std::function<void(size_t first, size_t count, char* to)>;
 Features WriteSharedRows(const Context& context, SharedPool& pool, FeatureType type, size_t rows, size_t cols,
-                         const RowWriter& write);
+                         const SharedRowWriter& write);
 
 // The same matrix of rows that this rank has already.
 Features ShareRows(const Context& context, SharedPool& pool, const RankRows& own, size_t rows, size_t cols);
