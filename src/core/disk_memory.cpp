@@ -66,12 +66,14 @@ Descriptor OpenScratchDirect(const fs::path& directory) {
   return file.valid() ? std::move(file) : OpenScratch(directory, 0);
 }
 
-// The same file past the page cache, where that can be had.
+// The same file, to be read past the page cache where that can be had.
 Descriptor OpenMapped(const Mapping& mapping) {
-  Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0 || status.st_ino != mapping.inode) return {};
-  return file;
+  for (const int flags : {O_DIRECT, 0}) {
+    Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+    struct stat status {};
+    if (file.valid() && fstat(file.get(), &status) == 0 && status.st_ino == mapping.inode) return file;
+  }
+  return {};
 }
 
 // The same for a file that is open and may have no name.

@@ -127,6 +127,8 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // From now on results are kept for the process that goes on with the run whose unfinished directory is `owner`.
   void KeepFor(const std::filesystem::path& owner);
   KeptScratch* kept() const { return kept_.get(); }  // null: nothing is kept
+  // Nobody will go on with the run any more: what is kept for that goes now.
+  void EndKeeping() { kept_.reset(); }
 
   // Watches a mapped array until this object goes. Does nothing where the array is not mapped from a file.
   template <class T>
@@ -153,7 +155,7 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   struct Range {
     size_t bytes;     // from the address it is filed under
     uint64_t offset;  // of that address in the file
-    Descriptor file;  // open past the page cache, or invalid
+    Descriptor file;  // open for reading, past the page cache if possible, or invalid
   };
 
   // The file and the offset in it of watched bytes; nothing where they are not watched, or not in one file.
