@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "core/checksum.h"
@@ -31,6 +32,9 @@
 namespace l2gcn {
 
 struct Context;
+
+// A number of bytes for people: GiB from one on, MiB below.
+std::string SizeText(uint64_t bytes);
 
 // Space for one aligned read.
 class DiskBuffer {
@@ -181,7 +185,8 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   const Stopwatch watch_;
 };
 
-// Sequential rates of a folder's disk past the page cache, in bytes a second, from one short file.
+// Sequential rates of a folder's disk past the page cache, in bytes a second, from one short file: 64 MiB, or half of
+// what is free.
 struct DiskRates {
   double read = 0, write = 0;
 };

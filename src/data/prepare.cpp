@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/feature_rows.h"
 #include "core/threads.h"
 #include "data/pca.h"
-#include "data/watch.h"
 
 namespace l2gcn {
 namespace {

@@ -34,28 +34,7 @@ void VisitArrays(const Dataset& dataset, const Visit& visit) {
   visit(dataset.node_ids);
 }
 
-template <class T>
-Array<T> ViewedPart(const std::shared_ptr<DiskMemory>& disk, const Array<T>& array, size_t first,
-                    size_t count, DiskBuffer& buffer) {
-  return Array<T>::Borrow(nullptr, ViewOf(disk, array, first, count, buffer), count);
-}
-
 }  // namespace
-
-Features ViewRows(const std::shared_ptr<DiskMemory>& disk, const Features& features, size_t first,
-                  size_t count, DiskBuffer& buffer) {
-  const size_t cols = features.stored_cols(), at = first * cols, size = count * cols;
-  const Features part =
-      features.type() == FeatureType::kF32
-          ? Features::Dense({ViewedPart(disk, features.matrix().values, at, size, buffer), count, cols})
-          : Features::Stored(features.type(), ViewedPart(disk, features.halves(), at, size, buffer), count,
-                             cols);
-  if (features.preparation() == nullptr) return part;
-  RowPreparation preparation = *features.preparation();
-  if (!preparation.row_factor.empty())
-    preparation.row_factor = Array<float>::Borrow(nullptr, preparation.row_factor.data() + first, count);
-  return part.WithPreparation(std::move(preparation));
-}
 
 void WatchDataset(const Dataset& dataset, DiskMemory& disk) {
   VisitArrays(dataset, [&](const auto& array) { disk.Watch(array); });

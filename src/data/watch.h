@@ -23,12 +23,6 @@ void RefuseBudgetBelow(const Context& context, const std::string& name, uint64_t
 // The same for what the process holds already and what passes over a mapped data set take.
 void RefuseSmallBudget(const Context& context, const std::string& name);
 
-// Rows first … first + count − 1 of dense features, with their preparation, for a pass over them: read past the page
-// cache into `buffer` where `disk` watches them, else where they lie. Valid until the next use of `buffer`. A pass that
-// reads its rows so never makes mapped pages resident, however late the watch over them comes.
-Features ViewRows(const std::shared_ptr<DiskMemory>& disk, const Features& features, size_t first,
-                  size_t count, DiskBuffer& buffer);
-
 // While it lives, the data set is watched if the context has a budget (Context::host_memory).
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset);
 

@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "core/error_format.h"
+#include "core/feature_rows.h"
 #include "core/threads.h"
-#include "data/watch.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
