@@ -560,8 +560,8 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     log.reset();
     if (chosen.disk != nullptr) {
       result.disk = chosen.disk->Use();
-      chosen.disk
-          ->EndKeeping();  // the seeds are written: a process that is killed from here on leaves no scratch
+      // The seeds are written: a process that is killed from here on leaves no scratch.
+      chosen.disk->EndKeeping();
     }
     if (writer) {
       result.snapshots = checkpoint->count();
