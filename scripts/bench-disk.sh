@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs from disk beside runs in memory.
 #
-#   scripts/bench-disk.sh bits    [PROGRAM] [FOLDER] [SHAPES]  reddit, amazon670k and amazon3m shapes under budgets of 100, 50, 20
-#                                                     and 8 % of what they take in memory (or the least that the plan names):
-#                                                     bits of model and predictions, and the peak against the budget
+#   scripts/bench-disk.sh bits    [PROGRAM] [FOLDER] [SHAPES] [SHARES]  reddit, amazon670k and amazon3m shapes under budgets of
+#                                                     100, 50, 20 and 8 % of what they take in memory (or the least that the plan
+#                                                     names): bits of model and predictions, and the peak against the budget. What a
+#                                                     shape takes in memory stays in FOLDER, so shapes and shares may come one by one
 #   scripts/bench-disk.sh best    [PROGRAM] [FOLDER]  the same for reddit with preset best, under the least budget
 #   scripts/bench-disk.sh group   [PROGRAM] [FOLDER]  reddit and amazon3m under 20 % inside a control group of the budget + 10 %
 #                                                     (version 1, as root)
@@ -14,7 +15,8 @@
 #                                                     takes at the disk's measured rates, and beside the gather floor: the lines of
 #                                                     64 bytes over what memory gives (l2gcn_bench --groups panels)
 #   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
-#   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N random moments of a run from disk, then resume
+#   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N (50) random moments of a run from disk, then resume: two or
+#                                                     three seconds each
 #
 # FOLDER holds the generated sets and all scratch; it should lie on a local disk.
 set -euo pipefail
@@ -63,10 +65,12 @@ case $what in
   bits)
     for shape in ${4:-reddit amazon670k amazon3m}; do
       make_set "$shape" "$shape"
-      train whole "$shape" --epochs 2
-      "$program" predict whole -o whole.csv -q --device cpu
-      peak=$(field whole.json "r['memory']['peak_rss_bytes']")
-      for share in 100 50 20 8; do
+      if [ ! -f "whole-$shape.csv" ]; then
+        train "whole-$shape" "$shape" --epochs 2
+        "$program" predict "whole-$shape" -o "whole-$shape.csv" -q --device cpu
+      fi
+      peak=$(field "whole-$shape.json" "r['memory']['peak_rss_bytes']")
+      for share in ${5:-100 50 20 8}; do
         budget=$((peak * share / 100))
         if ! train part "$shape" --epochs 2 --memory "$budget" 2> part.err; then
           budget=$(($(least_budget "$shape" $((peak / 2))) + (1 << 20)))
@@ -74,8 +78,9 @@ case $what in
         fi
         "$program" predict part -o part.csv -q --device cpu --scratch . --memory "$budget"
         same=yes
-        cmp -s whole/model.safetensors part/model.safetensors && cmp -s whole.csv part.csv || same=NO
+        cmp -s "whole-$shape/model.safetensors" part/model.safetensors && cmp -s "whole-$shape.csv" part.csv || same=NO
         field part.json "'%-11s budget %7.1f MiB (%4.1f %% of %.1f): peak %7.1f MiB, same bits: %s, %.1f s' % ('$shape', $budget / 2**20, 100 * $budget / $peak, $peak / 2**20, r['memory']['peak_rss_bytes'] / 2**20, '$same', r['seconds']['total'])"
+        rm -rf part part.csv
       done
     done
     ;;
@@ -169,30 +174,36 @@ END
     rm -rf edges.csv converted
     ;;
   kills)
-    kills=${4:-20}
-    make_set reddit-tenth reddit --scale 0.1
-    options=(--epochs 4 --memory 100M --checkpoint-every 1)
-    train whole reddit-tenth "${options[@]}"
+    kills=${4:-50}
+    make_set papers-small papers100m --scale 0.002 --features-as f16
+    options=(--setting transductive --layers 2 --epochs 2 --checkpoint-every 1)
+    memory=$(($(least_budget papers-small 100M "${options[@]}") + (1 << 20)))
+    options+=(--memory "$memory")
+    train whole papers-small "${options[@]}"
     panels=$(field whole.json "r['disk']['panels']")
-    failures=0
-    most=0
+    seconds=$(field whole.json "r['seconds']['total']")
+    failures=0 most=0 resumed=0
     for i in $(seq "$kills"); do
       rm -rf cut cut.unfinished
-      "$program" train reddit-tenth --method lgcn --preset paper --device cpu --scratch . -o cut -q "${options[@]}" > /dev/null 2>&1 &
+      "$program" train papers-small --method lgcn --preset paper --device cpu --scratch . -o cut -q "${options[@]}" > /dev/null 2>&1 &
       process=$!
-      sleep "$(python3 -c "import random; random.seed($i); print(0.3 + random.random() * $(field whole.json "r['seconds']['total']"))")"
+      sleep "$(awk -v seed="$i" -v most="$seconds" 'BEGIN { srand(seed); rand(); print 0.05 + 1.1 * rand() * most }')"
       kill -9 $process 2> /dev/null || true
       wait $process 2> /dev/null || true
       if [ ! -d cut ]; then
-        "$program" train --resume cut --memory 100M --scratch . --device cpu -q --json > cut.json 2> /dev/null \
-          || "$program" train reddit-tenth --method lgcn --preset paper --device cpu --scratch . -o cut -q --json "${options[@]}" > cut.json
-        twice=$(field cut.json "r['disk']['panels'] - $panels")
-        [ "$twice" -le "$most" ] || most=$twice
+        if "$program" train --resume cut --memory "$memory" --scratch . --device cpu -q --json > cut.json 2> /dev/null; then
+          resumed=$((resumed + 1))
+          twice=$(field cut.json "r['disk']['panels'] - $panels if 'disk' in r else 0")  # else only its name was missing
+          [ "$twice" -le "$most" ] || most=$twice
+        else  # killed before it had written down its settings
+          train cut papers-small "${options[@]}"
+        fi
       fi
       cmp -s whole/model.safetensors cut/model.safetensors || { failures=$((failures + 1)); echo "kill $i: another model"; }
+      [ -z "$(find . -maxdepth 1 -name 'l2gcn-*')" ] || { failures=$((failures + 1)); echo "kill $i: scratch is left"; }
     done
-    ! ls -A | grep l2gcn- || failures=$((failures + 1))
-    echo "$kills kills, $failures failures; at most $most of $panels panels aggregated twice"
+    echo "$kills kills, $resumed resumed, $failures failures; at most $most of $panels panels aggregated twice"
+    [ "$failures" -eq 0 ]
     ;;
   *) echo "unknown: $what" >&2; exit 2 ;;
 esac

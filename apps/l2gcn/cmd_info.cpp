@@ -10,6 +10,7 @@
 #include "l2gcn/controller.h"
 #include "l2gcn/convert.h"
 #include "l2gcn/error.h"
+#include "l2gcn/plan.h"
 #include "l2gcn/train.h"
 #include "options.h"
 #include "program.h"
@@ -195,10 +196,11 @@ void ShowController(Program& program, const std::string& path) {
 }
 
 void ShowDataset(Program& program, const DataOptions& data, bool verify, bool count) {
-  const Context context = program.MakeCommandContext();
+  const Context given = program.MakeCommandContext();
   OpenOptions open = data.open;
   open.map_only = !verify;
-  const Dataset dataset = OpenDataset(context, data.spec, open);
+  const Dataset dataset = OpenDataset(given, data.spec, open);
+  const Context context = PlacedForReading(given, dataset);
   if (verify) {
     const uint64_t bytes = VerifyDataset(context, dataset.path);
     context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));

@@ -51,6 +51,10 @@ uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainC
 // mapped data set stay resident only as far as the budget allows.
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan);
 
+// The same for passes that only look at a data set, under Context::host_memory if that is set. Throws Error(kUsage) with
+// the least that would do.
+Context PlacedForReading(const Context& context, const Dataset& dataset);
+
 // A few lines for people, and the object that --dry-run --json prints.
 std::string DescribePlan(const MemoryPlan& plan);
 std::string PlanToJson(const MemoryPlan& plan);

@@ -41,10 +41,9 @@ uint64_t WatchMargin(uint64_t budget) {
   struct statvfs space {};
   if (error == ENOSPC && statvfs(directory.c_str(), &space) == 0) {
     ThrowRuntime(
-        "{}: no space for scratch: {:.2f} GiB more are needed and {:.2f} GiB are free; free some, or name "
-        "another place with --scratch",
-        directory.string(), static_cast<double>(bytes) / (1 << 30),
-        static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize) / (1 << 30));
+        "{}: no space for scratch: {} more are needed and {} are free; free some, or name another place with "
+        "--scratch",
+        directory.string(), SizeText(bytes), SizeText(space.f_bavail * space.f_frsize));
   }
   ThrowRuntime("{}: cannot {} scratch: {}", directory.string(), what, std::strerror(error));
 }
@@ -66,12 +65,14 @@ Descriptor OpenScratchDirect(const fs::path& directory) {
   return file.valid() ? std::move(file) : OpenScratch(directory, 0);
 }
 
-// The same file past the page cache, where that can be had.
+// The same file, to be read past the page cache where that can be had.
 Descriptor OpenMapped(const Mapping& mapping) {
-  Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
-  struct stat status {};
-  if (!file.valid() || fstat(file.get(), &status) != 0 || status.st_ino != mapping.inode) return {};
-  return file;
+  for (const int flags : {O_DIRECT, 0}) {
+    Descriptor file(open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | flags));
+    struct stat status {};
+    if (file.valid() && fstat(file.get(), &status) == 0 && status.st_ino == mapping.inode) return file;
+  }
+  return {};
 }
 
 // The same for a file that is open and may have no name.
@@ -112,6 +113,12 @@ uint64_t ResidentPages(int statm) {
 }
 
 }  // namespace
+
+std::string SizeText(uint64_t bytes) {
+  const double mebibytes = static_cast<double>(bytes) / kMiB;
+  return mebibytes >= 1024 ? fmt::format("{:.2f} GiB", mebibytes / 1024)
+                           : fmt::format("{:.1f} MiB", mebibytes);
+}
 
 char* DiskBuffer::Reserve(size_t bytes) {
   if (bytes <= capacity_) return memory_.get();
@@ -308,17 +315,22 @@ void DiskMemory::CountPanel(const DiskUse& before, double seconds) {
 
 DiskRates MeasureDisk(const fs::path& directory) {
   constexpr size_t kPiece = size_t{4} << 20;
-  constexpr int kPieces = 16;
+  constexpr uint64_t kMostPieces = 16;
+  struct statvfs space {};
+  const bool known = statvfs(directory.c_str(), &space) == 0;
+  const uint64_t room = known ? space.f_bavail * space.f_frsize / 2 / kPiece : kMostPieces;
+  const uint64_t pieces = std::clamp<uint64_t>(room, 1, kMostPieces);
   DiskBuffer buffer;
   std::memset(buffer.Reserve(kPiece), 1, kPiece);
   ScratchPages file(directory);
   Stopwatch writing;
-  for (int piece = 0; piece < kPieces; ++piece) file.Write(piece * kPiece, buffer.Reserve(kPiece), kPiece);
+  for (uint64_t piece = 0; piece < pieces; ++piece)
+    file.Write(piece * kPiece, buffer.Reserve(kPiece), kPiece);
   DiskRates rates;
-  rates.write = kPieces * kPiece / std::max(writing.Seconds(), 1e-6);
+  rates.write = static_cast<double>(pieces * kPiece) / std::max(writing.Seconds(), 1e-6);
   Stopwatch reading;
-  for (int piece = 0; piece < kPieces; ++piece) file.Read(piece * kPiece, kPiece, buffer.Reserve(kPiece));
-  rates.read = kPieces * kPiece / std::max(reading.Seconds(), 1e-6);
+  for (uint64_t piece = 0; piece < pieces; ++piece) file.Read(piece * kPiece, kPiece, buffer.Reserve(kPiece));
+  rates.read = static_cast<double>(pieces * kPiece) / std::max(reading.Seconds(), 1e-6);
   return rates;
 }
 

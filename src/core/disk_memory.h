@@ -19,6 +19,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "core/checksum.h"
@@ -31,6 +32,9 @@
 namespace l2gcn {
 
 struct Context;
+
+// A number of bytes for people: GiB from one on, MiB below.
+std::string SizeText(uint64_t bytes);
 
 // Space for one aligned read.
 class DiskBuffer {
@@ -127,6 +131,8 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // From now on results are kept for the process that goes on with the run whose unfinished directory is `owner`.
   void KeepFor(const std::filesystem::path& owner);
   KeptScratch* kept() const { return kept_.get(); }  // null: nothing is kept
+  // Nobody will go on with the run any more: what is kept for that goes now.
+  void EndKeeping() { kept_.reset(); }
 
   // Watches a mapped array until this object goes. Does nothing where the array is not mapped from a file.
   template <class T>
@@ -153,7 +159,7 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   struct Range {
     size_t bytes;     // from the address it is filed under
     uint64_t offset;  // of that address in the file
-    Descriptor file;  // open past the page cache, or invalid
+    Descriptor file;  // open for reading, past the page cache if possible, or invalid
   };
 
   // The file and the offset in it of watched bytes; nothing where they are not watched, or not in one file.
@@ -179,7 +185,8 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   const Stopwatch watch_;
 };
 
-// Sequential rates of a folder's disk past the page cache, in bytes a second, from one short file.
+// Sequential rates of a folder's disk past the page cache, in bytes a second, from one short file: 64 MiB, or half of
+// what is free.
 struct DiskRates {
   double read = 0, write = 0;
 };

@@ -11,6 +11,7 @@
 #include "data/generator_shapes.h"
 #include "data/native_store.h"
 #include "data/npy.h"
+#include "data/watch.h"
 #include "l2gcn/generate.h"
 
 namespace l2gcn {
@@ -18,20 +19,42 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kRowsInFlightBytes = size_t{32} << 20;  // what the rows in flight may take
+constexpr size_t kFewRowsInFlightBytes = size_t{1} << 20;
+
+// How much is made at a time: as much as the threads can make use of and the budget has room for.
+struct InFlight {
+  uint32_t blocks = 0;  // of the graph's rows
+  size_t row_bytes = 0;
+};
+
+// Making a block of the graph's rows takes its entries, the edges they come from, and copies of those while they are
+// sorted. Throws Error(kUsage) where not even one fits.
+InFlight InFlightWithin(const Context& context, const GeneratorPlan& plan, const GeneratorLayout& layout) {
+  constexpr uint64_t kOfAnEntry = 3 * sizeof(uint32_t), kOfARow = 2 * sizeof(uint64_t);
+  if (context.host_memory == 0) return {context.threads, kRowsInFlightBytes};
+  uint64_t most = kFewRowsInFlightBytes;
+  for (uint32_t block = 0; block < layout.blocks(); ++block)
+    most = std::max(most, kOfAnEntry * layout.BlockEntries(block) + kOfARow * layout.BlockRows(block));
+  const uint64_t held = HeldBytes();
+  RefuseBudgetBelow(context, "synthetic:" + plan.shape, held + most);
+  const uint64_t room = context.host_memory - held;
+  return {static_cast<uint32_t>(std::min<uint64_t>(context.threads, room / most)),
+          static_cast<size_t>(std::min<uint64_t>(kRowsInFlightBytes, room))};
+}
 
 void StreamGraph(const Context& context, const GeneratorPlan& plan, const GeneratorLayout& layout,
-                 const fs::path& directory) {
+                 uint32_t at_once, const fs::path& directory) {
   struct Rows {
     std::vector<uint64_t> ends;
     std::vector<uint32_t> indices;
   };
-  std::vector<Rows> in_flight(context.threads);
+  std::vector<Rows> in_flight(at_once);
   NpyWriter indptr(directory / kGraphIndptrFile, NpyDescr<uint64_t>());
   NpyWriter indices(directory / kGraphIndicesFile, NpyDescr<uint32_t>());
   uint64_t written = 0;
   indptr.Write(&written, sizeof(written));
-  for (uint32_t first = 0; first < layout.blocks(); first += context.threads) {
-    const uint32_t count = std::min(context.threads, layout.blocks() - first);
+  for (uint32_t first = 0; first < layout.blocks(); first += at_once) {
+    const uint32_t count = std::min(at_once, layout.blocks() - first);
     ParallelTasks(context, count, [&](size_t task, uint32_t) {
       context.CheckCancelled();
       const uint32_t block = first + static_cast<uint32_t>(task);
@@ -53,12 +76,12 @@ void StreamGraph(const Context& context, const GeneratorPlan& plan, const Genera
 
 // A file of one row a node; fill(begin, count, T* rows) makes a range of them.
 template <class T, class Fill>
-void StreamRows(const Context& context, const GeneratorPlan& plan, const fs::path& path,
+void StreamRows(const Context& context, const GeneratorPlan& plan, size_t bytes_at_once, const fs::path& path,
                 std::vector<uint64_t> inner_shape, const Fill& fill,
                 const std::string& descr = NpyDescr<T>()) {
   const size_t width = inner_shape.empty() ? 1 : inner_shape[0];
   NpyWriter writer(path, descr, std::move(inner_shape));
-  const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / (width * sizeof(T)), 1, plan.nodes);
+  const size_t rows = std::clamp<size_t>(bytes_at_once / (width * sizeof(T)), 1, plan.nodes);
   std::vector<T> buffer(rows * width);
   for (size_t first = 0; first < plan.nodes; first += rows) {
     context.CheckCancelled();
@@ -72,13 +95,13 @@ void StreamRows(const Context& context, const GeneratorPlan& plan, const fs::pat
   writer.Close(plan.nodes);
 }
 
-void StreamWords(const Context& context, const GeneratorPlan& plan, const GeneratorNodes& nodes,
-                 const fs::path& directory) {
+void StreamWords(const Context& context, const GeneratorPlan& plan, size_t bytes_at_once,
+                 const GeneratorNodes& nodes, const fs::path& directory) {
   NpyWriter indptr(directory / kFeatureIndptrFile, NpyDescr<uint64_t>());
   NpyWriter indices(directory / kFeatureIndicesFile, NpyDescr<uint32_t>());
   NpyWriter values(directory / kFeatureValuesFile, NpyDescr<float>());
-  const auto typical = static_cast<size_t>(std::max(1.0, plan.words)) * 2 * sizeof(float);
-  const size_t rows = std::clamp<size_t>(kRowsInFlightBytes / typical, 1, plan.nodes);
+  const auto typical = static_cast<size_t>(std::max(1.0, plan.words)) * 2 * sizeof(float) + sizeof(uint64_t);
+  const size_t rows = std::clamp<size_t>(bytes_at_once / typical, 1, plan.nodes);
   std::vector<uint64_t> ends(rows + 1);  // where each row's words end, from the chunk's start
   std::vector<uint32_t> columns;
   std::vector<float> weights;
@@ -128,15 +151,16 @@ void GenerateToDirectory(const Context& context, const GenerateOptions& options,
                          bool force) {
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
   RefuseToReplaceOthers(directory);
-  StagedDirectory staged(directory, force);
   const GeneratorLayout layout(plan);
   const GeneratorNodes nodes(plan, layout);
-  StreamGraph(context, plan, layout, staged.path());
+  const InFlight in_flight = InFlightWithin(context, plan, layout);
+  StagedDirectory staged(directory, force);
+  StreamGraph(context, plan, layout, in_flight.blocks, staged.path());
   if (plan.sparse()) {
-    StreamWords(context, plan, nodes, staged.path());
+    StreamWords(context, plan, in_flight.row_bytes, nodes, staged.path());
   } else if (options.features_as == FeatureType::kF16) {
     StreamRows<uint16_t>(
-        context, plan, staged.path() / kFeaturesFile, {plan.features},
+        context, plan, in_flight.row_bytes, staged.path() / kFeaturesFile, {plan.features},
         [&](uint32_t begin, uint32_t count, uint16_t* rows) {
           std::vector<float> row(plan.features);
           for (uint32_t i = 0; i < count; ++i, rows += plan.features) {
@@ -147,20 +171,20 @@ void GenerateToDirectory(const Context& context, const GenerateOptions& options,
         "<f2");
   } else {
     StreamRows<float>(
-        context, plan, staged.path() / kFeaturesFile, {plan.features},
+        context, plan, in_flight.row_bytes, staged.path() / kFeaturesFile, {plan.features},
         [&](uint32_t begin, uint32_t count, float* rows) { nodes.FillDense(begin, count, rows); });
   }
   if (plan.multilabel) {
     StreamRows<uint8_t>(
-        context, plan, staged.path() / kLabelsFile, {plan.classes},
+        context, plan, in_flight.row_bytes, staged.path() / kLabelsFile, {plan.classes},
         [&](uint32_t begin, uint32_t count, uint8_t* rows) { nodes.FillLabelSets(begin, count, rows); });
   } else {
     StreamRows<int32_t>(
-        context, plan, staged.path() / kLabelsFile, {},
+        context, plan, in_flight.row_bytes, staged.path() / kLabelsFile, {},
         [&](uint32_t begin, uint32_t count, int32_t* rows) { nodes.FillClasses(begin, count, rows); });
   }
   StreamRows<uint8_t>(
-      context, plan, staged.path() / SplitFile(0), {},
+      context, plan, in_flight.row_bytes, staged.path() / SplitFile(0), {},
       [&](uint32_t begin, uint32_t count, uint8_t* rows) { nodes.FillRoles(begin, count, rows); });
   WriteManifest(staged.path(), InfoOfPlan(plan));
   staged.Commit();

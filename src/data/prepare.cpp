@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/feature_rows.h"
 #include "core/threads.h"
 #include "data/pca.h"
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr size_t kScaledColumns = 16;  // a line of the cache
 constexpr size_t kScaledRows = 512;
+constexpr size_t kMeasuredBytes = size_t{4} << 20;  // of rows at once
 
 bool Fitted(std::span<const uint8_t> fit_rows, size_t row) { return fit_rows.empty() || fit_rows[row] != 0; }
 
@@ -27,42 +29,71 @@ struct ColumnFigures {
         variance(cols, 0),
         smallest(cols, std::numeric_limits<double>::infinity()),
         largest(cols, -std::numeric_limits<double>::infinity()) {}
+
+  // Columns begin … end − 1 of these.
+  ColumnFigures Part(size_t begin, size_t end) const {
+    ColumnFigures part(end - begin);
+    for (const auto figure : kAll) {
+      const auto from = (this->*figure).begin();
+      std::copy(from + static_cast<std::ptrdiff_t>(begin), from + static_cast<std::ptrdiff_t>(end),
+                (part.*figure).begin());
+    }
+    return part;
+  }
+  void Put(size_t begin, const ColumnFigures& part) {
+    for (const auto figure : kAll)
+      std::copy((part.*figure).begin(), (part.*figure).end(),
+                (this->*figure).begin() + static_cast<std::ptrdiff_t>(begin));
+  }
+
+ private:
+  static constexpr std::vector<double> ColumnFigures::*kAll[] = {
+      &ColumnFigures::mean, &ColumnFigures::variance, &ColumnFigures::smallest, &ColumnFigures::largest};
 };
 
-// Each thread owns columns, so sums run over the rows in one order. It adds up in memory of its own: neighbours' sums
-// would share lines of the cache.
+// add(figures of some columns, their values in a row) for every fitted row. Rows come by blocks, in order, so that
+// features on disk are read at its rate and their pages never stand in memory; within a block each thread owns columns,
+// so the sums of a column run over the rows in one order. A thread adds up in memory of its own: neighbours' sums would
+// share lines of the cache.
+template <class Add>
+void ForFittedRows(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
+                   ColumnFigures& figures, const Add& add) {
+  const size_t row_bytes = x.bytes() / std::max<size_t>(1, x.rows());
+  const size_t at_once = std::max<size_t>(1, kMeasuredBytes / std::max<size_t>(1, row_bytes));
+  DiskBuffer buffer;
+  for (size_t first = 0; first < x.rows(); first += at_once) {
+    context.CheckCancelled();
+    const size_t count = std::min(at_once, x.rows() - first);
+    const Features rows = ViewRows(context.disk, x, first, count, buffer);
+    ParallelFor(context, x.cols(), kScaledColumns, [&](size_t begin, size_t end) {
+      std::vector<float> scratch(end - begin);
+      ColumnFigures own = figures.Part(begin, end);
+      for (size_t row = 0; row < count; ++row) {
+        if (Fitted(fit_rows, first + row)) add(own, rows.ReadColumns(row, begin, end, scratch.data()));
+      }
+      figures.Put(begin, own);
+    });
+  }
+}
+
 void MeasureDense(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
                   ColumnFigures& figures) {
-  ParallelFor(context, x.cols(), kScaledColumns, [&](size_t begin, size_t end) {
-    std::vector<float> scratch(end - begin);
-    ColumnFigures own(end - begin);
-    const auto for_rows = [&](const auto& visit) {
-      for (size_t row = 0; row < x.rows(); ++row) {
-        if (Fitted(fit_rows, row)) visit(x.ReadColumns(row, begin, end, scratch.data()));
-      }
-    };
-    for_rows([&](const float* values) {
-      for (size_t c = 0; c < end - begin; ++c) {
-        const double value = values[c];
-        own.mean[c] += value;
-        own.smallest[c] = std::min(own.smallest[c], value);
-        own.largest[c] = std::max(own.largest[c], value);
-      }
-    });
-    for (double& mean : own.mean) mean /= static_cast<double>(figures.rows);
-    for_rows([&](const float* values) {
-      for (size_t c = 0; c < end - begin; ++c) {
-        const double off = values[c] - own.mean[c];
-        own.variance[c] += off * off;
-      }
-    });
-    for (double& variance : own.variance) variance /= static_cast<double>(figures.rows);
-    const auto at = static_cast<std::ptrdiff_t>(begin);
-    std::copy(own.mean.begin(), own.mean.end(), figures.mean.begin() + at);
-    std::copy(own.variance.begin(), own.variance.end(), figures.variance.begin() + at);
-    std::copy(own.smallest.begin(), own.smallest.end(), figures.smallest.begin() + at);
-    std::copy(own.largest.begin(), own.largest.end(), figures.largest.begin() + at);
+  ForFittedRows(context, x, fit_rows, figures, [](ColumnFigures& own, const float* values) {
+    for (size_t c = 0; c < own.mean.size(); ++c) {
+      const double value = values[c];
+      own.mean[c] += value;
+      own.smallest[c] = std::min(own.smallest[c], value);
+      own.largest[c] = std::max(own.largest[c], value);
+    }
   });
+  for (double& mean : figures.mean) mean /= static_cast<double>(figures.rows);
+  ForFittedRows(context, x, fit_rows, figures, [](ColumnFigures& own, const float* values) {
+    for (size_t c = 0; c < own.mean.size(); ++c) {
+      const double off = values[c] - own.mean[c];
+      own.variance[c] += off * off;
+    }
+  });
+  for (double& variance : figures.variance) variance /= static_cast<double>(figures.rows);
 }
 
 void MeasureSparse(const CsrMatrix& x, std::span<const uint8_t> fit_rows, ColumnFigures& figures) {

@@ -49,15 +49,22 @@ uint64_t BytesInMemoryAlone(const Dataset& dataset) {
   return bytes;
 }
 
-void RefuseSmallBudget(const Context& context, const std::string& name) {
-  constexpr uint64_t kProgram = uint64_t{16} << 20;   // code, tables and the heap's own
-  constexpr uint64_t kOfAThread = uint64_t{2} << 20;  // buffers
+uint64_t HeldBytes() {
+  constexpr uint64_t kProgram = uint64_t{16} << 20;  // code, tables and the heap's own
+  return std::max(kProgram, AnonymousBytes());
+}
+
+void RefuseBudgetBelow(const Context& context, const std::string& name, uint64_t least) {
   constexpr uint64_t kUnit = uint64_t{1} << 20;
-  if (context.host_memory == 0) return;
-  const uint64_t held = std::max(kProgram, AnonymousBytes()) + context.threads * kOfAThread;
-  const uint64_t least = held + DiskMemory::Reserve(std::max(held, context.host_memory));
-  if (context.host_memory >= least) return;
+  if (context.host_memory == 0 || context.host_memory >= least) return;
   ThrowUsage("--memory: {} needs at least {} MiB; give it that", name, (least + kUnit - 1) / kUnit);
+}
+
+void RefuseSmallBudget(const Context& context, const std::string& name) {
+  constexpr uint64_t kOfAThread = uint64_t{2} << 20;  // buffers
+  if (context.host_memory == 0) return;
+  const uint64_t held = HeldBytes() + context.threads * kOfAThread;
+  RefuseBudgetBelow(context, name, held + DiskMemory::Reserve(std::max(held, context.host_memory)));
 }
 
 std::shared_ptr<DiskMemory> WatchWithin(const Context& context, const Dataset& dataset) {

@@ -15,8 +15,12 @@ void WatchDataset(const Dataset& dataset, DiskMemory& disk);
 // Bytes of the data set's large arrays that are not mapped from files, so that no budget can make them leave memory.
 uint64_t BytesInMemoryAlone(const Dataset& dataset);
 
-// Throws Error(kUsage) with the least that would do where the budget (Context::host_memory, if there is one) is below
-// what the process holds already and what passes over the data set take. `name` is what the work is about.
+// What the process holds already, not mapped from files, and at the very least the program itself.
+uint64_t HeldBytes();
+// Throws Error(kUsage) with the least that would do where the budget (Context::host_memory, if there is one) is below it.
+// `name` is what the work is about.
+void RefuseBudgetBelow(const Context& context, const std::string& name, uint64_t least);
+// The same for what the process holds already and what passes over a mapped data set take.
 void RefuseSmallBudget(const Context& context, const std::string& name);
 
 // While it lives, the data set is watched if the context has a budget (Context::host_memory).

@@ -28,15 +28,8 @@ constexpr double kCareful = 1.1;                        // estimates of memory a
 constexpr uint64_t kProgramBytes = uint64_t{16} << 20;  // code, tables and the heap's own
 constexpr uint64_t kStateCopies = 20;                   // of a layer's weights, while it is trained
 constexpr uint64_t kBatchCopies = 4;                    // of a batch's rows, likewise
-constexpr size_t kBuffers = 8;                          // of a run from disk, at a time
 
 double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} << 30); }
-// For messages: GiB from one on, MiB below.
-std::string SizeOf(uint64_t bytes) {
-  const double gibibytes = GiBOf(bytes);
-  return gibibytes >= 1 ? fmt::format("{:.2f} GiB", gibibytes) : fmt::format("{:.1f} MiB", 1024 * gibibytes);
-}
-
 RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train, uint64_t scored) {
   RunCounts counts;
   counts.nodes = dataset.nodes();
@@ -118,8 +111,8 @@ class DiskWalk {
     // Scales of the operators, roles and rows of nodes, buffers; what the watch over mapped pages leaves free.
     const uint64_t held = 13 * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
                           (counts.multilabel ? counts.train * counts.classes : 0) +
-                          kBuffers * DiskBufferBytes(budget) + std::max(kProgramBytes, counts.held_bytes) +
-                          DiskMemory::Reserve(budget);
+                          kDiskBuffers * DiskBufferBytes(budget) +
+                          std::max(kProgramBytes, counts.held_bytes) + DiskMemory::Reserve(budget);
     free_ = budget > held ? budget - held : 0;
   }
 
@@ -275,17 +268,18 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
   const std::filesystem::path directory = ScratchDirectory(context);
   struct statvfs space {};
   if (statvfs(directory.c_str(), &space) == 0) plan.scratch_free = space.f_bavail * space.f_frsize;
+  if (plan.scratch_bytes > plan.scratch_free) {
+    ThrowUsage(
+        "{}: {} of scratch are needed and {} are free there; name another place with --scratch, or use "
+        "--features-as f16 or a larger --memory ({} to stay in memory)",
+        directory.string(), SizeText(plan.scratch_bytes), SizeText(plan.scratch_free),
+        SizeText(plan.need_bytes));
+  }
   const DiskRates rates = MeasureDisk(directory);
   plan.read_rate = rates.read;
   plan.write_rate = rates.write;
   plan.seconds =
       static_cast<double>(plan.read_bytes) / rates.read + static_cast<double>(plan.write_bytes) / rates.write;
-  if (plan.scratch_bytes <= plan.scratch_free) return;
-  ThrowUsage(
-      "{}: {:.2f} GiB of scratch are needed and {:.2f} GiB are free there; name another place with "
-      "--scratch, or use "
-      "--features-as f16 or a larger --memory ({:.2f} GiB to stay in memory)",
-      directory.string(), GiBOf(plan.scratch_bytes), GiBOf(plan.scratch_free), GiBOf(plan.need_bytes));
 }
 
 // Which memory a run takes, and how it goes from disk where that is not enough.
@@ -312,7 +306,8 @@ MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const Trai
     ThrowUsage(
         "{}: needs {} in memory or at least {} from disk, and {} are to be had ({}); use a larger --memory, "
         "--features-as f16, or a smaller graph",
-        dataset.name, SizeOf(plan.need_bytes), SizeOf(plan.least_bytes), SizeOf(plan.budget), plan.set_by);
+        dataset.name, SizeText(plan.need_bytes), SizeText(plan.least_bytes), SizeText(plan.budget),
+        plan.set_by);
   }
   WalkOf(counts, plan.budget, trains).WriteTo(plan);
   MeasureScratch(context, plan);
@@ -372,6 +367,13 @@ Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan&
   placed.disk = std::make_shared<DiskMemory>(plan.budget, ScratchDirectory(context));
   placed.disk->SetPlan(plan.read_bytes + plan.write_bytes, plan.read_rate, plan.write_rate);
   WatchDataset(dataset, *placed.disk);
+  return placed;
+}
+
+Context PlacedForReading(const Context& context, const Dataset& dataset) {
+  RefuseSmallBudget(context, dataset.name);
+  Context placed = context;
+  placed.disk = WatchWithin(context, dataset);
   return placed;
 }
 

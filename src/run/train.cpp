@@ -558,7 +558,11 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       TellExchanged(context, sent, plan, computed, loop.moves);
     }
     log.reset();
-    if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
+    if (chosen.disk != nullptr) {
+      result.disk = chosen.disk->Use();
+      // The seeds are written: a process that is killed from here on leaves no scratch.
+      chosen.disk->EndKeeping();
+    }
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

@@ -68,16 +68,41 @@ TEST_F(MemoryTest, ATransductiveRunScoresWhatItTrainedWith) {
   }
 }
 
-TEST_F(MemoryTest, ConvertRefusesABudgetThatIsTooSmall) {
+// What is refused names the least that would do, and that does.
+TEST_F(MemoryTest, CommandsThatReadAndWriteDataRefuseABudgetThatIsTooSmall) {
   RunWell({"generate", "cora", "-o", "small", "-q"});
-  const Outcome refused = Run({"convert", "small", "copy", "--memory", "1K"});
-  EXPECT_EQ(refused.status, 2);
-  const std::string words = "needs at least ";
-  const size_t at = refused.err.find(words);
-  ASSERT_NE(at, std::string::npos) << refused.err;
-  const int least = std::stoi(refused.err.substr(at + words.size()));
-  EXPECT_EQ(List(), std::vector<std::string>{"small"});
-  RunWell({"convert", "small", "copy", "-q", "--memory", std::to_string(least + 4) + "M"});
+  const std::vector<std::vector<std::string>> commands = {
+      {"convert", "small", "copy"},
+      {"generate", "reddit", "--scale", "0.1", "-o", "large"},
+      {"info", "small"}};
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.end(), {"-q", "--threads", "2", "--memory", "1K"});
+    const Outcome refused = Run(words);
+    EXPECT_EQ(refused.status, 2) << words[0];
+    const std::string told = "needs at least ";
+    const size_t at = refused.err.find(told);
+    ASSERT_NE(at, std::string::npos) << refused.err;
+    EXPECT_EQ(List(), std::vector<std::string>{"small"});
+    words.back() = std::to_string(std::stoi(refused.err.substr(at + told.size())) + 4) + "M";
+    RunWell(words);
+    std::filesystem::remove_all(folder_ / "copy");
+    std::filesystem::remove_all(folder_ / "large");
+  }
+}
+
+// Fewer rows are made at a time.
+TEST_F(MemoryTest, GeneratingUnderABudgetGivesTheSameFiles) {
+  const std::vector<std::string> words = {"generate", "amazon670k", "--scale", "0.2", "-q", "-o"};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    RunWell(all);
+  };
+  with({"whole"});
+  with({"tight", "--memory", "64M"});
+  ASSERT_EQ(List("whole"), List("tight"));
+  for (const std::string& name : List("whole"))
+    EXPECT_EQ(Read("whole/" + name), Read("tight/" + name)) << name;
 }
 
 // Killed once so many panels are there, then resumed: the same model, and at most one panel aggregated twice.
@@ -206,6 +231,37 @@ TEST_F(MemoryTest, AFullDiskSaysHowMuchIsMissingAndLeavesNothing) {
   EXPECT_EQ(outcome.status, 1) << outcome.err;
   EXPECT_NE(outcome.err.find("scratch"), std::string::npos) << outcome.err;
   EXPECT_EQ(List(), std::vector<std::string>{"large"});
+}
+
+// A small disk of its own for scratch and output, where the system lets a user mount one.
+TEST_F(MemoryTest, ScratchAndOutputOnANearlyFullDiskAreRefusedOrToldAndLeaveNothing) {
+  MakeLargeSet();
+  // $1: bytes that others take of the disk's 256 MiB at the beginning; $2: words that run beside the training.
+  const std::string script =
+      "mkdir -p disk && unshare -rm sh -c 'mount -t tmpfs -o size=256M none disk || exit 77; cd disk; "
+      "head -c \"$1\" /dev/zero > others; eval \"$2\"; "
+      "$L2GCN train ../large --method lgcn --preset paper --epochs 1 --device cpu --memory 100M --scratch . "
+      "-o run -q > /dev/null; status=$?; wait; ls -A; exit $status' sh ";
+  const auto with = [&](uint64_t others, const std::string& beside) {
+    return Shell(script + std::to_string(others) + " '" + beside + "'");
+  };
+  const Outcome whole = with(0, ":");
+  if (whole.status == 77 || whole.err.find("unshare") != std::string::npos) GTEST_SKIP() << whole.err;
+  ASSERT_EQ(whole.status, 0) << whole.err;
+  EXPECT_EQ(whole.out, "others\nrun\n");
+
+  const Outcome full = with(uint64_t{250} << 20, ":");
+  EXPECT_EQ(full.status, 2) << full.err;
+  EXPECT_NE(full.err.find("of scratch are needed and"), std::string::npos) << full.err;
+  EXPECT_EQ(full.out, "others\n");
+
+  // Somebody fills the disk while it trains.
+  const Outcome filled = with(0, "{ " + AwaitPanels() + " cat /dev/zero > more 2> /dev/null; } & sleep 0.1");
+  EXPECT_EQ(filled.status, 1) << filled.err;
+  EXPECT_TRUE(filled.err.find("no space for scratch") != std::string::npos ||
+              filled.err.find("No space left on device") != std::string::npos)
+      << filled.err;
+  EXPECT_EQ(filled.out.find("l2gcn-"), std::string::npos) << filled.out;
 }
 
 }  // namespace

@@ -1,9 +1,14 @@
 #include "data/prepare.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cmath>
 
+#include "core/disk_memory.h"
+#include "core/files.h"
+#include "core/memory_meter.h"
 #include "core/rng.h"
 #include "data/fixtures.h"
 #include "data/samples.h"
@@ -121,6 +126,39 @@ TEST(Prepare, NoneChangesNothing) {
       ApplyPreparation(context, FitPreparation(context, features, {}, "none", 0, 0), features);
   EXPECT_EQ(same.matrix().values.data(), features.matrix().values.data());
   EXPECT_THROW(FitPreparation(context, features, {}, "cubic", 0, 0), Error);
+}
+
+// The watch over mapped pages may come late, so what fits a preparation must not make them resident in the first place.
+TEST(Prepare, FittingToFeaturesOnDiskLeavesTheirPagesThere) {
+  constexpr size_t kMany = 1 << 16, kWide = 128, kBytes = kMany * kWide * sizeof(float);
+  TemporaryFolder folder;
+  std::vector<float> values(kMany * kWide);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i * 7919 % 1013);
+  FileWriter writer(folder.path() / "features");
+  writer.Write(values.data(), kBytes);
+  writer.Close();
+  const Descriptor file(open((folder.path() / "features").c_str(), O_RDONLY));
+  void* const memory = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto mapped = Array<float>::Borrow(nullptr, static_cast<const float*>(memory), kMany * kWide);
+  const Context context = MakeContext(2);
+  Context from_disk = context;
+  // A budget that is never near, so that whatever becomes resident stays.
+  from_disk.disk = std::make_shared<DiskMemory>(uint64_t{1} << 40, folder.path());
+  from_disk.disk->Watch(mapped);
+
+  const std::vector<uint8_t> fit(kMany, 1);
+  const uint64_t before = ResidentBytes() - AnonymousBytes();
+  const Preparation ours =
+      FitPreparation(from_disk, Features::Dense({mapped, kMany, kWide}), fit, "standard", 0, 0);
+  EXPECT_LT(ResidentBytes() - AnonymousBytes(), before + kBytes / 8);
+  const Preparation theirs =
+      FitPreparation(context, Features::Dense({ArrayOf(values), kMany, kWide}), fit, "standard", 0, 0);
+  for (size_t c = 0; c < kWide; ++c) {
+    EXPECT_EQ(ours.shift[c], theirs.shift[c]);
+    EXPECT_EQ(ours.factor[c], theirs.factor[c]);
+  }
+  munmap(memory, kBytes);
 }
 
 // Projected columns must be uncorrelated, centred, and hold as much variance as power iteration on the

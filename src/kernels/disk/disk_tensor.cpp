@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "core/error_format.h"
+#include "core/feature_rows.h"
 #include "core/threads.h"
 #include "l2gcn/context.h"
 
@@ -133,6 +134,11 @@ void FileTensor::Read(size_t begin, size_t end, size_t first, size_t count, Disk
                       char* out) const {
   const size_t width = BytesOf(type), columns = PanelColumns(), block = begin / block_rows;
   L2GCN_ASSERT(end <= rows && (end - 1) / block_rows == block && first + count <= cols);
+  // One panel of a block, to where a page begins: the file has it as it is wanted.
+  const bool as_it_lies = first % columns == 0 && count == columns && begin % block_rows == 0 &&
+                          end - begin == block_rows &&
+                          reinterpret_cast<uintptr_t>(out) % ScratchPages::kPage == 0;
+  if (as_it_lies) return pages_.Read(OffsetOf(block, first / columns), block_rows * kPanelBytes, out);
   // Whole pages around the rows wanted: a page holds 64 rows of a panel.
   const size_t at_row = begin % block_rows;
   size_t page_row = at_row / kLeastBlockRows * kLeastBlockRows;
@@ -178,19 +184,7 @@ FeatureTensor::FeatureTensor(std::shared_ptr<DiskMemory> disk, Features features
 void FeatureTensor::ReadPrepared(size_t begin, size_t end, DiskReading& reading) const {
   reading.floats.resize((end - begin) * cols);
   if (features_.stores_sparse()) return features_.ReadRows(begin, end - begin, reading.floats.data());
-  const size_t row_bytes = features_.stored_cols() * BytesOf(features_.type());
-  const char* raw = disk_->Fetch(static_cast<const char*>(features_.elements()) + begin * row_bytes,
-                                 (end - begin) * row_bytes, reading.raw);
-  Features part = RowsAsFeatures(features_.type(), nullptr, raw, end - begin, features_.stored_cols());
-  if (features_.preparation() != nullptr) {
-    RowPreparation preparation = *features_.preparation();
-    if (!preparation.row_factor.empty()) {
-      preparation.row_factor =
-          Array<float>::Borrow(nullptr, preparation.row_factor.data() + begin, end - begin);
-    }
-    part = part.WithPreparation(std::move(preparation));
-  }
-  part.ReadRows(0, end - begin, reading.floats.data());
+  ViewRows(disk_, features_, begin, end - begin, reading.raw).ReadRows(0, end - begin, reading.floats.data());
 }
 
 void FeatureTensor::Read(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading,

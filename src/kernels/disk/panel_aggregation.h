@@ -1,6 +1,7 @@
 // Â X from disk: panel by panel of X's columns. A panel lies in memory, the rows of Â stream past it, and the panel of
-// the result is written while the next rows are summed. A row's sum keeps its order, so the bits are those of the
-// aggregation in memory.
+// the result is written while the next rows are summed. Meanwhile as much of the next panel is read as there is memory
+// for, at the pace of the stream, so that disk and cores are busy at the same time. A row's sum keeps its order, so the
+// bits are those of the aggregation in memory.
 #pragma once
 
 #include <memory>
@@ -15,6 +16,13 @@
 #include "kernels/disk/disk_tensor.h"
 
 namespace l2gcn {
+
+class PacedTasks;
+
+// Columns first … first + count − 1, in memory at rows of `stride` elements.
+struct PanelCut {
+  size_t first, count, stride;
+};
 
 class PanelAggregation {
  public:
@@ -32,13 +40,24 @@ class PanelAggregation {
 
  private:
   size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const;
-  void StreamPast(const Context& context, const Propagation& a, const std::vector<size_t>& cuts,
-                  const Tensor& panel, size_t first, Backend& kernels, bool relu, FileTensor& out,
+  size_t AheadBytes(size_t panel_bytes, const std::vector<size_t>& cuts, const FileTensor& out) const;
+  PanelCut PanelAt(size_t first, size_t cols) const;
+  // One pass over the operator, cut at rows `cuts`, with the panel that begins at column `first`.
+  struct Pass {
+    const Propagation& a;
+    const std::vector<size_t>& cuts;
+    const Tensor& panel;
+    size_t first;
+    Backend& kernels;
+    bool relu;
+  };
+  void StreamPast(const Context& context, const Pass& pass, size_t tasks, PacedTasks* ahead, FileTensor& out,
                   DiskProgress& progress);
 
   const std::shared_ptr<DiskMemory> disk_;
   const std::shared_ptr<Backend> cpu_, wide_;
   size_t panels_ = 0, panel_columns_ = 0;
+  double share_ahead_ = 0;
 };
 
 }  // namespace l2gcn

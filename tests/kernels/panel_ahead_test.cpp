@@ -1,0 +1,82 @@
+// What reading the next panel while one is in use rests on: memory whose pages move over, and tasks at somebody's pace.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "core/memory_meter.h"
+#include "kernels/disk/paced_tasks.h"
+#include "kernels/disk/panel_memory.h"
+
+namespace l2gcn {
+namespace {
+
+constexpr size_t kUnit = PanelMemory::kUnit, kPanel = 8 * kUnit;
+
+bool IsFilledWith(const char* memory, size_t bytes, char value) {
+  return std::all_of(memory, memory + bytes, [&](char byte) { return byte == value; });
+}
+
+// Any share of the next panel: none, some of it, all of it.
+class PanelMemoryTest : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(PanelMemoryTest, WhatWasReadAheadIsThereAndPagesMoveOver) {
+  PanelMemory memory(kPanel - 5, GetParam());
+  const size_t ahead = memory.ahead();
+  EXPECT_LE(ahead, GetParam() + kUnit);
+  std::memset(memory.now(), 1, kPanel);
+  const uint64_t before = AnonymousBytes();
+  for (char turn = 2; turn < 6; ++turn) {
+    std::memset(memory.next(), turn, ahead);
+    if (ahead > 0) {
+      EXPECT_TRUE(IsFilledWith(memory.now() + ahead, kPanel - ahead, static_cast<char>(turn - 1)));
+    }
+    memory.Turn();
+    EXPECT_TRUE(IsFilledWith(memory.now(), ahead, turn));
+    std::memset(memory.now() + ahead, turn, kPanel - ahead);
+    EXPECT_TRUE(IsFilledWith(memory.now(), kPanel, turn));
+    EXPECT_LE(AnonymousBytes(), before + ahead + kUnit) << "no more than a panel and what is ahead";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shares, PanelMemoryTest,
+                         ::testing::Values(0, kUnit - 1, kUnit, 3 * kUnit + 7, kPanel - 6, kPanel,
+                                           2 * kPanel));
+
+TEST(PacedTasksTest, NoTaskIsBegunBeforeItIsAllowedAndAllAreDoneInTheEnd) {
+  std::atomic<size_t> begun{0}, most{0};
+  PacedTasks tasks(100, 3, [&](size_t task, size_t worker) {
+    EXPECT_LT(worker, 3u);
+    ++begun;
+    for (size_t seen = most; task > seen && !most.compare_exchange_weak(seen, task);) {
+    }
+  });
+  for (const size_t allowed : {size_t{0}, size_t{10}, size_t{40}}) {
+    tasks.Allow(allowed);
+    while (begun < allowed) std::this_thread::yield();
+    EXPECT_EQ(begun, allowed);
+    EXPECT_EQ(most, std::max<size_t>(allowed, 1) - 1);
+  }
+  tasks.Finish();
+  EXPECT_EQ(begun, 100u);
+}
+
+TEST(PacedTasksTest, AnErrorIsThrownAtTheEndAndTasksMayBeLeftOut) {
+  PacedTasks failing(4, 2, [](size_t task, size_t) {
+    if (task == 2) throw std::runtime_error("no");
+  });
+  EXPECT_THROW(failing.Finish(), std::runtime_error);
+  std::atomic<size_t> begun{0};
+  {
+    PacedTasks waiting(5, 2, [&](size_t, size_t) { ++begun; });
+  }
+  EXPECT_EQ(begun, 0u);
+  PacedTasks none(0, 2, [](size_t, size_t) {});
+  none.Finish();
+}
+
+}  // namespace
+}  // namespace l2gcn
