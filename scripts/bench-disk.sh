@@ -13,7 +13,8 @@
 #                                                     each generated, trained and removed, under one budget: the least that the
 #                                                     largest needs, unless BUDGET names another. Seconds beside what moving the bytes
 #                                                     takes at the disk's measured rates, and beside the gather floor: the lines of
-#                                                     64 bytes over what memory gives (l2gcn_bench --groups panels)
+#                                                     64 bytes over what memory gives (l2gcn_bench --groups panels). Sets are
+#                                                     removed one by one, unless KEEP_SETS=1
 #   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
 #   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N (50) random moments of a run from disk, then resume: two or
 #                                                     three seconds each
@@ -136,7 +137,8 @@ case $what in
       sync
       drop_cache
       train part "papers-$part" --memory "$budget" "${common[@]}"
-      rm -rf "papers-$part" part
+      rm -rf part
+      [ -n "${KEEP_SETS:-}" ] || rm -rf "papers-$part"
       "$(dirname "$program")/bench/l2gcn_bench" --groups panels --nodes "$(field part.json "r['dataset']['nodes']")" --json panels.json > /dev/null
       field part.json "growth_line(r, $part, $budget, json.load(open('panels.json'))['panels'][str(r['dataset']['nodes'])]['most_lines'])" | tee -a growth.txt
       rm -f part.json panels.json
