@@ -36,7 +36,7 @@ endif()")
   # Compiling costs far more than running here, so files are grouped and barely optimised.
   set(FLAGS -O0)
   set(options -D L2GCN_CUDA=OFF -D L2GCN_WERROR=OFF -D L2GCN_HARDEN=OFF -D L2GCN_KERNEL_FLAGS=-O1
-    -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=24 -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+    -D CMAKE_UNITY_BUILD=ON -D CMAKE_UNITY_BUILD_BATCH_SIZE=48 -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 else()
   run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
   set(find "find_package(l2gcn 0.1 REQUIRED)")
