@@ -49,7 +49,7 @@ TEST_F(RunTest, EvaluateTakesAnotherDataSet) {
   EXPECT_NE(refused.err.find("41"), std::string::npos) << refused.err;
 }
 
-std::vector<std::string> Fields(const std::string& line) {
+std::vector<std::string> CsvFields(const std::string& line) {
   std::vector<std::string> fields;
   std::stringstream stream(line);
   for (std::string field; std::getline(stream, field, ',');) fields.push_back(field);
@@ -62,11 +62,11 @@ TEST_F(RunTest, PredictionsNameNodePartTruthClassAndEveryProbability) {
   ASSERT_EQ(lines.size(), 301u);
   EXPECT_EQ(lines[0].substr(0, 35), "node,split,truth,class,probability,");
   EXPECT_EQ(lines[300].substr(0, 4), "299,");
-  const std::vector<std::string> names = Fields(lines[0]);
+  const std::vector<std::string> names = CsvFields(lines[0]);
   ASSERT_EQ(names.size(), 12u);
   uint64_t right = 0, test = 0;
   for (size_t i = 1; i < lines.size(); ++i) {
-    const std::vector<std::string> fields = Fields(lines[i]);
+    const std::vector<std::string> fields = CsvFields(lines[i]);
     ASSERT_EQ(fields.size(), 12u) << lines[i];
     double sum = 0, best = 0;
     for (size_t c = 5; c < 12; ++c) {
@@ -97,7 +97,7 @@ TEST_F(RunTest, ConfusionIsWrittenAsTableAndPicture) {
   ASSERT_EQ(lines.size(), 8u);
   uint64_t cells = 0;
   for (size_t row = 1; row < 8; ++row) {
-    const std::vector<std::string> fields = Fields(lines[row]);
+    const std::vector<std::string> fields = CsvFields(lines[row]);
     for (size_t col = 1; col < 8; ++col) {
       cells += std::stoull(fields[col]);
       EXPECT_EQ(std::stoull(fields[col]), scores.at("confusion").at("test")[row - 1][col - 1]);

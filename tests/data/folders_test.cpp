@@ -12,7 +12,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-Dataset Open(const fs::path& path) { return OpenDataset(MakeContext(2), path.string()); }
+Dataset OpenFolder(const fs::path& path) { return OpenDataset(MakeContext(2), path.string()); }
 
 TEST(GraphSaint, FolderWithRolesAndLabelsFromOne) {
   TemporaryFolder folder;
@@ -23,18 +23,18 @@ TEST(GraphSaint, FolderWithRolesAndLabelsFromOne) {
   WriteNpy<double>(folder.path() / "feats.npy", std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8}, {4, 2});
   folder.Write("class_map.json", R"({"0": 1, "1": 2, "3": 1, "2": 2})");
   folder.Write("role.json", R"({"tr": [0, 1], "va": [2], "te": [3]})");
-  const Dataset dataset = Open(folder.path());
+  const Dataset dataset = OpenFolder(folder.path());
   EXPECT_EQ(dataset.format, "graphsaint");
   EXPECT_EQ(dataset.edges, 3u);
   EXPECT_EQ(dataset.labels.classes, 2u);
   EXPECT_EQ(dataset.class_names, (std::vector<std::string>{"1", "2"}));
   EXPECT_EQ(dataset.splits[0].roles[3], static_cast<uint8_t>(Role::kTest));
   folder.Write("class_map.json", R"({"0": [1, 0], "1": [0, 1], "2": [1, 1], "3": [0, 0]})");
-  EXPECT_TRUE(Open(folder.path()).labels.multilabel);
+  EXPECT_TRUE(OpenFolder(folder.path()).labels.multilabel);
   folder.Write("role.json", R"({"tr": [0, 9]})");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "node 9 in a set of 4");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }), "node 9 in a set of 4");
   folder.Write("class_map.json", R"({"0": [1, 0], "1": [0]})");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }),
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }),
                   "node 1 has 1 labels, the others 2");
 }
 
@@ -49,7 +49,7 @@ TEST(GraphSage, PositionsIdsAndMaps) {
   folder.Write("toy-id_map.json", R"({"p": 2, "q": 1, "r": 0})");
   folder.Write("toy-class_map.json", R"({"p": [1, 0], "q": [0, 1], "r": [1, 1]})");
   WriteNpy<float>(folder.path() / "toy-feats.npy", std::vector<float>{30, 20, 10}, {3, 1});
-  const Dataset dataset = Open(folder.path());
+  const Dataset dataset = OpenFolder(folder.path());
   EXPECT_EQ(dataset.name, "toy");
   EXPECT_EQ(dataset.format, "graphsage");
   EXPECT_EQ(dataset.nodes(), 3u);
@@ -63,11 +63,12 @@ TEST(GraphSage, PositionsIdsAndMaps) {
   // Numbers that are other numbers' positions: nothing can tell which is meant.
   folder.Write("toy-G.json",
                R"({"nodes": [{"id": 1}, {"id": 0}, {"id": 2}], "links": [{"source": 0, "target": 2}]})");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "could mean ids or positions");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }),
+                  "could mean ids or positions");
   folder.Write("toy-G.json", R"({"nodes": [{"id": 0}], "links": [{"source": 0, "target": 5}]})");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "does not exist");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }), "does not exist");
   folder.Write("toy-G.json", R"({"nodes": [{"id": 0)");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "no valid JSON");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }), "no valid JSON");
 }
 
 TEST(GraphSaint, RolesAndClassesSaySomethingOnce) {
@@ -78,7 +79,7 @@ TEST(GraphSaint, RolesAndClassesSaySomethingOnce) {
   const auto refused = [&](const char* classes, const char* roles) {
     folder.Write("class_map.json", classes);
     folder.Write("role.json", roles);
-    return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); });
+    return ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); });
   };
   const char* classes = R"({"0": 1, "1": 2, "2": 2, "3": 1})";
   EXPECT_MENTIONS(refused(classes, R"({"tr": [0, 1], "va": [1], "te": [3]})"),
@@ -94,7 +95,7 @@ TEST(GraphSage, AGraphNeedsNodesAndNodesOneRole) {
   folder.Write("toy-class_map.json", "{}");
   const auto refused = [&](const char* graph) {
     folder.Write("toy-G.json", graph);
-    return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); });
+    return ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); });
   };
   EXPECT_MENTIONS(refused(R"({"links": []})"), "names no nodes");
   EXPECT_MENTIONS(refused(R"({"nodes": [{"id": 0, "val": true, "test": true}], "links": []})"),
@@ -112,7 +113,7 @@ TEST(DglPpi, PartsStandSideBySide) {
     WriteNpy<int64_t>(folder.path() / (std::string(part) + "_labels.npy"),
                       std::vector<int64_t>{1, 0, 1, 0, 1, 1}, {2, 3});
   }
-  const Dataset dataset = Open(folder.path());
+  const Dataset dataset = OpenFolder(folder.path());
   EXPECT_EQ(dataset.format, "dgl-ppi");
   EXPECT_EQ(dataset.recipe, "ppi");
   EXPECT_EQ(dataset.nodes(), 6u);
@@ -129,18 +130,19 @@ TEST(Ogb, TablesAndSplits) {
   folder.Write("split/time/train.csv", "0\n");
   folder.Write("split/time/valid.csv", "2\n");
   folder.Write("split/time/test.csv", "1\n");
-  const Dataset dataset = Open(folder.path());
+  const Dataset dataset = OpenFolder(folder.path());
   EXPECT_EQ(dataset.format, "ogb");
   EXPECT_EQ(dataset.nodes(), 3u);
   EXPECT_EQ(dataset.labels.classes, 3u);
   EXPECT_EQ(dataset.features.matrix().row(0)[0], 0.5f);
   EXPECT_EQ(dataset.splits[0].roles[1], static_cast<uint8_t>(Role::kTest));
   folder.Write("split/time/test.csv", "7\n");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "'7' is no node of 0 to 2");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }), "'7' is no node of 0 to 2");
   folder.Write("raw/edge.csv", "0,1\n1,3\n");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }), "edge 1 joins nodes 1 and 3");
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }),
+                  "edge 1 joins nodes 1 and 3");
   folder.Write("raw/node-label.csv", "1\ninf\n2\n");
-  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }),
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }),
                   "node-label.csv:2: column 0: inf is past what a number can hold");
 }
 
@@ -150,7 +152,7 @@ TEST(Ogb, SplitsThatTorchWroteLongAgoOrBadly) {
   folder.Write("raw/node-label.csv", "1\n0\n2\n");
   folder.Write("split/time/train.csv", "0\n");
   folder.Write("split/time/valid.csv", "2\n");
-  const auto refusal = [&] { return ErrorOf(ErrorKind::kInput, [&] { Open(folder.path()); }); };
+  const auto refusal = [&] { return ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder.path()); }); };
   EXPECT_MENTIONS(refusal(), "has neither test.csv.gz nor test.pt");
   folder.Write("split/time/test.pt",
                std::string("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e and more"));
@@ -190,7 +192,7 @@ TEST(Folders, SmallSetsOfEveryFormatOpenWithTheirCounts) {
     ASSERT_TRUE(file.good());
     UnpackBundle(std::string((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>()),
                  folder.path());
-    const Dataset dataset = Open(folder.path());
+    const Dataset dataset = OpenFolder(folder.path());
     ValidateDataset(MakeContext(1), dataset);
     EXPECT_EQ(dataset.format, sample.format);
     EXPECT_EQ(dataset.nodes(), sample.nodes);
