@@ -1,6 +1,6 @@
 """GCNClassifier beside PyTorch Geometric's GCN: the same data, the same split, the same cores; seconds to predictions, and F1.
 
-usage: python_vs_pyg.py [--data-dir DIR] [--seeds N] [--threads N] [--split NAME] [--lr X] [--preset NAMES] [--json FILE] [cora pubmed]
+usage: python_vs_pyg.py [--data-dir DIR] [--seeds N] [--threads N] [--split NAME] [--lr X] [--dropout P] [--preset NAMES] [--json FILE] [cora pubmed]
 
 Both start from arrays in memory and end with the predictions of every node. Ours is clf.fit(X, y, graph=A, val=val).predict()
 in the transductive setting. Theirs is the two-layer GCNConv network with its authors' settings (width 16, dropout
@@ -79,6 +79,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--split", default="paper")
     parser.add_argument("--lr", default="auto", help="of preset paper: a number, or auto")
+    parser.add_argument("--dropout", type=float, help="of preset paper, whose own is 0; PyG's network has 0.5")
     parser.add_argument("--method", default=None)
     parser.add_argument("--preset", default="paper,best", help="presets, separated by commas")
     parser.add_argument("--json")
@@ -96,6 +97,8 @@ def main():
             settings = {"preset": preset, "setting": "transductive", "method": options.method}
             if preset == "paper":
                 settings["lr"] = options.lr
+                if options.dropout is not None:
+                    settings["dropout"] = options.dropout
             ways[f"l2gcn {preset}"] = lambda seed, s=settings: ours(X, y, A, split.val, seed, options.threads, **s)
         for way, run in ways.items():
             run(1000)  # once unmeasured: libraries load, caches fill
