@@ -82,6 +82,55 @@ TEST(Phases, TheOthersGoOnWithoutAWorkerThatHoldsNoTask) {
   EXPECT_EQ(tasks.load(), 900u);
 }
 
+// Two heads and three others in each of seven units, in turns with phases without units.
+TEST(Phases, TheOthersOfAUnitBeginWhenItsHeadsAreDone) {
+  constexpr uint32_t kUnits = 7, kHeads = 2, kUnit = 5, kPhases = 300;
+  for (uint32_t threads : {1u, 2u, 3u, 8u}) {
+    const Context context = MakeContext(threads);
+    std::vector<std::atomic<uint32_t>> heads(kUnits), runs(kUnits * kUnit);
+    std::atomic<bool> in_order{true};
+    uint32_t phase = 0;
+    RunPhases(
+        context, threads, {kUnits * kUnit, threads, kUnit},
+        [&](const PhaseTask& task) {
+          ++runs[task.task];
+          if (phase % 2 == 1) return;
+          const uint32_t unit = task.task / kUnit;
+          if (task.task % kUnit < kHeads) {
+            if (task.worker == threads - 1) std::this_thread::yield();  // others find that it is under way
+            ++heads[unit];
+          } else if (heads[unit] != kHeads * (phase / 2 + 1)) {
+            in_order = false;
+          }
+          if (task.share_end % kUnit != 0 || task.first % kUnit != 0 || task.task >= task.share_end)
+            in_order = false;
+        },
+        [&]() -> PhasePlan {
+          ++phase;
+          return {phase == kPhases ? 0 : kUnits * kUnit, 1 + phase % threads, phase % 2 == 1 ? 1 : kUnit};
+        },
+        kHeads);
+    EXPECT_TRUE(in_order.load()) << threads;
+    for (const auto& count : runs) EXPECT_EQ(count.load(), kPhases) << threads;
+  }
+}
+
+TEST(Phases, AnExceptionInAHeadEndsTheRun) {
+  for (uint32_t threads : {1u, 4u}) {
+    const Context context = MakeContext(threads);
+    std::atomic<bool> went_on{false};
+    EXPECT_THROW(RunPhases(
+                     context, threads, {12, threads, 3},
+                     [&](const PhaseTask& task) {
+                       if (task.task == 3) throw std::runtime_error("head");
+                       if (task.task == 5) went_on = true;
+                     },
+                     [&]() -> PhasePlan { return {}; }, 2),
+                 std::runtime_error);
+    EXPECT_FALSE(went_on.load());
+  }
+}
+
 TEST(Phases, AnExceptionInATaskEndsTheRunAndReachesTheCaller) {
   for (uint32_t threads : {1u, 2u, 5u}) {
     const Context context = MakeContext(threads);

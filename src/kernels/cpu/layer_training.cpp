@@ -17,23 +17,18 @@
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
 #include "kernels/cpu/sample_draw.h"
+#include "kernels/cpu/sample_groups.h"
 #include "kernels/cpu/scoring.h"
 #include "kernels/step_profile.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr size_t kPanel = 32;                // rows of a batch that go through the layer together
 constexpr size_t kTasksAtMost = 4096;        // of the first phase, in batches of any size
-constexpr size_t kGroupsAtMost = 64;         // of a batch
 constexpr size_t kPartialBytes = 600 << 10;  // of groups' gradients a worker may hold, in its cache
 constexpr size_t kFirstSamples = 128;   // the first samples of a gradient: their features are fetched ahead
 constexpr size_t kLine = 64;            // bytes
 constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
-
-struct Range {
-  size_t begin, end;
-};
 
 class CpuLayerTraining final : public CpuTraining {
  public:
@@ -76,7 +71,7 @@ class CpuLayerTraining final : public CpuTraining {
     z_ = Array<float>::Allocate(size_t{batch_} * theta_.stride);
     grad_w_ = Array<float>::Zeros(features_ * w_.stride);
     grad_theta_ = Array<float>::Zeros(theta_.rows * theta_.stride);
-    group_rows_ = GroupRows(batch_);
+    groups_ = SampleGroups(batch_, GradientCosts());
     panel_loss_.resize(PanelsOf(batch_));
   }
 
@@ -105,7 +100,8 @@ class CpuLayerTraining final : public CpuTraining {
           if (step_losses != nullptr) step_losses->push_back(loss);
           if (now_.step + 1 == steps_) losses[now_.epoch - first] = loss;
           return UpdatePlan();
-        });
+        },
+        static_cast<uint32_t>(groups_.panels()));
     for (Worker& worker : workers_) {
       for (size_t phase = 0; phase < kStepPhases; ++phase) seconds_[phase] += worker.timer.seconds()[phase];
     }
@@ -176,7 +172,7 @@ class CpuLayerTraining final : public CpuTraining {
     workers_.assign(most, {});
     for (Worker& worker : workers_) {
       worker.timer = LapTimer(profile_);
-      const size_t panel_lines = input_.is_sparse ? 0 : kPanel * (input_.row_bytes() / kLine + 1);
+      const size_t panel_lines = input_.is_sparse ? 0 : kPanelRows * (input_.row_bytes() / kLine + 1);
       worker.lines.resize(std::max(panel_lines, kFirstSamples * (kMostRows * sizeof(float) / kLine + 1)));
     }
   }
@@ -186,18 +182,19 @@ class CpuLayerTraining final : public CpuTraining {
     now_.updating = false;
     now_.by_groups = GradientsByGroups(team_.size());
     if (now_.by_groups && partial_.empty())
-      partial_ = Array<float>::Zeros(GroupsOf(batch_) * PartialFloats());
+      partial_ = Array<float>::Zeros(groups_.Count(batch_) * PartialFloats());
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
     draw_.Await(now_.epoch, now_.step);
-    return {static_cast<uint32_t>(UnitsOf(SizeOf(now_.step))), team_.size()};
+    const auto units = static_cast<uint32_t>(UnitsOf(SizeOf(now_.step)));
+    return {units * UnitTasks(), team_.size(), UnitTasks()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
   PhasePlan UpdatePlan() {
     now_.updating = true;
     now_.part = spec_.gradient_sum == nullptr ? StepPart::kBoth : StepPart::kGradients;
     if (cut_for_ != team_.size()) {
-      row_ends_ = CutRows({DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}, team_.size());
+      row_ends_ = CutRows(GradientCosts(), team_.size());
       cut_for_ = team_.size();
     }
     const float rate = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
@@ -223,15 +220,7 @@ class CpuLayerTraining final : public CpuTraining {
 
   size_t XStride() const { return PadStride(features_); }
   size_t SizeOf(uint32_t step) const { return draw_.SizeOf(step); }
-  size_t PanelsOf(size_t size) const { return (size + kPanel - 1) / kPanel; }
-  // Samples whose gradients are added up first, the same for any number of threads: whole panels, enough
-  // groups to keep many threads busy, few enough to hold them all.
-  static size_t GroupRows(size_t batch) {
-    constexpr size_t kTwo = 2 * kPanel, kMany = kGroupsAtMost * kTwo;
-    if (batch <= 16 * kPanel) return kPanel;
-    return (batch + kMany - 1) / kMany * kTwo;
-  }
-  size_t GroupsOf(size_t size) const { return (size + group_rows_ - 1) / group_rows_; }
+  size_t PanelsOf(size_t size) const { return (size + kPanelRows - 1) / kPanelRows; }
   // Gradients of one group: (D × hidden) unless sparse, then (hidden × classes).
   size_t PartialFloats() const { return PartialOfTheta() + grad_theta_.size(); }
   size_t PartialOfTheta() const { return input_.is_sparse ? 0 : grad_w_.size(); }
@@ -240,7 +229,7 @@ class CpuLayerTraining final : public CpuTraining {
   // or Θ over all groups. The first moves fewer bytes between cores as long as the groups' gradients fit the
   // caches.
   bool GradientsByGroups(uint32_t workers) const {
-    return GroupsOf(batch_) * PartialFloats() * sizeof(float) <= kPartialBytes * workers;
+    return groups_.Count(batch_) * PartialFloats() * sizeof(float) <= kPartialBytes * workers;
   }
   uint32_t NextStep(uint32_t step) const { return step + 1 == steps_ ? 0 : step + 1; }
   // Row numbers of three steps are held: the one computed, the one prefetched, the one drawn. `done` counts
@@ -259,25 +248,44 @@ class CpuLayerTraining final : public CpuTraining {
       __builtin_prefetch(targets_.classes_of.data() + drawn[i]);
   }
 
-  // Panels that go together. While one is computed the rows of the next one are fetched; sparse rows are
-  // walked in order, and there the rows ahead are fetched.
+  // A unit of the first phase: a group of samples, or a panel where gradients are not added up by groups. While a panel is
+  // computed the rows of the next one are fetched; sparse rows are walked in order, and there the rows ahead
+  // are fetched.
   size_t UnitRows() const {
-    return now_.by_groups ? group_rows_ : kPanel * (1 + PanelsOf(batch_) / kTasksAtMost);
+    return now_.by_groups ? groups_.rows() : kPanelRows * (1 + PanelsOf(batch_) / kTasksAtMost);
   }
   size_t UnitsOf(size_t size) const { return (size + UnitRows() - 1) / UnitRows(); }
+  uint32_t UnitTasks() const { return now_.by_groups ? static_cast<uint32_t>(groups_.tasks()) : 1; }
+  Range SamplesOfUnit(size_t unit) const {
+    const size_t size = SizeOf(now_.step);
+    return {std::min(unit * UnitRows(), size), std::min((unit + 1) * UnitRows(), size)};
+  }
+
   void ForwardAndLoss(const PhaseTask& task) {
     LapTimer& timer = workers_[task.worker].timer;
     timer.Lap(StepPhase::kWait);
-    const size_t size = SizeOf(now_.step), unit_rows = UnitRows();
-    const Range samples{task.task * unit_rows, std::min((task.task + 1) * unit_rows, size)};
-    DrawRows(task.worker, 2, samples.begin, task.task + 1 == task.tasks ? batch_ : samples.end);
-    for (size_t panel = samples.begin; panel < samples.end; panel += kPanel) {
-      PrefetchQueue queue;
-      if (!input_.is_sparse) queue = LinesAfter(task, panel + kPanel, samples.end);
-      const size_t left = std::min(task.share_end * unit_rows, size) - panel;
-      PanelForwardAndLoss(panel, std::min(kPanel, samples.end - panel), left, queue, timer);
+    const size_t unit = task.task / UnitTasks(), part = task.task % UnitTasks();
+    const Range samples = SamplesOfUnit(unit);
+    if (UnitTasks() == 1) {
+      ForwardOf(samples, samples.end, task, timer);
+      if (now_.by_groups) GroupGradients(unit, samples, groups_.AllRows(), timer);
+    } else if (part < groups_.panels()) {
+      const size_t begin = std::min(samples.begin + part * kPanelRows, samples.end);
+      ForwardOf({begin, std::min(begin + kPanelRows, samples.end)}, samples.end, task, timer);
+    } else {
+      GroupGradients(unit, samples, groups_.Piece(part - groups_.panels()), timer);
     }
-    if (now_.by_groups) GroupGradients(task.task, samples, timer);
+  }
+  // Panels of a unit that ends at row `unit_end` of the batch.
+  void ForwardOf(Range samples, size_t unit_end, const PhaseTask& task, LapTimer& timer) {
+    const size_t size = SizeOf(now_.step);
+    DrawRows(task.worker, 2, samples.begin, samples.end == size ? batch_ : samples.end);
+    for (size_t panel = samples.begin; panel < samples.end; panel += kPanelRows) {
+      PrefetchQueue queue;
+      if (!input_.is_sparse) queue = LinesAfter(task, panel + kPanelRows, unit_end);
+      const size_t left = std::min(task.share_end / UnitTasks() * UnitRows(), size) - panel;
+      PanelForwardAndLoss(panel, std::min(kPanelRows, samples.end - panel), left, queue, timer);
+    }
   }
 
   // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
@@ -292,7 +300,7 @@ class CpuLayerTraining final : public CpuTraining {
     kernels_.gemm(
         {count, PadWidth(classes_), hidden_, h, w_.stride, theta_.w.data(), theta_.stride, z, theta_.stride});
     timer.Lap(StepPhase::kLogits);
-    panel_loss_[panel / kPanel] = LossAndGradient(z, panel, count);
+    panel_loss_[panel / kPanelRows] = LossAndGradient(z, panel, count);
     timer.Lap(StepPhase::kLoss);
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride, theta_t_.data(), w_.stride,
                    dh_.mutable_data() + panel * w_.stride, w_.stride, Finish::kMask, h,
@@ -304,31 +312,34 @@ class CpuLayerTraining final : public CpuTraining {
     timer.Lap(StepPhase::kHiddenGradient);
   }
 
-  // Gradients over the samples of one group, on the core that has them in its cache.
-  void GroupGradients(size_t group, Range samples, LapTimer& timer) {
-    float* w = partial_.mutable_data() + group * PartialFloats();
-    const auto gradient = [&](const float* a, size_t lda, size_t rows, const float* d, size_t width,
+  // Gradients of rows `rows` over the samples of one group, as a rule on the core that has them in its cache.
+  void GroupGradients(size_t group, Range samples, Range rows, LapTimer& timer) {
+    float* const w = partial_.mutable_data() + group * PartialFloats();
+    const auto gradient = [&](const float* a, size_t lda, Range of, const float* d, size_t width,
                               size_t stride, float* out) {
-      return GemmArgs{rows,
+      return GemmArgs{of.end - of.begin,
                       width,
                       samples.end - samples.begin,
-                      a + samples.begin * lda,
+                      a + samples.begin * lda + of.begin,
                       lda,
                       d + samples.begin * stride,
                       stride,
-                      out,
+                      out + of.begin * stride,
                       stride};
     };
-    if (!input_.is_sparse) {
-      GemmArgs product =
-          gradient(x_.data(), XStride(), features_, dh_.data(), PadWidth(hidden_), w_.stride, w);
+    if (rows.begin < DenseRows()) {
+      GemmArgs product = gradient(x_.data(), XStride(), {rows.begin, std::min(rows.end, DenseRows())},
+                                  dh_.data(), PadWidth(hidden_), w_.stride, w);
       ReadPackedGradient(samples.begin, product);
       kernels_.gemm_transposed(product);
       timer.Lap(StepPhase::kWeightGradient);
     }
-    kernels_.gemm_transposed(gradient(h_.data(), w_.stride, PadWidth(hidden_), z_.data(), PadWidth(classes_),
-                                      theta_.stride, w + PartialOfTheta()));
-    timer.Lap(StepPhase::kThetaGradient);
+    if (rows.end > DenseRows()) {
+      const Range of{std::max(rows.begin, DenseRows()) - DenseRows(), rows.end - DenseRows()};
+      kernels_.gemm_transposed(gradient(h_.data(), w_.stride, of, z_.data(), PadWidth(classes_),
+                                        theta_.stride, w + PartialOfTheta()));
+      timer.Lap(StepPhase::kThetaGradient);
+    }
   }
   // W's gradient reads dH in the form in which the panels have left it, from sample `first` of the batch on.
   void ReadPackedGradient(size_t first, GemmArgs& product) const {
@@ -339,7 +350,7 @@ class CpuLayerTraining final : public CpuTraining {
   }
   // Adds up the groups' gradients from `offset` on.
   void AddGroups(size_t offset, Range at, Array<float>& grad) const {
-    kernels_.add_groups(at.end - at.begin, GroupsOf(SizeOf(now_.step)), PartialFloats(),
+    kernels_.add_groups(at.end - at.begin, groups_.Count(SizeOf(now_.step)), PartialFloats(),
                         partial_.data() + offset + at.begin, grad.mutable_data() + at.begin);
   }
 
@@ -384,15 +395,15 @@ class CpuLayerTraining final : public CpuTraining {
   PrefetchQueue LinesAfter(const PhaseTask& task, size_t next, size_t end) {
     uint32_t step = now_.step;
     uint64_t done = now_.done;
-    if (next >= end) next = task.next * UnitRows();
+    if (next >= end) next = task.next / UnitTasks() * UnitRows();
     if (next >= SizeOf(step)) {
       step = NextStep(step), ++done;
-      next = task.first * UnitRows();
+      next = task.first / UnitTasks() * UnitRows();
     }
     const uint32_t* rows = RowsOf(done).data();
     const void** lines = workers_[task.worker].lines.data();
     size_t count = 0;
-    for (size_t i = next; i < std::min(next + kPanel, SizeOf(step)); ++i) {
+    for (size_t i = next; i < std::min(next + kPanelRows, SizeOf(step)); ++i) {
       const char* row = static_cast<const char*>(input_.data()) + rows[i] * input_.row_bytes();
       for (size_t at = 0; at < input_.row_bytes(); at += kLine) lines[count++] = row + at;
     }
@@ -487,6 +498,7 @@ class CpuLayerTraining final : public CpuTraining {
 
   // Rows of W that are cut into pieces, before those of Θ.
   size_t DenseRows() const { return input_.is_sparse ? 0 : features_; }
+  RowCosts GradientCosts() const { return {DenseRows(), w_.stride, PadWidth(hidden_), theta_.stride}; }
   size_t SparseCuts() const { return input_.is_sparse ? cuts_.workers : 0; }
   Range PieceOf(size_t piece) const { return {piece == 0 ? 0 : row_ends_[piece - 1], row_ends_[piece]}; }
   // Lines that the gradient of these rows needs first.
@@ -518,7 +530,7 @@ class CpuLayerTraining final : public CpuTraining {
                      grad.mutable_data() + rows.begin * weights.stride,
                      weights.stride};
     product.prefetch = &queue;
-    product.group = group_rows_;
+    product.group = groups_.rows();
     return product;
   }
 
@@ -576,7 +588,7 @@ class CpuLayerTraining final : public CpuTraining {
   std::vector<double> panel_loss_;  // (panels)
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
-  size_t group_rows_ = kPanel;      // samples whose gradients are added up first
+  SampleGroups groups_;             // whose gradients are added up first
   Array<float> partial_;            // (groups × PartialFloats()) once gradients are added up by groups
   FeatureCuts cuts_;                // if sparse
   // How a step is shared out, and where the training is.

@@ -8,14 +8,19 @@
 
 namespace l2gcn {
 
+struct Range {
+  size_t begin, end;
+};
+
 // Rows 0 … w_rows−1 of W, of which each costs w_cost, then theta_rows of Θ, of which each costs theta_cost.
 struct RowCosts {
   size_t w_rows, w_cost, theta_rows, theta_cost;
 
   size_t rows() const { return w_rows + theta_rows; }
+  size_t cost() const { return w_rows * w_cost + theta_rows * theta_cost; }
   // The row with which `part` of `parts` equal parts of the work begins.
   size_t Row(size_t part, size_t parts) const {
-    const size_t of_w = w_rows * w_cost, at = (of_w + theta_rows * theta_cost) * part / parts;
+    const size_t of_w = w_rows * w_cost, at = cost() * part / parts;
     return at < of_w ? at / w_cost : w_rows + (at - of_w) / std::max<size_t>(1, theta_cost);
   }
 };
