@@ -76,6 +76,10 @@ class Ranks {
 // `tell` is called with one sentence when a rank is lost, from another thread; then the process ends.
 std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, const std::string& exchange);
 
+// Before ranks are joined: whether this process was started alone, or is rank 0 by what a launcher has put into its
+// environment. Mistakes that all ranks make alike are told by that one.
+bool LeadsByEnvironment();
+
 // What OpenDataset opens. With Context::local_data only rank 0 opens it; machines that have no copy of it in that folder
 // get one, and every rank opens its machine's. Called by all ranks.
 Dataset OpenForRanks(const Context& context, const std::string& spec, const OpenOptions& options = {});

@@ -234,6 +234,16 @@ bool LaunchedBySomething() {
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
 }
 
+bool LeadsByEnvironment() {
+  const char* alone = std::getenv("L2GCN_RANKS");
+  if (alone != nullptr && *alone != '\0') return true;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::string(rank) == "0";
+  }
+  return true;
+}
+
 std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> tell) {
   const L2gcnRanksDriver& driver = LoadDriver();
   if (driver.size > 1) return std::make_shared<LaunchedRanks>(driver, std::move(tell));

@@ -82,11 +82,21 @@ TEST_F(RanksTest, ComparisonsAndSearchesAreSharedOut) {
 }
 
 TEST_F(RanksTest, AMistakeIsToldOnceAndEndsAll) {
-  const Outcome outcome = Ranks(3, "train nowhere -q -o run");
-  EXPECT_EQ(outcome.status, 2);
-  const size_t first = outcome.err.find("l2gcn: ");
-  ASSERT_NE(first, std::string::npos) << outcome.err;
-  EXPECT_EQ(outcome.err.find("l2gcn: ", first + 1), std::string::npos) << outcome.err;
+  // Found by the work, by the words of the command line, and by a value.
+  for (const std::string arguments :
+       {"train nowhere -q -o run", "train small --nonsense", "train small --epochs many", "learn small"}) {
+    const Outcome outcome = Ranks(3, arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    const size_t first = outcome.err.find("l2gcn: ");
+    ASSERT_NE(first, std::string::npos) << arguments << ": " << outcome.err;
+    EXPECT_EQ(outcome.err.find("l2gcn: ", first + 1), std::string::npos) << arguments << ": " << outcome.err;
+  }
+}
+
+TEST_F(RanksTest, HelpIsPrintedOnce) {
+  const Outcome outcome = Shell(Prefix(3) + "$L2GCN --help");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Shell("$L2GCN --help").out);
 }
 
 // Rank 2 is killed once there is a checkpoint; the run goes on with another number of ranks.
