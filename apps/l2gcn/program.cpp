@@ -118,7 +118,8 @@ Context Program::MakeCommandContext() {
 }
 
 Context Program::BeginCommandContext() {
-  starting_device_ = std::make_unique<DeviceStart>(machine_.device);
+  starting_device_ =
+      std::make_unique<DeviceStart>(machine_.device, ranks_ == nullptr ? 0 : ranks_->local_rank());
   return ContextWithoutDevice();
 }
 
@@ -127,6 +128,7 @@ void Program::FinishCommandContext(Context& context) { context.device = starting
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);
   if (shared_.count(app_.get_subcommands().front()) != 0) context.ranks = ranks_;
+  if (ranks_ != nullptr) context.device_index = ranks_->local_rank();
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };

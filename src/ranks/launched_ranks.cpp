@@ -67,6 +67,10 @@ class LaunchedRanks final : public Ranks {
 
   uint32_t rank() const override { return static_cast<uint32_t>(driver_.rank); }
   uint32_t size() const override { return static_cast<uint32_t>(driver_.size); }
+  uint32_t local_rank() const override {
+    return static_cast<uint32_t>(
+        std::count(hosts_.begin(), hosts_.begin() + static_cast<std::ptrdiff_t>(rank()), hosts_[rank()]));
+  }
   std::string Name(uint32_t rank) const override { return fmt::format("rank {} on {}", rank, hosts_[rank]); }
 
   void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {

@@ -57,6 +57,24 @@ TEST_F(RanksTest, OneTrainingGivesTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
+TEST_F(RanksTest, CardsGiveTheSameBytesOnAnyNumberOfRanks) {
+  const std::string train = "train small -q --epochs 4 --hidden 20 --device cuda --preset ";
+  if (Shell("$L2GCN " + train + "paper -o probe").status != 0) GTEST_SKIP() << "there is no card";
+  for (const std::string kind :
+       {"paper --method lgcn", "paper --method l2gcn --setting transductive", "best"}) {
+    ASSERT_EQ(Shell("rm -rf one && $L2GCN " + train + kind + " -o one").status, 0);
+    ASSERT_EQ(Shell("rm -f one.csv && $L2GCN predict one -q --device cuda -o one.csv").status, 0);
+    for (const uint32_t size : {2u, 3u}) {
+      const Outcome outcome = Shell(Prefix(size) + "$L2GCN " + train + kind + " -o many --force");
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      ExpectSameModels("one", "many");
+      fs::remove(folder_ / "many.csv");
+      ASSERT_EQ(Shell(Prefix(size) + "$L2GCN predict one -q --device cuda -o many.csv").status, 0);
+      EXPECT_EQ(Read("one.csv"), Read("many.csv")) << kind << ", " << size << " ranks";
+    }
+  }
+}
+
 TEST_F(RanksTest, SeedsAreSharedOut) {
   const std::string train = "train small -q --preset paper --method l2gcn --epochs 5 --runs 5 -o ";
   ASSERT_EQ(Shell("$L2GCN " + train + "one --device cpu").status, 0);
