@@ -3,7 +3,9 @@
 #
 #   scripts/bench-ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
 #                                                            memory and with a budget that sends matrices to disk. What FILE
-#                                                            has already as the same is left out, what is found is added to it
+#                                                            has already as the same is left out, what is found is added to it.
+#                                                            DEVICE=cuda: on cards, in memory. SETS and SIZES choose some data
+#                                                            sets and numbers of ranks, EPOCHS the epochs of a layer
 #   scripts/bench-ranks.sh bytes      [BUILD]                bytes exchanged, counted, beside the plan's
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4
@@ -31,25 +33,37 @@ as_root=()
 
 # EXCHANGE=memory|messages fixes how ranks get at each other's rows; auto unless it is set.
 exchange=(--exchange "${EXCHANGE:-auto}")
+device=${DEVICE:-cpu} # of `bits`
 
-# ranks R ARGUMENTS…: the program on R ranks; R = 1 without mpirun.
-ranks() {
+# launch R ARGUMENTS…: sets `command` to the program on R ranks; R = 1 without mpirun.
+launch() {
   local size=$1
   shift
-  if [ "$size" = 1 ]; then "$program" "$@"; else mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size" "$program" "$@" "${exchange[@]}"; fi
+  command=("$program" "$@")
+  [ "$size" = 1 ] || command=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size" "${command[@]}" "${exchange[@]}")
+}
+ranks() {
+  local command
+  launch "$@"
+  "${command[@]}"
+}
+# launch_epoch DATASET THREADS R ARGUMENTS…: the same of one epoch of a training whose ranks have THREADS together.
+launch_epoch() {
+  launch "$3" train "$1" --preset paper --method lgcn --epochs 1 --threads $(($2 / $3)) --device cpu -q -o "$base/run" --force "${@:4}"
 }
 now() { date +%s.%N; }
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 
 # What trains in moments and still has every path: sparse, dense, several labels, windows, panels on disk.
 bits() {
-  local list=${1:-$base/bits} set kind place size
+  local list=${1:-$base/bits} set kind place size places="memory disk"
+  [ "$device" = cpu ] || places=memory
   touch "$list"
-  for set in cora pubmed synthetic:ppi reddit/20 amazon670k/20; do
+  for set in ${SETS:-cora pubmed synthetic:ppi reddit/20 amazon670k/20}; do
     for kind in "paper --method lgcn" "paper --method l2gcn" best; do
-      for place in memory disk; do
+      for place in $places; do
         rm -rf "$base/one" "$base/one.npy"
-        for size in 2 3 4 8; do same_bits "$list" "$set" "$kind" "$place" "$size"; done
+        for size in ${SIZES:-2 3 4 8}; do same_bits "$list" "$set" "$kind" "$place" "$size"; done
       done
     done
   done
@@ -60,6 +74,7 @@ bits() {
 same_bits() {
   local list=$1 set=$2 kind=$3 place=$4 size=$5 threads=$((1 + $5 % 2))
   local what="$set, $kind, $place, R = $size, $threads threads"
+  [ "$device" = cpu ] || what="$set, $kind, $device, R = $size"
   grep -qxF "$what: the same bytes" "$list" && return
   local data=$set budget=()
   case $set in
@@ -67,7 +82,7 @@ same_bits() {
       data=$base/${set%/20}
       [ -d "$data" ] || "$program" generate "${set%/20}" --scale 0.05 -o "$data" -q >/dev/null ;;
   esac
-  local train=(train "$data" --preset $kind --epochs 2 -q --device cpu)
+  local train=(train "$data" --preset $kind --epochs "${EPOCHS:-2}" -q --device "$device")
   if [ "$place" = disk ]; then
     local least
     least=$(disk_budget "$size" "${train[@]}" --threads $threads)
@@ -76,11 +91,11 @@ same_bits() {
   fi
   if [ ! -d "$base/one" ]; then
     "$program" "${train[@]}" -o "$base/one" --force >/dev/null || { complain "$set $kind does not train"; return; }
-    "$program" predict "$base/one" -q --device cpu -o "$base/one.npy" >/dev/null
+    "$program" predict "$base/one" -q --device "$device" -o "$base/one.npy" >/dev/null
   fi
   rm -rf "$base/many" "$base/many.npy"
   ranks "$size" "${train[@]}" "${budget[@]}" --threads $threads -o "$base/many" --force >/dev/null || complain "$what"
-  ranks "$size" predict "$base/many" "${budget[@]}" -q --device cpu --threads $threads -o "$base/many.npy" >/dev/null
+  ranks "$size" predict "$base/many" "${budget[@]}" -q --device "$device" --threads $threads -o "$base/many.npy" >/dev/null
   if cmp -s "$base/one/model.safetensors" "$base/many/model.safetensors" && cmp -s "$base/one.npy" "$base/many.npy"; then
     echo "$what: the same bytes" | tee -a "$list"
   else
@@ -164,12 +179,9 @@ speed() {
   local set=${1:?DATASET} threads=${2:?THREADS} size
   for size in 1 2 4; do
     [ "$size" -le "$threads" ] || continue
-    local launch=()
-    [ "$size" = 1 ] || launch=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size")
-    local way=()
-    [ "$size" = 1 ] || way=("${exchange[@]}")
-    python3 - "R = $size × $((threads / size)) threads" "${launch[@]}" "$program" train "$set" --preset paper --method lgcn --epochs 1 \
-      --threads $((threads / size)) --device cpu -q --json -o "$base/run" --force "${way[@]}" <<'PYTHON' || complain "$set on $size ranks"
+    local command
+    launch_epoch "$set" "$threads" "$size" --json
+    python3 - "R = $size × $((threads / size)) threads" "${command[@]}" <<'PYTHON' || complain "$set on $size ranks"
 import json, resource, subprocess, sys
 job = subprocess.run(sys.argv[2:], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
 seconds, used = json.loads(job.stdout)["seconds"], resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -184,10 +196,9 @@ cores() {
   local set=${1:?DATASET} threads=${2:?THREADS} size
   for size in 1 2 4; do
     [ "$size" -le "$threads" ] || continue
-    local launch=() way=()
-    [ "$size" = 1 ] || { launch=(mpirun "${as_root[@]}" --oversubscribe --bind-to none -q -n "$size"); way=("${exchange[@]}"); }
-    perf record -q -o "$base/perf" -e cpu-clock -F 499 -g "${launch[@]}" "$program" train "$set" --preset paper --method lgcn --epochs 1 \
-      --threads $((threads / size)) --device cpu -q -o "$base/run" --force "${way[@]}" >/dev/null 2>&1 || complain "perf on $size ranks"
+    local command
+    launch_epoch "$set" "$threads" "$size"
+    perf record -q -o "$base/perf" -e cpu-clock -F 499 -g "${command[@]}" >/dev/null 2>&1 || complain "perf on $size ranks"
     perf script -i "$base/perf" -F comm,ip,sym 2>/dev/null | python3 -c "
 import collections, sys
 named = ['Generator', 'InducedSubgraph', 'SortKeys', 'RankSampleWindows', 'Training', 'ScoreRows', 'AggregateTile', 'MultiplyBlock',

@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "allocation.h"
 #include "bus_error.h"
@@ -49,6 +51,8 @@ void OpenStandardStreams() {
     if (open("/dev/null", O_RDWR) != number) return;
   }
 }
+
+constexpr std::chrono::milliseconds kWordsOfRank0(500);
 
 std::string VersionText() {
   std::string text = "l2gcn " + Version();
@@ -114,7 +118,8 @@ Context Program::MakeCommandContext() {
 }
 
 Context Program::BeginCommandContext() {
-  starting_device_ = std::make_unique<DeviceStart>(machine_.device);
+  starting_device_ =
+      std::make_unique<DeviceStart>(machine_.device, ranks_ == nullptr ? 0 : ranks_->local_rank());
   return ContextWithoutDevice();
 }
 
@@ -123,6 +128,7 @@ void Program::FinishCommandContext(Context& context) { context.device = starting
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);
   if (shared_.count(app_.get_subcommands().front()) != 0) context.ranks = ranks_;
+  if (ranks_ != nullptr) context.device_index = ranks_->local_rank();
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
   context.on_note = [this](const std::string& text) { terminal_.Note(text); };
@@ -183,6 +189,7 @@ void Program::Dispatch(int argc, const char* const* argv) {
     std::fputs(("l2gcn: " + Printable(text) + "\n").c_str(), stderr);
     std::fflush(stderr);
   };
+  understood_ = true;
   ranks_ = JoinRanks(tell, machine_.exchange);
   if (!leads()) terminal_.set_mute();
   const bool shared = shared_.count(chosen.front()) != 0;
@@ -194,8 +201,17 @@ void Program::Dispatch(int argc, const char* const* argv) {
   ranks_.reset();  // parts from the others
 }
 
+// Ranks of a launcher have the same arguments: what is wrong with those is told by the first of them. The others end a
+// little later, because the launcher stops all once one has ended so.
+bool Program::LeavesWordsToRank0() const {
+  if (understood_ || LeadsByEnvironment()) return false;
+  std::this_thread::sleep_for(kWordsOfRank0);
+  return true;
+}
+
 // One line, and the end; where there are other ranks, theirs too.
 int Program::Fail(const std::string& message, int status) {
+  if (LeavesWordsToRank0()) return status;
   if (ranks_ != nullptr) ranks_->Abort(message, status);
   terminal_.ShowAlways("l2gcn: " + message);
   return status;
@@ -210,9 +226,8 @@ int Program::Main(int argc, const char* const* argv) {
     Dispatch(argc, argv);
     return kExitDone;
   } catch (const CLI::ParseError& outcome) {
-    if (outcome.get_exit_code() == 0) return app_.exit(outcome);  // --help, --version
-    terminal_.ShowAlways(fmt::format("l2gcn: {}", outcome.what()));
-    return kExitUnusable;
+    if (outcome.get_exit_code() != 0) return Fail(outcome.what(), kExitUnusable);
+    return LeadsByEnvironment() ? app_.exit(outcome) : kExitDone;  // --help, --version
   } catch (const Error& error) {
     return Fail(error.what(), ExitStatus(error.kind()));
   } catch (const std::bad_alloc& failure) {

@@ -72,6 +72,7 @@ class Program {
  private:
   void Dispatch(int argc, const char* const* argv);
   int Fail(const std::string& message, int status);
+  bool LeavesWordsToRank0() const;
   void RefuseUnknown(const CLI::App& command) const;
   Context ContextWithoutDevice();
 
@@ -80,6 +81,7 @@ class Program {
   std::map<const CLI::App*, std::function<void()>> runs_;
   std::set<const CLI::App*> shared_;  // commands whose work ranks share
   std::shared_ptr<Ranks> ranks_;      // null: started alone
+  bool understood_ = false;           // the arguments say what to do
   bool json_ = false;
   bool quiet_ = false;
   MachineConfig machine_;

@@ -50,7 +50,7 @@ struct Context {
   std::shared_ptr<ThreadPool> pool;
   uint32_t threads = 1;
   DeviceKind device = DeviceKind::kCpu;
-  uint32_t device_index = 0;         // which of several cards
+  uint32_t device_index = 0;         // which of several cards; after the last one the first is counted again
   bool device_is_automatic = false;  // nobody asked for it: the CPU takes what it cannot do or does slower
   uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the card has free
   uint64_t host_memory = 0;          // budget in bytes of the whole process; 0: what the machine has
@@ -85,7 +85,7 @@ DeviceKind ChooseDevice(const std::string& name);
 // that, in which the caller can open a data set. Destruction waits for the thread.
 class DeviceStart {
  public:
-  explicit DeviceStart(const std::string& name);
+  explicit DeviceStart(const std::string& name, uint32_t index = 0);  // index as Context::device_index
   DeviceStart(const DeviceStart&) = delete;
   DeviceStart& operator=(const DeviceStart&) = delete;
   // Waits until the device is found: what ChooseDevice(name) returns or throws. To be called once. Making it ready goes

@@ -45,7 +45,10 @@ Call::Call(const Overrides& machine, nb::object progress, nb::object note, nb::o
 Context Call::MakeCallContext(const std::shared_ptr<Ranks>& ranks) {
   Context context = MakeContext(machine_);
   context.ranks = ranks;
-  if (ranks != nullptr) ranks->SettleExchange(machine_.exchange);
+  if (ranks != nullptr) {
+    ranks->SettleExchange(machine_.exchange);
+    context.device_index = ranks->local_rank();
+  }
   context.device = ChooseDevice(machine_.device);
   context.cancel = &cancel_;
   if (!progress_.is_none()) {

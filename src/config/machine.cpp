@@ -73,7 +73,7 @@ std::vector<MachineField> MakeMachineFields() {
       ChoiceField(
           "device", &C::device, devices,
           "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
-          "methods without a CUDA part)"),
+          "methods without a CUDA part, nor under mpirun where a rank has no card)"),
       BytesField(
           "device-memory", &C::device_memory,
           "Budget of device memory, e.g. 512M or 8G; what exceeds it stays in host memory [what the card has "
@@ -91,7 +91,7 @@ std::vector<MachineField> MakeMachineFields() {
       ChoiceField(
           "exchange", &C::exchange, {"auto", "memory", "messages"},
           "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
-          "where all run on one machine, else by messages"),
+          "where all run on one machine and compute on the CPU, else by messages"),
   };
 }
 

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "core/error_format.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
@@ -15,16 +14,6 @@ inline Context PreferCpu(const Context& context, const std::string& work, const 
   chosen.device = DeviceKind::kCpu;
   context.Note(work + " runs on the CPU: " + reason);
   return chosen;
-}
-
-// The context in which ranks share one model: on the CPU, which alone can.
-inline Context ForSharedModel(const Context& context) {
-  if (context.ranks == nullptr) return context;
-  Context chosen = PreferCpu(context, "a model that ranks share", "cards have no part in their exchange");
-  if (chosen.device == DeviceKind::kCpu) return chosen;
-  ThrowUsage(
-      "--device {}: ranks share one model on the CPU alone; use --device cpu, or share seeds out with --runs",
-      DeviceName(chosen.device));
 }
 
 }  // namespace l2gcn

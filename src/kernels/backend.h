@@ -81,6 +81,8 @@ struct BackendOptions {
   FeatureType features_as = FeatureType::kF32;
   SparseChoice sparse = SparseChoice::kAuto;
   bool profile = false;  // keep the seconds of each phase of a step
+
+  bool operator==(const BackendOptions&) const = default;
 };
 
 // What the samples of a layer's training should become.
@@ -233,6 +235,13 @@ class Backend {
   // Â X. `row_of_node` (nodes), if not empty, says which row of x stands for each node of the graph.
   virtual TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                               std::span<const uint32_t> row_of_node) = 0;
+  // The same where x is a panel of columns of a dense matrix that has `cols` of them: the result has the bits that its
+  // columns have beside the others. A panel narrower than a vector of the CPU is padded to one.
+  virtual TensorPtr AggregatePanel(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                                   size_t cols) {
+    static_cast<void>(cols);
+    return Aggregate(context, graph, x, {});
+  }
   // Tensors of equally many rows side by side. Sparse ones come first.
   virtual TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) = 0;
   // Rows of x in the order named, as a tensor of its own.

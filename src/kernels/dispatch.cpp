@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <exception>
+#include <functional>
 #include <future>
 #include <string>
 #include <system_error>
@@ -11,10 +12,12 @@
 #include "kernels/backend.h"
 #include "kernels/block_ops.h"
 #include "kernels/built.h"
+#include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/block_ops.h"
 #include "kernels/cpu/cpu_backend.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/disk/disk_backend.h"
+#include "kernels/ranks/hosted_backend.h"
 #include "kernels/ranks/ranks_backend.h"
 #include "ranks/collectives.h"
 #ifdef L2GCN_CUDA_BUILT
@@ -24,34 +27,42 @@
 namespace l2gcn {
 namespace {
 
+using BackendMaker = std::function<std::unique_ptr<Backend>(const BackendOptions& options)>;
+
 struct Device {
   DeviceKind kind;
   const char* name;
-  std::string (*why_not)();  // one sentence on why it cannot be used, or ""
-  void (*start)();           // makes the first of its kind ready for use
-  std::unique_ptr<Backend> (*make_backend)(const Context& context, const BackendOptions& options);
+  std::string (*why_not)();       // one sentence on why it cannot be used, or ""
+  void (*start)(uint32_t index);  // makes one of its kind ready for use
+  // Backends that share the device of a context.
+  BackendMaker (*maker)(const Context& context);
+  double sparse_density;                          // up to which aggregated features stay sparse
   std::unique_ptr<BlockOps> (*make_block_ops)();  // null: there are none
 };
 
 #ifdef L2GCN_CUDA_BUILT
 std::string WhyNoCuda() { return cuda::WhyNoDevice(); }
-void StartCuda() { cuda::StartDevice(0); }
-std::unique_ptr<Backend> MakeCuda(const Context& context, const BackendOptions& options) {
-  return cuda::MakeCudaBackend(context, options);
-}
+void StartCuda(uint32_t index) { cuda::StartDevice(index); }
+BackendMaker CudaMaker(const Context& context) { return cuda::CudaBackendMaker(context); }
+constexpr double kCudaDensity = cuda::kSparseDensity;
 constexpr const char* kCudaBuilt = L2GCN_CUDA_BUILT;
 #else
 std::string WhyNoCuda() { return "this build has no CUDA part"; }
-void StartCuda() {}
-std::unique_ptr<Backend> MakeCuda(const Context&, const BackendOptions&) { return nullptr; }
+void StartCuda(uint32_t) {}
+BackendMaker CudaMaker(const Context&) { return {}; }
+constexpr double kCudaDensity = 0;
 constexpr const char* kCudaBuilt = "no";
 #endif
 
+BackendMaker CpuMaker(const Context&) {
+  return [](const BackendOptions& options) { return MakeCpuBackend(options); };
+}
+
 // In rising order of preference: `auto` takes the last one that can be used.
 constexpr Device kDevices[] = {
-    {DeviceKind::kCpu, "cpu", [] { return std::string(); }, [] {},
-     [](const Context&, const BackendOptions& options) { return MakeCpuBackend(options); }, MakeCpuBlockOps},
-    {DeviceKind::kCuda, "cuda", WhyNoCuda, StartCuda, MakeCuda, nullptr},
+    {DeviceKind::kCpu, "cpu", [] { return std::string(); }, [](uint32_t) {}, CpuMaker, kSparseDensity,
+     MakeCpuBlockOps},
+    {DeviceKind::kCuda, "cuda", WhyNoCuda, StartCuda, CudaMaker, kCudaDensity, nullptr},
 };
 
 const Device& RowOf(DeviceKind kind) {
@@ -66,6 +77,36 @@ void CheckUsable(const Device& device) {
   if (why_not.empty()) return;
   ThrowUsage("--device {} cannot be used: {}; use --device {}", device.name, why_not,
              DeviceName(DeviceKind::kCpu));
+}
+
+// What a rank computes with: its cores, or its card, whose rows lie in host memory between two verbs.
+LocalBackends BackendsOfRank(const Context& context, const BackendOptions& options) {
+  const Device& device = RowOf(context.device);
+  CheckUsable(device);
+  const Context alone = WithoutRanks(context);
+  LocalBackends backends;
+  backends.sparse_density = device.sparse_density;
+  if (device.kind == DeviceKind::kCpu) {
+    Context in_memory = alone;
+    in_memory.disk.reset();
+    backends.make_local = [alone](const BackendOptions& own) { return MakeBackend(alone, own); };
+    backends.make_trainer = [in_memory](const BackendOptions& own) { return MakeBackend(in_memory, own); };
+    return backends;
+  }
+  if (context.disk != nullptr) {
+    ThrowUsage(
+        "--device {}: ranks share one model from disk on the CPU alone; use a larger --memory or --device {}",
+        device.name, DeviceName(DeviceKind::kCpu));
+  }
+  const LocalBackendMaker maker = device.maker(alone);
+  const std::shared_ptr<Backend> trainer = maker(options);
+  backends.make_trainer = [trainer](const BackendOptions&) { return trainer; };
+  backends.make_local = [=](const BackendOptions& own) {
+    return MakeHostedBackend(own == options ? trainer : maker(own), own.features_as);
+  };
+  backends.sum_in_place = false;
+  backends.product_type = options.features_as;
+  return backends;
 }
 
 }  // namespace
@@ -99,12 +140,12 @@ DeviceKind ChooseDevice(const std::string& name) {
   ThrowUsage("unknown device '{}'; expected auto, {}", name, fmt::join(DeviceNames(), " or "));
 }
 
-DeviceStart::DeviceStart(const std::string& name) : kind_(found_.get_future()) {
-  const auto start = [this, name] {
+DeviceStart::DeviceStart(const std::string& name, uint32_t index) : kind_(found_.get_future()) {
+  const auto start = [this, name, index] {
     try {
       const DeviceKind kind = ChooseDevice(name);
       found_.set_value(kind);
-      RowOf(kind).start();
+      RowOf(kind).start(index);
     } catch (...) {
       found_.set_exception(std::current_exception());
     }
@@ -117,19 +158,12 @@ DeviceStart::DeviceStart(const std::string& name) : kind_(found_.get_future()) {
 }
 
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {
-  if (context.ranks != nullptr) {
-    const Context alone = WithoutRanks(context);
-    Context in_memory = alone;
-    in_memory.disk.reset();
-    return MakeRanksBackend(
-        context, options, [alone](const BackendOptions& own) { return MakeBackend(alone, own); },
-        [in_memory](const BackendOptions& own) { return MakeBackend(in_memory, own); });
-  }
+  if (context.ranks != nullptr) return MakeRanksBackend(context, options, BackendsOfRank(context, options));
   const Device& device = RowOf(context.device);
   CheckUsable(device);
-  if (context.disk == nullptr) return device.make_backend(context, options);
+  if (context.disk == nullptr) return device.maker(context)(options);
   const bool elsewhere = device.kind != DeviceKind::kCpu;
-  return MakeDiskBackend(context, options, elsewhere ? device.make_backend(context, options) : nullptr);
+  return MakeDiskBackend(context, options, elsewhere ? device.maker(context)(options) : nullptr);
 }
 
 std::unique_ptr<BlockOps> MakeBlockOps(const Context& context) {

@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include "config/methods.h"
-#include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "l2gcn/plan.h"
 #include "model/model_shapes.h"
 #include "model/spread.h"
+#include "ranks/shared_device.h"
 
 namespace l2gcn {
 namespace {

@@ -8,23 +8,25 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLossBytes = 8;          // of an epoch, a double
-constexpr double kScoreBytes = 8;         // of a row: loss and miss
-constexpr double kAnswerCounts = 3;       // sums over ranks, of each scoring
-constexpr double kMomentsAndValue = 3;    // matrices of weights in a layer's state
-constexpr double kStaysSparse = 0.25;     // up to this share of non-zeros
+constexpr double kLossBytes = 8;        // of an epoch, a double
+constexpr double kScoreBytes = 8;       // of a row: loss and miss
+constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
+constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
+constexpr double kStaysSparse = 0.25;   // up to this share of non-zeros
+constexpr double kStaysSparseOnCards = 0.03;
 constexpr double kThreadsAndCores = 136;  // of a rank that lends them to rank 0, told to every other one
 constexpr double kStateShapes = 304;      // bytes that say how large a state's 18 matrices are, and its steps
 constexpr double kWindowWords = 9;        // a window is asked for, and said to be written
 
 }  // namespace
 
-ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, bool in_place)
+ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, ExchangeWay way)
     : counts_(counts),
       ranks_(ranks),
       others_(ranks - 1.0),
       share_((ranks - 1.0) / ranks),
-      in_place_(in_place) {}
+      in_place_(way.in_place),
+      on_cards_(way.on_cards) {}
 
 void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
   const auto element = static_cast<double>(counts_.element), rows = static_cast<double>(counts_.rows());
@@ -49,7 +51,8 @@ void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
 void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
   const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
              samples = static_cast<double>(moves.samples);
-  const bool stays_sparse = SparseIn(layer) && AggregatedDensity() <= kStaysSparse;
+  const bool stays_sparse =
+      SparseIn(layer) && AggregatedDensity() <= (on_cards_ ? kStaysSparseOnCards : kStaysSparse);
   if (SparseIn(layer) && (stays_sparse || !in_place_)) {
     const auto cols = static_cast<double>(counts_.features);
     const double row_bytes = stays_sparse ? 8 * (1 + AggregatedDensity() * cols) : 4 * cols;
@@ -57,7 +60,7 @@ void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
     return;
   }
   const double as_floats = samples * width * sizeof(float);
-  const bool by_windows = as_floats >= static_cast<double>(kShuffledWholeBytes);
+  const bool by_windows = !on_cards_ && as_floats >= static_cast<double>(kShuffledWholeBytes);
   if (in_place_) {
     const double windows = as_floats / static_cast<double>(kSampleBlockBytes * kWindowBlocks);
     if (by_windows) bytes_ += others_ * static_cast<double>(moves.epochs) * windows * kWindowWords;

@@ -10,10 +10,15 @@
 
 namespace l2gcn {
 
+// How ranks get at each other's rows, and who computes with them.
+struct ExchangeWay {
+  bool in_place = false;  // ranks see each other's rows in memory
+  bool on_cards = false;  // which keep less of what is sparse, and get the rows of a layer's training whole
+};
+
 class ExchangeWalk {
  public:
-  // `in_place`: ranks see each other's rows in memory.
-  ExchangeWalk(const RunCounts& counts, uint32_t ranks, bool in_place);
+  ExchangeWalk(const RunCounts& counts, uint32_t ranks, ExchangeWay way);
 
   // `moves` of every layer; none: each layer runs all its epochs, and nothing is looked at.
   void Train(std::span<const LayerMoves> moves);
@@ -35,7 +40,7 @@ class ExchangeWalk {
   const double ranks_;
   const double others_;  // R − 1
   const double share_;   // (R − 1) / R
-  const bool in_place_;
+  const bool in_place_, on_cards_;
   double bytes_ = 0;
 };
 

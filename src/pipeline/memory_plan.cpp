@@ -315,13 +315,17 @@ MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const Trai
 }
 
 // How ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
-void PlanExchange(Ranks& ranks, const RunCounts& counts, bool trains, MemoryPlan& plan) {
+void PlanExchange(const Context& context, const RunCounts& counts, bool trains, MemoryPlan& plan) {
+  Ranks& ranks = *context.ranks;
+  const bool on_cards = context.device != DeviceKind::kCpu;
   plan.ranks = ranks.size();
   const bool all_in_memory = SumOverRanks(ranks, plan.in_memory ? 0 : 1) == 0;
-  plan.shares_memory = ranks.shares_memory() && all_in_memory;
-  plan.why_messages = ranks.shares_memory() && !all_in_memory ? "what does not fit into memory goes to disk"
-                                                              : ranks.why_messages();
-  ExchangeWalk exchange(counts, plan.ranks, plan.shares_memory);
+  plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_cards;
+  plan.why_messages = !ranks.shares_memory() ? ranks.why_messages()
+                      : on_cards             ? "cards get panels of columns"
+                      : !all_in_memory       ? "what does not fit into memory goes to disk"
+                                             : "";
+  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, on_cards});
   if (trains) exchange.Train({});
   exchange.Infer(trains);
   plan.exchange_bytes = exchange.bytes();
@@ -341,21 +345,21 @@ RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const T
 MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   const RunCounts counts = TrainingCounts(context, dataset, config);
   MemoryPlan plan = PlanMemory(context, dataset, config, counts, true);
-  if (context.ranks != nullptr) PlanExchange(*context.ranks, counts, true, plan);
+  if (context.ranks != nullptr) PlanExchange(context, counts, true, plan);
   return plan;
 }
 
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model) {
   const RunCounts counts = RanksCounts(context, RunCountsOf(dataset, model.config, 0, 0));
   MemoryPlan plan = PlanMemory(context, dataset, model.config, counts, false);
-  if (context.ranks != nullptr) PlanExchange(*context.ranks, counts, false, plan);
+  if (context.ranks != nullptr) PlanExchange(context, counts, false, plan);
   return plan;
 }
 
 uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
                     const MemoryPlan& plan, std::span<const LayerMoves> moves) {
   const RunCounts counts = TrainingCounts(context, dataset, config);
-  ExchangeWalk exchange(counts, plan.ranks, plan.shares_memory);
+  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, context.device != DeviceKind::kCpu});
   exchange.Train(moves);
   exchange.Infer(true);
   return exchange.bytes();

@@ -67,6 +67,10 @@ class LaunchedRanks final : public Ranks {
 
   uint32_t rank() const override { return static_cast<uint32_t>(driver_.rank); }
   uint32_t size() const override { return static_cast<uint32_t>(driver_.size); }
+  uint32_t local_rank() const override {
+    return static_cast<uint32_t>(
+        std::count(hosts_.begin(), hosts_.begin() + static_cast<std::ptrdiff_t>(rank()), hosts_[rank()]));
+  }
   std::string Name(uint32_t rank) const override { return fmt::format("rank {} on {}", rank, hosts_[rank]); }
 
   void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
@@ -232,6 +236,16 @@ bool LaunchedBySomething() {
   const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
   if (size != nullptr) return std::string(size) != "1";
   return std::getenv("PMIX_RANK") != nullptr || std::getenv("PMI_RANK") != nullptr;
+}
+
+bool LeadsByEnvironment() {
+  const char* alone = std::getenv("L2GCN_RANKS");
+  if (alone != nullptr && *alone != '\0') return true;
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}) {
+    const char* rank = std::getenv(name);
+    if (rank != nullptr) return std::string(rank) == "0";
+  }
+  return true;
 }
 
 std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> tell) {

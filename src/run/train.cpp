@@ -31,6 +31,7 @@
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "ranks/collectives.h"
+#include "ranks/shared_device.h"
 #include "run/checkpoint.h"
 #include "run/progress_log.h"
 #include "run/ranks_keeper.h"
@@ -532,10 +533,11 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   CheckSameData(context, given);
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
-  const MemoryPlan plan = PlanTraining(context, dataset, config);
+  const Context on_device = OnDeviceOf(context, config.method);
+  const Context shared = IsShared(config, options) ? ForSharedModel(on_device) : on_device;
+  const MemoryPlan plan = PlanTraining(shared, dataset, config);
   if (!plan.in_memory) context.Note(DescribePlan(plan));
-  const Context device = OnDeviceOf(context, config.method);
-  const Context chosen = Placed(IsShared(config, options) ? ForSharedModel(device) : device, dataset, plan);
+  const Context chosen = Placed(shared, dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write && Leads(context)) {
@@ -554,7 +556,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     loop.Run();
     if (context.ranks != nullptr && IsShared(config, options)) {
       const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
-      const uint64_t computed = ExchangeOf(context, dataset, config, plan, loop.moves);
+      const uint64_t computed = ExchangeOf(chosen, dataset, config, plan, loop.moves);
       TellExchanged(context, sent, plan, computed, loop.moves);
     }
     log.reset();

@@ -57,6 +57,24 @@ TEST_F(RanksTest, OneTrainingGivesTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
+TEST_F(RanksTest, CardsGiveTheSameBytesOnAnyNumberOfRanks) {
+  const std::string train = "train small -q --epochs 4 --hidden 20 --device cuda --preset ";
+  if (Shell("$L2GCN " + train + "paper -o probe").status != 0) GTEST_SKIP() << "there is no card";
+  for (const std::string kind :
+       {"paper --method lgcn", "paper --method l2gcn --setting transductive", "best"}) {
+    ASSERT_EQ(Shell("rm -rf one && $L2GCN " + train + kind + " -o one").status, 0);
+    ASSERT_EQ(Shell("rm -f one.csv && $L2GCN predict one -q --device cuda -o one.csv").status, 0);
+    for (const uint32_t size : {2u, 3u}) {
+      const Outcome outcome = Shell(Prefix(size) + "$L2GCN " + train + kind + " -o many --force");
+      ASSERT_EQ(outcome.status, 0) << outcome.err;
+      ExpectSameModels("one", "many");
+      fs::remove(folder_ / "many.csv");
+      ASSERT_EQ(Shell(Prefix(size) + "$L2GCN predict one -q --device cuda -o many.csv").status, 0);
+      EXPECT_EQ(Read("one.csv"), Read("many.csv")) << kind << ", " << size << " ranks";
+    }
+  }
+}
+
 TEST_F(RanksTest, SeedsAreSharedOut) {
   const std::string train = "train small -q --preset paper --method l2gcn --epochs 5 --runs 5 -o ";
   ASSERT_EQ(Shell("$L2GCN " + train + "one --device cpu").status, 0);
@@ -82,11 +100,21 @@ TEST_F(RanksTest, ComparisonsAndSearchesAreSharedOut) {
 }
 
 TEST_F(RanksTest, AMistakeIsToldOnceAndEndsAll) {
-  const Outcome outcome = Ranks(3, "train nowhere -q -o run");
-  EXPECT_EQ(outcome.status, 2);
-  const size_t first = outcome.err.find("l2gcn: ");
-  ASSERT_NE(first, std::string::npos) << outcome.err;
-  EXPECT_EQ(outcome.err.find("l2gcn: ", first + 1), std::string::npos) << outcome.err;
+  // Found by the work, by the words of the command line, and by a value.
+  for (const std::string arguments :
+       {"train nowhere -q -o run", "train small --nonsense", "train small --epochs many", "learn small"}) {
+    const Outcome outcome = Ranks(3, arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments;
+    const size_t first = outcome.err.find("l2gcn: ");
+    ASSERT_NE(first, std::string::npos) << arguments << ": " << outcome.err;
+    EXPECT_EQ(outcome.err.find("l2gcn: ", first + 1), std::string::npos) << arguments << ": " << outcome.err;
+  }
+}
+
+TEST_F(RanksTest, HelpIsPrintedOnce) {
+  const Outcome outcome = Shell(Prefix(3) + "$L2GCN --help");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Shell("$L2GCN --help").out);
 }
 
 // Rank 2 is killed once there is a checkpoint; the run goes on with another number of ranks.

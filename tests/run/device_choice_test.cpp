@@ -7,6 +7,8 @@
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
+#include "ranks/shared_device.h"
+#include "ranks/thread_ranks.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -83,6 +85,24 @@ TEST(DeviceChoice, SearchPrefersTheCpuUnlessTheDeviceWasAskedFor) {
   SearchController(notes.OnCuda(true), {SmallDataset()}, search,
                    {{"layers", "2"}, {"hidden", "8"}, {"split", "random:0.5,0.2,0.3"}}, {}, nullptr);
   EXPECT_EQ(notes.Naming("search runs on the CPU"), 1);
+}
+
+// Ranks that share a model compute on cards only where each of them has one.
+TEST(DeviceChoice, RanksTakeCardsTogetherOrNotAtAll) {
+  for (const uint32_t without : {0u, 1u, 3u}) {
+    RunAsRanks(3, 1, [&](const Context& given) {
+      Context context = given;
+      context.device_is_automatic = true;
+      context.device = context.ranks->rank() < without ? DeviceKind::kCpu : DeviceKind::kCuda;
+      const DeviceKind expected = without == 0 ? DeviceKind::kCuda : DeviceKind::kCpu;
+      if (ForSharedModel(context).device != expected) throw std::runtime_error("another device");
+    });
+  }
+  EXPECT_ANY_THROW(RunAsRanks(2, 1, [&](const Context& given) {
+    Context context = given;
+    if (!context.ranks->leads()) context.device = DeviceKind::kCuda;
+    ForSharedModel(context);
+  }));
 }
 
 }  // namespace

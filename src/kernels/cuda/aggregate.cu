@@ -74,7 +74,8 @@ __device__ void Finish(const AggregateArguments& a, const DeviceRows& x, const D
   float4 result = make_float4(0, 0, 0, 0);
   AddScaled(result, a.row_scale == nullptr ? 1.0f : a.row_scale[node], sum);
   if (a.self_scale != nullptr) {
-    const size_t source = a.row_of_node == nullptr ? node : a.row_of_node[node];
+    const size_t own = static_cast<size_t>(a.first_node) + node;
+    const size_t source = a.row_of_node == nullptr ? own : a.row_of_node[own];
     AddScaled(result, a.self_scale[node], Load4<kKind>(x.dense, source * x.stride + column));
   }
   if (relu) {
@@ -169,17 +170,19 @@ __global__ void CopyColumnsKernel(const DeviceRows from, size_t first, const Dev
 
 }  // namespace
 
+int LanesFor(const AggregateArguments& a, size_t columns) {
+  // Narrow tiles keep popular rows in L1 where rows are gathered often; wide ones read rows of small degree
+  // at once.
+  const uint64_t degree = a.nodes == 0 ? 0 : a.entries / a.nodes;
+  return columns <= 32 || degree >= 128 ? 8 : columns <= 64 || degree >= 32 ? 16 : 32;
+}
+
 void LaunchAggregate(const AggregateArguments& a, const DeviceRows& x, const DeviceRows& out,
                      uint32_t columns, bool relu, cudaStream_t stream, int lanes) {
   if (a.nodes == 0) return;
   AggregateArguments all = a;
   if (a.order == nullptr) all.heavy = 0, all.middle = a.nodes;
-  if (lanes == 0) {
-    // Narrow tiles keep popular rows in L1 where rows are gathered often; wide ones read rows of small degree
-    // at once.
-    const uint64_t degree = a.entries / a.nodes;
-    lanes = columns <= 32 || degree >= 128 ? 8 : columns <= 64 || degree >= 32 ? 16 : 32;
-  }
+  if (lanes == 0) lanes = LanesFor(a, columns);
   if (x.kind == RowKind::kF16) {
     LaunchLanes<RowKind::kF16>(all, x, out, columns, relu, stream, lanes);
   } else if (x.kind == RowKind::kBf16) {

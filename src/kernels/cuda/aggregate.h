@@ -20,6 +20,7 @@ struct AggregateArguments {
   const float* row_scale = nullptr;
   const float* col_scale = nullptr;
   const float* self_scale = nullptr;
+  uint32_t first_node = 0;  // the node that row 0 stands for: the one whose own feature it adds
   const uint32_t* row_of_node = nullptr;
   const uint32_t* picked = nullptr;  // (nodes) whose entries to sum for each row of out; null: its own
   // Nodes by falling class of degree, and how many are in the two upper classes; null: all in the middle one.
@@ -32,9 +33,13 @@ struct AggregateArguments {
 constexpr uint64_t kHeavyDegree = 4096;
 constexpr uint64_t kLightDegree = 24;
 
+// Lanes that take a row of a tile where a matrix of `columns` columns is aggregated: 8, 16 or 32. They decide the order
+// in which neighbours are added; columns that are aggregated apart from others keep their bits by the same number.
+int LanesFor(const AggregateArguments& a, size_t columns);
+
 // `columns` (a multiple of 4) of dense rows, from column 0 of x to column 0 of out; both of one kind. Columns
 // are worked off in tiles narrow enough for x's tile to stay in L2; lanes: 8, 16 or 32 lanes a row of a tile,
-// 0 chooses.
+// 0: LanesFor.
 void LaunchAggregate(const AggregateArguments& a, const DeviceRows& x, const DeviceRows& out,
                      uint32_t columns, bool relu, cudaStream_t stream, int lanes = 0);
 

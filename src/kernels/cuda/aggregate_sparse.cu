@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kWarps * 32)
       if (a.col_scale != nullptr) factor *= __ldg(a.col_scale + neighbour);
       sum.Add(source(neighbour), factor);
     }
-    sum.Add(source(node), a.self_scale[node]);
+    sum.Add(source(a.first_node + node), a.self_scale[node]);
     if constexpr (kLeave == Leave::kCount) count += sum.Count();
     if constexpr (kLeave == Leave::kSparse) at = sum.Write(at, out.columns, out.values);
     if constexpr (kLeave == Leave::kDense) sum.WriteDense(out.dense, node);

@@ -15,20 +15,14 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Aggregated features stay sparse up to this share of non-zeros; beyond it, copying dense rows is cheaper
-// than unpacking sparse ones.
-constexpr double kSparseDensity = 0.03;
-
 const CudaTensor& AsCuda(const Tensor& tensor) { return CheckedCast<CudaTensor>(tensor); }
 
 bool IsJoined(const Tensor& tensor) { return dynamic_cast<const CudaJoined*>(&tensor) != nullptr; }
 
 class CudaBackend final : public Backend {
  public:
-  CudaBackend(const Context& context, const BackendOptions& options)
-      : options_(options),
-        kind_(KindOf(options.features_as)),
-        device_(std::make_shared<Device>(context.device_index, context.device_memory)) {
+  CudaBackend(std::shared_ptr<Device> device, const BackendOptions& options)
+      : options_(options), kind_(KindOf(options.features_as)), device_(std::move(device)) {
     explanation_ = device_->name();
   }
   ~CudaBackend() override { device_->SetBeforeAllocation(nullptr); }
@@ -44,7 +38,11 @@ class CudaBackend final : public Backend {
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                       std::span<const uint32_t> row_of_node) override {
-    return Aggregated(context, graph, x, row_of_node, false);
+    return Aggregated(context, graph, x, row_of_node, x.cols, false);
+  }
+  TensorPtr AggregatePanel(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                           size_t cols) override {
+    return Aggregated(context, graph, x, {}, cols, false);
   }
 
   TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override { return JoinTensors(parts); }
@@ -69,9 +67,9 @@ class CudaBackend final : public Backend {
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
-    if (w.rows == 0) return Aggregated(context, graph, x, {}, false);
-    if (x.cols <= w.cols) return Transform(context, *Aggregated(context, graph, x, {}, false), w, {});
-    return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, true);
+    if (w.rows == 0) return Aggregate(context, graph, x, {});
+    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
+    return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, w.cols, true);
   }
 
   Matrix Logits(const Context&, const Tensor& x, const Matrix& theta,
@@ -89,6 +87,10 @@ class CudaBackend final : public Backend {
   void ReadRows(const Context&, const Tensor& x, size_t first, size_t count, float* out) override {
     L2GCN_ASSERT(first + count <= x.rows);
     DownloadRows(device_, AsCuda(x), first, count, out);
+  }
+
+  Features DownloadStored(const Context&, const Tensor& x) override {
+    return DownloadAsStored(device_, pool_, AsCuda(x));
   }
 
   std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
@@ -168,8 +170,9 @@ class CudaBackend final : public Backend {
            targets_->targets.weights.size() == targets.weights.size();
   }
 
+  // `cols` are those of the matrix that x is, or is a panel of.
   TensorPtr Aggregated(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                       std::span<const uint32_t> row_of_node, bool relu) {
+                       std::span<const uint32_t> row_of_node, size_t cols, bool relu) {
     context.CheckCancelled();
     AggregateArguments a = CheckedCast<CudaGraph>(graph).view;
     const CudaTensor& input = AsCuda(x);
@@ -179,20 +182,21 @@ class CudaBackend final : public Backend {
       map.CopyFrom(row_of_node.data(), row_of_node.size_bytes());
       a.row_of_node = map.as<uint32_t>();
     }
-    TensorPtr out = input.sparse ? AggregateSparse(a, input) : AggregateDense(a, input, relu);
+    TensorPtr out = input.sparse ? AggregateSparse(a, input) : AggregateDense(a, input, cols, relu);
     device_->Synchronise("aggregating");
     return out;
   }
 
   // Features that live in host memory pass through the device a tile of columns at a time, so that every row
   // is fetched once and gathered from device memory.
-  TensorPtr AggregateDense(const AggregateArguments& a, const CudaTensor& x, bool relu) {
+  TensorPtr AggregateDense(const AggregateArguments& a, const CudaTensor& x, size_t cols, bool relu) {
+    const int lanes = LanesFor(a, PaddedStride(cols));
     auto out = NewDense(device_, a.nodes, x.cols, x.view.kind);
     const uint32_t columns = static_cast<uint32_t>(x.view.stride);
     const size_t column_bytes = x.rows * ElementBytes(x.view.kind);
     const size_t fitting = device_->FreeBytes() / 2 / std::max<size_t>(1, column_bytes) / 8 * 8;
     if (!x.dense.on_host() || fitting == 0) {
-      LaunchAggregate(a, x.view, out->view, columns, relu, device_->stream());
+      LaunchAggregate(a, x.view, out->view, columns, relu, device_->stream(), lanes);
       return out;
     }
     const uint32_t width = static_cast<uint32_t>(std::min<size_t>(columns, std::min<size_t>(fitting, 128)));
@@ -203,7 +207,7 @@ class CudaBackend final : public Backend {
       LaunchCopyColumns(x.view, first, tile_rows, x.rows, some, device_->stream());
       DeviceRows target = out->view;
       target.dense = out->dense.as<char>() + first * ElementBytes(target.kind);
-      LaunchAggregate(a, tile_rows, target, some, relu, device_->stream());
+      LaunchAggregate(a, tile_rows, target, some, relu, device_->stream(), lanes);
     }
     device_->Synchronise("aggregating");
     return out;
@@ -265,8 +269,10 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
-std::unique_ptr<Backend> MakeCudaBackend(const Context& context, const BackendOptions& options) {
-  return std::make_unique<CudaBackend>(context, options);
+std::function<std::unique_ptr<Backend>(const BackendOptions& options)> CudaBackendMaker(
+    const Context& context) {
+  const auto device = std::make_shared<Device>(context.device_index, context.device_memory);
+  return [device](const BackendOptions& options) { return std::make_unique<CudaBackend>(device, options); };
 }
 
 }  // namespace l2gcn::cuda

@@ -1,6 +1,7 @@
 // A CUDA device as a Backend.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -8,7 +9,13 @@
 
 namespace l2gcn::cuda {
 
-std::unique_ptr<Backend> MakeCudaBackend(const Context& context, const BackendOptions& options);
+// Aggregated features stay sparse up to this share of non-zeros; beyond it, copying dense rows is cheaper than
+// unpacking sparse ones.
+inline constexpr double kSparseDensity = 0.03;
+
+// Makes backends that share the card of `context`: its stream, its budget, and each other's tensors.
+std::function<std::unique_ptr<Backend>(const BackendOptions& options)> CudaBackendMaker(
+    const Context& context);
 
 // Why no device can be used, or "".
 std::string WhyNoDevice();

@@ -13,8 +13,8 @@ namespace {
 
 // Steps between two looks at the wish to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerRound = 256;
-// Gathered rows of a forward pass.
-constexpr size_t kGatheredBytes = size_t{256} << 20;
+// Gathered rows of a forward pass, and their number at most.
+constexpr size_t kGatheredBytes = size_t{64} << 20, kGatheredRows = 8192;
 
 // How the columns of the input lie in a gathered row: each part begins at a multiple of 8.
 class InputLayout {
@@ -180,10 +180,12 @@ class CudaFormTraining final : public CudaTraining {
       const uint32_t* picked = rows.picked();
       layout.Gather(picked == nullptr ? nullptr : picked + first, first, some, blas_->operands(),
                     x.as<void>(), {}, stream());
-      Forward(first_, x.as<void>(), layout.width(), {some, y.as<float>(), nullptr, h.as<void>(), {}});
+      // As many rows every time, as in TransformRows.
+      const size_t all = pass.block();
+      Forward(first_, x.as<void>(), layout.width(), {all, y.as<float>(), nullptr, h.as<void>(), {}});
       if (head_)
-        Forward(*head_, h.as<void>(), first_.stride, {some, y.as<float>(), nullptr, head.as<void>(), {}});
-      Logits(head_ ? head.as<void>() : h.as<void>(), some, z.as<float>());
+        Forward(*head_, h.as<void>(), first_.stride, {all, y.as<float>(), nullptr, head.as<void>(), {}});
+      Logits(head_ ? head.as<void>() : h.as<void>(), all, z.as<float>());
       pass.Reduce(first, some, z.as<float>(), theta_.stride, Values(bias_));
     }
     return pass.Finish();
@@ -585,9 +587,11 @@ TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& d
     picked = Buffer::OnDevice(device, rows.size_bytes(), what);
     picked.CopyFrom(rows.data(), rows.size_bytes());
   }
+  // cuBLAS chooses its kernels by the number of rows. It is given as many every time, whatever lies in those beyond the
+  // last one, so that a row's result does not depend on how many others are transformed.
   const size_t fitting =
       std::min<size_t>(kGatheredBytes, device->FreeBytes() / 4) / (depth * element + stride * 4);
-  const size_t most = std::clamp<size_t>(fitting, 1, count);
+  const size_t most = std::clamp<size_t>(fitting, 1, kGatheredRows);
   const Buffer x = Buffer::OnDevice(device, most * depth * element, what);
   const Buffer y = Buffer::OnDevice(device, most * stride * sizeof(float), what);
   for (size_t first = 0; first < count; first += most) {
@@ -595,7 +599,7 @@ TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& d
     const size_t some = std::min(most, count - first);
     layout.Gather(rows.empty() ? nullptr : picked.as<uint32_t>() + first, first, some, blas.operands(),
                   x.as<void>(), {}, device->stream());
-    BlasProduct product{some, stride, depth, x.as<void>(), depth};
+    BlasProduct product{most, stride, depth, x.as<void>(), depth};
     product.b = element == 2 ? narrow.as<void>() : parameters.as<void>();
     product.ldb = product.ldc = stride;
     product.c = y.as<float>();

@@ -29,18 +29,25 @@ std::string WhyNoDevice() {
   return "";
 }
 
+namespace {
+
+// The card that an index stands for: after the last one the first is counted again.
+int CardOf(uint32_t index) {
+  int count = 0;
+  Check(cudaGetDeviceCount(&count), "counting devices");
+  if (count == 0) ThrowUsage("no CUDA device was found");
+  return static_cast<int>(index % static_cast<uint32_t>(count));
+}
+
+}  // namespace
+
 void StartDevice(uint32_t index) {
-  cudaSetDevice(static_cast<int>(index));
+  cudaSetDevice(CardOf(index));
   cudaFree(nullptr);  // where choosing a device does not make its context yet
   cudaGetLastError();
 }
 
-Device::Device(uint32_t index, uint64_t budget) : card_(static_cast<int>(index)), budget_(budget) {
-  int count = 0;
-  Check(cudaGetDeviceCount(&count), "counting devices");
-  if (index >= static_cast<uint32_t>(count)) {
-    ThrowUsage("CUDA device {} is not there: the machine has {}", index, count);
-  }
+Device::Device(uint32_t index, uint64_t budget) : card_(CardOf(index)), budget_(budget) {
   MakeCurrent();
   cudaDeviceProp properties{};
   Check(cudaGetDeviceProperties(&properties, card_), "asking for the device's properties");

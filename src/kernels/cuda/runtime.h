@@ -20,8 +20,8 @@ namespace l2gcn::cuda {
 // over the bus; without one, an array that the card cannot hold is an error that names the budget flag.
 class Device {
  public:
-  // Makes card `index` the calling thread's; budget in bytes, 0: none. Throws Error(kUsage) if there is no
-  // such card.
+  // Makes card `index` (Context::device_index) the calling thread's; budget in bytes, 0: none. Throws Error(kUsage) if
+  // there is no card.
   Device(uint32_t index, uint64_t budget);
   ~Device();
   Device(const Device&) = delete;

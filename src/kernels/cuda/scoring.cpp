@@ -11,6 +11,7 @@ namespace l2gcn::cuda {
 namespace {
 
 constexpr size_t kBlockBytes = size_t{32} << 20;  // of the rows that are worked off together
+constexpr size_t kScoredRows = 4096;              // at most
 constexpr const char* kScoring = "scoring rows";
 
 }  // namespace
@@ -26,7 +27,7 @@ ScorePass::ScorePass(const std::shared_ptr<Device>& device, const CudaRowsToScor
   counts_ = Buffer::OnDevice(device, 3 * sizeof(unsigned long long), kScoring);
   counts_.Clear();
   const size_t fitting = std::min<size_t>(kBlockBytes, device->FreeBytes() / 4) / row_bytes;
-  block_ = std::clamp<size_t>(fitting, 1, std::max(1u, targets_.count));
+  block_ = std::clamp<size_t>(fitting, 1, kScoredRows);
 }
 
 void ScorePass::Reduce(size_t first, size_t count, const float* z, size_t stride, const float* bias) {

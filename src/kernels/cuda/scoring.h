@@ -28,7 +28,7 @@ class ScorePass {
  public:
   // A row takes `row_bytes` while its block is worked off.
   ScorePass(const std::shared_ptr<Device>& device, const CudaRowsToScore& rows, size_t row_bytes);
-  // Rows that a block has at most.
+  // Rows that a block has at most: as many whatever the number of rows, so that products of whole blocks are alike.
   size_t block() const { return block_; }
   // Reduces logits z (count × stride, f32) of rows first … first + count − 1; bias (classes) may be null.
   void Reduce(size_t first, size_t count, const float* z, size_t stride, const float* bias);

@@ -138,7 +138,9 @@ std::shared_ptr<CudaGraph> UploadGraph(const Context& context, const std::shared
   const auto upload_array = [&](const auto& values, const char* what) {
     return upload(values.data(), values.bytes(), what);
   };
+  L2GCN_ASSERT(propagation.own.empty());
   graph->nodes = view.nodes = propagation.nodes;
+  view.first_node = propagation.first_row;
   graph->entries = view.entries = propagation.entries();
   graph->indptr = upload_array(propagation.indptr, "the graph's offsets");
   graph->row_scale = upload_array(propagation.row_scale, "the graph's scales");
@@ -195,6 +197,29 @@ void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tenso
           "downloading a matrix");
   }
   device->Synchronise("downloading a matrix");
+}
+
+Features DownloadAsStored(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor) {
+  if (tensor.sparse) {
+    CsrMatrix rows{tensor.rows, tensor.cols, Array<uint64_t>::Allocate(tensor.rows + 1),
+                   Array<uint32_t>::Allocate(tensor.nonzeros), Array<float>::Allocate(tensor.nonzeros)};
+    tensor.indptr.CopyTo(rows.indptr.mutable_data(), rows.indptr.bytes());
+    tensor.columns.CopyTo(rows.indices.mutable_data(), rows.indices.bytes());
+    tensor.values.CopyTo(rows.values.mutable_data(), rows.values.bytes());
+    return Features::Sparse(std::move(rows));
+  }
+  if (tensor.view.kind == RowKind::kF32) return Features::Dense(DownloadTensor(device, pool, tensor));
+  Array<uint16_t> elements = Array<uint16_t>::Allocate(tensor.rows * tensor.cols);
+  const size_t width = tensor.cols * sizeof(uint16_t);
+  if (!elements.empty()) {
+    Check(cudaMemcpy2DAsync(elements.mutable_data(), width, tensor.view.dense,
+                            tensor.view.stride * sizeof(uint16_t), width, tensor.rows, cudaMemcpyDefault,
+                            device->stream()),
+          "downloading a matrix");
+  }
+  device->Synchronise("downloading a matrix");
+  const FeatureType type = tensor.view.kind == RowKind::kF16 ? FeatureType::kF16 : FeatureType::kBf16;
+  return Features::Stored(type, std::move(elements), tensor.rows, tensor.cols);
 }
 
 Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor) {

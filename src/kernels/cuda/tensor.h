@@ -40,6 +40,8 @@ std::shared_ptr<CudaGraph> UploadGraph(const Context& context, const std::shared
 void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tensor, size_t first, size_t count,
                   float* out);
 Matrix DownloadTensor(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor);
+// The rows as they lie there: sparse, or of their own type.
+Features DownloadAsStored(const std::shared_ptr<Device>& device, BlockPool& pool, const CudaTensor& tensor);
 
 inline RowKind KindOf(FeatureType type) {
   return type == FeatureType::kF16    ? RowKind::kF16

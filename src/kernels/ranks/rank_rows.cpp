@@ -54,4 +54,33 @@ std::vector<std::vector<uint32_t>> PositionsByRank(const Ranks& ranks, std::span
   return positions;
 }
 
+std::vector<uint32_t> OwnRows(const Ranks& ranks, const std::vector<std::vector<uint32_t>>& positions,
+                              std::span<const uint32_t> rows, size_t count) {
+  std::vector<uint32_t> own = positions[ranks.rank()];
+  const auto begin = static_cast<uint32_t>(ShareBegin(count, ranks.rank(), ranks.size()));
+  for (uint32_t& row : own) row = (rows.empty() ? row : rows[row]) - begin;
+  return own;
+}
+
+Matrix GatherRows(Ranks& ranks, const Matrix& own, size_t count,
+                  const std::vector<std::vector<uint32_t>>& positions) {
+  Matrix all = Matrix::Allocate(count, own.cols);
+  char* const values = reinterpret_cast<char*>(all.values.mutable_data());
+  const size_t row_bytes = own.cols * sizeof(float);
+  const auto put = [&](uint32_t of, const char* rows) {
+    for (size_t i = 0; i < positions[of].size(); ++i)
+      std::memcpy(values + positions[of][i] * row_bytes, rows + i * row_bytes, row_bytes);
+  };
+  const std::span<const char> mine(reinterpret_cast<const char*>(own.values.data()),
+                                   positions[ranks.rank()].size() * row_bytes);
+  put(ranks.rank(), mine.data());
+  std::vector<char> rows;
+  ForPartners(ranks, [&](uint32_t to, uint32_t from) {
+    rows.resize(positions[from].size() * row_bytes);
+    ranks.Exchange(to, mine, from, rows);
+    put(from, rows.data());
+  });
+  return all;
+}
+
 }  // namespace l2gcn

@@ -33,5 +33,11 @@ class RankRows {
 // (ascending) of those that it holds. Empty `rows` stand for all rows.
 std::vector<std::vector<uint32_t>> PositionsByRank(const Ranks& ranks, std::span<const uint32_t> rows,
                                                    size_t count);
+// This rank's rows among `rows` (empty: all) by those positions, counted from the first row that it holds.
+std::vector<uint32_t> OwnRows(const Ranks& ranks, const std::vector<std::vector<uint32_t>>& positions,
+                              std::span<const uint32_t> rows, size_t count);
+// The matrix of `count` rows of which each rank has those at its positions, on every rank.
+Matrix GatherRows(Ranks& ranks, const Matrix& own, size_t count,
+                  const std::vector<std::vector<uint32_t>>& positions);
 
 }  // namespace l2gcn

@@ -6,10 +6,13 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
+#include "kernels/disk/disk_tensor.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
 namespace {
+
+constexpr size_t kRowsCopied = 1024;  // that one thread copies at a time
 
 template <class T>
 std::span<char> BytesIn(std::span<T> values) {
@@ -52,6 +55,11 @@ RankSampleWindows::RankSampleWindows(Ranks& ranks, SharedPool* shared, const Lay
     const size_t bytes = RingRows() * cols_[p] * parts_[p].bytes();
     rings_.push_back(in_place_ ? shared->Take(bytes) : AllocateAligned(bytes));
   }
+}
+
+Features RankSampleWindows::Ring(size_t part) const {
+  return RowsAsFeatures(parts_[part].type(), rings_[part], static_cast<const char*>(rings_[part].get()),
+                        RingRows(), cols_[part]);
 }
 
 RankSampleWindows::~RankSampleWindows() {
@@ -159,6 +167,40 @@ void RankSampleWindows::Settle() {
   const Request request{-1};
   for (uint32_t r = 1; r < ranks_.size(); ++r)
     ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
+}
+
+Features DenseRowsAtRank0(const Context& context, SharedPool* shared, const RankRows& own,
+                          const RankMatrixShape& shape, std::span<const uint32_t> samples) {
+  Ranks& ranks = *context.ranks;
+  const auto positions = PositionsByRank(ranks, samples, shape.rows);
+  const std::vector<uint32_t> rows = OwnRows(ranks, positions, samples, shape.rows);
+  const size_t row_bytes = shape.cols * own.bytes(), count = samples.empty() ? shape.rows : samples.size();
+  std::shared_ptr<void> all;
+  const auto place = [&](uint32_t of, size_t i) {
+    return static_cast<char*>(all.get()) + positions[of][i] * row_bytes;
+  };
+  if (shared != nullptr) all = shared->Take(count * row_bytes);
+  if (shared == nullptr && ranks.leads()) all = AllocateAligned(count * row_bytes);
+  if (all != nullptr) {
+    ParallelFor(context, rows.size(), kRowsCopied, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) own.Copy(rows[i], 0, shape.cols, place(ranks.rank(), i));
+    });
+  }
+  if (shared != nullptr) {
+    Barrier(ranks);
+  } else if (!ranks.leads()) {
+    std::vector<char> packed(rows.size() * row_bytes);
+    for (size_t i = 0; i < rows.size(); ++i) own.Copy(rows[i], 0, shape.cols, packed.data() + i * row_bytes);
+    ranks.Exchange(0, packed, 0, {});
+  }
+  if (!ranks.leads()) return {};
+  for (uint32_t r = 1; shared == nullptr && r < ranks.size(); ++r) {
+    std::vector<char> packed(positions[r].size() * row_bytes);
+    ranks.Exchange(0, {}, r, packed);
+    for (size_t i = 0; i < positions[r].size(); ++i)
+      std::memcpy(place(r, i), packed.data() + i * row_bytes, row_bytes);
+  }
+  return RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, shape.cols);
 }
 
 std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context) {

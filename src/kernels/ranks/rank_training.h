@@ -22,9 +22,8 @@ class RankSampleWindows final : public SampleWindows {
                     std::vector<size_t> cols, Array<uint32_t> samples, size_t rows);
   ~RankSampleWindows() override;
 
-  // On rank 0: the ring of a part, (RingRows() × its columns).
-  std::shared_ptr<void> Ring(size_t part) const { return rings_[part]; }
-  size_t RingRows() const { return size_t{kRingWindows} * window_; }
+  // On rank 0: the ring of a part, (ring rows × its columns).
+  Features Ring(size_t part) const;
   uint32_t samples() const override { return count_; }
   void Await(uint32_t epoch, uint32_t window) override;
   // On rank 0: nothing travels any more, and the others stop answering.
@@ -36,6 +35,8 @@ class RankSampleWindows final : public SampleWindows {
   struct Request {
     int64_t window;  // counted over epochs; −1: no more
   };
+
+  size_t RingRows() const { return size_t{kRingWindows} * window_; }
 
   // On rank 0: brings a window into the ring.
   void Fetch(uint64_t number);
@@ -70,6 +71,15 @@ class RankSampleWindows final : public SampleWindows {
   uint64_t next_ = 0;
 };
 
+// The rows of a layer's samples on rank 0, in the order of the samples; nothing on the others. This rank's rows of a
+// matrix of `shape` are `own`; sample s is row samples[s] of it (empty: row s). `shared` is null where rows travel by
+// messages. Called by all ranks.
+struct RankMatrixShape {
+  size_t rows = 0, cols = 0;
+};
+Features DenseRowsAtRank0(const Context& context, SharedPool* shared, const RankRows& own,
+                          const RankMatrixShape& shape, std::span<const uint32_t> samples);
+
 // Threads for the steps that rank 0 makes while the other ranks of its machine wait for it: as many as all of them have,
 // on any core that one of them may use. Results do not depend on threads. Null on ranks other than 0. Called by all.
 std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context);
@@ -77,14 +87,16 @@ std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context);
 class RankTraining final : public LayerTraining {
  public:
   // `own` makes the steps; null on ranks other than 0. `threads` are for it; null: those of the caller's context.
+  // `columns` are those of each part of the layer's input.
   RankTraining(const std::shared_ptr<Ranks>& ranks, std::unique_ptr<LayerTraining> own,
                std::shared_ptr<RankSampleWindows> windows, std::shared_ptr<ThreadPool> threads,
-               LayerSpec spec)
+               LayerSpec spec, std::vector<size_t> columns)
       : ranks_(ranks),
         own_(std::move(own)),
         windows_(std::move(windows)),
         threads_(std::move(threads)),
-        spec_(std::move(spec)) {}
+        spec_(std::move(spec)),
+        columns_(std::move(columns)) {}
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override;
@@ -94,6 +106,7 @@ class RankTraining final : public LayerTraining {
 
   const LayerTraining* own() const { return own_.get(); }
   const LayerSpec& spec() const { return spec_; }
+  const std::vector<size_t>& columns() const { return columns_; }
 
  private:
   const std::shared_ptr<Ranks> ranks_;
@@ -101,6 +114,7 @@ class RankTraining final : public LayerTraining {
   std::shared_ptr<RankSampleWindows> windows_;  // null: rank 0 has all rows
   const std::shared_ptr<ThreadPool> threads_;
   const LayerSpec spec_;
+  const std::vector<size_t> columns_;
 };
 
 }  // namespace l2gcn

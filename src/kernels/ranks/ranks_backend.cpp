@@ -17,10 +17,10 @@
 #include "kernels/join_shape.h"
 #include "kernels/ranks/column_exchange.h"
 #include "kernels/ranks/rank_rows.h"
+#include "kernels/ranks/rank_scoring.h"
 #include "kernels/ranks/rank_sparse.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/ranks/shared_rows.h"
-#include "kernels/row_loss.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -43,12 +43,6 @@ struct RankGraph final : DeviceGraph {
   DeviceGraphPtr local;  // the whole of it
 };
 
-struct RankRowsToScore final : RowsToScore {
-  std::vector<std::vector<uint32_t>> positions;  // of every rank, among the rows to score
-  size_t count = 0, classes = 0;
-  std::shared_ptr<const RowsToScore> own;  // null: this rank has none of them
-};
-
 const RankTensor& AsShared(const Tensor& tensor) { return CheckedCast<RankTensor>(tensor); }
 
 std::vector<const RankTensor*> SharedParts(const Tensor& x) {
@@ -61,22 +55,6 @@ std::vector<const RankTensor*> SharedParts(const Tensor& x) {
   return parts;
 }
 
-Targets TargetsAt(const Targets& targets, std::span<const uint32_t> positions) {
-  Targets part = targets;
-  const size_t classes = targets.classes;
-  if (targets.multilabel) {
-    part.matrix = Array<uint8_t>::Allocate(positions.size() * classes);
-    for (size_t i = 0; i < positions.size(); ++i)
-      std::copy_n(targets.matrix.data() + positions[i] * classes, classes,
-                  part.matrix.mutable_data() + i * classes);
-  } else {
-    part.classes_of = Array<int32_t>::Allocate(positions.size());
-    for (size_t i = 0; i < positions.size(); ++i)
-      part.classes_of.mutable_data()[i] = targets.classes_of[positions[i]];
-  }
-  return part;
-}
-
 std::vector<uint32_t> Range(size_t begin, size_t end) {
   std::vector<uint32_t> rows(end - begin);
   std::iota(rows.begin(), rows.end(), static_cast<uint32_t>(begin));
@@ -85,24 +63,25 @@ std::vector<uint32_t> Range(size_t begin, size_t end) {
 
 class RanksBackend final : public Backend {
  public:
-  RanksBackend(const Context& context, const BackendOptions& options, const LocalBackendMaker& make_local,
-               const LocalBackendMaker& make_trainer)
+  RanksBackend(const Context& context, const BackendOptions& options, const LocalBackends& backends)
       : ranks_(context.ranks),
         options_(options),
-        local_(make_local(options)),
-        trainer_(make_trainer(options)),
-        in_place_(context.ranks->shares_memory() &&
+        product_type_(backends.product_type),
+        sparse_density_(backends.sparse_density),
+        local_(backends.make_local(options)),
+        trainer_(backends.make_trainer(options)),
+        in_place_(backends.sum_in_place && context.ranks->shares_memory() &&
                   SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
         shared_memory_(context.ranks),
         threads_of_all_(in_place_ ? ThreadsOfAllRanks(context) : nullptr) {
     BackendOptions other = options;
-    other.features_as = FeatureType::kF32;
-    wide_ = make_local(other);
+    other.features_as = product_type_;
+    products_ = product_type_ == options.features_as ? local_ : backends.make_local(other);
     other = options;
     other.sparse = SparseChoice::kAlways;
-    sparse_ = make_local(other);
+    sparse_ = backends.make_local(other);
     other.sparse = SparseChoice::kNever;
-    dense_ = make_local(other);
+    dense_ = backends.make_local(other);
   }
 
   TensorPtr Upload(const Context& context, const Features& features) override {
@@ -189,28 +168,28 @@ class RanksBackend final : public Backend {
     narrow.cols = w.cols;
     narrow.uploaded = Features::Dense(local_->Logits(context, *AsShared(x).own, w, {}));
     const auto& a = CheckedCast<RankGraph>(graph);
-    if (in_place_) return AggregateInPlace(context, a, narrow, {}, FeatureType::kF32, true);
-    return AggregateColumns(context, a, narrow, {}, *wide_, FeatureType::kF32, true);
+    if (in_place_) return AggregateInPlace(context, a, narrow, {}, product_type_, true);
+    return AggregateColumns(context, a, narrow, {}, *products_, product_type_, true);
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
     const auto positions = PositionsByRank(*ranks_, rows, x.rows);
-    const std::vector<uint32_t> own = OwnRows(positions, rows, x.rows);
+    const std::vector<uint32_t> own = OwnRows(*ranks_, positions, rows, x.rows);
     Matrix part = Matrix::Allocate(0, theta.cols);
     if (!own.empty())
       part =
           local_->Logits(context, *AsShared(x).own, theta, rows.empty() ? std::span<const uint32_t>() : own);
-    return Gathered(part, theta.cols, rows.empty() ? x.rows : rows.size(), positions);
+    return GatherRows(*ranks_, part, rows.empty() ? x.rows : rows.size(), positions);
   }
 
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     const auto positions = PositionsByRank(*ranks_, rows, x.rows);
-    const std::vector<uint32_t> own = OwnRows(positions, rows, x.rows);
+    const std::vector<uint32_t> own = OwnRows(*ranks_, positions, rows, x.rows);
     Matrix part = Matrix::Allocate(0, x.cols);
     if (!own.empty())
       part = local_->Download(context, *AsShared(x).own, rows.empty() ? std::span<const uint32_t>() : own);
-    return Gathered(part, x.cols, rows.empty() ? x.rows : rows.size(), positions);
+    return GatherRows(*ranks_, part, rows.empty() ? x.rows : rows.size(), positions);
   }
 
   void ReadRows(const Context& context, const Tensor& x, size_t first, size_t count, float* out) override {
@@ -241,50 +220,47 @@ class RanksBackend final : public Backend {
       windows = MakeWindows(context, parts, spec, samples, xhat->rows, inputs);
       reading.windows = windows;
     } else {
-      const auto positions = PositionsByRank(*ranks_, samples.span(), xhat->rows);
-      for (const RankTensor* part : parts)
-        inputs.push_back(RowsAtRank0(context, *part, samples.span(), positions));
+      for (const RankTensor* part : parts) inputs.push_back(RowsAtRank0(context, *part, samples.span()));
     }
     std::unique_ptr<LayerTraining> own;
     if (ranks_->leads()) {
       const TensorPtr input = inputs.size() == 1 ? inputs.front() : trainer_->Join(context, inputs);
       own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
     }
-    return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec);
+    return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec,
+                                          ColumnsOf(parts));
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
-    auto prepared = std::make_shared<RankRowsToScore>();
-    prepared->margins = margins;
-    prepared->classes = targets.classes;
-    prepared->positions = PositionsByRank(*ranks_, rows.span(), x->rows);
-    prepared->count = rows.empty() ? x->rows : rows.size();
+    auto prepared =
+        std::make_shared<RankRowsToScore>(*ranks_, rows.span(), x->rows, targets.classes, margins);
     const std::vector<uint32_t>& mine = prepared->positions[rank()];
     if (mine.empty()) return prepared;
     std::vector<TensorPtr> own;
     for (const RankTensor* part : SharedParts(*x)) own.push_back(part->own);
-    prepared->own =
-        local_->PrepareScoring(context, JoinedOwn(context, own),
-                               Array<uint32_t>::CopyOf(OwnRows(prepared->positions, rows.span(), x->rows)),
-                               TargetsAt(targets, mine), margins);
+    prepared->own = local_->PrepareScoring(
+        context, JoinedOwn(context, own),
+        Array<uint32_t>::CopyOf(OwnRows(*ranks_, prepared->positions, rows.span(), x->rows)),
+        TargetsAt(targets, mine), margins);
     return prepared;
   }
 
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     const auto& together = CheckedCast<RankTraining>(training);
     const LayerState state = together.Read();
-    return Scored(rows, [&](const RowsToScore& own) {
+    return ScoresOfAll(*ranks_, CheckedCast<RankRowsToScore>(rows), [&](const RowsToScore& own) {
       if (together.own() != nullptr) return local_->Score(context, *together.own(), own);
-      return local_->Score(context, *HolderOf(context, state, together.spec()), own);
+      return local_->Score(context, *HolderOf(context, state, together), own);
     });
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
-    return Scored(rows, [&](const RowsToScore& own) { return local_->Score(context, theta, own); });
+    return ScoresOfAll(*ranks_, CheckedCast<RankRowsToScore>(rows),
+                       [&](const RowsToScore& own) { return local_->Score(context, theta, own); });
   }
 
   void ReleaseSpareMemory() override {
-    for (Backend* backend : {local_.get(), trainer_.get(), wide_.get(), sparse_.get(), dense_.get()})
+    for (Backend* backend : {local_.get(), trainer_.get(), products_.get(), sparse_.get(), dense_.get()})
       backend->ReleaseSpareMemory();
     memory_.ReleaseSpare();
   }
@@ -312,6 +288,13 @@ class RanksBackend final : public Backend {
     tensor->cols = cols;
     return tensor;
   }
+  static std::vector<size_t> ColumnsOf(const std::vector<const RankTensor*>& parts) {
+    std::vector<size_t> cols;
+    for (const RankTensor* part : parts) cols.push_back(part->cols);
+    return cols;
+  }
+  // Memory that all ranks see; null where rows travel by messages.
+  SharedPool* PoolOfAll() { return in_place_ ? &shared_memory_ : nullptr; }
   TensorPtr JoinedOwn(const Context& context, const std::vector<TensorPtr>& own) {
     return own.size() == 1 ? own.front() : local_->Join(context, own);
   }
@@ -320,37 +303,6 @@ class RanksBackend final : public Backend {
     if (x.uploaded.rows() > 0 || x.own == nullptr) return RankRows(x.uploaded);
     return RankRows(local_->DownloadStored(context, *x.own));
   }
-  // This rank's rows among `rows` (empty: all), counted from its first one.
-  std::vector<uint32_t> OwnRows(const std::vector<std::vector<uint32_t>>& positions,
-                                std::span<const uint32_t> rows, size_t count) const {
-    std::vector<uint32_t> own = positions[rank()];
-    const auto begin = static_cast<uint32_t>(Begin(count, rank()));
-    for (uint32_t& row : own) row = (rows.empty() ? row : rows[row]) - begin;
-    return own;
-  }
-
-  // Everyone's rows (positions × cols), to all ranks.
-  Matrix Gathered(const Matrix& own, size_t cols, size_t count,
-                  const std::vector<std::vector<uint32_t>>& positions) const {
-    Matrix all = Matrix::Allocate(count, cols);
-    char* const values = reinterpret_cast<char*>(all.values.mutable_data());
-    const size_t row_bytes = cols * sizeof(float);
-    const auto put = [&](uint32_t of, const char* rows) {
-      for (size_t i = 0; i < positions[of].size(); ++i)
-        std::memcpy(values + positions[of][i] * row_bytes, rows + i * row_bytes, row_bytes);
-    };
-    put(rank(), reinterpret_cast<const char*>(own.values.data()));
-    std::vector<char> rows;
-    const std::span<const char> mine(reinterpret_cast<const char*>(own.values.data()),
-                                     positions[rank()].size() * row_bytes);
-    ForPartners(*ranks_, [&](uint32_t to, uint32_t from) {
-      rows.resize(positions[from].size() * row_bytes);
-      ranks_->Exchange(to, mine, from, rows);
-      put(from, rows.data());
-    });
-    return all;
-  }
-
   // The rows of a sparse matrix, all of them on every rank.
   TensorPtr Whole(const Context& context, const RankTensor& x) {
     if (x.whole != nullptr) return x.whole;
@@ -379,10 +331,11 @@ class RanksBackend final : public Backend {
       out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
       const double density =
           static_cast<double>(out->nonzeros) / (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
-      out->sparse = options_.sparse == SparseChoice::kAlways || density <= kSparseDensity;
+      out->sparse = options_.sparse == SparseChoice::kAlways || density <= sparse_density_;
     }
     if (!out->sparse) {
       out->nonzeros = 0;
+      out->own.reset();
       out->own = dense_->Aggregate(context, *dense_->Upload(context, rows), *whole, row_of_node);
     }
     out->bytes = out->own->bytes;
@@ -395,7 +348,7 @@ class RanksBackend final : public Backend {
     const Features seen = x.seen.rows() > 0 ? x.seen : SharedRowsOf(context, x);
     auto out = std::make_shared<StoredMatrix>(
         AggregateOwnRows(context, shared_memory_, memory_, a.propagation, seen, row_of_node, out_type));
-    if (relu) Rectify(context, static_cast<float*>(out->mutable_data()), out->rows * out->cols);
+    if (relu) Rectify(context, out_type, out->mutable_data(), out->rows * out->cols);
     return FromOwnRows(
         context, a.nodes, x.cols,
         RowsAsFeatures(out_type, out, static_cast<const char*>(out->data()), out->rows, x.cols));
@@ -454,7 +407,7 @@ class RanksBackend final : public Backend {
               context, RowsAsFeatures(in_type, nullptr, panel.data(), columns.sources(), mine.stride));
           const DeviceGraphPtr graph =
               &kernels == local_.get() ? a.local : kernels.Upload(context, a.propagation);
-          result = kernels.DownloadStored(context, *kernels.Aggregate(context, *graph, *part, {}));
+          result = kernels.DownloadStored(context, *kernels.AggregatePanel(context, *graph, *part, x.cols));
           L2GCN_ASSERT(result.type() == out_type);
         }
       }
@@ -463,14 +416,20 @@ class RanksBackend final : public Backend {
     }
     kernels.ReleaseSpareMemory();
     ReturnFreeMemory();
-    if (relu) Rectify(context, static_cast<float*>(out.get()), own_rows * x.cols);
+    if (relu) Rectify(context, out_type, out.get(), own_rows * x.cols);
     return FromOwnRows(context, a.nodes, x.cols,
                        RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
   }
 
-  static void Rectify(const Context& context, float* values, size_t count) {
+  // ReLU. Of 16 bits, the first one is the sign in either type.
+  static void Rectify(const Context& context, FeatureType type, void* values, size_t count) {
     ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+      auto* const floats = static_cast<float*>(values);
+      auto* const halves = static_cast<uint16_t*>(values);
+      for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
+        floats[i] = floats[i] > 0 ? floats[i] : 0;
+      for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
+        halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
     });
   }
 
@@ -509,46 +468,12 @@ class RanksBackend final : public Backend {
   }
 
   // The samples' rows of a part as a tensor of rank 0's; null on the others.
-  TensorPtr RowsAtRank0(const Context& context, const RankTensor& x, std::span<const uint32_t> samples,
-                        const std::vector<std::vector<uint32_t>>& positions) {
-    if (x.sparse) {
-      const Features all = SparseAtRank0(context, x);
-      if (!ranks_->leads()) return nullptr;
-      return trainer_->Upload(context, samples.empty() ? all : all.PickRows(samples));
-    }
-    const RankRows own = RowsToSend(context, x);
-    const size_t row_bytes = x.cols * own.bytes(), count = samples.empty() ? x.rows : samples.size();
-    const std::vector<uint32_t> rows = OwnRows(positions, samples, x.rows);
-    const auto at_rank0 = [&](const std::shared_ptr<void>& all) {
-      return trainer_->Upload(
-          context, RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, x.cols));
-    };
-    if (in_place_) {
-      const std::shared_ptr<void> all = shared_memory_.Take(count * row_bytes);
-      ParallelFor(context, rows.size(), kProductRows, [&](size_t begin, size_t end) {
-        for (size_t i = begin; i < end; ++i)
-          own.Copy(rows[i], 0, x.cols, static_cast<char*>(all.get()) + positions[rank()][i] * row_bytes);
-      });
-      Barrier(*ranks_);
-      return ranks_->leads() ? at_rank0(all) : nullptr;
-    }
-    std::vector<char> packed(rows.size() * row_bytes);
-    for (size_t i = 0; i < rows.size(); ++i) own.Copy(rows[i], 0, x.cols, packed.data() + i * row_bytes);
-    if (!ranks_->leads()) {
-      ranks_->Exchange(0, packed, 0, {});
-      return nullptr;
-    }
-    const std::shared_ptr<void> all = AllocateAligned(count * row_bytes);
-    for (uint32_t r = 0; r < ranks_->size(); ++r) {
-      if (r > 0) {
-        packed.resize(positions[r].size() * row_bytes);
-        ranks_->Exchange(0, {}, r, packed);
-      }
-      for (size_t i = 0; i < positions[r].size(); ++i)
-        std::memcpy(static_cast<char*>(all.get()) + positions[r][i] * row_bytes,
-                    packed.data() + i * row_bytes, row_bytes);
-    }
-    return at_rank0(all);
+  TensorPtr RowsAtRank0(const Context& context, const RankTensor& x, std::span<const uint32_t> samples) {
+    const Features rows =
+        x.sparse ? SparseAtRank0(context, x)
+                 : DenseRowsAtRank0(context, PoolOfAll(), RowsToSend(context, x), {x.rows, x.cols}, samples);
+    if (!ranks_->leads()) return nullptr;
+    return trainer_->Upload(context, x.sparse && !samples.empty() ? rows.PickRows(samples) : rows);
   }
 
   // Windows over rows that stay where they are; `inputs` gets rank 0's rings.
@@ -557,75 +482,52 @@ class RanksBackend final : public Backend {
                                                  const LayerSpec& spec, const Array<uint32_t>& samples,
                                                  size_t rows, std::vector<TensorPtr>& inputs) {
     std::vector<RankRows> own;
-    std::vector<size_t> cols;
-    for (const RankTensor* part : parts) {
-      own.push_back(RowsToSend(context, *part));
-      cols.push_back(part->cols);
-    }
-    auto windows = std::make_shared<RankSampleWindows>(*ranks_, in_place_ ? &shared_memory_ : nullptr, spec,
-                                                       own, cols, samples, rows);
-    for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p) {
-      const std::shared_ptr<void> ring = windows->Ring(p);
-      inputs.push_back(
-          trainer_->Upload(context, RowsAsFeatures(own[p].type(), ring, static_cast<const char*>(ring.get()),
-                                                   windows->RingRows(), cols[p])));
-    }
+    for (const RankTensor* part : parts) own.push_back(RowsToSend(context, *part));
+    auto windows = std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(own),
+                                                       ColumnsOf(parts), samples, rows);
+    for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p)
+      inputs.push_back(trainer_->Upload(context, windows->Ring(p)));
     return windows;
   }
 
-  // A training that holds weights and makes no step, so that rows can be scored by them.
-  std::unique_ptr<LayerTraining> HolderOf(const Context& context, const LayerState& state, LayerSpec spec) {
+  // A training that holds weights and makes no step, so that rows can be scored by them. Its input has the parts that
+  // rank 0's has.
+  std::unique_ptr<LayerTraining> HolderOf(const Context& context, const LayerState& state,
+                                          const RankTraining& together) {
+    LayerSpec spec = together.spec();
     spec.windows.reset();
-    Matrix nothing = Matrix::Allocate(1, state.w.rows);
-    std::fill_n(nothing.values.mutable_data(), state.w.rows, 0.0f);
+    std::vector<TensorPtr> parts;
+    for (const size_t cols : together.columns()) {
+      Matrix nothing = Matrix::Allocate(1, cols);
+      std::fill_n(nothing.values.mutable_data(), cols, 0.0f);
+      parts.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
+    }
     Targets targets;
     targets.classes = static_cast<uint32_t>(state.theta.cols);
     targets.classes_of = Array<int32_t>::Zeros(1);
-    return trainer_->BeginLayer(context, trainer_->Upload(context, Features::Dense(std::move(nothing))), {},
-                                targets, spec, state);
-  }
-
-  // The scores of each rank's rows, put together on every rank.
-  RowScores Scored(const RowsToScore& rows, const std::function<RowScores(const RowsToScore&)>& score) const {
-    const auto& together = CheckedCast<RankRowsToScore>(rows);
-    RowScores own;
-    if (together.own != nullptr) own = score(*together.own);
-    Matrix of_rows = Matrix::Allocate(own.losses.size(), 2);  // loss and miss
-    float* values = of_rows.values.mutable_data();
-    for (size_t i = 0; i < own.losses.size(); ++i)
-      values[2 * i] = own.losses[i], values[2 * i + 1] = own.misses[i];
-    const Matrix everyones = Gathered(of_rows, 2, together.count, together.positions);
-    RowScores all;
-    for (size_t i = 0; i < together.count; ++i) {
-      all.losses.push_back(everyones.values[2 * i]);
-      all.misses.push_back(everyones.values[2 * i + 1]);
-    }
-    if (together.margins)
-      all.margins = Gathered(own.margins, together.classes, together.count, together.positions);
-    all.loss = MeanOfRows<float>(all.losses);
-    all.true_positive = SumOverRanks(*ranks_, own.true_positive);
-    all.false_positive = SumOverRanks(*ranks_, own.false_positive);
-    all.false_negative = SumOverRanks(*ranks_, own.false_negative);
-    return all;
+    const TensorPtr input = parts.size() == 1 ? parts.front() : trainer_->Join(context, parts);
+    return trainer_->BeginLayer(context, input, {}, targets, spec, state);
   }
 
   const std::shared_ptr<Ranks> ranks_;
   const BackendOptions options_;
-  std::unique_ptr<Backend> local_, trainer_;
-  const bool in_place_;                                // ranks see each other's rows in memory
-  SharedPool shared_memory_;                           // where those rows lie that are not features
-  const std::shared_ptr<ThreadPool> threads_of_all_;   // for training steps; null elsewhere than on rank 0
-  MatrixMemory memory_;                                // of what is aggregated there
-  std::unique_ptr<Backend> wide_, sparse_, dense_;     // local ones with results in f32, sparse, or dense
+  const FeatureType product_type_;  // in which Forward sums a product over the graph
+  const double sparse_density_;     // up to which aggregated features stay sparse
+  const std::shared_ptr<Backend> local_, trainer_;
+  const bool in_place_;                               // ranks see each other's rows in memory
+  SharedPool shared_memory_;                          // where those rows lie that are not features
+  const std::shared_ptr<ThreadPool> threads_of_all_;  // for training steps; null elsewhere than on rank 0
+  MatrixMemory memory_;                               // of what is aggregated there
+  // Local ones with results in product_type_, sparse, or dense.
+  std::shared_ptr<Backend> products_, sparse_, dense_;
   size_t panel_columns_ = 0, aggregated_columns_ = 0;  // of the last aggregation
 };
 
 }  // namespace
 
 std::unique_ptr<Backend> MakeRanksBackend(const Context& context, const BackendOptions& options,
-                                          const LocalBackendMaker& make_local,
-                                          const LocalBackendMaker& make_trainer) {
-  return std::make_unique<RanksBackend>(context, options, make_local, make_trainer);
+                                          const LocalBackends& backends) {
+  return std::make_unique<RanksBackend>(context, options, backends);
 }
 
 }  // namespace l2gcn

@@ -1,7 +1,8 @@
 // A backend whose matrices are shared out over ranks (Context::ranks): rank r of R holds rows N·r/R … N·(r+1)/R − 1 of
 // every matrix of N rows. Every rank calls every verb at the same time.
 //
-// Where all ranks see one memory (Ranks::shares_memory) and nothing goes to disk, what Aggregate reads lies there, each
+// Where all ranks see one memory (Ranks::shares_memory), the CPU computes and nothing goes to disk, what Aggregate reads
+// lies there, each
 // rank sums its own rows of the result, and nothing is moved (kernels/ranks/shared_rows.h). Elsewhere, with F columns of
 // b bytes, Aggregate moves its data by columns; the other verbs move theirs in both cases:
 //   Aggregate   columns are the unit. In rounds every rank gets a panel of columns of all rows from the others (the
@@ -15,7 +16,8 @@
 //               (core/sample_order.h), so that no rank ever holds all of them. Where all ranks run on one machine, its
 //               steps run on the threads of all, which would be idle
 //   Score       own rows with rank 0's weights; the loss of each row comes back, and their mean is taken in order
-// Arithmetic is left to backends of the rank's own (`make_local`).
+// Arithmetic is left to backends of the rank's own (LocalBackends). Those of cards keep rows in host memory
+// (kernels/ranks/hosted_backend.h).
 //
 // Guarantees: nothing is summed over ranks but whole numbers, so every result has the bits that the local backend gives.
 #pragma once
@@ -27,11 +29,17 @@
 
 namespace l2gcn {
 
-using LocalBackendMaker = std::function<std::unique_ptr<Backend>(const BackendOptions& options)>;
+using LocalBackendMaker = std::function<std::shared_ptr<Backend>(const BackendOptions& options)>;
 
-// `make_local` makes a backend for this rank's share; `make_trainer` one whose matrices are in memory, for training.
+struct LocalBackends {
+  LocalBackendMaker make_local;    // for this rank's share; the tensors of one are known to the others
+  LocalBackendMaker make_trainer;  // whose matrices are where training reads them
+  bool sum_in_place = true;        // the CPU computes, so it can sum rows where other ranks have put them
+  FeatureType product_type = FeatureType::kF32;  // in which Forward sums a product over the graph
+  double sparse_density = 0;                     // up to which aggregated features stay sparse
+};
+
 std::unique_ptr<Backend> MakeRanksBackend(const Context& context, const BackendOptions& options,
-                                          const LocalBackendMaker& make_local,
-                                          const LocalBackendMaker& make_trainer);
+                                          const LocalBackends& backends);
 
 }  // namespace l2gcn
