@@ -209,7 +209,7 @@ class LayerTraining {
 class RowsToScore {
  public:
   virtual ~RowsToScore() = default;
-  bool margins = false;  // are wanted
+  bool margins = false;  // whether scores are to have their margins
 };
 
 // What scoring found. An answer is the class of the largest logit, the first of equals; of several labels those whose
