@@ -285,6 +285,20 @@ TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x
   return backend_->Transform(context, *backend_->Join(context, parts), block);
 }
 
+bool LayerPipeline::KeepWhole(const DenseBlock& block, TensorPtr output) {
+  constexpr size_t kMostBytes = size_t{32} << 20;  // of all layers
+  size_t bytes = output->bytes;
+  for (const Kept& kept : kept_) bytes += kept.output->bytes;
+  if (bytes > kMostBytes) return false;
+  kept_.push_back({block.w, std::move(output)});
+  return true;
+}
+
+TensorPtr LayerPipeline::KeptWhole(size_t layer, const Matrix& w) const {
+  const bool same = layer < kept_.size() && kept_[layer].w.values.data() == w.values.data();
+  return same ? kept_[layer].output : nullptr;
+}
+
 Matrix LayerPipeline::HeadLogits(const Context& context, const Tensor& x, const Head& head,
                                  std::span<const uint32_t> rows) {
   const bool two = head.hidden.rows > 0;

@@ -107,6 +107,12 @@ class LayerPipeline {
   // The layer's output for every node, from its input x. The last layer may read labels.
   TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
                          bool last = false);
+  // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
+  // same weights, which are known by their memory. Only for as many bytes as are next to nothing beside a training's own;
+  // false: not kept.
+  bool KeepWhole(const DenseBlock& block, TensorPtr output);
+  // That of layer `layer` (0-based); null where it was not kept.
+  TensorPtr KeptWhole(size_t layer, const Matrix& w) const;
   // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
   TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
   // The columns of a layer's input for each of its features: 1, or 1 + reach.
@@ -150,7 +156,12 @@ class LayerPipeline {
   std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
   TensorPtr last_input_;
-  Propagation whole_;  // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
+  struct Kept {
+    Matrix w;
+    TensorPtr output;
+  };
+  std::vector<Kept> kept_;  // by layer
+  Propagation whole_;       // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
 };
 
 }  // namespace l2gcn

@@ -513,9 +513,11 @@ class LayerwiseTrainer {
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
     memory_.End(result().resident.transform);
-    Stopwatch probing;
-    if (probe_ && layer + 1 < config_.layers) probe_->EndLayer(block);
-    if (probe_) result().seconds.looks += probing.Seconds();
+    if (!probe_ || layer + 1 == config_.layers) return;
+    const Stopwatch probing;
+    const double spared = probe_->EndLayer(block);  // of evaluation
+    result().seconds.looks += probing.Seconds() - spared;
+    result().seconds.evaluate += spared;
   }
 
   Trained Finish() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/clock.h"
 #include "core/error_format.h"
 #include "model/counts.h"
 #include "model/metrics.h"
@@ -39,6 +40,7 @@ ValidationProbe::ValidationProbe(const Context& context, LayerPipeline& pipeline
 }
 
 void ValidationProbe::BeginLayer(bool last) {
+  powers_seconds_ = 0;
   if (shares_) return;
   Backend& backend = pipeline_.backend();
   if (reach_ == 0) {
@@ -50,11 +52,12 @@ void ValidationProbe::BeginLayer(bool last) {
     return;
   }
   powers_ = {std::move(x_)};
-  std::vector<TensorPtr> parts = {backend.PickRows(context_, *powers_.back(), nodes_)};
-  for (uint32_t power = 1; power < reach_; ++power) {
+  const Stopwatch of_all;
+  for (uint32_t power = 1; power < reach_; ++power)
     powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
-    parts.push_back(backend.PickRows(context_, *powers_.back(), nodes_));
-  }
+  powers_seconds_ = of_all.Seconds();
+  std::vector<TensorPtr> parts;
+  for (const TensorPtr& power : powers_) parts.push_back(backend.PickRows(context_, *power, nodes_));
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
   const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
   if (labels != nullptr) parts.push_back(labels);
@@ -94,20 +97,24 @@ RowScores ValidationProbe::Look(const LayerTraining& training, std::span<const u
 }
 
 // All hops but the last were made when the layer began.
-void ValidationProbe::EndLayer(const DenseBlock& block) {
+double ValidationProbe::EndLayer(const DenseBlock& block) {
   scored_.reset();
   looked_.reset();
   xhat_.reset();
-  if (shares_) return;
+  if (shares_) return 0;
+  const Stopwatch watch;
   if (reach_ == 0) {
     x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);
-    return;
+  } else {
+    Backend& backend = pipeline_.backend();
+    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+    const TensorPtr joined = backend.Join(context_, powers_);
+    powers_.clear();
+    x_ = backend.Transform(context_, *joined, block);
   }
-  Backend& backend = pipeline_.backend();
-  powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
-  const TensorPtr joined = backend.Join(context_, powers_);
-  powers_.clear();
-  x_ = backend.Transform(context_, *joined, block);
+  const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole
+  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(block, x_);
+  return leaves_ ? powers_seconds_ + watch.Seconds() : 0;
 }
 
 }  // namespace l2gcn

@@ -3,7 +3,8 @@
 //
 // Where training holds every node, its own X̂ is looked at. In the inductive setting validation nodes lie outside the
 // train graph and are reached through the operator of the whole graph: there the probe keeps their rows of X̂, and, in
-// every layer but the last, what the next layer's rows are made of.
+// every layer but the last, what the next layer's rows are made of. That is what evaluation computes, too: small outputs
+// of layers are left to it (LayerPipeline::KeepWhole).
 #pragma once
 
 #include <span>
@@ -37,8 +38,8 @@ class ValidationProbe {
   // Some labelled validation nodes, named by their places among all labelled ones. The same places, with or without
   // margins, are to be named throughout a layer.
   RowScores Look(const LayerTraining& training, std::span<const uint32_t> places, bool margins);
-  // The layer, which is not the last, is done.
-  void EndLayer(const DenseBlock& block);
+  // The layer, which is not the last, is done. Returns the seconds, since the layer began, of what evaluation will use again.
+  double EndLayer(const DenseBlock& block);
 
  private:
   const Context& context_;
@@ -48,6 +49,8 @@ class ValidationProbe {
   Targets targets_;              // of them
   uint32_t hops_;
   uint32_t reach_;                             // powers of the operator side by side; 0: the hops-th alone
+  bool leaves_ = true;                         // outputs of layers to evaluation
+  double powers_seconds_ = 0;                  // of making powers_
   bool shares_;                                // the training's own X̂ is looked at, so nothing else is kept
   uint32_t layer_ = 0;                         // that xhat_ is of, where it is shared
   TensorPtr xhat_;                             // of the layer at hand: rows of nodes_, or of all nodes

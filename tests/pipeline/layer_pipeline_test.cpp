@@ -8,6 +8,7 @@
 #include "graph/build.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
+#include "model/inference.h"
 #include "train/small_dataset.h"
 #include "train/training_set.h"
 
@@ -150,6 +151,48 @@ TEST(LayerPipeline, EvaluationReusesIt) {
     EXPECT_EQ(reused.result.f1_test, anew.result.f1_test);
     EXPECT_EQ(reused.result.f1_test, elsewhere.result.f1_test);
   }
+}
+
+// Looks at validation nodes outside the train graph compute inner layers for every node. Evaluation does not compute
+// them again, and its logits have the bits of a fresh start, with one layer's form and with the other.
+TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
+  const Context context = MakeContext(2);
+  const Dataset dataset = SmallDataset();
+  for (const bool wide : {false, true}) {
+    TrainConfig config = SmallConfig();
+    config.setting = "inductive";
+    config.layers = 3;
+    config.hidden = {16};
+    config.epochs = {3};
+    config.val_every = 1;
+    if (wide) config.reach = 2, config.layer_norm = true, config.head = 8;
+    const Trained trained = Train(context, dataset, config);
+    const Model& model = trained.model;
+    ASSERT_NE(trained.pipeline, nullptr);
+    for (const size_t layer : {0u, 1u}) {
+      const TensorPtr kept = trained.pipeline->KeptWhole(layer, model.weights[layer]);
+      ASSERT_NE(kept, nullptr) << wide << layer;
+      EXPECT_EQ(kept->rows, dataset.nodes());
+      EXPECT_EQ(trained.pipeline->KeptWhole(layer, model.weights[layer].Clone()), nullptr) << "other weights";
+    }
+    EXPECT_EQ(trained.pipeline->KeptWhole(2, model.weights[2]), nullptr);
+    const Matrix again = Inference(trained.pipeline).Logits(context, model, {});
+    const Matrix fresh =
+        Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
+    ASSERT_EQ(again.bytes(), fresh.bytes());
+    EXPECT_EQ(std::memcmp(again.values.data(), fresh.values.data(), fresh.bytes()), 0) << wide;
+  }
+}
+
+TEST(LayerPipeline, KeepsNoLargeOutputs) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
+  const DenseBlock block(Matrix::Zeros(2, 2));
+  const TensorPtr large =
+      pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(9 << 10, 1 << 10)));
+  EXPECT_FALSE(pipeline.KeepWhole(block, large));
+  EXPECT_EQ(pipeline.KeptWhole(0, block.w), nullptr);
 }
 
 }  // namespace
