@@ -107,15 +107,24 @@ class PowerLawStop final : public StopPolicy {
 
 Course CourseOf(const Json& given) {
   Course course;
-  const std::map<std::string, double*> members = {
-      {"plain_rate", &course.plain_rate},   {"plain_power", &course.plain_power},
-      {"norm_rate", &course.norm_rate},     {"norm_power", &course.norm_power},
-      {"many_steps", &course.many_steps},   {"few_power", &course.few_power},
-      {"growth", &course.growth},           {"sure", &course.sure},
-      {"window", &course.window},           {"price", &course.price},
-      {"patience", &course.patience},       {"nothing", &course.nothing},
-      {"least_steps", &course.least_steps}, {"landing", &course.landing},
-      {"last_part", &course.last_part}};
+  const std::map<std::string, double*> members = {{"plain_rate", &course.plain_rate},
+                                                  {"plain_power", &course.plain_power},
+                                                  {"norm_rate", &course.norm_rate},
+                                                  {"norm_power", &course.norm_power},
+                                                  {"many_steps", &course.many_steps},
+                                                  {"few_power", &course.few_power},
+                                                  {"growth", &course.growth},
+                                                  {"sure", &course.sure},
+                                                  {"window", &course.window},
+                                                  {"patience", &course.patience},
+                                                  {"plain_price", &course.plain_price},
+                                                  {"norm_price", &course.norm_price},
+                                                  {"labels_price", &course.labels_price},
+                                                  {"plain_inner", &course.plain_inner},
+                                                  {"nothing", &course.nothing},
+                                                  {"least_steps", &course.least_steps},
+                                                  {"landing", &course.landing},
+                                                  {"last_part", &course.last_part}};
   for (const auto& [name, value] : given.items()) {
     if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a course has no " + name);
     *members.at(name) = value.get<double>();

@@ -71,12 +71,22 @@ FAMILIES = {
     "late-binary": "amazon670k --seed 601 --nodes 4000 --edges 60000 --features 30 --classes 2 --skew 3 --topics 24"
                    " --homophily 0.3 --signal 2 --label-noise 0.1",
     "late-words": "pubmed --seed 602 --nodes 4000 --edges 9000 --classes 3 --topics 20 --signal 0.3 --label-noise 0.1",
+    "steady-binary": "amazon670k --seed 801 --nodes 9000 --edges 180000 --features 10 --classes 2 --skew 3 --topics 30"
+                     " --homophily 0.3 --signal 2.5 --label-noise 0.05",
+    "steady-classes": "reddit --seed 802 --nodes 10000 --edges 60000 --features 30 --classes 4 --topics 20 --homophily 0.3"
+                      " --signal 2.5 --label-noise 0.05",
+    "steady-dense": "reddit --seed 803 --nodes 9000 --edges 90000 --features 60 --classes 6 --topics 12 --homophily 0.35"
+                    " --signal 3 --label-noise 0.03",
+    "steady-labels": "ppi --seed 804 --nodes 6000 --edges 40000 --features 30 --classes 30",
+    "late-labels": "ppi --seed 805 --nodes 4000 --edges 25000 --features 50 --classes 60 --signal 0.5",
 }
 # Where not the shape's own split.
 SPLITS = {
     "slow-binary": "uniform:0.5,0.25,0.25", "slow-unequal": "uniform:0.5,0.25,0.25",
     "unequal-words": "uniform:0.6,0.2,0.2", "noisy-words": "uniform:0.48,0.32,0.2", "few-steps": "uniform:0.2,0.4,0.4",
     "many-looked": "uniform:0.3,0.4,0.3", "late-binary": "uniform:0.5,0.25,0.25", "late-words": "uniform:0.6,0.2,0.2",
+    "steady-binary": "uniform:0.5,0.25,0.25", "steady-classes": "uniform:0.5,0.25,0.25",
+    "steady-dense": "uniform:0.5,0.25,0.25",
 }
 # name: what is opened under the folder of real sets, and options.
 REAL_SETS = {

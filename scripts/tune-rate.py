@@ -3,7 +3,7 @@
 
   scripts/tune-rate.py cells OUT    fixed rates and epochs on every family of scripts/bench-controller.py
   scripts/tune-rate.py search OUT   the trials, in rounds, and what they choose
-  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"price": 0.1}'; {} is FIRST
+  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"norm_price": 0.1}'; {} is FIRST
   scripts/tune-rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
   scripts/tune-rate.py rivals OUT   rivals on the same families, beside the constants that OUT chooses
   scripts/tune-rate.py compare OUT  those rivals, each tuned on all families but the one it is judged on
@@ -48,13 +48,14 @@ TOO_DEAR = {("best", "large")}  # not tried
 # Constant: the values that are tried.
 SPACE = {
     "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
-    "sure": (0.5, 1), "price": (0.15, 0.25, 0.4), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3),
-    "least_steps": (30, 60), "landing": (0.4, 0.6),
+    "sure": (0.5, 1), "plain_price": (1, 1.4, 2), "plain_inner": (1, 2), "norm_price": (0.1, 0.2, 0.4),
+    "labels_price": (0.2, 0.3, 0.6), "nothing": (0.02, 0.05, 0.1), "patience": (1, 2, 3), "least_steps": (30, 60),
+    "landing": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
-FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "price": 0.25, "nothing": 0.05, "patience": 1,
-         "least_steps": 30, "landing": 0.4}
-PATIENT = {**FIRST, "price": 0.15, "nothing": 0.1, "patience": 3, "landing": 0.6}
+FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 1, "plain_price": 1.4, "plain_inner": 2,
+         "norm_price": 0.2, "labels_price": 0.3, "nothing": 0.05, "patience": 1, "least_steps": 30, "landing": 0.4}
+PATIENT = {**FIRST, "plain_price": 1, "plain_inner": 1, "nothing": 0.1, "patience": 3, "landing": 0.6}
 ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
 RIVALS_SEEDS = 3
 
@@ -239,8 +240,25 @@ def search(options):
     choose(options)
 
 
+def course_of(setting):
+    """FIRST with the constants that a setting named by hand replaces."""
+    try:
+        given = json.loads(setting)
+    except ValueError:
+        given = None
+    if not isinstance(given, dict) or not all(type(value) in (int, float) for value in given.values()):
+        sys.exit(f"tune-rate: '{setting}' is no setting; write JSON of constants in src/train/course.h and their values, such as"
+                 """ '{"norm_price": 0.1}'""")
+    with open(COURSE, encoding="utf-8") as file:
+        known = set(re.findall(r"(\w+) = [-+.0-9e]+[,;]", file.read()))
+    for key in given:
+        if key not in known:
+            sys.exit(f"tune-rate: src/train/course.h has no constant '{key}'; it has {', '.join(sorted(known))}")
+    return {**FIRST, **given}
+
+
 def try_settings(options):
-    courses = [{**FIRST, **json.loads(setting)} for setting in options.settings]
+    courses = [course_of(setting) for setting in options.settings]
     Trainer(options).train([auto(course) for course in courses], options.seeds, options.presets.split(","))
 
 

@@ -25,6 +25,7 @@ struct LayerView {
   uint32_t epochs_before = 0;  // trained in all earlier layers
   uint64_t steps_per_epoch = 1;
   uint32_t look_every = 1;  // epochs that training should last between two looks, so that looks stay cheap
+  bool norm = false;        // the layer normalises its rows
 };
 
 // The score of the validation nodes, computed as if the layer at hand were the last one.

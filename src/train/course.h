@@ -18,9 +18,12 @@ struct Course {
   // A look is better than the best so far if its levels are lower by so many standard errors of their difference.
   double sure = 1;
   // A layer is done once doubling its epochs is not worth it: the looks of the last part of its epochs, 1 − window, are
-  // lower than those of the part before by less than `price` times the share of the budget that its epochs are. Or once no
-  // look was better for `patience` times the epochs that led to the best one.
-  double window = 0.5, price = 0.25, patience = 1;
+  // lower than those of the part before by less than a price times the square of the share of the budget that its epochs are.
+  // Or once no look was better for `patience` times the epochs that led to the best one.
+  double window = 0.5, patience = 1;
+  // The price for plain layers and for layers with a norm, in nats, and where nodes have several labels, in 1 − F1. Inner
+  // layers that are plain pay `plain_inner` times as much.
+  double plain_price = 1.4, norm_price = 0.2, labels_price = 0.3, plain_inner = 2;
   // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
   double nothing = 0.05;
   // No layer is done before so many steps, unless its budget is spent.

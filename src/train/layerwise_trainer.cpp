@@ -318,7 +318,8 @@ class LayerwiseTrainer {
   void BeginPolicy(uint32_t layer, const Tensor& xhat) {
     policy_.BeginLayer(
         {layer, config_.layers, config_.EpochsOf(layer), progress_.epochs_done, steps_per_epoch_,
-         EpochsBetweenLooks(looked_, TrainedNodes(), xhat, config_.HiddenOf(layer), config_.head)});
+         EpochsBetweenLooks(looked_, TrainedNodes(), xhat, config_.HiddenOf(layer), config_.head),
+         FormOf(config_).norm});
     if (resumed_ != nullptr) policy_.Restore(resumed_->TakeNumbers("policy"));
     resumed_ = nullptr;
   }

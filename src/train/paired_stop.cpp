@@ -70,14 +70,22 @@ double PairedStop::MeanLevel(double after, double until) const {
   return sum / count;
 }
 
+// What doubling the epochs has to bring.
+double PairedStop::Price(double epoch) const {
+  const double share = epoch / view_.budget;
+  const double own = view_.norm ? course_.norm_price : course_.plain_price;
+  const bool inner = view_.layer + 1 < view_.layers;
+  const double factor = inner && !view_.norm ? course_.plain_inner : 1;
+  return factor * (chance_.several ? course_.labels_price : own) * share * share;
+}
+
 // Whether doubling the epochs once more is expected to bring less than its price. One look is no stretch of epochs.
 bool PairedStop::Slow(double epoch) const {
   const double gained = std::max(chance_.level, looks_.front().level) - best_.level;
   if (gained <= course_.nothing * chance_.level) return false;
   const double half = course_.window * epoch;
   if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
-  const double price = course_.price * epoch / view_.budget;
-  return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < price;
+  return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < Price(epoch);
 }
 
 Decision PairedStop::Decide(const Observation& observation) {

@@ -29,8 +29,9 @@ TrainConfig AutoConfig(const char* method) {
 }
 
 // Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
-std::pair<uint32_t, uint32_t> StopOf(PairedStop& policy, const std::vector<float>& curve) {
-  policy.BeginLayer({0, 1, static_cast<uint32_t>(curve.size()), 0, 100});
+std::pair<uint32_t, uint32_t> StopOf(PairedStop& policy, const std::vector<float>& curve, uint32_t layers = 1,
+                                     bool norm = false) {
+  policy.BeginLayer({0, layers, static_cast<uint32_t>(curve.size()), 0, 100, 1, norm});
   uint32_t best = 0;
   for (uint32_t epoch = policy.EpochsUntilDecision(0); epoch <= curve.size();
        epoch += policy.EpochsUntilDecision(epoch)) {
@@ -62,7 +63,8 @@ Course PlainRule() {
   Course course;
   course.growth = 0.2;
   course.sure = 1;
-  course.window = 0.5, course.price = 0.15, course.patience = 1, course.nothing = 0.05;
+  course.window = 0.5, course.patience = 1, course.nothing = 0.05;
+  course.plain_price = 0.5, course.norm_price = 0.1, course.labels_price = 0.2, course.plain_inner = 2;
   course.least_steps = 0;
   return course;
 }
@@ -80,24 +82,56 @@ TEST(PairedStop, StopsWhereNothingMoreIsGained) {
   EXPECT_LT(StopOf(policy, turning).first, 25u);
 }
 
-// The price of doubling is that of the epochs it takes: what was gained before does not make a slow gain dearer. And one look
-// is no stretch.
+// After its first epoch it loses 0.0208 with each doubling of the epochs.
+std::vector<float> SlowCurve(float first) {
+  std::vector<float> slow = {first};
+  for (int i = 1; i < 100; ++i) slow.push_back(1.0f - 0.03f * std::log(static_cast<float>(i + 1)));
+  return slow;
+}
+
+// The price of doubling is that of the epochs it takes, and grows with their square: what was gained before does not make a
+// slow gain dearer. And one look is no stretch.
 TEST(PairedStop, ASlowGainIsWorthItsPriceWhateverWasGainedBefore) {
   for (const float first : {1.2f, 1.9f}) {
-    std::vector<float> slow = {first};  // then 0.0208 less with each doubling of the epochs
-    for (int i = 1; i < 100; ++i) slow.push_back(1.0f - 0.03f * std::log(static_cast<float>(i + 1)));
     Course course = PlainRule();
     const auto stop = [&](double price) {
-      course.price = price;
+      course.plain_price = price;
       PairedStop policy({2.0}, course);
-      return StopOf(policy, slow).first;
+      return StopOf(policy, SlowCurve(first)).first;
     };
-    EXPECT_GE(stop(1), 3u);
-    EXPECT_LE(stop(1), 6u);
-    EXPECT_NEAR(stop(0.2), 11, 3);  // 0.0208 of 0.2 is the share of ten epochs
-    EXPECT_NEAR(stop(0.1), 22, 5);
+    EXPECT_GE(stop(10), 3u);
+    EXPECT_LE(stop(10), 8u);
+    EXPECT_NEAR(stop(0.8), 16, 4);  // 0.0208 / 0.8 is the square of the share of sixteen epochs
+    EXPECT_NEAR(stop(0.2), 32, 7);
     EXPECT_EQ(stop(0.015), 100u);
   }
+}
+
+// Layers with a norm, plain inner layers and several labels each have a price of their own.
+TEST(PairedStop, EachKindOfLayerHasItsPrice) {
+  Course course = PlainRule();
+  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 0.1, course.labels_price = 0.2;
+  const auto stop = [&](bool several, uint32_t layers, bool norm) {
+    PairedStop policy({several ? 1.0 : 2.0, several}, course);
+    return StopOf(policy, SlowCurve(1.9f), layers, norm).first;
+  };
+  const auto priced = [&](double price) {
+    Course own = PlainRule();
+    own.plain_price = price;
+    PairedStop policy({2.0}, own);
+    return StopOf(policy, SlowCurve(1.9f)).first;
+  };
+  EXPECT_LT(priced(1.6), priced(0.8));
+  EXPECT_LT(priced(0.8), priced(0.4));
+  EXPECT_LT(priced(0.4), priced(0.2));
+  EXPECT_LT(priced(0.2), priced(0.1));
+  EXPECT_EQ(stop(false, 1, false), priced(0.4));
+  EXPECT_EQ(stop(false, 2, false), priced(1.6));
+  EXPECT_EQ(stop(false, 1, true), priced(0.1));
+  EXPECT_EQ(stop(false, 2, true), priced(0.1));
+  EXPECT_EQ(stop(true, 1, false), priced(0.2));
+  EXPECT_EQ(stop(true, 2, false), priced(0.8));
+  EXPECT_EQ(stop(true, 2, true), priced(0.2));
 }
 
 // To know the shares of the classes is no gain.
