@@ -8,7 +8,7 @@
 #                                                            sets and numbers of ranks, EPOCHS the epochs of a layer
 #   scripts/bench-ranks.sh bytes      [BUILD]                bytes exchanged, counted, beside the plan's
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
-#   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4
+#   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4 (JOBS, SIZES: some of them)
 #   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
 #                                                            all cores and page faults of the whole job
 #   scripts/bench-ranks.sh cores      [BUILD] DATASET THREADS   the same in seconds of all cores, as perf samples them: for a busy machine
@@ -162,15 +162,19 @@ timed() {
   awk -v a="$begin" -v b="$(now)" 'BEGIN { printf "%.3f", b - a }'
 }
 
+# Jobs of half a minute on one rank, because Open MPI takes a second to start and end. JOBS names some of them.
 throughput() {
-  local size one
+  local size job
   local -A seconds
-  for size in 1 2 4; do
-    seconds[runs$size]=$(timed ranks $size train cora --preset paper --method lgcn --runs 16 --threads 1 --device cpu -q -o "$base/runs" --force)
-    seconds[search$size]=$(timed ranks $size search synthetic:cora --rounds 20 --problems 16 --threads 1 --device cpu -q -o "$base/found" --force)
-    seconds[compare$size]=$(timed ranks $size compare cora --methods lgcn --runs 16 --threads 1 --device cpu -q)
-    for one in runs search compare; do
-      echo "$one, R = $size: ${seconds[$one$size]} s, $(ratio "${seconds[${one}1]}" "${seconds[$one$size]}") times the throughput of one rank ($(nproc) cores here)"
+  local pubmed=(synthetic:pubmed --preset paper --epochs 200 --runs 16 --threads 1 --device cpu -q)
+  for job in ${JOBS:-runs search compare}; do
+    for size in ${SIZES:-1 2 4}; do
+      case $job in
+        runs) seconds[$size]=$(timed ranks "$size" train "${pubmed[@]}" --method lgcn -o "$base/runs" --force) ;;
+        compare) seconds[$size]=$(timed ranks "$size" compare "${pubmed[@]}" --methods lgcn) ;;
+        search) seconds[$size]=$(timed ranks "$size" search synthetic:pubmed --rounds 20 --problems 192 --threads 1 --device cpu -q -o "$base/found" --force) ;;
+      esac
+      echo "$job, R = $size: ${seconds[$size]} s, $(ratio "${seconds[1]}" "${seconds[$size]}") times the throughput of one rank ($(nproc) cores here)"
     done
   done
 }

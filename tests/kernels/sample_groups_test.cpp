@@ -30,8 +30,8 @@ TEST(SampleGroups, SmallBatchesAndNarrowLayersHaveFewTasks) {
   EXPECT_EQ(SampleGroups(512, kWide).tasks(), 1u);
   EXPECT_EQ(SampleGroups(1024, kWide).rows(), 2 * kPanelRows);
   EXPECT_EQ(SampleGroups(1024, kWide).pieces(), 10u);
-  EXPECT_EQ(SampleGroups(1024, {128, 128, 128, 48}).pieces(), 3u);
-  EXPECT_EQ(SampleGroups(1024, {16, 16, 16, 16}).pieces(), 1u);
+  EXPECT_EQ(SampleGroups(1024, {128, 128, 128, 48}).tasks(), 1u);
+  EXPECT_EQ(SampleGroups(1024, {256, 128, 128, 48}).pieces(), 5u);
   EXPECT_EQ(SampleGroups(1 << 20, kWide).tasks(), 1u);  // more panels than a unit has tasks
 }
 

@@ -2,7 +2,7 @@
 // these into groups, whose gradients are added up first. Groups are the same for any number of threads, so that
 // a gradient, which is the sum of its groups in order, is.
 //
-// A group of several panels is a unit of tasks (core/phases.h): its panels are the heads, and pieces of its gradients follow, about
+// A large group is a unit of tasks (core/phases.h): its panels are the heads, and pieces of its gradients follow, about
 // a million operations each. Cores of unequal speed then end together, where whole groups, of which there are
 // as many as threads, would wait for the slowest.
 #pragma once
@@ -22,9 +22,9 @@ class SampleGroups {
   SampleGroups() = default;
   // `gradient`: the rows of W and Θ whose gradients are added up by groups, each as dear as it has values.
   SampleGroups(size_t batch, const RowCosts& gradient) : rows_(GroupRows(batch)), gradient_(gradient) {
-    const size_t flops = 2 * rows_ * gradient.cost();
-    if (panels() >= 2 && panels() < kMostInUnit)
-      pieces_ = std::clamp<size_t>((flops + kPieceFlops / 2) / kPieceFlops, 1, kMostInUnit - panels());
+    const size_t pieces = (2 * rows_ * gradient.cost() + kPieceFlops / 2) / kPieceFlops;
+    if (panels() >= 2 && panels() + kFewestPieces <= kMostInUnit && pieces >= kFewestPieces)
+      pieces_ = std::min(pieces, kMostInUnit - panels());
   }
 
   size_t rows() const { return rows_; }                 // samples of a group
@@ -39,6 +39,7 @@ class SampleGroups {
 
  private:
   static constexpr size_t kPieceFlops = 1 << 20;
+  static constexpr size_t kFewestPieces = 4;  // smaller groups are done in less than a tenth of a millisecond
   static constexpr size_t kRowsTogether = 16;  // that the products take
 
   // Whole panels, enough groups to keep many threads busy, few enough to hold them all.
