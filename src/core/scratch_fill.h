@@ -2,15 +2,16 @@
 // beginning to its end. Bytes are put together in a buffer of each thread and go to the file past the page cache, so none
 // of the block's pages is made resident, cleared or looked up one by one, which takes longer than the disk does.
 //
-// Pages at the ends of a part may be shared by two parts. They are kept aside and written through memory once all
-// parts are there: a page must not be written both ways at the same time. Where the array lies in memory it is
-// written at once.
+// Parts must leave nothing out between them. Pages at their ends may be shared by several parts; they are kept aside and
+// written once all parts are there. Where the array lies in memory it is written there.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include "core/disk_memory.h"
@@ -46,9 +47,13 @@ class ScratchFill {
   void End(size_t worker) { Write(parts_[worker]); }
   // All workers have ended their parts.
   void Finish() {
-    for (Part& part : parts_) {
-      for (const Rest& rest : part.rests) std::memcpy(rest.to, rest.bytes.data(), rest.bytes.size());
-      part.rests.clear();
+    std::vector<Rest> rests;
+    for (Part& part : parts_) std::move(part.rests.begin(), part.rests.end(), std::back_inserter(rests));
+    for (Part& part : parts_) part.rests.clear();
+    std::sort(rests.begin(), rests.end(), [](const Rest& a, const Rest& b) { return a.to < b.to; });
+    for (size_t begin = 0, end = 0; begin < rests.size(); begin = end) {
+      while (end < rests.size() && rests[end].page() == rests[begin].page()) ++end;
+      WritePageOf({rests.begin() + static_cast<std::ptrdiff_t>(begin), end - begin});
     }
   }
 
@@ -60,6 +65,8 @@ class ScratchFill {
   struct Rest {
     char* to;
     std::vector<char> bytes;
+    size_t offset() const { return reinterpret_cast<uintptr_t>(to) % kPage; }
+    char* page() const { return to - offset(); }
   };
   struct Part {
     char* base = nullptr;       // what the buffer's first byte stands for; a page begins there
@@ -77,6 +84,14 @@ class ScratchFill {
     if (disk_ == nullptr || !disk_->WritePages(part.base + first, from + first, last - first))
       std::memcpy(part.base + first, from + first, last - first);
     KeepAside(part, last, part.end);
+  }
+  // What is known of one page.
+  void WritePageOf(std::span<const Rest> rests) {
+    char* const page = parts_.front().buffer.Reserve(kBufferBytes);
+    std::memset(page, 0, kPage);
+    for (const Rest& rest : rests) std::memcpy(page + rest.offset(), rest.bytes.data(), rest.bytes.size());
+    if (disk_ != nullptr && disk_->WritePages(rests.front().page(), page, kPage)) return;
+    for (const Rest& rest : rests) std::memcpy(rest.to, rest.bytes.data(), rest.bytes.size());
   }
   static void KeepAside(Part& part, size_t begin, size_t end) {
     if (begin == end) return;

@@ -182,23 +182,34 @@ class RowCopy {
   ScratchFill to_indices_, to_weights_;
 };
 
-// Says what the copied entries are made from, so that nobody has to read them to find out whether a result that was
-// kept comes from the same ones.
+template <class Visit>
+void ForArrays(const Propagation& a, const Visit& visit) {
+  visit(a.indptr);
+  visit(a.indices);
+  visit(a.weights);
+  visit(a.row_scale);
+  visit(a.col_scale);
+  visit(a.self_scale);
+  visit(a.own);
+}
+
+// Says what the copied rows are made from, so that nobody has to read them to find out whether a result that was kept
+// comes from the same ones.
 void IdentifyRows(const Context& context, const Propagation& a, const std::vector<uint32_t>& last,
-                  uint32_t first, std::vector<NeededRows>& needed) {
-  if (context.disk == nullptr || context.disk->kept() == nullptr) return;
+                  uint32_t first, const std::vector<NeededRows>& needed) {
+  DiskMemory* const disk = context.disk.get();
+  if (disk == nullptr || disk->kept() == nullptr) return;
   ChecksumStream sum;
-  for (const auto& [from, bytes] : {std::pair<const void*, size_t>{a.indptr.data(), a.indptr.bytes()},
-                                    {a.indices.data(), a.indices.bytes()},
-                                    {a.weights.data(), a.weights.bytes()}})
-    context.disk->AddIdentity(context, from, bytes, sum);
+  ForArrays(a, [&](const auto& array) { disk->AddIdentity(context, array.data(), array.bytes(), sum); });
   sum.Add(last.data(), last.size() * sizeof(uint32_t));
   for (size_t layer = 0; layer < needed.size(); ++layer) {
-    const uint64_t words[] = {sum.Sum(), first, needed.size(), layer};
-    const uint64_t identity = std::max<uint64_t>(1, Checksum(words, sizeof(words)));
-    const Propagation& rows = needed[layer].a;
-    if (!rows.indices.empty()) context.disk->Identify(rows.indices.data(), identity);
-    if (!rows.weights.empty()) context.disk->Identify(rows.weights.data(), identity);
+    uint64_t words[] = {sum.Sum(), first, needed.size(), layer, 0};
+    ForArrays(needed[layer].a, [&](const auto& array) {
+      ++words[4];
+      const void* const data = array.data();
+      if (data == a.col_scale.data()) return;  // the operator's own, where columns are nodes
+      disk->Identify(data, std::max<uint64_t>(1, Checksum(words, sizeof(words))));
+    });
   }
 }
 
