@@ -280,10 +280,6 @@ class Backend {
   // device memory. A backend whose tensors cost host memory keeps nothing.
   virtual void KeepSpare(TensorPtr) {}
 
-  // The next large thing to be done with x is to aggregate all of its rows: memory for that may be asked for in the
-  // background.
-  virtual void ExpectAggregation(const Tensor&) {}
-
   // Gives back memory that is kept for reuse and that no tensor occupies: between training and evaluation,
   // whose matrices have other sizes.
   virtual void ReleaseSpareMemory() {}

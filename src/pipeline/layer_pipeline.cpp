@@ -155,7 +155,6 @@ void LayerPipeline::NeedLastRowsOf(const Context& context, const std::vector<uin
   // Whether aggregated features stay sparse is decided by all of them, and a rate is found from all of X.
   const uint32_t first =
       std::max(config_.FindsRate() ? config_.layers - 1 : 0u, Input(context)->sparse ? 1u : 0u);
-  backend_->ExpectAggregation(*Input(context));
   needed_ = FindNeededRows(context, Whole(context), nodes, config_.layers, first);
   needed_operators_.resize(needed_.size());
 }

@@ -42,24 +42,6 @@ TEST_P(PanelMemoryTest, WhatWasReadAheadIsThereAndPagesMoveOver) {
   }
 }
 
-TEST_P(PanelMemoryTest, PagesMayBeAskedForInTheBackground) {
-  const uint64_t before = AnonymousBytes();
-  PanelMemory memory(kPanel - 5, GetParam());
-  EXPECT_TRUE(memory.IsFor(kPanel - 7));
-  EXPECT_FALSE(memory.IsFor(kPanel + 1));
-  const size_t ahead = memory.ahead();
-  memory.BeginTouching();
-  while (AnonymousBytes() < before + kPanel + ahead - kUnit) std::this_thread::yield();
-  EXPECT_LE(memory.EndTouching(), kPanel + ahead);
-  memory.LimitAhead(2 * kUnit + 5);
-  EXPECT_EQ(memory.ahead(), std::min(ahead, 2 * kUnit));
-  EXPECT_LE(AnonymousBytes(), before + kPanel + memory.ahead() + kUnit);
-  std::memset(memory.now(), 3, kPanel);
-  std::memset(memory.next(), 4, memory.ahead());
-  memory.Turn();
-  EXPECT_TRUE(IsFilledWith(memory.now(), memory.ahead(), memory.ahead() > 0 ? 4 : 3));
-}
-
 INSTANTIATE_TEST_SUITE_P(Shares, PanelMemoryTest,
                          ::testing::Values(0, kUnit - 1, kUnit, 3 * kUnit + 7, kPanel - 6, kPanel,
                                            2 * kPanel));

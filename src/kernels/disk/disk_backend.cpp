@@ -268,12 +268,7 @@ class DiskBackend final : public Backend {
                        [&](const RowsToScore& chunk) { return device().Score(context, theta, chunk); });
   }
 
-  void ExpectAggregation(const Tensor& x) override {
-    if (const auto* dense = dynamic_cast<const DiskTensor*>(&x)) panels_.Expect(*dense, options_.features_as);
-  }
-
   void ReleaseSpareMemory() override {
-    panels_.ReleaseSpareMemory();
     for (Backend* backend : {cpu_.get(), wide_.get(), device_.get()}) {
       if (backend != nullptr) backend->ReleaseSpareMemory();
     }

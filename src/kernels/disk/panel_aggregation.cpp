@@ -203,38 +203,8 @@ Features Rectified(const Context& context, const Features& features) {
 
 }  // namespace
 
-PanelAggregation::PanelAggregation(std::shared_ptr<DiskMemory> disk, std::shared_ptr<Backend> cpu,
-                                   std::shared_ptr<Backend> wide)
-    : disk_(std::move(disk)), cpu_(std::move(cpu)), wide_(std::move(wide)) {}
-
-PanelAggregation::~PanelAggregation() = default;
-
-void PanelAggregation::Expect(const DiskTensor& x, FeatureType out_type) {
-  constexpr size_t kResultShare = 16;  // of a panel is left for results, which nobody has counted yet
-  ReleaseSpareMemory();
+size_t PanelAggregation::ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const {
   const uint64_t free = disk_->Free();
-  const size_t columns = PanelColumns(free, x.rows, x.cols, BytesOf(x.type), BytesOf(out_type));
-  if (columns == 0) return;
-  const size_t bytes = x.rows * std::min(columns, x.cols) * BytesOf(x.type);
-  const size_t ahead =
-      columns < x.cols ? PanelBytesAhead(free, disk_->budget(), bytes, bytes / kResultShare) : 0;
-  expected_ = std::make_unique<PanelMemory>(bytes, ahead);
-  expected_->BeginTouching();
-}
-
-// The memory that was expected, if it is the right one.
-std::unique_ptr<PanelMemory> PanelAggregation::MemoryFor(size_t panel_bytes, size_t ahead) {
-  std::unique_ptr<PanelMemory> memory = std::move(expected_);
-  if (memory != nullptr && memory->IsFor(panel_bytes) && (memory->ahead() > 0 || ahead == 0)) {
-    memory->LimitAhead(ahead);
-    return memory;
-  }
-  memory.reset();
-  return std::make_unique<PanelMemory>(panel_bytes, ahead);
-}
-
-size_t PanelAggregation::ColumnsAtATime(uint64_t free, size_t sources, const DiskTensor& x,
-                                        FeatureType out_type) const {
   const size_t columns = PanelColumns(free, sources, x.cols, BytesOf(x.type), BytesOf(out_type));
   if (columns > 0) return columns;
   ThrowRuntime(
@@ -249,14 +219,12 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
                            DiskProgress& progress) {
   Backend& kernels = relu ? *wide_ : *cpu_;
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
-  const uint64_t free = disk_->Free() + (expected_ != nullptr ? expected_->EndTouching() : 0);
-  panel_columns_ = ColumnsAtATime(free, sources, x, out.type);
+  panel_columns_ = ColumnsAtATime(sources, x, out.type);
   panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
   const std::vector<size_t> cuts =
       GraphStream::Cut(context, *disk_, a, out.block_rows, DiskBufferBytes(disk_->budget()));
   const size_t panel_bytes = sources * std::min(panel_columns_, x.cols) * BytesOf(x.type);
-  const std::unique_ptr<PanelMemory> held = MemoryFor(panel_bytes, AheadBytes(free, panel_bytes, cuts, out));
-  PanelMemory& memory = *held;
+  PanelMemory memory(panel_bytes, AheadBytes(panel_bytes, cuts, out));
   share_ahead_ = std::min(1.0, static_cast<double>(memory.ahead()) / static_cast<double>(panel_bytes));
   PanelReader reader(context, *disk_, x, row_of_node, panel_columns_);
   size_t there = 0;  // blocks of the panel that were read ahead
@@ -285,14 +253,14 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
 
 // What of the next panel may lie beside the one in use: the memory that is free, but for buffers, results on their way
 // to the disk, and a share for what is not foreseen.
-size_t PanelAggregation::AheadBytes(uint64_t free, size_t panel_bytes, const std::vector<size_t>& cuts,
+size_t PanelAggregation::AheadBytes(size_t panel_bytes, const std::vector<size_t>& cuts,
                                     const FileTensor& out) const {
   constexpr size_t kResults = 4;
   size_t most_rows = 0;
   for (size_t i = 0; i < cuts.size(); ++i)
     most_rows = std::max(most_rows, cuts[i] - (i == 0 ? 0 : cuts[i - 1]));
   const size_t results = kResults * most_rows * std::min(panel_columns_, out.cols) * sizeof(float);
-  return PanelBytesAhead(free, disk_->budget(), panel_bytes, results);
+  return PanelBytesAhead(disk_->Free(), disk_->budget(), panel_bytes, results);
 }
 
 PanelCut PanelAggregation::PanelAt(size_t first, size_t cols) const {

@@ -18,7 +18,6 @@
 namespace l2gcn {
 
 class PacedTasks;
-class PanelMemory;
 
 // Columns first … first + count − 1, in memory at rows of `stride` elements.
 struct PanelCut {
@@ -29,14 +28,8 @@ class PanelAggregation {
  public:
   // `cpu` has results in the type of activations, `wide` in f32.
   PanelAggregation(std::shared_ptr<DiskMemory> disk, std::shared_ptr<Backend> cpu,
-                   std::shared_ptr<Backend> wide);
-  ~PanelAggregation();
-
-  // All rows of x will be aggregated next, to elements of `out_type`: memory for that is asked for in the background, of
-  // what is free now.
-  void Expect(const DiskTensor& x, FeatureType out_type);
-  // Nothing is expected any more.
-  void ReleaseSpareMemory() { expected_.reset(); }
+                   std::shared_ptr<Backend> wide)
+      : disk_(std::move(disk)), cpu_(std::move(cpu)), wide_(std::move(wide)) {}
 
   // Writes the panels of `out` that are not done yet. The operator's nodes are rows `row_of_node` of x; empty: node i
   // is row i. With `relu`, out is ReLU of the sums, which are f32 until they are written.
@@ -46,10 +39,8 @@ class PanelAggregation {
   std::string Explain() const;
 
  private:
-  size_t ColumnsAtATime(uint64_t free, size_t sources, const DiskTensor& x, FeatureType out_type) const;
-  size_t AheadBytes(uint64_t free, size_t panel_bytes, const std::vector<size_t>& cuts,
-                    const FileTensor& out) const;
-  std::unique_ptr<PanelMemory> MemoryFor(size_t panel_bytes, size_t ahead);
+  size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const;
+  size_t AheadBytes(size_t panel_bytes, const std::vector<size_t>& cuts, const FileTensor& out) const;
   PanelCut PanelAt(size_t first, size_t cols) const;
   // One pass over the operator, cut at rows `cuts`, with the panel that begins at column `first`.
   struct Pass {
@@ -65,7 +56,6 @@ class PanelAggregation {
 
   const std::shared_ptr<DiskMemory> disk_;
   const std::shared_ptr<Backend> cpu_, wide_;
-  std::unique_ptr<PanelMemory> expected_;  // null: nothing is expected
   size_t panels_ = 0, panel_columns_ = 0;
   double share_ahead_ = 0;
 };
