@@ -219,6 +219,7 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
                            DiskProgress& progress) {
   Backend& kernels = relu ? *wide_ : *cpu_;
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
+  ReturnFreeMemory();  // buffers of what was done before
   panel_columns_ = ColumnsAtATime(sources, x, out.type);
   panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
   const std::vector<size_t> cuts =
