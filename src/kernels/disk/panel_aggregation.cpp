@@ -22,6 +22,10 @@ constexpr size_t kReadersAhead = 2;  // threads that read the next panel: two re
 constexpr size_t kReaders =
     4;  // that read one which is waited for: some wait for the disk while others copy or write
 
+// Under a small budget the buffers of more readers would be felt.
+constexpr uint64_t kBudgetOfAllReaders = uint64_t{256} << 20;
+size_t ReadersWithin(uint64_t budget) { return budget < kBudgetOfAllReaders ? kReadersAhead : kReaders; }
+
 // A panel to be read: its columns, and memory for (sources × stride) elements.
 struct PanelPlace {
   PanelCut cut;
@@ -44,7 +48,7 @@ class PanelReader {
         x_(x),
         row_of_node_(row_of_node),
         panel_columns_(panel_columns),
-        buffers_(std::max<size_t>(kReaders, context.threads)) {
+        buffers_(std::max<size_t>(ReadersWithin(disk.budget()), context.threads)) {
     L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
   }
 
