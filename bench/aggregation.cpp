@@ -197,7 +197,7 @@ void BenchPanels(const Context& context, const Options& options, Report& report)
   constexpr uint32_t kDegree = 29, kColumns = 32, kRows = 2000000;
   for (const uint32_t nodes : options.nodes > 0 ? std::vector<uint32_t>{options.nodes}
                                                 : std::vector<uint32_t>{7000000, 14000000, 28000000}) {
-    const Propagation a = RandomRows(context, nodes, kRows, kDegree);
+    const Propagation a = RandomRows(context, nodes, std::min(nodes, kRows), kDegree);
     const double most = RandomLines<1>(context, nodes, a.indices);
     BackendOptions half;
     half.features_as = FeatureType::kF16;

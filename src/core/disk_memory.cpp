@@ -77,8 +77,7 @@ Descriptor OpenMapped(const Mapping& mapping) {
 
 // The same for a file that is open and may have no name.
 Descriptor OpenDirectly(const Descriptor& file) {
-  return Descriptor(
-      open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  return Descriptor(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC | O_DIRECT));
 }
 
 // Reads until `least` of `bytes` are there: a read past the page cache may go beyond the end of the file.
@@ -218,7 +217,7 @@ std::shared_ptr<void> DiskMemory::NewBlock(size_t bytes) {
   const auto begin = reinterpret_cast<uintptr_t>(memory);
   {
     const std::lock_guard lock(mutex_);
-    ranges_.emplace(begin, Range{whole, 0, std::move(file)});
+    ranges_.emplace(begin, Range{whole, 0, std::move(file), true});
   }
   return std::shared_ptr<void>(memory, [self = shared_from_this(), begin, whole](void* block) {
     {
@@ -249,7 +248,22 @@ std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t 
   --range;
   if (!range->second.file.valid() || address + bytes > range->first + range->second.bytes)
     return std::nullopt;
-  return Place{range->second.file.get(), range->second.offset + (address - range->first)};
+  const Range& found = range->second;
+  return Place{found.file.get(), found.offset + (address - range->first), found.is_block, found.identity};
+}
+
+bool DiskMemory::WritePages(void* to, const char* from, size_t bytes) const {
+  const std::optional<Place> place = FindPlace(to, bytes);
+  if (!place || !place->is_block) return false;
+  WriteWhole(directory_, place->file, place->offset, from, bytes);
+  counters_->written += bytes;
+  return true;
+}
+
+void DiskMemory::Identify(const void* block, uint64_t identity) {
+  const std::lock_guard lock(mutex_);
+  const auto range = ranges_.find(reinterpret_cast<uintptr_t>(block));
+  if (range != ranges_.end() && range->second.is_block) range->second.identity = identity;
 }
 
 const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
@@ -274,6 +288,10 @@ const char* DiskMemory::View(const void* from, size_t bytes, DiskBuffer& buffer)
 void DiskMemory::AddIdentity(const Context& context, const void* from, size_t bytes,
                              ChecksumStream& sum) const {
   const std::optional<Place> place = FindPlace(from, bytes);
+  if (place && place->identity != 0) {
+    const uint64_t words[] = {place->identity, place->offset, bytes};
+    return sum.Add(words, sizeof(words));
+  }
   struct stat status {};
   if (!place || fstat(place->file, &status) != 0 || status.st_nlink == 0)
     return AddArray(context, from, bytes, sum);

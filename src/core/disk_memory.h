@@ -116,6 +116,12 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   Array<T> NewArray(size_t size) {
     return Array<T>::Adopt(size == 0 ? nullptr : NewBlock(size * sizeof(T)), size);
   }
+  // Whole pages of a block, from memory that begins at a page's boundary: they go to the file past the page cache. False,
+  // and nothing is done, where `to` lies in no block. Pages of the same block must not be written through memory at the
+  // same time.
+  bool WritePages(void* to, const char* from, size_t bytes) const;
+  // Says what the bytes of a block are, for AddIdentity: whoever made them from something known need not have them read.
+  void Identify(const void* block, uint64_t identity);
   ScratchPages NewPages() const { return ScratchPages(directory_, counters_); }
   ScratchPages NamedPages(const std::filesystem::path& path) const {
     return ScratchPages::Named(path, counters_);
@@ -148,7 +154,7 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // The same, but what is not watched stays where it lies: for passes that look at bytes once.
   const char* View(const void* from, size_t bytes, DiskBuffer& buffer) const;
   // Adds what bytes at `from` are to a checksum: where they lie in which file if they are watched and the file has a
-  // name, else the bytes themselves.
+  // name, what Identify said of them, else the bytes themselves.
   void AddIdentity(const Context& context, const void* from, size_t bytes, ChecksumStream& sum) const;
   template <class T>
   const T* Fetch(const Array<T>& array, size_t first, size_t count, DiskBuffer& buffer) const {
@@ -157,15 +163,19 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
 
  private:
   struct Range {
-    size_t bytes;     // from the address it is filed under
-    uint64_t offset;  // of that address in the file
-    Descriptor file;  // open for reading, past the page cache if possible, or invalid
+    size_t bytes;           // from the address it is filed under
+    uint64_t offset;        // of that address in the file
+    Descriptor file;        // open for reading, past the page cache if possible, or invalid
+    bool is_block = false;  // of scratch; the file may be written, too
+    uint64_t identity = 0;  // of the bytes, if somebody said it
   };
 
   // The file and the offset in it of watched bytes; nothing where they are not watched, or not in one file.
   struct Place {
     int file;
     uint64_t offset;
+    bool is_block;
+    uint64_t identity;
   };
   std::optional<Place> FindPlace(const void* from, size_t bytes) const;
   void WatchRange(const void* begin, size_t bytes);

@@ -6,14 +6,18 @@
 #include <memory>
 #include <span>
 
+#include "core/checksum.h"
 #include "core/disk_memory.h"
+#include "core/paced_tasks.h"
+#include "core/scratch_fill.h"
 #include "core/threads.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr size_t kBlockNodes = 4096;                     // nodes that a thread takes at a time
+constexpr size_t kBlockNodes = size_t{1} << 15;          // nodes that a thread takes at a time
 constexpr uint64_t kStretchEntries = uint64_t{1} << 18;  // entries that are read in one go
+constexpr size_t kCopiers = 4;  // threads that copy rows, at least: most of the time they wait for the disk
 
 // A set of nodes in which every member has a number: how many come before it.
 class NodeSet {
@@ -58,7 +62,12 @@ class NodeSet {
 class RowCopy {
  public:
   RowCopy(const Context& context, const Propagation& a, std::span<const uint32_t> nodes)
-      : context_(context), a_(a), nodes_(nodes), buffers_(context.threads) {
+      : context_(context),
+        a_(a),
+        nodes_(nodes),
+        buffers_(std::max<size_t>(kCopiers, context.threads)),
+        to_indices_(context.disk.get(), buffers_.size()),
+        to_weights_(context.disk.get(), buffers_.size()) {
     for (size_t first = 0; first < nodes.size();) {
       const uint64_t end = (nodes[first] / kBlockNodes + uint64_t{1}) * kBlockNodes;
       first = static_cast<size_t>(
@@ -98,26 +107,20 @@ class RowCopy {
     out.indices = LargeArray<uint32_t>(context_.disk, entries);
     if (!a_.weights.empty()) out.weights = LargeArray<float>(context_.disk, entries);
     if (entries == 0) return;
-    to_indices_ = out.indices.mutable_data();
-    to_weights_ = a_.weights.empty() ? nullptr : out.weights.mutable_data();
-    ParallelTasks(context_, ends_.size(), [&](size_t block, uint32_t worker) {
+    uint32_t* const indices = out.indices.mutable_data();
+    float* const weights = a_.weights.empty() ? nullptr : out.weights.mutable_data();
+    PacedTasks copying(ends_.size(), buffers_.size(), [&](size_t block, size_t worker) {
       context_.CheckCancelled();
-      const size_t begin = First(block);
-      const uint64_t* const offsets = OffsetsFrom(begin, ends_[block], worker);
-      // Rows whose entries lie within one stretch are read together.
-      for (size_t r = begin; r < ends_[block];) {
-        const uint64_t from = offsets[nodes_[r] - nodes_[begin]];
-        size_t last = r;
-        while (last + 1 < ends_[block] &&
-               offsets[nodes_[last + 1] - nodes_[begin] + 1] - from <= kStretchEntries)
-          ++last;
-        const uint64_t until = offsets[nodes_[last] - nodes_[begin] + 1];
-        for (uint64_t at = from; at < until; at += kStretchEntries)
-          CopyStretch(at, std::min(until, at + kStretchEntries), r, last + 1, {offsets, nodes_[begin]},
-                      worker, out, reached);
-        r = last + 1;
-      }
+      const uint64_t to = out.indptr[First(block)];
+      to_indices_.Begin(worker, indices + to);
+      if (weights != nullptr) to_weights_.Begin(worker, weights + to);
+      CopyBlock(block, worker, reached);
+      to_indices_.End(worker);
+      if (weights != nullptr) to_weights_.End(worker);
     });
+    copying.Finish();
+    to_indices_.Finish();
+    to_weights_.Finish();
   }
 
  private:
@@ -132,15 +135,30 @@ class RowCopy {
 
   size_t First(size_t block) const { return block == 0 ? 0 : ends_[block - 1]; }
   // Offsets of the nodes from that of row `first` to that of row `end` − 1, and where the last one's entries end.
-  const uint64_t* OffsetsFrom(size_t first, size_t end, uint32_t worker) {
+  const uint64_t* OffsetsFrom(size_t first, size_t end, size_t worker) {
     if (a_.indptr.empty()) return nullptr;
     return ViewOf(context_.disk, a_.indptr, nodes_[first], nodes_[end - 1] - nodes_[first] + size_t{2},
                   buffers_[worker].offsets);
   }
 
+  void CopyBlock(size_t block, size_t worker, NodeSet* reached) {
+    const size_t begin = First(block), end = ends_[block];
+    const Offsets offsets = {OffsetsFrom(begin, end, worker), nodes_[begin]};
+    // Rows whose entries lie within one stretch are read together.
+    for (size_t r = begin; r < end;) {
+      const uint64_t from = offsets.Of(nodes_[r]);
+      size_t last = r;
+      while (last + 1 < end && offsets.Of(nodes_[last + 1] + 1) - from <= kStretchEntries) ++last;
+      const uint64_t until = offsets.Of(nodes_[last] + 1);
+      for (uint64_t at = from; at < until; at += kStretchEntries)
+        CopyStretch(at, std::min(until, at + kStretchEntries), r, last + 1, offsets, worker, reached);
+      r = last + 1;
+    }
+  }
+
   // What of rows [row, row_end) lies among the entries [begin, end) of the whole operator.
   void CopyStretch(uint64_t begin, uint64_t end, size_t row, size_t row_end, const Offsets& offsets,
-                   uint32_t worker, const Propagation& out, NodeSet* reached) {
+                   size_t worker, NodeSet* reached) {
     Buffers& buffers = buffers_[worker];
     const uint32_t* const indices = ViewOf(context_.disk, a_.indices, begin, end - begin, buffers.indices);
     const float* const weights =
@@ -149,9 +167,9 @@ class RowCopy {
       const uint64_t own = offsets.Of(nodes_[row]);
       const uint64_t from = std::max(begin, own), until = std::min(end, offsets.Of(nodes_[row] + 1));
       if (from >= until) continue;
-      const uint64_t to = out.indptr[row] + (from - own);
-      std::copy_n(indices + (from - begin), until - from, to_indices_ + to);
-      if (weights != nullptr) std::copy_n(weights + (from - begin), until - from, to_weights_ + to);
+      to_indices_.Append(worker, indices + (from - begin), (until - from) * sizeof(uint32_t));
+      if (weights != nullptr)
+        to_weights_.Append(worker, weights + (from - begin), (until - from) * sizeof(float));
       for (uint64_t e = from; reached != nullptr && e < until; ++e) reached->Add(indices[e - begin]);
     }
   }
@@ -159,11 +177,41 @@ class RowCopy {
   const Context& context_;
   const Propagation& a_;
   const std::span<const uint32_t> nodes_;
-  std::vector<size_t> ends_;  // of the rows in each block of nodes that has any
-  std::vector<Buffers> buffers_;
-  uint32_t* to_indices_ = nullptr;
-  float* to_weights_ = nullptr;
+  std::vector<size_t> ends_;      // of the rows in each block of nodes that has any
+  std::vector<Buffers> buffers_;  // of each copier
+  ScratchFill to_indices_, to_weights_;
 };
+
+template <class Visit>
+void ForArrays(const Propagation& a, const Visit& visit) {
+  visit(a.indptr);
+  visit(a.indices);
+  visit(a.weights);
+  visit(a.row_scale);
+  visit(a.col_scale);
+  visit(a.self_scale);
+  visit(a.own);
+}
+
+// Says what the copied rows are made from, so that nobody has to read them to find out whether a result that was kept
+// comes from the same ones.
+void IdentifyRows(const Context& context, const Propagation& a, const std::vector<uint32_t>& last,
+                  uint32_t first, const std::vector<NeededRows>& needed) {
+  DiskMemory* const disk = context.disk.get();
+  if (disk == nullptr || disk->kept() == nullptr) return;
+  ChecksumStream sum;
+  ForArrays(a, [&](const auto& array) { disk->AddIdentity(context, array.data(), array.bytes(), sum); });
+  sum.Add(last.data(), last.size() * sizeof(uint32_t));
+  for (size_t layer = 0; layer < needed.size(); ++layer) {
+    uint64_t words[] = {sum.Sum(), first, needed.size(), layer, 0};
+    ForArrays(needed[layer].a, [&](const auto& array) {
+      ++words[4];
+      const void* const data = array.data();
+      if (data == a.col_scale.data()) return;  // the operator's own, where columns are nodes
+      disk->Identify(data, std::max<uint64_t>(1, Checksum(words, sizeof(words))));
+    });
+  }
+}
 
 // From nodes to the rows of a smaller input.
 void Renumber(const Context& context, const NodeSet& inputs, const Array<uint32_t>& input_nodes,
@@ -210,6 +258,7 @@ std::vector<NeededRows> FindNeededRows(const Context& context, const Propagation
     nodes = LargeArray<uint32_t>(context.disk, inputs->Number());
     inputs->List(nodes.mutable_data());
   }
+  IdentifyRows(context, a, last, first, needed);
   return needed;
 }
 

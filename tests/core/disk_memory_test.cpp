@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/fixtures.h"
+#include "l2gcn/context.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -59,6 +60,29 @@ class MappedNumbers {
  private:
   void* memory_ = nullptr;
 };
+
+TEST(DiskMemoryTest, WhatSomebodySaidOfABlockStandsForItsBytes) {
+  TemporaryFolder folder;
+  const Context context = MakeContext(1);
+  auto disk = std::make_shared<DiskMemory>(kTiny, folder.path());
+  Array<uint32_t> array = disk->NewArray<uint32_t>(5000);
+  const auto sum_of = [&] {
+    ChecksumStream sum;
+    disk->AddIdentity(context, array.data(), array.bytes(), sum);
+    return sum.Sum();
+  };
+  const uint64_t zeros = sum_of();
+  array.mutable_data()[9] = 1;
+  const uint64_t written = sum_of();
+  EXPECT_NE(written, zeros);
+  disk->Identify(array.data(), 12);
+  const uint64_t said = sum_of();
+  EXPECT_NE(said, written);
+  array.mutable_data()[9] = 2;
+  EXPECT_EQ(sum_of(), said);
+  disk->Identify(array.data(), 13);
+  EXPECT_NE(sum_of(), said);
+}
 
 TEST(DiskMemoryTest, FetchesAnyStretchOfAMappedArray) {
   TemporaryFolder folder;

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "core/memory_meter.h"
-#include "kernels/disk/paced_tasks.h"
+#include "core/paced_tasks.h"
 #include "kernels/disk/panel_memory.h"
 
 namespace l2gcn {

@@ -8,10 +8,10 @@
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "core/paced_tasks.h"
 #include "core/threads.h"
 #include "kernels/disk/disk_layout.h"
 #include "kernels/disk/graph_stream.h"
-#include "kernels/disk/paced_tasks.h"
 #include "kernels/disk/panel_memory.h"
 #include "kernels/disk/write_behind.h"
 
@@ -19,13 +19,26 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kReadersAhead = 2;  // threads that read the next panel: two requests keep a disk busy
+constexpr size_t kReaders =
+    4;  // that read one which is waited for: some wait for the disk while others copy or write
+
+// Under a small budget the buffers of more readers would be felt.
+constexpr uint64_t kBudgetOfAllReaders = uint64_t{256} << 20;
+size_t ReadersWithin(uint64_t budget) { return budget < kBudgetOfAllReaders ? kReadersAhead : kReaders; }
+
+// A panel to be read: its columns, and memory for (sources × stride) elements.
+struct PanelPlace {
+  PanelCut cut;
+  char* to;
+};
 
 // Reads panels of columns of one matrix, one after another from left to right, each to memory of (sources × stride)
 // elements: the rows `row_of_node`, or all where that is empty. Blocks of rows at the beginning of a panel may be read
 // while the one before is in use.
 //
-// Where a few columns take as long to read as whole rows, and more than two panels are still to come, the first one to be
-// read has the columns after it written to a scratch file, from which the others come: K·X bytes become less than 3·X.
+// Where a few columns take as long to read as whole rows, blocks at the beginning of the next panel come along with the
+// first one. If more than two panels are still to come, all else that comes after the first is written to scratch files,
+// from which the other panels are read: K·X bytes become less than 3·X.
 class PanelReader {
  public:
   PanelReader(const Context& context, const DiskMemory& disk, const DiskTensor& x,
@@ -35,25 +48,38 @@ class PanelReader {
         x_(x),
         row_of_node_(row_of_node),
         panel_columns_(panel_columns),
-        buffers_(context.threads),
-        buffers_ahead_(kReadersAhead) {
+        buffers_(std::max<size_t>(ReadersWithin(disk.budget()), context.threads)) {
     L2GCN_ASSERT(std::is_sorted(row_of_node.begin(), row_of_node.end()));
   }
 
-  // The panel's columns, and zeros up to the stride, but for the rows of the first `from_block` blocks.
-  void Read(const PanelCut& panel, size_t from_block, char* to) {
-    const bool splits =
-        rest_ == nullptr && x_.ReadsWholeRows() && x_.cols > panel.first + kPanelsReadTwice * panel_columns_;
+  // The panel's columns, and zeros up to the stride, but for the rows of the first `from_block` blocks. Returns whether
+  // the first `blocks_along` blocks of `next` came along.
+  bool Read(const PanelPlace& panel, size_t from_block, const PanelPlace& next, size_t blocks_along) {
+    const bool by_rows = rest_ == nullptr && x_.ReadsWholeRows() && from_block == 0;
+    const bool along = by_rows && blocks_along > 0;
+    const bool splits = by_rows && x_.cols > panel.cut.first + kPanelsReadTwice * panel_columns_;
     if (splits) {
-      L2GCN_ASSERT(from_block == 0);
-      rest_first_ = panel.first + panel.count;
-      rest_ = std::make_unique<FileTensor>(disk_, x_.rows, x_.cols - rest_first_, x_.type, x_.block_rows);
+      const size_t after = panel.cut.first + panel.cut.count;
+      rest_first_ = along ? after + next.cut.count : after;
+      rest_ = NewRest(0, x_.cols - rest_first_);
+      if (along && blocks_along < x_.blocks()) {
+        next_first_ = after;
+        next_block_ = blocks_along;
+        rest_of_next_ = NewRest(blocks_along, next.cut.count);
+      }
     }
-    const Columns columns = ColumnsOf(panel);
-    ParallelTasks(context_, x_.blocks() - from_block, [&](size_t block, uint32_t worker) {
+    PacedTasks reading(x_.blocks() - from_block, buffers_.size(), [&](size_t task, size_t worker) {
       context_.CheckCancelled();
-      ReadBlock(from_block + block, columns, splits, buffers_[worker], to);
+      const size_t block = from_block + task;
+      if (by_rows) {
+        ReadBlockByRows(block, panel, along && block < blocks_along ? &next : nullptr, splits,
+                        buffers_[worker]);
+      } else {
+        ReadBlock(block, panel, buffers_[worker]);
+      }
     });
+    reading.Finish();
+    return along;
   }
 
   // Blocks whose rows all lie in the first `bytes` of a panel.
@@ -63,60 +89,97 @@ class PanelReader {
     return (row_of_node_.empty() ? places : row_of_node_[places]) / x_.block_rows;
   }
   // The first `blocks` blocks of a panel that is not the first to be read, in the background.
-  std::unique_ptr<PacedTasks> ReadAhead(const PanelCut& panel, size_t blocks, char* to) {
-    return std::make_unique<PacedTasks>(blocks, kReadersAhead,
-                                        [this, columns = ColumnsOf(panel), to](size_t block, size_t worker) {
-                                          context_.CheckCancelled();
-                                          ReadBlock(block, columns, false, buffers_ahead_[worker], to);
-                                        });
+  std::unique_ptr<PacedTasks> ReadAhead(const PanelPlace& panel, size_t blocks) {
+    return std::make_unique<PacedTasks>(blocks, kReadersAhead, [this, panel](size_t block, size_t worker) {
+      context_.CheckCancelled();
+      ReadBlock(block, panel, buffers_[worker]);
+    });
   }
 
  private:
   static constexpr size_t kPanelsReadTwice =
       2;  // so many are read with whole rows rather than written and read
 
-  struct Columns {
-    const DiskTensor& from;
-    size_t first, count, stride;
-  };
   struct Buffers {
     DiskReading reading;
     DiskBuffer writing;
     std::vector<char> rows;
   };
 
-  // Where the panel's columns lie.
-  Columns ColumnsOf(const PanelCut& panel) const {
-    const bool from_rest = rest_ != nullptr && panel.first >= rest_first_;
-    return {from_rest ? *rest_ : x_, from_rest ? panel.first - rest_first_ : panel.first, panel.count,
-            panel.stride};
+  // For columns of the blocks from `first_block` on.
+  std::unique_ptr<FileTensor> NewRest(size_t first_block, size_t columns) const {
+    const size_t rows = x_.rows - first_block * x_.block_rows;
+    return std::make_unique<FileTensor>(disk_, rows, columns, x_.type, x_.block_rows);
   }
 
-  void ReadBlock(size_t block, const Columns& columns, bool splits, Buffers& buffers, char* to) {
+  // `count` columns of rows begin … end − 1, all of one block, from where they lie.
+  void ReadColumns(size_t begin, size_t end, size_t first, size_t count, DiskReading& reading, char* to) {
+    if (rest_ != nullptr && first >= rest_first_)
+      return rest_->Read(begin, end, first - rest_first_, count, reading, to);
+    const size_t before = next_block_ * x_.block_rows;
+    if (rest_of_next_ != nullptr && first >= next_first_ && begin >= before)
+      return rest_of_next_->Read(begin - before, end - before, first - next_first_, count, reading, to);
+    x_.Read(begin, end, first, count, reading, to);
+  }
+
+  void ReadBlock(size_t block, const PanelPlace& panel, Buffers& buffers) {
     const size_t begin = block * x_.block_rows, end = begin + x_.RowsOfBlock(block);
-    const size_t width = BytesOf(x_.type), row_bytes = columns.stride * width;
-    if (!splits && row_of_node_.empty() && columns.count == columns.stride)
-      return columns.from.Read(begin, end, columns.first, columns.count, buffers.reading,
-                               to + begin * row_bytes);
+    const size_t width = BytesOf(x_.type), row_bytes = panel.cut.stride * width;
+    const auto& [first, count, stride] = panel.cut;
+    if (row_of_node_.empty() && count == stride)
+      return ReadColumns(begin, end, first, count, buffers.reading, panel.to + begin * row_bytes);
+    if (!IsWanted(begin, end)) return;
+    buffers.rows.resize((end - begin) * count * width);
+    ReadColumns(begin, end, first, count, buffers.reading, buffers.rows.data());
+    Put(begin, end, buffers.rows.data(), count, panel);
+  }
+
+  // The columns from the panel's first one on: its own, those of `next` if that is not null, and if it splits all others
+  // to scratch.
+  void ReadBlockByRows(size_t block, const PanelPlace& panel, const PanelPlace* next, bool splits,
+                       Buffers& buffers) {
+    const size_t begin = block * x_.block_rows, end = begin + x_.RowsOfBlock(block);
+    if (!splits && next == nullptr) return ReadBlock(block, panel, buffers);
+    if (!IsWanted(begin, end)) return;
+    const size_t first = panel.cut.first, width = BytesOf(x_.type);
+    const size_t read = splits ? x_.cols - first : panel.cut.count + next->cut.count;
+    const size_t before_rest = splits ? rest_first_ - first : 0;
+    buffers.rows.resize(((end - begin) * read + before_rest) * width);
+    const char* const rows = buffers.rows.data();
+    x_.Read(begin, end, first, read, buffers.reading, buffers.rows.data());
+    Put(begin, end, rows, read, panel);
+    const auto from = [&](size_t column) {  // rows that begin there
+      return RowsAsFeatures(x_.type, nullptr, rows + column * width, end - begin, read);
+    };
+    if (splits) rest_->Write(begin, 0, from(before_rest), buffers.writing);
+    if (next != nullptr) {
+      Put(begin, end, rows + panel.cut.count * width, read, *next);
+    } else if (rest_of_next_ != nullptr) {
+      rest_of_next_->Write(begin - next_block_ * x_.block_rows, 0, from(panel.cut.count), buffers.writing);
+    }
+  }
+
+  bool IsWanted(size_t begin, size_t end) const {
+    if (row_of_node_.empty()) return true;
     const auto from = std::lower_bound(row_of_node_.begin(), row_of_node_.end(), begin);
-    const auto until = std::lower_bound(from, row_of_node_.end(), end);
-    if (!row_of_node_.empty() && from == until) return;
-    const size_t used = columns.count * width, read = splits ? x_.cols - columns.first : columns.count;
-    buffers.rows.resize((end - begin) * read * width + used);
-    columns.from.Read(begin, end, columns.first, read, buffers.reading, buffers.rows.data());
+    return from != row_of_node_.end() && *from < end;
+  }
+
+  // Rows begin … end − 1, which lie at `from` with `stride` elements each, to their places in a panel.
+  void Put(size_t begin, size_t end, const char* from, size_t stride, const PanelPlace& panel) const {
+    const size_t width = BytesOf(x_.type), used = panel.cut.count * width;
+    const size_t row_bytes = panel.cut.stride * width;
     const auto put = [&](size_t at, size_t row) {
-      std::memcpy(to + at * row_bytes, buffers.rows.data() + (row - begin) * read * width, used);
-      std::memset(to + at * row_bytes + used, 0, row_bytes - used);
+      std::memcpy(panel.to + at * row_bytes, from + (row - begin) * stride * width, used);
+      std::memset(panel.to + at * row_bytes + used, 0, row_bytes - used);
     };
     if (row_of_node_.empty()) {
       for (size_t row = begin; row < end; ++row) put(row, row);
-    } else {
-      for (auto at = from; at != until; ++at) put(static_cast<size_t>(at - row_of_node_.begin()), *at);
+      return;
     }
-    // Rows that begin after this panel's columns.
-    if (splits)
-      rest_->Write(begin, 0, RowsAsFeatures(x_.type, nullptr, buffers.rows.data() + used, end - begin, read),
-                   buffers.writing);
+    const auto first = std::lower_bound(row_of_node_.begin(), row_of_node_.end(), begin);
+    for (auto at = first; at != row_of_node_.end() && *at < end; ++at)
+      put(static_cast<size_t>(at - row_of_node_.begin()), *at);
   }
 
   const Context& context_;
@@ -124,9 +187,13 @@ class PanelReader {
   const DiskTensor& x_;
   const std::span<const uint32_t> row_of_node_;
   const size_t panel_columns_;
-  std::vector<Buffers> buffers_, buffers_ahead_;
+  std::vector<Buffers> buffers_;
+  // Scratch files are written without holes: freeing one that has many takes seconds.
   std::unique_ptr<FileTensor> rest_;  // columns from rest_first_ on
   size_t rest_first_ = 0;
+  std::unique_ptr<FileTensor>
+      rest_of_next_;  // columns next_first_ … rest_first_ − 1 of the blocks from next_block_ on
+  size_t next_first_ = 0, next_block_ = 0;
 };
 
 Features Rectified(const Context& context, const Features& features) {
@@ -156,6 +223,7 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
                            DiskProgress& progress) {
   Backend& kernels = relu ? *wide_ : *cpu_;
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
+  ReturnFreeMemory();  // buffers of what was done before
   panel_columns_ = ColumnsAtATime(sources, x, out.type);
   panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
   const std::vector<size_t> cuts =
@@ -168,19 +236,19 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
   for (size_t first = out.done(); first < x.cols; first += panel_columns_) {
     Stopwatch watch;
     const DiskUse before = disk_->Use();
-    const PanelCut panel = PanelAt(first, x.cols);
-    reader.Read(panel, there, memory.now());
+    const PanelPlace panel = {PanelAt(first, x.cols), memory.now()};
+    const bool more = memory.ahead() > 0 && first + panel_columns_ < x.cols;
+    const PanelPlace next = {PanelAt(more ? first + panel_columns_ : first, x.cols), memory.next()};
+    const size_t blocks_ahead = more ? reader.BlocksWithin(memory.ahead(), next.cut) : 0;
+    const bool came_along = reader.Read(panel, there, next, blocks_ahead);
     const TensorPtr columns =
-        kernels.Upload(context, RowsAsFeatures(x.type, nullptr, memory.now(), sources, panel.stride));
+        kernels.Upload(context, RowsAsFeatures(x.type, nullptr, memory.now(), sources, panel.cut.stride));
+    there = blocks_ahead;
     std::unique_ptr<PacedTasks> ahead;
-    if (memory.ahead() > 0 && first + panel_columns_ < x.cols) {
-      const PanelCut next = PanelAt(first + panel_columns_, x.cols);
-      there = reader.BlocksWithin(memory.ahead(), next);
-      ahead = reader.ReadAhead(next, there, memory.next());
-    }
+    if (more && !came_along) ahead = reader.ReadAhead(next, blocks_ahead);
     const Pass pass = {a, cuts, *columns, first, kernels, relu};
     StreamPast(context, pass, there, ahead.get(), out, progress);
-    out.Mark(first + panel.count);
+    out.Mark(first + panel.cut.count);
     memory.Turn();
     disk_->CountPanel(before, watch.Seconds());
   }
