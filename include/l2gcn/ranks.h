@@ -34,9 +34,16 @@ class Ranks {
   // "rank 2 on HOST", for messages.
   virtual std::string Name(uint32_t rank) const = 0;
 
+  // What is sent on one channel never meets what is sent on another: two threads of a rank may use one each.
+  enum class Channel { kMain, kSteps };
+
   // Sends `send` to rank `to` while exactly receive.size() bytes come from rank `from`. Neither is this rank; an empty
   // span is not sent or received at all, so both sides must agree on lengths.
-  virtual void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) = 0;
+  virtual void ExchangeOn(Channel channel, uint32_t to, std::span<const char> send, uint32_t from,
+                          std::span<char> receive) = 0;
+  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) {
+    ExchangeOn(Channel::kMain, to, send, from, receive);
+  }
   // Sends a message of any length to rank 0 and returns at once. Not for rank 0.
   virtual void Post(std::string bytes) = 0;
   // The next message that was posted; for rank 0 alone. Without `wait`: nothing, where none has come.
