@@ -61,6 +61,15 @@ class Ranks {
   // Why ranks that could choose use messages; "" where there was no choice, or memory was chosen.
   const std::string& why_messages() const { return why_messages_; }
 
+  // Rates that were measured once for the job; all ranks have the same (kernels/ranks/step_choice.h).
+  struct StepRates {
+    double operations = 0;    // a second of a training step's, on the slowest rank
+    double sum_seconds = 0;   // that a sum through all ranks takes, whatever its size …
+    double byte_seconds = 0;  // … and for each of its bytes
+  };
+  const std::optional<StepRates>& step_rates() const { return step_rates_; }
+  void KeepStepRates(const StepRates& rates) { step_rates_ = rates; }
+
   // Tells rank 0 why this rank cannot go on, in one sentence, and ends all ranks with this exit status.
   [[noreturn]] virtual void Abort(const std::string& reason, int status) = 0;
 
@@ -75,6 +84,7 @@ class Ranks {
   std::atomic<uint64_t> sent_bytes_{0};
   bool shares_memory_ = false;
   std::string why_messages_;
+  std::optional<StepRates> step_rates_;
 };
 
 // The ranks that a launcher started, or null where this process was started alone or as the only one, or where the

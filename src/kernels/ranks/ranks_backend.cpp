@@ -22,6 +22,7 @@
 #include "kernels/ranks/rank_steps.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/ranks/shared_rows.h"
+#include "kernels/ranks/step_choice.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -215,7 +216,8 @@ class RanksBackend final : public Backend {
         std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
     const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
                             OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
-    const StepMakers makers = MakersOf(context, parts, spec);
+    const StepShape steps{xhat->cols, start.w.cols, start.theta.cols, std::min<size_t>(spec.batch, count)};
+    const StepMakers makers = MakersOf(context, parts, spec, steps);
     LayerSpec reading = spec;
     if (makers == StepMakers::kAll) reading.share = std::make_shared<RankSteps>(ranks_);
     std::vector<TensorPtr> inputs;  // of ranks that make steps
@@ -477,10 +479,10 @@ class RanksBackend final : public Backend {
   // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
   // computes a plain layer from dense rows in memory.
   StepMakers MakersOf(const Context& context, const std::vector<const RankTensor*>& parts,
-                      const LayerSpec& spec) const {
+                      const LayerSpec& spec, const StepShape& steps) const {
     const bool can =
         cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse && spec.form.plain();
-    return can && context.steps == StepSharing::kShared ? StepMakers::kAll : StepMakers::kRank0;
+    return can && ChooseSteps(context, steps).shared ? StepMakers::kAll : StepMakers::kRank0;
   }
   bool Makes(StepMakers makers) const { return makers == StepMakers::kAll || ranks_->leads(); }
 
