@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "kernels/backend_cases.h"
+#include "kernels/ranks/step_choice.h"
 #include "ranks/collectives.h"
 #include "ranks/thread_ranks.h"
 
@@ -121,6 +122,28 @@ TEST(RankSteps, SumsGoThroughTheMembersInOrder) {
     });
     EXPECT_EQ(std::accumulate(sent.begin(), sent.end(), uint64_t{0}), 4 * count * sizeof(float));
   }
+}
+
+TEST(RankSteps, TheChoiceIsMeasuredOnceAndTheSameOnAllRanks) {
+  const StepShape wide{602, 128, 41, 1024}, small{20, 16, 3, 100};
+  RunAsRanks(3, 1, [&](const Context& given) {
+    Context context = given;
+    const auto all_say = [&](bool word) { return SumOverRanks(*context.ranks, word ? 1 : 0); };
+    Require(!ChooseSteps(context, small).shared && !context.ranks->step_rates(),
+            "small steps are not shared");
+    for (const bool shared : {false, true}) {
+      context.steps = shared ? StepSharing::kShared : StepSharing::kAlone;
+      Require(ChooseSteps(context, wide).shared == shared, "what was said is done");
+    }
+    Require(!context.ranks->step_rates(), "where the choice is given nothing is measured");
+    context.steps = StepSharing::kAuto;
+    const StepChoice first = ChooseSteps(context, wide), again = ChooseSteps(context, wide);
+    Require(first.alone_seconds > 0 && first.shared_seconds > first.alone_seconds / 3, "what was measured");
+    Require(first.shared == (first.shared_seconds < 0.9 * first.alone_seconds), "by a tenth");
+    Require(first.alone_seconds == again.alone_seconds && first.shared_seconds == again.shared_seconds,
+            "once");
+    Require(all_say(first.shared) % 3 == 0, "the same on all ranks");
+  });
 }
 
 }  // namespace

@@ -348,6 +348,7 @@ class CpuLayerTraining final : public CpuTraining {
     product.packed_k = batch_;
     product.packed_begin = first;
   }
+
   // ReLU(X̂W) of a panel of the batch.
   void Hidden(size_t panel, size_t count, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
     const uint32_t* rows = RowsOf(now_.done).data() + panel;

@@ -86,9 +86,6 @@ class RankSampleWindows final : public SampleWindows {
 // The rows of a layer's samples on the ranks that make its steps, in the order of the samples; nothing on the others. This
 // rank's rows of a matrix of `shape` are `own`; sample s is row samples[s] of it (empty: row s). `shared` is null where
 // rows travel by messages; rank 0 alone makes steps where it is not. Called by all ranks.
-struct RankMatrixShape {
-  size_t rows = 0, cols = 0;
-};
 Features RowsOfSamples(const Context& context, SharedPool* shared, const RankRows& own,
                        const RankMatrixShape& shape, std::span<const uint32_t> samples, StepMakers makers);
 

@@ -143,7 +143,8 @@ class RanksBackend final : public Backend {
       out->sparse = true;
       out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
     } else {
-      out->own = RouteRows(context, shared, rows);
+      out->own =
+          local_->Upload(context, RoutedRows(*ranks_, RowsToSend(context, shared), {x.rows, x.cols}, rows));
     }
     out->bytes = out->own->bytes;
     return out;
@@ -440,40 +441,6 @@ class RanksBackend final : public Backend {
       for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
         halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
     });
-  }
-
-  // Rows of a dense matrix to the ranks that want them: row i of the result is row rows[i] of x.
-  TensorPtr RouteRows(const Context& context, const RankTensor& x, std::span<const uint32_t> rows) {
-    const RankRows own = RowsToSend(context, x);
-    const size_t row_bytes = x.cols * own.bytes();
-    const size_t first = Begin(rows.size(), rank()), count = Begin(rows.size(), rank() + 1) - first;
-    const std::shared_ptr<void> out = AllocateAligned(count * row_bytes);
-    const auto begin_of = [&](uint32_t r) { return Begin(x.rows, r); };
-    // visit(position) of the rows that `to` wants and `from` has.
-    const auto for_rows = [&](uint32_t to, uint32_t from, const auto& visit) {
-      const size_t low = begin_of(from), high = begin_of(from + 1), end = Begin(rows.size(), to + 1);
-      for (size_t i = Begin(rows.size(), to); i < end; ++i) {
-        if (rows[i] >= low && rows[i] < high) visit(i);
-      }
-    };
-    const auto place = [&](size_t i) { return static_cast<char*>(out.get()) + (i - first) * row_bytes; };
-    for_rows(rank(), rank(), [&](size_t i) { own.Copy(rows[i] - begin_of(rank()), 0, x.cols, place(i)); });
-    ForPartners(*ranks_, [&](uint32_t to, uint32_t from) {
-      std::vector<char> sent, received;
-      for_rows(to, rank(), [&](size_t i) {
-        sent.resize(sent.size() + row_bytes);
-        own.Copy(rows[i] - begin_of(rank()), 0, x.cols, sent.data() + sent.size() - row_bytes);
-      });
-      for_rows(rank(), from, [&](size_t) { received.resize(received.size() + row_bytes); });
-      ranks_->Exchange(to, sent, from, received);
-      const char* at = received.data();
-      for_rows(rank(), from, [&](size_t i) {
-        std::memcpy(place(i), at, row_bytes);
-        at += row_bytes;
-      });
-    });
-    return local_->Upload(
-        context, RowsAsFeatures(own.type(), out, static_cast<const char*>(out.get()), count, x.cols));
   }
 
   // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
