@@ -404,7 +404,7 @@ std::string DescribeSteps(const MemoryPlan& plan) {
     text += fmt::format("{}steps of layer {}: ", text.empty() ? "" : "; ", layer + 1);
     text += steps.shared ? fmt::format("shared by {} ranks", plan.ranks) : "made by rank 0";
     if (steps.alone_seconds > 0)
-      text += fmt::format(", {:.2g} ms in place of {:.2g}",
+      text += fmt::format(", {:.2f} ms in place of {:.2f}",
                           1e3 * (steps.shared ? steps.shared_seconds : steps.alone_seconds),
                           1e3 * (steps.shared ? steps.alone_seconds : steps.shared_seconds));
   }
