@@ -92,6 +92,12 @@ std::vector<MachineField> MakeMachineFields() {
           "exchange", &C::exchange, {"auto", "memory", "messages"},
           "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
           "where all run on one machine and compute on the CPU, else by messages"),
+      ChoiceField(
+          "rank-steps", &C::rank_steps, {"auto", "alone", "shared"},
+          "Who makes training steps where ranks exchange by messages, with the same results; alone: rank 0; "
+          "shared: all ranks together, in plain layers of dense rows on the CPU; auto: whichever is the "
+          "faster, "
+          "as measured at the start"),
   };
 }
 
@@ -109,6 +115,9 @@ Context MakeContext(const MachineConfig& machine) {
   context.host_memory = machine.memory;
   context.scratch_directory = machine.scratch;
   context.local_data = machine.local_data;
+  context.steps = machine.rank_steps == "shared"  ? StepSharing::kShared
+                  : machine.rank_steps == "alone" ? StepSharing::kAlone
+                                                  : StepSharing::kAuto;
   return context;
 }
 

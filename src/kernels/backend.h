@@ -34,6 +34,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -94,15 +95,24 @@ struct Targets {
   Array<float> weights;       // (classes) above 0, or empty: all 1
 };
 
-// The seam between a step's gradients and its update. Where several processes train one layer together, each
-// on its share of every batch, this is where their gradients meet.
-class GradientSum {
+// The seam between a step's gradients and its update, where several processes, the members, make the steps of one layer
+// together. A gradient is the sum, in order, of the gradients of groups of samples; member m computes a run of groups,
+// after those of member m − 1 and before those of member m + 1. Sums go through the members in that order, so they have
+// the bits that one process gets. All members then make the same update, and weights need not travel.
+//
+// Both sums are called by every member in every step that needs them, by one thread of its training, between phases.
+class StepShare {
  public:
-  virtual ~GradientSum() = default;
-  // Replaces the gradients of a step by the sum over all who take part. Called by one thread of the training,
-  // while the others wait; step counts from 0 over the layer. w is (D × w_stride), theta (H' × theta_stride)
-  // with H' ≥ H; what lies beyond the matrices' own columns and rows is zero and stays zero.
-  virtual void Sum(uint64_t step, std::span<float> w, std::span<float> theta) = 0;
+  virtual ~StepShare() = default;
+  virtual uint32_t member() const = 0;
+  virtual uint32_t members() const = 0;
+  // Leaves the sum of a step's gradients in `sum` of every member. add(begin, end) adds this member's groups to values
+  // begin … end − 1, where it finds the sum over the members before it; that of member 0 replaces what it finds. Both
+  // are multiples of 16, or the end.
+  virtual void SumGradients(std::span<float> sum,
+                            const std::function<void(size_t begin, size_t end)>& add) = 0;
+  // The sum of a step's losses; add(sum) returns what it is with this member's.
+  virtual double SumLosses(const std::function<double(double sum)>& add) = 0;
 };
 
 // The seam between training and rows that lie in a file. The layer's input is then a ring of windows of rows
@@ -150,7 +160,7 @@ struct LayerSpec {
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   LayerForm form;
-  GradientSum* gradient_sum = nullptr;     // null: the gradients of a step are those of its own samples
+  std::shared_ptr<StepShare> share;  // null: one process makes the steps. Else X̂ is dense and the form plain
   std::shared_ptr<SampleWindows> windows;  // null: the input holds every sample's row
 };
 

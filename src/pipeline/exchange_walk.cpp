@@ -18,7 +18,24 @@ constexpr double kThreadsAndCores = 136;  // of a rank that lends them to rank 0
 constexpr double kStateShapes = 304;      // bytes that say how large a state's 18 matrices are, and its steps
 constexpr double kWindowWords = 9;        // a window is asked for, and said to be written
 
+// The share of non-zeros of sparse features once they are aggregated, as if neighbours' columns were independent.
+double AggregatedDensity(const RunCounts& counts) {
+  const double stored = static_cast<double>(counts.stored_bytes) / 8,
+               rows = static_cast<double>(counts.rows()), cols = static_cast<double>(counts.features);
+  const double degree = static_cast<double>(counts.train_entries()) / std::max(1.0, rows);
+  return 1 - std::pow(1 - stored / (static_cast<double>(counts.nodes) * cols), 1 + degree);
+}
+
 }  // namespace
+
+StepShape StepsOf(const RunCounts& counts, size_t layer) {
+  return {counts.InputsOf(layer), counts.hidden[layer], counts.classes, counts.batch};
+}
+
+bool ExchangeWalk::StaysSparse(const RunCounts& counts, size_t layer, bool on_cards) {
+  return counts.sparse && layer == 0 &&
+         AggregatedDensity(counts) <= (on_cards ? kStaysSparseOnCards : kStaysSparse);
+}
 
 ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, ExchangeWay way)
     : counts_(counts),
@@ -26,7 +43,8 @@ ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, ExchangeWay 
       others_(ranks - 1.0),
       share_((ranks - 1.0) / ranks),
       in_place_(way.in_place),
-      on_cards_(way.on_cards) {}
+      on_cards_(way.on_cards),
+      steps_(way.steps) {}
 
 void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
   const auto element = static_cast<double>(counts_.element), rows = static_cast<double>(counts_.rows());
@@ -40,23 +58,35 @@ void ExchangeWalk::Train(std::span<const LayerMoves> moves) {
       Aggregate(rows, rows, in, SparseIn(layer) && hop == 0, element);
     Samples(layer, of_layer);
     const auto scored = static_cast<double>(of_layer.scored), looks = static_cast<double>(of_layer.looks);
-    bytes_ += others_ * (static_cast<double>(of_layer.states) * StateBytes(layer) +
-                         static_cast<double>(of_layer.epochs) * kLossBytes + scored * kScoreBytes +
-                         looks * kAnswerCounts * ranks_ * sizeof(uint64_t));
+    bytes_ += others_ * (scored * kScoreBytes + looks * kAnswerCounts * ranks_ * sizeof(uint64_t));
+    Steps(layer, of_layer);
   }
 }
 
-// The rows of the samples, to rank 0: whole and once, or by windows in every epoch. Where ranks see one memory, dense
-// rows are written to where rank 0 reads them.
+// Rank 0 tells what came of its steps; ranks that share them send their gradients and losses there and back.
+void ExchangeWalk::Steps(size_t layer, const LayerMoves& moves) {
+  const auto epochs = static_cast<double>(moves.epochs);
+  if (SharesSteps(layer)) {
+    const StepShape shape = StepsOf(counts_, layer);
+    const double steps = std::ceil(static_cast<double>(moves.samples) / static_cast<double>(shape.batch));
+    bytes_ += others_ * 2 * epochs * (steps * static_cast<double>(shape.GradientBytes()) + kLossBytes);
+  } else {
+    bytes_ += others_ * (static_cast<double>(moves.states) * StateBytes(layer) + epochs * kLossBytes);
+  }
+}
+
+// The rows of the samples, to rank 0, or to all ranks that share its steps: whole and once, or by windows in every epoch,
+// each row to one rank. Where ranks see one memory, dense rows are written to where rank 0 reads them.
 void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
   const auto width = static_cast<double>(counts_.InputsOf(layer) * counts_.copies()),
              samples = static_cast<double>(moves.samples);
-  const bool stays_sparse =
-      SparseIn(layer) && AggregatedDensity() <= (on_cards_ ? kStaysSparseOnCards : kStaysSparse);
+  const bool stays_sparse = StaysSparse(counts_, layer, on_cards_);
+  // A row that is sent whole goes to rank 0, or to everyone.
+  const double takers = SharesSteps(layer) ? ranks_ : 1;
   if (SparseIn(layer) && (stays_sparse || !in_place_)) {
     const auto cols = static_cast<double>(counts_.features);
-    const double row_bytes = stays_sparse ? 8 * (1 + AggregatedDensity() * cols) : 4 * cols;
-    bytes_ += share_ * static_cast<double>(moves.begun) * samples * row_bytes;
+    const double row_bytes = stays_sparse ? 8 * (1 + AggregatedDensity(counts_) * cols) : 4 * cols;
+    bytes_ += takers * share_ * static_cast<double>(moves.begun) * samples * row_bytes;
     return;
   }
   const double as_floats = samples * width * sizeof(float);
@@ -66,7 +96,7 @@ void ExchangeWalk::Samples(size_t layer, const LayerMoves& moves) {
     if (by_windows) bytes_ += others_ * static_cast<double>(moves.epochs) * windows * kWindowWords;
     return;
   }
-  const auto times = static_cast<double>(by_windows ? moves.epochs : moves.begun);
+  const double times = by_windows ? static_cast<double>(moves.epochs) : takers * moves.begun;
   bytes_ += share_ * times * samples * width * static_cast<double>(counts_.element);
 }
 
@@ -114,14 +144,6 @@ void ExchangeWalk::ForwardLayer(size_t layer) {
     return Aggregate(nodes, nodes, out, false, sizeof(float));
   for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
     Aggregate(nodes, nodes, in, SparseIn(layer) && hop == 0, static_cast<double>(counts_.element));
-}
-
-// The share of non-zeros of sparse features once they are aggregated, as if neighbours' columns were independent.
-double ExchangeWalk::AggregatedDensity() const {
-  const double stored = static_cast<double>(counts_.stored_bytes) / 8,
-               rows = static_cast<double>(counts_.rows()), cols = static_cast<double>(counts_.features);
-  const double degree = static_cast<double>(counts_.train_entries()) / std::max(1.0, rows);
-  return 1 - std::pow(1 - stored / (static_cast<double>(counts_.nodes) * cols), 1 + degree);
 }
 
 // Two transposes: of the rows that are gathered, and of those that are made. Sparse matrices are known whole.

@@ -14,6 +14,7 @@
 #include "core/sample_order.h"
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
+#include "kernels/ranks/step_choice.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "pipeline/exchange_walk.h"
@@ -60,6 +61,8 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   }
   const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
   const bool plain = !config.bias && !config.layer_norm && config.head == 0 && config.input_dropout == 0;
+  counts.plain_layers =
+      plain && config.reach == 0 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
   counts.affine_rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
   counts.answered = scored;
   counts.counts_answers = plain && config.correct == "off" && config.threshold.empty() &&
@@ -324,6 +327,16 @@ MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const Trai
   return plan;
 }
 
+// Who makes the steps of each layer, where ranks exchange by messages and nothing goes to disk.
+std::vector<StepChoice> PlanSteps(const Context& context, const RunCounts& counts) {
+  std::vector<StepChoice> steps(counts.hidden.size());
+  for (size_t layer = 0; counts.plain_layers && layer < steps.size(); ++layer) {
+    if (ExchangeWalk::StaysSparse(counts, layer, false)) continue;
+    steps[layer] = ChooseSteps(context, StepsOf(counts, layer));
+  }
+  return steps;
+}
+
 // How ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
 void PlanExchange(const Context& context, const RunCounts& counts, bool trains, MemoryPlan& plan) {
   Ranks& ranks = *context.ranks;
@@ -335,7 +348,8 @@ void PlanExchange(const Context& context, const RunCounts& counts, bool trains, 
                       : on_cards             ? "cards get panels of columns"
                       : !all_in_memory       ? "what does not fit into memory goes to disk"
                                              : "";
-  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, on_cards});
+  if (trains && !on_cards && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
+  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, on_cards, plan.steps});
   if (trains) exchange.Train({});
   exchange.Infer(trains);
   plan.exchange_bytes = exchange.bytes();
@@ -369,7 +383,8 @@ MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const M
 uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
                     const MemoryPlan& plan, std::span<const LayerMoves> moves) {
   const RunCounts counts = TrainingCounts(context, dataset, config);
-  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, context.device != DeviceKind::kCpu});
+  ExchangeWalk exchange(counts, plan.ranks,
+                        {plan.shares_memory, context.device != DeviceKind::kCpu, plan.steps});
   exchange.Train(moves);
   exchange.Infer(true);
   return exchange.bytes();
@@ -391,6 +406,21 @@ Context PlacedForReading(const Context& context, const Dataset& dataset) {
   return placed;
 }
 
+std::string DescribeSteps(const MemoryPlan& plan) {
+  std::string text;
+  for (size_t layer = 0; layer < plan.steps.size(); ++layer) {
+    const StepChoice& steps = plan.steps[layer];
+    if (!steps.possible) continue;
+    text += fmt::format("{}steps of layer {}: ", text.empty() ? "" : "; ", layer + 1);
+    text += steps.shared ? fmt::format("shared by {} ranks", plan.ranks) : "made by rank 0";
+    if (steps.alone_seconds > 0)
+      text += fmt::format(", {:.2f} ms in place of {:.2f}",
+                          1e3 * (steps.shared ? steps.shared_seconds : steps.alone_seconds),
+                          1e3 * (steps.shared ? steps.alone_seconds : steps.shared_seconds));
+  }
+  return text;
+}
+
 std::string DescribePlan(const MemoryPlan& plan) {
   std::string shared;
   if (plan.ranks > 1) {
@@ -399,6 +429,7 @@ std::string DescribePlan(const MemoryPlan& plan) {
                          plan.shares_memory ? "see each other's rows in memory" : "exchange rows by messages",
                          GiBOf(plan.exchange_bytes));
     if (!plan.why_messages.empty()) shared += fmt::format(" ({})", plan.why_messages);
+    if (const std::string steps = DescribeSteps(plan); !steps.empty()) shared += "; " + steps;
   }
   if (plan.in_memory) {
     return fmt::format("in memory: about {:.2f} GiB of {:.2f} GiB ({}){}", GiBOf(plan.need_bytes),
@@ -430,6 +461,11 @@ std::string PlanToJson(const MemoryPlan& plan) {
                   {"ranks", plan.ranks},
                   {"exchange", plan.shares_memory ? "memory" : "messages"},
                   {"exchange_bytes", plan.exchange_bytes}};
+  for (const StepChoice& steps : plan.steps) {
+    json["plan"]["steps"].push_back({{"made_by", steps.shared ? "all" : "rank 0"},
+                                     {"alone_seconds", steps.alone_seconds},
+                                     {"shared_seconds", steps.shared_seconds}});
+  }
   return json.dump();
 }
 

@@ -19,7 +19,8 @@ struct RunCounts {
   uint64_t answered = 0;            // nodes of the train, validation and test parts
   bool counts_answers = true;       // evaluation counts right answers where the rows lie, and needs no logits
   bool inductive = false, sparse = false, multilabel = false;
-  uint64_t features = 0;  // columns of the first layer's input
+  bool plain_layers = false;  // trained one by one, with nothing besides W and Θ
+  uint64_t features = 0;      // columns of the first layer's input
   uint64_t classes = 0;
   uint64_t element = 4;       // bytes of one, in activations
   uint64_t stored_bytes = 0;  // of the features as they lie

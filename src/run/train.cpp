@@ -537,6 +537,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Context shared = IsShared(config, options) ? ForSharedModel(on_device) : on_device;
   const MemoryPlan plan = PlanTraining(shared, dataset, config);
   if (!plan.in_memory) context.Note(DescribePlan(plan));
+  if (const std::string steps = DescribeSteps(plan); !steps.empty()) context.Note(steps);
   const Context chosen = Placed(shared, dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;

@@ -28,13 +28,15 @@ TEST(Machine, WhatIsSaidReachesTheContext) {
                                            {"device", "cpu"},
                                            {"device_memory", "3K"},
                                            {"memory", "2g"},
-                                           {"scratch", "somewhere"}});
+                                           {"scratch", "somewhere"},
+                                           {"rank-steps", "shared"}});
   const Context context = MakeContext(machine);
   EXPECT_EQ(context.threads, 1u);
   EXPECT_FALSE(context.device_is_automatic);
   EXPECT_EQ(context.device_memory, 3u << 10);
   EXPECT_EQ(context.host_memory, 2ull << 30);
   EXPECT_EQ(context.scratch_directory, "somewhere");
+  EXPECT_EQ(context.steps, StepSharing::kShared);
 }
 
 TEST(Machine, NothingSaidIsWhatTheMachineHas) {
@@ -44,12 +46,13 @@ TEST(Machine, NothingSaidIsWhatTheMachineHas) {
   EXPECT_EQ(context.device_memory, 0u);
   EXPECT_EQ(context.host_memory, 0u);
   EXPECT_EQ(context.scratch_directory, "");
+  EXPECT_EQ(context.steps, StepSharing::kAuto);
 }
 
 TEST(Machine, EveryValueIsText) {
-  const Overrides said = {{"threads", "3"},      {"device", "cpu"},  {"device-memory", "512"},
-                          {"memory", "1024"},    {"scratch", "a/b"}, {"local-data", "c/d"},
-                          {"exchange", "memory"}};
+  const Overrides said = {{"threads", "3"},       {"device", "cpu"},       {"device-memory", "512"},
+                          {"memory", "1024"},     {"scratch", "a/b"},      {"local-data", "c/d"},
+                          {"exchange", "memory"}, {"rank-steps", "shared"}};
   const MachineConfig machine = MachineOf(said);
   ASSERT_EQ(MachineFields().size(), said.size());
   for (size_t i = 0; i < said.size(); ++i) {

@@ -171,52 +171,5 @@ TEST(StoredFeatures, RowsAndBlocksOfATensor) {
   }
 }
 
-// Doubles the gradients, as a second process with the same samples would.
-class Doubling final : public GradientSum {
- public:
-  void Sum(uint64_t step, std::span<float> w, std::span<float> theta) override {
-    EXPECT_EQ(step, calls++);
-    for (float& value : w) value *= factor;
-    for (float& value : theta) value *= factor;
-  }
-  uint64_t calls = 0;
-  float factor = 1;
-};
-
-TEST(GradientSum, SitsBetweenTheGradientsOfAStepAndItsUpdate) {
-  for (const bool sparse : {false, true}) {
-    for (const uint32_t batch : {32u, 200u}) {  // 200: gradients by groups of samples
-      const Context context = MakeContext(2);
-      BackendOptions options;
-      options.sparse = SparseChoice::kAlways;
-      auto backend = MakeBackend(context, options);
-      const Shape shape{250, 30, 16, 5, batch, sparse, false, false};
-      const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(shape, 1));
-      const auto train = [&](GradientSum* sum) {
-        LayerSpec spec = backend_cases::SpecOf(shape);
-        spec.gradient_sum = sum;
-        auto training = backend->BeginLayer(context, x, {}, backend_cases::RandomTargets(shape, 250, 3), spec,
-                                            backend_cases::RandomState(30, 16, 5, 4));
-        std::vector<double> losses(2);
-        training->RunEpochs(context, 0, 2, losses);
-        return training->Read();
-      };
-      Doubling one, two;
-      two.factor = 2;
-      const LayerState plain = train(nullptr), same = train(&one), doubled = train(&two);
-      EXPECT_EQ(one.calls, plain.w_steps);
-      EXPECT_TRUE(SameBits(plain.w, same.w) && SameBits(plain.theta, same.theta));
-      EXPECT_FALSE(SameBits(plain.w_v, doubled.w_v));
-      // Adam hardly sees a factor, but its second moment does, from the first step on.
-      double squares = 0, larger = 0;
-      for (size_t i = 0; i < plain.w_v.values.size(); ++i) {
-        squares += double{plain.w_v.values[i]};
-        larger += double{doubled.w_v.values[i]};
-      }
-      EXPECT_NEAR(larger / squares, 4, 0.4);
-    }
-  }
-}
-
 }  // namespace
 }  // namespace l2gcn

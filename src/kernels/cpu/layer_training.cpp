@@ -14,6 +14,7 @@
 #include "core/threads.h"
 #include "kernels/cpu/adam_constants.h"
 #include "kernels/cpu/feature_cuts.h"
+#include "kernels/cpu/group_gradients.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_cuts.h"
 #include "kernels/cpu/sample_draw.h"
@@ -49,6 +50,7 @@ class CpuLayerTraining final : public CpuTraining {
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps),
         profile_(profile) {
+    L2GCN_ASSERT(spec_.share == nullptr || !input_.is_sparse);
     L2GCN_ASSERT(draw_.samples() > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
     theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
     TransposeTheta({0, PadWidth(hidden_)});
@@ -94,9 +96,8 @@ class CpuLayerTraining final : public CpuTraining {
         context, team_.most(), ForwardPlan(step_losses != nullptr),
         [&](const PhaseTask& task) { now_.updating ? UpdateWeights(task) : ForwardAndLoss(task); },
         [&]() -> PhasePlan {
-          if (now_.updating && now_.part == StepPart::kGradients) return SummedPlan();
           if (now_.updating) return NextStepPlan(context, step_losses != nullptr);
-          const double loss = now_.want_loss ? BatchLoss(SizeOf(now_.step)) : 0;
+          const double loss = now_.want_loss ? BatchLoss() : 0;
           if (step_losses != nullptr) step_losses->push_back(loss);
           if (now_.step + 1 == steps_) losses[now_.epoch - first] = loss;
           return UpdatePlan();
@@ -131,8 +132,6 @@ class CpuLayerTraining final : public CpuTraining {
     std::optional<SampleDraw::Epoch> epoch;  // that it drew from last
     std::vector<const void*> lines;          // of the panel or rows to prefetch, if dense
   };
-  // What the second phase does: all of it, or, where gradients are summed elsewhere in between, one half.
-  enum class StepPart { kBoth, kGradients, kUpdate };
   // Where the training is. Written between phases only.
   struct Now {
     uint32_t epoch, step;
@@ -140,11 +139,8 @@ class CpuLayerTraining final : public CpuTraining {
     bool updating;  // in the second phase
     bool by_groups = false;
     bool want_loss = false;
-    double terms = 1;  // LossTerms() of this step
-    StepPart part = StepPart::kBoth;
-
-    bool sums() const { return part != StepPart::kUpdate; }
-    bool updates() const { return part != StepPart::kGradients; }
+    double terms = 1;    // LossTerms() of this step
+    Range own = {0, 0};  // samples of the batch that are computed here: all, unless members share the steps
   };
 
   // Small steps begin with few threads: waking one costs more than it brings. A rough count of one thread's
@@ -180,19 +176,21 @@ class CpuLayerTraining final : public CpuTraining {
   // Panels, or groups of them, of the step's batch.
   PhasePlan ForwardPlan(bool all_losses) {
     now_.updating = false;
-    now_.by_groups = GradientsByGroups(team_.size());
-    if (now_.by_groups && partial_.empty())
-      partial_ = Array<float>::Zeros(groups_.Count(batch_) * PartialFloats());
+    now_.by_groups = spec_.share != nullptr || GradientsByGroups(team_.size());
+    if (now_.by_groups && gradients_.empty())
+      gradients_ = GroupGradients(kernels_, PartialFloats(), groups_.Count(batch_), spec_.share);
+    now_.own = {0, SizeOf(now_.step)};
+    if (now_.by_groups) now_.own = gradients_.OwnSamples(groups_, SizeOf(now_.step));
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
     draw_.Await(now_.epoch, now_.step);
-    const auto units = static_cast<uint32_t>(UnitsOf(SizeOf(now_.step)));
-    return {units * UnitTasks(), team_.size(), UnitTasks()};
+    const auto units = static_cast<uint32_t>((now_.own.end - now_.own.begin + UnitRows() - 1) / UnitRows());
+    return {std::max(1u, units) * UnitTasks(), team_.size(), UnitTasks()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
   PhasePlan UpdatePlan() {
     now_.updating = true;
-    now_.part = spec_.gradient_sum == nullptr ? StepPart::kBoth : StepPart::kGradients;
+    if (spec_.share != nullptr) gradients_.SumWithOthers();
     if (cut_for_ != team_.size()) {
       row_ends_ = CutRows(GradientCosts(), team_.size());
       cut_for_ = team_.size();
@@ -200,12 +198,6 @@ class CpuLayerTraining final : public CpuTraining {
     const float rate = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
     w_adam_ = AdamConstantsAt(spec_, rate, w_steps_ + now_.done + 1);
     theta_adam_ = AdamConstantsAt(spec_, rate, theta_steps_ + now_.done + 1);
-    return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
-  }
-  // The gradients of this step are whole; their sum with others' is what the update takes.
-  PhasePlan SummedPlan() {
-    spec_.gradient_sum->Sum(now_.done, grad_w_.mutable_span(), grad_theta_.mutable_span());
-    now_.part = StepPart::kUpdate;
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
   }
   PhasePlan NextStepPlan(const Context& context, bool all_losses) {
@@ -254,38 +246,45 @@ class CpuLayerTraining final : public CpuTraining {
   size_t UnitRows() const {
     return now_.by_groups ? groups_.rows() : kPanelRows * (1 + PanelsOf(batch_) / kTasksAtMost);
   }
-  size_t UnitsOf(size_t size) const { return (size + UnitRows() - 1) / UnitRows(); }
-  uint32_t UnitTasks() const { return now_.by_groups ? static_cast<uint32_t>(groups_.tasks()) : 1; }
-  Range SamplesOfUnit(size_t unit) const {
-    const size_t size = SizeOf(now_.step);
-    return {std::min(unit * UnitRows(), size), std::min((unit + 1) * UnitRows(), size)};
+  // Where nothing is computed here, one task without samples is left.
+  uint32_t UnitTasks() const {
+    return now_.by_groups && now_.own.begin < now_.own.end ? static_cast<uint32_t>(groups_.tasks()) : 1;
   }
+  // Where unit `unit` begins, counted from the first that is computed here.
+  size_t UnitBegin(size_t unit) const { return std::min(now_.own.begin + unit * UnitRows(), now_.own.end); }
 
   void ForwardAndLoss(const PhaseTask& task) {
     LapTimer& timer = workers_[task.worker].timer;
     timer.Lap(StepPhase::kWait);
     const size_t unit = task.task / UnitTasks(), part = task.task % UnitTasks();
-    const Range samples = SamplesOfUnit(unit);
+    const Range samples{UnitBegin(unit), UnitBegin(unit + 1)};
     if (UnitTasks() == 1) {
       ForwardOf(samples, samples.end, task, timer);
-      if (now_.by_groups) GroupGradients(unit, samples, groups_.AllRows(), timer);
+      if (now_.by_groups) GradientsOfGroup(unit, samples, groups_.AllRows(), timer);
     } else if (part < groups_.panels()) {
       const size_t begin = std::min(samples.begin + part * kPanelRows, samples.end);
       ForwardOf({begin, std::min(begin + kPanelRows, samples.end)}, samples.end, task, timer);
     } else {
-      GroupGradients(unit, samples, groups_.Piece(part - groups_.panels()), timer);
+      GradientsOfGroup(unit, samples, groups_.Piece(part - groups_.panels()), timer);
     }
   }
   // Panels of a unit that ends at row `unit_end` of the batch.
   void ForwardOf(Range samples, size_t unit_end, const PhaseTask& task, LapTimer& timer) {
-    const size_t size = SizeOf(now_.step);
-    DrawRows(task.worker, 2, samples.begin, samples.end == size ? batch_ : samples.end);
+    const Range drawn = DrawnWith(samples);
+    DrawRows(task.worker, 2, drawn.begin, drawn.end);
     for (size_t panel = samples.begin; panel < samples.end; panel += kPanelRows) {
       PrefetchQueue queue;
       if (!input_.is_sparse) queue = LinesAfter(task, panel + kPanelRows, unit_end);
-      const size_t left = std::min(task.share_end / UnitTasks() * UnitRows(), size) - panel;
+      const size_t left = UnitBegin(task.share_end / UnitTasks()) - panel;
       PanelForwardAndLoss(panel, std::min(kPanelRows, samples.end - panel), left, queue, timer);
     }
+  }
+
+  // The part of the batch after the next that whoever computes these samples draws. All of it is drawn here.
+  Range DrawnWith(Range samples) const {
+    const size_t own = now_.own.end - now_.own.begin;
+    if (own == 0) return {0, batch_};
+    return {batch_ * (samples.begin - now_.own.begin) / own, batch_ * (samples.end - now_.own.begin) / own};
   }
 
   // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
@@ -313,8 +312,9 @@ class CpuLayerTraining final : public CpuTraining {
   }
 
   // Gradients of rows `rows` over the samples of one group, as a rule on the core that has them in its cache.
-  void GroupGradients(size_t group, Range samples, Range rows, LapTimer& timer) {
-    float* const w = partial_.mutable_data() + group * PartialFloats();
+  void GradientsOfGroup(size_t unit, Range samples, Range rows, LapTimer& timer) {
+    if (samples.begin == samples.end) return;
+    float* const w = gradients_.Of(unit);
     const auto gradient = [&](const float* a, size_t lda, Range of, const float* d, size_t width,
                               size_t stride, float* out) {
       return GemmArgs{of.end - of.begin,
@@ -347,11 +347,6 @@ class CpuLayerTraining final : public CpuTraining {
     product.packed_b = packed_dh_.data();
     product.packed_k = batch_;
     product.packed_begin = first;
-  }
-  // Adds up the groups' gradients from `offset` on.
-  void AddGroups(size_t offset, Range at, Array<float>& grad) const {
-    kernels_.add_groups(at.end - at.begin, groups_.Count(SizeOf(now_.step)), PartialFloats(),
-                        partial_.data() + offset + at.begin, grad.mutable_data() + at.begin);
   }
 
   // ReLU(X̂W) of a panel of the batch.
@@ -395,10 +390,10 @@ class CpuLayerTraining final : public CpuTraining {
   PrefetchQueue LinesAfter(const PhaseTask& task, size_t next, size_t end) {
     uint32_t step = now_.step;
     uint64_t done = now_.done;
-    if (next >= end) next = task.next / UnitTasks() * UnitRows();
-    if (next >= SizeOf(step)) {
+    if (next >= end) next = UnitBegin(task.next / UnitTasks());
+    if (next >= now_.own.end) {
       step = NextStep(step), ++done;
-      next = task.first / UnitTasks() * UnitRows();
+      next = UnitBegin(task.first / UnitTasks());
     }
     const uint32_t* rows = RowsOf(done).data();
     const void** lines = workers_[task.worker].lines.data();
@@ -436,10 +431,13 @@ class CpuLayerTraining final : public CpuTraining {
                                  scale, now_.want_loss);
   }
 
-  double BatchLoss(size_t size) const {
-    double sum = 0;
-    for (size_t panel = 0; panel < PanelsOf(size); ++panel) sum += panel_loss_[panel];
-    return sum / now_.terms;
+  double BatchLoss() const {
+    const auto add = [&](double sum) {
+      for (size_t row = now_.own.begin; row < now_.own.end; row += kPanelRows)
+        sum += panel_loss_[row / kPanelRows];
+      return sum;
+    };
+    return (spec_.share != nullptr ? spec_.share->SumLosses(add) : add(0)) / now_.terms;
   }
 
   // Gradients over the whole batch, then Adam: of a sparse layer's cut of W, or of a piece of the rows of W
@@ -460,39 +458,37 @@ class CpuLayerTraining final : public CpuTraining {
   }
   void UpdateCut(size_t cut, LapTimer& timer) {
     const Range rows{cuts_.features[cut], cuts_.features[cut + 1]};
-    if (now_.sums()) SparseGradient(rows, cut);
+    SparseGradient(rows, cut);
     timer.Lap(StepPhase::kWeightGradient);
-    if (now_.updates()) Update(rows, grad_w_, w_, w_adam_);
+    Update(rows, grad_w_, w_, w_adam_);
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateW(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (now_.sums() && now_.by_groups) {
-      AddGroups(0, {rows.begin * w_.stride, rows.end * w_.stride}, grad_w_);
-    } else if (now_.sums()) {
+    if (now_.by_groups) {
+      const size_t at = rows.begin * w_.stride;
+      gradients_.Add(at, rows.end * w_.stride - at, grad_w_.mutable_data() + at);
+    } else {
       GemmArgs product =
           GradientOf(x_.data(), XStride(), rows, dh_.data(), PadWidth(hidden_), w_, grad_w_, queue);
       ReadPackedGradient(0, product);
       kernels_.gemm_transposed(product);
     }
     timer.Lap(StepPhase::kWeightGradient);
-    if (now_.updates()) {
-      Update(rows, grad_w_, w_, w_adam_);
-      if (!packed_w_.empty()) PackW(rows);
-    }
+    Update(rows, grad_w_, w_, w_adam_);
+    if (!packed_w_.empty()) PackW(rows);
     timer.Lap(StepPhase::kUpdate);
   }
   void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
-    if (now_.sums() && now_.by_groups) {
-      AddGroups(PartialOfTheta(), {rows.begin * theta_.stride, rows.end * theta_.stride}, grad_theta_);
-    } else if (now_.sums()) {
+    if (now_.by_groups) {
+      const size_t at = rows.begin * theta_.stride;
+      gradients_.Add(PartialOfTheta() + at, rows.end * theta_.stride - at, grad_theta_.mutable_data() + at);
+    } else {
       kernels_.gemm_transposed(
           GradientOf(h_.data(), w_.stride, rows, z_.data(), PadWidth(classes_), theta_, grad_theta_, queue));
     }
     timer.Lap(StepPhase::kThetaGradient);
-    if (now_.updates()) {
-      Update(rows, grad_theta_, theta_, theta_adam_);
-      TransposeTheta(rows);
-    }
+    Update(rows, grad_theta_, theta_, theta_adam_);
+    TransposeTheta(rows);
     timer.Lap(StepPhase::kUpdate);
   }
 
@@ -589,7 +585,7 @@ class CpuLayerTraining final : public CpuTraining {
   Array<float> grad_w_;             // like w_
   Array<float> grad_theta_;         // like theta_
   SampleGroups groups_;             // whose gradients are added up first
-  Array<float> partial_;            // (groups × PartialFloats()) once gradients are added up by groups
+  GroupGradients gradients_;        // (PartialFloats() each) once gradients are added up by groups
   FeatureCuts cuts_;                // if sparse
   // How a step is shared out, and where the training is.
   TeamSize team_;

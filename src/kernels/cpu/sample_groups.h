@@ -27,11 +27,26 @@ class SampleGroups {
       pieces_ = std::min(pieces, kMostInUnit - panels());
   }
 
+  // Samples of a group, of batches of `batch`: whole panels, enough groups to keep many threads busy, few enough to hold
+  // them all.
+  static size_t GroupRows(size_t batch) {
+    constexpr size_t kTwo = 2 * kPanelRows, kMany = kMostUnits * kTwo;
+    if (batch <= 16 * kPanelRows) return kPanelRows;
+    return (batch + kMany - 1) / kMany * kTwo;
+  }
+
   size_t rows() const { return rows_; }                 // samples of a group
   size_t panels() const { return rows_ / kPanelRows; }  // of a group
   size_t pieces() const { return pieces_; }             // of a group's gradients; 0: a group is one task
   size_t tasks() const { return pieces_ == 0 ? 1 : panels() + pieces_; }  // of a group
   size_t Count(size_t size) const { return (size + rows_ - 1) / rows_; }  // groups of a batch of `size`
+
+  // Where members share the steps (StepShare), who takes which of `groups` groups: member m those from Begin(m) up to
+  // Begin(m + 1). The first member always has one.
+  static size_t Begin(size_t groups, size_t member, size_t members) {
+    return (groups * member + members - 1) / members;
+  }
+  static size_t MemberOf(size_t group, size_t groups, size_t members) { return group * members / groups; }
 
   // Rows of the gradient that a piece consists of.
   Range Piece(size_t piece) const { return {Cut(piece), Cut(piece + 1)}; }
@@ -42,12 +57,6 @@ class SampleGroups {
   static constexpr size_t kFewestPieces = 4;  // smaller groups are done in less than a tenth of a millisecond
   static constexpr size_t kRowsTogether = 16;  // that the products take
 
-  // Whole panels, enough groups to keep many threads busy, few enough to hold them all.
-  static size_t GroupRows(size_t batch) {
-    constexpr size_t kTwo = 2 * kPanelRows, kMany = kMostUnits * kTwo;
-    if (batch <= 16 * kPanelRows) return kPanelRows;
-    return (batch + kMany - 1) / kMany * kTwo;
-  }
   size_t Cut(size_t at) const {
     return at >= pieces_ ? gradient_.rows() : gradient_.Row(at, pieces_) / kRowsTogether * kRowsTogether;
   }

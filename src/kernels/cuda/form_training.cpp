@@ -552,8 +552,8 @@ std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& d
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
                                                 std::string* explanation) {
-  if (spec.gradient_sum != nullptr) {
-    ThrowUsage("--device cuda cannot sum gradients with other processes; use --device cpu");
+  if (spec.share != nullptr) {
+    ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
   }
   auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), std::move(input),
                                                      std::move(targets), spec, start);

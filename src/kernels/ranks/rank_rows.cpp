@@ -38,6 +38,42 @@ void RankRows::Copy(size_t row, size_t begin, size_t end, char* out) const {
   if (from != floats) std::memcpy(floats, from, (end - begin) * sizeof(float));
 }
 
+Features RoutedRows(Ranks& ranks, const RankRows& own, const RankMatrixShape& shape,
+                    std::span<const uint32_t> rows) {
+  const uint32_t size = ranks.size(), rank = ranks.rank();
+  const size_t row_bytes = shape.cols * own.bytes();
+  const size_t first = ShareBegin(rows.size(), rank, size),
+               count = ShareBegin(rows.size(), rank + 1, size) - first;
+  const std::shared_ptr<void> out = AllocateAligned(count * row_bytes);
+  // visit(position) of the rows that `to` wants and `from` has.
+  const auto for_rows = [&](uint32_t to, uint32_t from, const auto& visit) {
+    const size_t low = ShareBegin(shape.rows, from, size), high = ShareBegin(shape.rows, from + 1, size);
+    for (size_t i = ShareBegin(rows.size(), to, size); i < ShareBegin(rows.size(), to + 1, size); ++i) {
+      if (rows[i] >= low && rows[i] < high) visit(i);
+    }
+  };
+  const auto copy = [&](size_t i, char* to) {
+    own.Copy(rows[i] - ShareBegin(shape.rows, rank, size), 0, shape.cols, to);
+  };
+  const auto place = [&](size_t i) { return static_cast<char*>(out.get()) + (i - first) * row_bytes; };
+  for_rows(rank, rank, [&](size_t i) { copy(i, place(i)); });
+  ForPartners(ranks, [&](uint32_t to, uint32_t from) {
+    std::vector<char> sent, received;
+    for_rows(to, rank, [&](size_t i) {
+      sent.resize(sent.size() + row_bytes);
+      copy(i, sent.data() + sent.size() - row_bytes);
+    });
+    for_rows(rank, from, [&](size_t) { received.resize(received.size() + row_bytes); });
+    ranks.Exchange(to, sent, from, received);
+    const char* at = received.data();
+    for_rows(rank, from, [&](size_t i) {
+      std::memcpy(place(i), at, row_bytes);
+      at += row_bytes;
+    });
+  });
+  return RowsAsFeatures(own.type(), out, static_cast<const char*>(out.get()), count, shape.cols);
+}
+
 std::vector<std::vector<uint32_t>> PositionsByRank(const Ranks& ranks, std::span<const uint32_t> rows,
                                                    size_t count) {
   std::vector<std::vector<uint32_t>> positions(ranks.size());

@@ -29,6 +29,16 @@ class RankRows {
   Features features_;
 };
 
+// Of a whole matrix, of which every rank holds a share.
+struct RankMatrixShape {
+  size_t rows = 0, cols = 0;
+};
+
+// Rows of a matrix to the ranks that want them: row i of a matrix whose rows are shared out is row rows[i] of the given
+// one; this rank's share of it. `own` are this rank's rows. Called by all ranks.
+Features RoutedRows(Ranks& ranks, const RankRows& own, const RankMatrixShape& shape,
+                    std::span<const uint32_t> rows);
+
 // Which rank holds each of `rows`, which are rows of a matrix of `count` rows: for every rank the positions in `rows`
 // (ascending) of those that it holds. Empty `rows` stand for all rows.
 std::vector<std::vector<uint32_t>> PositionsByRank(const Ranks& ranks, std::span<const uint32_t> rows,

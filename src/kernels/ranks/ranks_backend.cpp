@@ -19,8 +19,10 @@
 #include "kernels/ranks/rank_rows.h"
 #include "kernels/ranks/rank_scoring.h"
 #include "kernels/ranks/rank_sparse.h"
+#include "kernels/ranks/rank_steps.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/ranks/shared_rows.h"
+#include "kernels/ranks/step_choice.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -70,8 +72,9 @@ class RanksBackend final : public Backend {
         sparse_density_(backends.sparse_density),
         local_(backends.make_local(options)),
         trainer_(backends.make_trainer(options)),
-        in_place_(backends.sum_in_place && context.ranks->shares_memory() &&
-                  SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
+        cpu_in_memory_(backends.sum_in_place &&
+                       SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
+        in_place_(cpu_in_memory_ && context.ranks->shares_memory()),
         shared_memory_(context.ranks),
         threads_of_all_(in_place_ ? ThreadsOfAllRanks(context) : nullptr) {
     BackendOptions other = options;
@@ -140,7 +143,8 @@ class RanksBackend final : public Backend {
       out->sparse = true;
       out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
     } else {
-      out->own = RouteRows(context, shared, rows);
+      out->own =
+          local_->Upload(context, RoutedRows(*ranks_, RowsToSend(context, shared), {x.rows, x.cols}, rows));
     }
     out->bytes = out->own->bytes;
     return out;
@@ -213,22 +217,28 @@ class RanksBackend final : public Backend {
         std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
     const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
                             OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
+    const StepShape steps{xhat->cols, start.w.cols, start.theta.cols, std::min<size_t>(spec.batch, count)};
+    const StepMakers makers = MakersOf(context, parts, spec, steps);
     LayerSpec reading = spec;
-    std::vector<TensorPtr> inputs;  // of rank 0
+    if (makers == StepMakers::kAll) reading.share = std::make_shared<RankSteps>(ranks_);
+    std::vector<TensorPtr> inputs;  // of ranks that make steps
     std::shared_ptr<RankSampleWindows> windows;
     if (by_windows) {
-      windows = MakeWindows(context, parts, spec, samples, xhat->rows, inputs);
+      windows = MakeWindows(context, parts, spec, samples, xhat->rows, makers);
       reading.windows = windows;
+      for (size_t p = 0; Makes(makers) && p < parts.size(); ++p)
+        inputs.push_back(trainer_->Upload(context, windows->Ring(p)));
     } else {
-      for (const RankTensor* part : parts) inputs.push_back(RowsAtRank0(context, *part, samples.span()));
+      for (const RankTensor* part : parts)
+        inputs.push_back(WholeInput(context, *part, samples.span(), makers));
     }
     std::unique_ptr<LayerTraining> own;
-    if (ranks_->leads()) {
+    if (Makes(makers)) {
       const TensorPtr input = inputs.size() == 1 ? inputs.front() : trainer_->Join(context, inputs);
       own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
     }
     return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec,
-                                          ColumnsOf(parts));
+                                          ColumnsOf(parts), makers);
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
@@ -433,61 +443,35 @@ class RanksBackend final : public Backend {
     });
   }
 
-  // Rows of a dense matrix to the ranks that want them: row i of the result is row rows[i] of x.
-  TensorPtr RouteRows(const Context& context, const RankTensor& x, std::span<const uint32_t> rows) {
-    const RankRows own = RowsToSend(context, x);
-    const size_t row_bytes = x.cols * own.bytes();
-    const size_t first = Begin(rows.size(), rank()), count = Begin(rows.size(), rank() + 1) - first;
-    const std::shared_ptr<void> out = AllocateAligned(count * row_bytes);
-    const auto begin_of = [&](uint32_t r) { return Begin(x.rows, r); };
-    // visit(position) of the rows that `to` wants and `from` has.
-    const auto for_rows = [&](uint32_t to, uint32_t from, const auto& visit) {
-      const size_t low = begin_of(from), high = begin_of(from + 1), end = Begin(rows.size(), to + 1);
-      for (size_t i = Begin(rows.size(), to); i < end; ++i) {
-        if (rows[i] >= low && rows[i] < high) visit(i);
-      }
-    };
-    const auto place = [&](size_t i) { return static_cast<char*>(out.get()) + (i - first) * row_bytes; };
-    for_rows(rank(), rank(), [&](size_t i) { own.Copy(rows[i] - begin_of(rank()), 0, x.cols, place(i)); });
-    ForPartners(*ranks_, [&](uint32_t to, uint32_t from) {
-      std::vector<char> sent, received;
-      for_rows(to, rank(), [&](size_t i) {
-        sent.resize(sent.size() + row_bytes);
-        own.Copy(rows[i] - begin_of(rank()), 0, x.cols, sent.data() + sent.size() - row_bytes);
-      });
-      for_rows(rank(), from, [&](size_t) { received.resize(received.size() + row_bytes); });
-      ranks_->Exchange(to, sent, from, received);
-      const char* at = received.data();
-      for_rows(rank(), from, [&](size_t i) {
-        std::memcpy(place(i), at, row_bytes);
-        at += row_bytes;
-      });
-    });
-    return local_->Upload(
-        context, RowsAsFeatures(own.type(), out, static_cast<const char*>(out.get()), count, x.cols));
+  // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
+  // computes a plain layer from dense rows in memory.
+  StepMakers MakersOf(const Context& context, const std::vector<const RankTensor*>& parts,
+                      const LayerSpec& spec, const StepShape& steps) const {
+    const bool can =
+        cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse && spec.form.plain();
+    return can && ChooseSteps(context, steps).shared ? StepMakers::kAll : StepMakers::kRank0;
   }
+  bool Makes(StepMakers makers) const { return makers == StepMakers::kAll || ranks_->leads(); }
 
-  // The samples' rows of a part as a tensor of rank 0's; null on the others.
-  TensorPtr RowsAtRank0(const Context& context, const RankTensor& x, std::span<const uint32_t> samples) {
-    const Features rows =
-        x.sparse ? SparseAtRank0(context, x)
-                 : DenseRowsAtRank0(context, PoolOfAll(), RowsToSend(context, x), {x.rows, x.cols}, samples);
-    if (!ranks_->leads()) return nullptr;
+  // The samples' rows of a part as a tensor of ranks that make steps; null on the others.
+  TensorPtr WholeInput(const Context& context, const RankTensor& x, std::span<const uint32_t> samples,
+                       StepMakers makers) {
+    const Features rows = x.sparse ? SparseAtRank0(context, x)
+                                   : RowsOfSamples(context, PoolOfAll(), RowsToSend(context, x),
+                                                   {x.rows, x.cols}, samples, makers);
+    if (!Makes(makers)) return nullptr;
     return trainer_->Upload(context, x.sparse && !samples.empty() ? rows.PickRows(samples) : rows);
   }
 
-  // Windows over rows that stay where they are; `inputs` gets rank 0's rings.
+  // Windows over rows that stay where they are.
   std::shared_ptr<RankSampleWindows> MakeWindows(const Context& context,
                                                  const std::vector<const RankTensor*>& parts,
                                                  const LayerSpec& spec, const Array<uint32_t>& samples,
-                                                 size_t rows, std::vector<TensorPtr>& inputs) {
+                                                 size_t rows, StepMakers makers) {
     std::vector<RankRows> own;
     for (const RankTensor* part : parts) own.push_back(RowsToSend(context, *part));
-    auto windows = std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(own),
-                                                       ColumnsOf(parts), samples, rows);
-    for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p)
-      inputs.push_back(trainer_->Upload(context, windows->Ring(p)));
-    return windows;
+    return std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(own), ColumnsOf(parts),
+                                               samples, rows, makers);
   }
 
   // A training that holds weights and makes no step, so that rows can be scored by them. Its input has the parts that
@@ -514,8 +498,9 @@ class RanksBackend final : public Backend {
   const FeatureType product_type_;  // in which Forward sums a product over the graph
   const double sparse_density_;     // up to which aggregated features stay sparse
   const std::shared_ptr<Backend> local_, trainer_;
-  const bool in_place_;                               // ranks see each other's rows in memory
-  SharedPool shared_memory_;                          // where those rows lie that are not features
+  const bool cpu_in_memory_;  // the CPU computes on all ranks, and no rank goes to disk
+  const bool in_place_;       // ranks see each other's rows in memory
+  SharedPool shared_memory_;  // where those rows lie that are not features
   const std::shared_ptr<ThreadPool> threads_of_all_;  // for training steps; null elsewhere than on rank 0
   MatrixMemory memory_;                               // of what is aggregated there
   // Local ones with results in product_type_, sparse, or dense.
