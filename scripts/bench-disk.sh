@@ -12,7 +12,8 @@
 #   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS] [BUDGET]   1/2, 1/4, 1/8, 1/16 and 1/32 of papers100m, f16,
 #                                                     each generated, trained and removed, under one budget: the least that the
 #                                                     largest needs, unless BUDGET names another. Seconds beside what moving the bytes
-#                                                     takes at the disk's measured rates, and beside the gather floor: the lines of
+#                                                     takes at the disk's rates (gigabytes read and written in one go right after the
+#                                                     run: disks may be faster for some seconds), and beside the gather floor: the lines of
 #                                                     64 bytes over what memory gives (l2gcn_bench --groups panels). Sets are
 #                                                     removed one by one, unless KEEP_SETS=1
 #   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
@@ -59,6 +60,14 @@ least_budget() {  # DATA BUDGET MORE…: what the plan names; BUDGET must be too
   shift 2
   { "$program" train "$data" --method lgcn --preset paper --device cpu --scratch . --memory "$budget" --dry-run --json "$@" 2>&1 || true; } |
     python3 -c "import sys,re; t = sys.stdin.read(); m = re.search(r'least_bytes\": ?(\d+)', t); g = re.search(r'at least ([\d.]+) ([GM])iB', t); print(int(m.group(1)) if m else int(float(g.group(1)) * (2**30 if g.group(2) == 'G' else 2**20)) + (1 << 24))"
+}
+# The rates, in bytes a second, at which FILE is read and as much, up to 8 GB, is written, past the file cache.
+lasting_rates() {  # FILE
+  local rates
+  rates=$({ dd if="$1" of=/dev/null bs=8M iflag=direct && dd if=/dev/zero of=lasting.tmp bs=8M count="$(($(stat -c %s "$1") / 8388608 < 1000 ? $(stat -c %s "$1") / 8388608 + 1 : 1000))" oflag=direct; } 2>&1 |
+    awk '/copied/ { printf "%d ", $1 / $(NF - 3) }')
+  rm -f lasting.tmp
+  echo "$rates"
 }
 drop_cache() { sync; echo 3 2> /dev/null > /proc/sys/vm/drop_caches || echo "the file cache could not be dropped"; }
 
@@ -138,6 +147,10 @@ case $what in
       drop_cache
       train part "papers-$part" --memory "$budget" "${common[@]}"
       rm -rf part
+      read -r read_rate write_rate < <(lasting_rates "papers-$part/features.npy")
+      python3 -c "
+import json, sys
+r = json.load(open('part.json')); r['disk'].update(read_rate=$read_rate, write_rate=$write_rate); json.dump(r, open('part.json', 'w'))"
       [ -n "${KEEP_SETS:-}" ] || rm -rf "papers-$part"
       "$(dirname "$program")/bench/l2gcn_bench" --groups panels --nodes "$(field part.json "r['dataset']['nodes']")" --json panels.json > /dev/null
       field part.json "growth_line(r, $part, $budget, json.load(open('panels.json'))['panels'][str(r['dataset']['nodes'])]['most_lines'])" | tee -a growth.txt

@@ -1,11 +1,14 @@
 // What reading the next panel while one is in use rests on: memory whose pages move over, and tasks at somebody's pace.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "core/memory_meter.h"
 #include "core/paced_tasks.h"
@@ -21,10 +24,11 @@ bool IsFilledWith(const char* memory, size_t bytes, char value) {
 }
 
 // Any share of the next panel: none, some of it, all of it.
-class PanelMemoryTest : public ::testing::TestWithParam<size_t> {};
+class PanelMemoryShareTest : public ::testing::TestWithParam<size_t> {};
 
-TEST_P(PanelMemoryTest, WhatWasReadAheadIsThereAndPagesMoveOver) {
-  PanelMemory memory(kPanel - 5, GetParam());
+TEST_P(PanelMemoryShareTest, WhatWasReadAheadIsThereAndPagesMoveOver) {
+  PanelMemory memory(kPanel + 3 * kUnit);
+  memory.Shape(kPanel - 5, GetParam());
   const size_t ahead = memory.ahead();
   EXPECT_LE(ahead, GetParam() + kUnit);
   std::memset(memory.now(), 1, kPanel);
@@ -42,9 +46,43 @@ TEST_P(PanelMemoryTest, WhatWasReadAheadIsThereAndPagesMoveOver) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shares, PanelMemoryTest,
+INSTANTIATE_TEST_SUITE_P(Shares, PanelMemoryShareTest,
                          ::testing::Values(0, kUnit - 1, kUnit, 3 * kUnit + 7, kPanel - 6, kPanel,
                                            2 * kPanel));
+
+// Resident size of a stretch of memory.
+size_t ResidentIn(const char* memory, size_t bytes) {
+  std::vector<unsigned char> pages(bytes / 4096);
+  EXPECT_EQ(mincore(const_cast<char*>(memory), bytes, pages.data()), 0);
+  return 4096 * static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](auto p) { return p & 1; }));
+}
+
+TEST(PanelMemoryTest, PagesStayForTheNextShapeAndThoseBeyondItAreGivenBack) {
+  PanelMemory memory(kPanel);
+  memory.Shape(kPanel, 3 * kUnit);
+  EXPECT_EQ(memory.held(), 0u);
+  std::memset(memory.now(), 1, kPanel);
+  std::memset(memory.next(), 1, 3 * kUnit);
+  memory.Turn();
+  EXPECT_EQ(memory.held(), kPanel + 3 * kUnit);
+  memory.Shape(5 * kUnit, 0);
+  EXPECT_EQ(memory.held(), 5 * kUnit);
+  EXPECT_EQ(ResidentIn(memory.now(), kPanel), 5 * kUnit);
+  memory.Shape(kPanel, kUnit);
+  EXPECT_EQ(memory.held(), 5 * kUnit) << "what grows has no pages until it is written";
+}
+
+TEST(PanelMemoryTest, PagesAreAskedForInTheBackgroundAndCounted) {
+  PanelMemory memory(kPanel);
+  memory.FillInBackground(4 * kUnit - 7, 2 * kUnit);
+  for (int look = 0; look < 10000 && memory.held() < 6 * kUnit; ++look)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  memory.StopFilling();
+  EXPECT_EQ(ResidentIn(memory.now(), kPanel), memory.held())
+      << "0 where the system fills no pages on request";
+  memory.Shape(2 * kUnit, 0);
+  EXPECT_LE(memory.held(), 2 * kUnit);
+}
 
 TEST(PacedTasksTest, NoTaskIsBegunBeforeItIsAllowedAndAllAreDoneInTheEnd) {
   std::atomic<size_t> begun{0}, most{0};

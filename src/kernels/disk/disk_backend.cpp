@@ -30,7 +30,8 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kChunkRow = 512;  // bytes: chunks have as many rows as if a row were at least so long
-constexpr double kSecondsBetweenMarks = 2;  // of a pass by blocks of rows whose result is kept
+constexpr uint64_t kTrainingRoom = uint64_t{512} << 20;  // for weights, batches and looks beside the samples
+constexpr double kSecondsBetweenMarks = 2;               // of a pass by blocks of rows whose result is kept
 
 struct DiskGraph final : DeviceGraph {
   Propagation propagation;
@@ -112,7 +113,9 @@ class DiskBackend final : public Backend {
   TensorPtr Upload(const Context& context, const Features& features) override {
     const uint64_t identity = Named(context, "features").Add(features).Sum();
     if (features.is_sparse()) return WithIdentity(mapped_->Upload(context, features), identity);
-    return Stored(features, identity);
+    const TensorPtr x = Stored(features, identity);
+    panels_.Expect(*AsDisk(*x));
+    return x;
   }
 
   DeviceGraphPtr Upload(const Context& context, const Propagation& propagation) override {
@@ -240,6 +243,7 @@ class DiskBackend final : public Backend {
       all_dense = all_dense && dense != nullptr;
       if (dense != nullptr) bytes += count * dense->cols * BytesOf(dense->type);
     }
+    panels_.LeaveFree(static_cast<uint64_t>(static_cast<double>(bytes) / kSampleShare) + kTrainingRoom);
     const bool fits = static_cast<double>(bytes) <= kSampleShare * static_cast<double>(disk_->Free());
     const bool by_windows = OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
     LayerSpec reading = spec;

@@ -12,7 +12,6 @@
 #include "core/threads.h"
 #include "kernels/disk/disk_layout.h"
 #include "kernels/disk/graph_stream.h"
-#include "kernels/disk/panel_memory.h"
 #include "kernels/disk/write_behind.h"
 
 namespace l2gcn {
@@ -21,6 +20,13 @@ namespace {
 constexpr size_t kReadersAhead = 2;  // threads that read the next panel: two requests keep a disk busy
 constexpr size_t kReaders =
     4;  // that read one which is waited for: some wait for the disk while others copy or write
+
+// From this budget on a panel's pages stay between aggregations, and those of the first are asked for ahead of it. Below it
+// asking for them takes no time, and what else is allocated in between would be felt.
+constexpr uint64_t kBudgetToKeepPages = uint64_t{1} << 30;
+
+constexpr double kExpectedShare =
+    0.8;  // of the free memory that is asked for so early: more will be allocated
 
 // Under a small budget the buffers of more readers would be felt.
 constexpr uint64_t kBudgetOfAllReaders = uint64_t{256} << 20;
@@ -208,7 +214,7 @@ Features Rectified(const Context& context, const Features& features) {
 }  // namespace
 
 size_t PanelAggregation::ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const {
-  const uint64_t free = disk_->Free();
+  const uint64_t free = Free();
   const size_t columns = PanelColumns(free, sources, x.cols, BytesOf(x.type), BytesOf(out_type));
   if (columns > 0) return columns;
   ThrowRuntime(
@@ -218,18 +224,41 @@ size_t PanelAggregation::ColumnsAtATime(size_t sources, const DiskTensor& x, Fea
       static_cast<double>(disk_->budget()) / kMiB, static_cast<double>(free) / kMiB);
 }
 
+PanelMemory& PanelAggregation::Memory() {
+  if (memory_ == nullptr) {
+    memory_ = std::make_unique<PanelMemory>(
+        static_cast<size_t>(kPanelShare * static_cast<double>(disk_->budget())));
+  }
+  return *memory_;
+}
+
+void PanelAggregation::Expect(const DiskTensor& x) {
+  if (disk_->budget() < kBudgetToKeepPages || memory_ != nullptr) return;
+  const size_t width = BytesOf(x.type), columns = PanelColumns(Free(), x.rows, x.cols, width, width);
+  const size_t panel_bytes = x.rows * std::min(columns, x.cols) * width;
+  const auto room = static_cast<size_t>(kExpectedShare * static_cast<double>(Free()));
+  const size_t ahead = columns < x.cols ? std::min(panel_bytes, room - std::min(room, panel_bytes)) : 0;
+  Memory().FillInBackground(panel_bytes, ahead);
+}
+
+void PanelAggregation::LeaveFree(uint64_t bytes) {
+  if (memory_ != nullptr && disk_->Free() < bytes) memory_.reset();
+}
+
 void PanelAggregation::Run(const Context& context, const Propagation& a, const DiskTensor& x,
                            std::span<const uint32_t> row_of_node, bool relu, FileTensor& out,
                            DiskProgress& progress) {
   Backend& kernels = relu ? *wide_ : *cpu_;
   const size_t sources = row_of_node.empty() ? x.rows : row_of_node.size();
   ReturnFreeMemory();  // buffers of what was done before
+  PanelMemory& memory = Memory();
+  memory.StopFilling();
   panel_columns_ = ColumnsAtATime(sources, x, out.type);
   panels_ = (x.cols + panel_columns_ - 1) / panel_columns_;
   const std::vector<size_t> cuts =
       GraphStream::Cut(context, *disk_, a, out.block_rows, DiskBufferBytes(disk_->budget()));
   const size_t panel_bytes = sources * std::min(panel_columns_, x.cols) * BytesOf(x.type);
-  PanelMemory memory(panel_bytes, AheadBytes(panel_bytes, cuts, out));
+  memory.Shape(panel_bytes, AheadBytes(panel_bytes, cuts, out));
   share_ahead_ = std::min(1.0, static_cast<double>(memory.ahead()) / static_cast<double>(panel_bytes));
   PanelReader reader(context, *disk_, x, row_of_node, panel_columns_);
   size_t there = 0;  // blocks of the panel that were read ahead
@@ -252,6 +281,11 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
     memory.Turn();
     disk_->CountPanel(before, watch.Seconds());
   }
+  if (disk_->budget() >= kBudgetToKeepPages) {
+    memory.Shape(panel_bytes, 0);
+  } else {
+    memory_.reset();
+  }
   kernels.ReleaseSpareMemory();
   ReturnFreeMemory();
 }
@@ -265,7 +299,7 @@ size_t PanelAggregation::AheadBytes(size_t panel_bytes, const std::vector<size_t
   for (size_t i = 0; i < cuts.size(); ++i)
     most_rows = std::max(most_rows, cuts[i] - (i == 0 ? 0 : cuts[i - 1]));
   const size_t results = kResults * most_rows * std::min(panel_columns_, out.cols) * sizeof(float);
-  return PanelBytesAhead(disk_->Free(), disk_->budget(), panel_bytes, results);
+  return PanelBytesAhead(Free(), disk_->budget(), panel_bytes, results);
 }
 
 PanelCut PanelAggregation::PanelAt(size_t first, size_t cols) const {

@@ -14,6 +14,7 @@
 #include "kernels/backend.h"
 #include "kernels/disk/disk_progress.h"
 #include "kernels/disk/disk_tensor.h"
+#include "kernels/disk/panel_memory.h"
 
 namespace l2gcn {
 
@@ -35,10 +36,17 @@ class PanelAggregation {
   // is row i. With `relu`, out is ReLU of the sums, which are f32 until they are written.
   void Run(const Context& context, const Propagation& a, const DiskTensor& x,
            std::span<const uint32_t> row_of_node, bool relu, FileTensor& out, DiskProgress& progress);
+  // An aggregation of x will come: memory for its first panel is asked for in the background.
+  void Expect(const DiskTensor& x);
+  // Memory that waits for the next run is given back where less than `bytes` would be free beside it.
+  void LeaveFree(uint64_t bytes);
   // The panels of the last run, in words.
   std::string Explain() const;
 
  private:
+  // What a run may take, the memory that waits for it included.
+  uint64_t Free() const { return disk_->Free() + (memory_ != nullptr ? memory_->held() : 0); }
+  PanelMemory& Memory();
   size_t ColumnsAtATime(size_t sources, const DiskTensor& x, FeatureType out_type) const;
   size_t AheadBytes(size_t panel_bytes, const std::vector<size_t>& cuts, const FileTensor& out) const;
   PanelCut PanelAt(size_t first, size_t cols) const;
@@ -56,6 +64,7 @@ class PanelAggregation {
 
   const std::shared_ptr<DiskMemory> disk_;
   const std::shared_ptr<Backend> cpu_, wide_;
+  std::unique_ptr<PanelMemory> memory_;  // null where none waits
   size_t panels_ = 0, panel_columns_ = 0;
   double share_ahead_ = 0;
 };
