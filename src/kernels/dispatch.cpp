@@ -142,12 +142,17 @@ DeviceKind ChooseDevice(const std::string& name) {
 
 DeviceStart::DeviceStart(const std::string& name, uint32_t index) : kind_(found_.get_future()) {
   const auto start = [this, name, index] {
+    DeviceKind kind = DeviceKind::kCpu;
     try {
-      const DeviceKind kind = ChooseDevice(name);
-      found_.set_value(kind);
-      RowOf(kind).start(index);
+      kind = ChooseDevice(name);
     } catch (...) {
-      found_.set_exception(std::current_exception());
+      return found_.set_exception(std::current_exception());
+    }
+    found_.set_value(kind);
+    try {
+      RowOf(kind).start(index);
+    } catch (const Error&) {
+      // Who uses the device meets the same failure, and tells it.
     }
   };
   try {
