@@ -54,6 +54,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
+  counts.drop_last = config.drop_last;
   counts.first_few = std::max<size_t>(config.FindsRate() ? config.layers - 1 : 0, counts.sparse ? 1 : 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     counts.hidden.push_back(config.HiddenOf(layer));
