@@ -9,7 +9,6 @@
 #include "l2gcn/plan.h"
 #include "model/model_shapes.h"
 #include "model/spread.h"
-#include "ranks/shared_device.h"
 
 namespace l2gcn {
 namespace {
@@ -161,8 +160,7 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
 }
 
 // The context with a place for what does not fit into its memory.
-Context PlacedFor(const Context& given, const Model& model, const Dataset& dataset) {
-  const Context context = ForSharedModel(given);
+Context PlacedFor(const Context& context, const Model& model, const Dataset& dataset) {
   const MemoryPlan plan = PlanInference(context, dataset, model);
   if (!plan.in_memory && context.disk == nullptr) context.Note(DescribePlan(plan));
   return Placed(context, dataset, plan);

@@ -269,6 +269,19 @@ TEST_F(RanksTest, ThePlanSaysWhoMakesTheSteps) {
   }
 }
 
+// Several seeds are shared out: no rank has a part in another's steps.
+TEST_F(RanksTest, SeedsOfTheirOwnHaveAPlanOfTheirOwn) {
+  const std::string train =
+      "train small --preset paper --method lgcn --epochs 2 --runs 2 --exchange messages --rank-steps shared ";
+  const Outcome planned = Ranks(2, train + "--dry-run --json");
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(planned.json().at("plan").at("ranks"), 1);
+  EXPECT_FALSE(planned.json().at("plan").contains("steps")) << planned.out;
+  const Outcome trained = Ranks(2, train + "-o run");
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_EQ(trained.err.find("steps of layer"), std::string::npos) << trained.err;
+}
+
 // Decisions look at nodes, which no plan can know; counted with the looks that were made, the bytes are what was sent.
 TEST_F(RanksTest, BytesSentAreThoseOfTheFormula) {
   for (const std::string exchange :
