@@ -233,7 +233,7 @@ void RunTrain(Program& program, TrainOptions options) {
   program.FinishCommandContext(context);
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
-  if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config); })) return;
+  if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config, run.runs); })) return;
   if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
   if (!program.leads()) return;

@@ -31,7 +31,8 @@ struct MemoryPlan {
   uint64_t scratch_free = 0;                 // disk space that there is
   double read_rate = 0, write_rate = 0;      // measured in the scratch directory, bytes a second
   double seconds = 0;                        // to move those bytes at those rates; 0 in memory
-  uint32_t ranks = 1;                        // that share the work
+  DeviceKind device = DeviceKind::kCpu;      // that computes; ranks that share a model have agreed on it
+  uint32_t ranks = 1;                        // that make one model together
   bool shares_memory = false;                // they see each other's rows in memory, else by messages
   std::string why_messages;                  // where memory was wanted and cannot be
   std::vector<StepChoice> steps;             // of every layer, where ranks train by messages; else empty
@@ -41,16 +42,23 @@ struct MemoryPlan {
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
 };
 
-// The plan of RunTraining with this configuration. Throws Error(kUsage), with the figures, where neither memory nor disk will do.
-MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config);
-// The plan of applying a trained model to all nodes.
+// The plan of RunTraining with this configuration and so many seeds. Throws Error(kUsage), with the figures, where neither
+// memory nor disk will do.
+//
+// Ranks that share one model call this together, and agree on the device: cards only where each of them has one and
+// nothing goes to disk. Else all take the CPU, with a note, or where a card was asked for Error(kUsage) is thrown. Several
+// seeds are independent, and so is one of a method whose layers learn together: each is made by one rank, and each rank
+// has a plan of its own.
+MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                        uint32_t runs = 1);
+// The plan of applying a trained model to all nodes, by all ranks together.
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model);
 
 // The bytes that ranks send each other in a training whose decisions looked at nodes as often as `moves` says (Trained).
 uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
                     const MemoryPlan& plan, std::span<const LayerMoves> moves);
 
-// The context with the place that the plan gives to what does not fit (Context::disk). From then on the pages of a
+// The context with the plan's device, and with the place that it gives to what does not fit (Context::disk). From then on the pages of a
 // mapped data set stay resident only as far as the budget allows.
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan);
 

@@ -65,7 +65,8 @@ class Ranks {
   struct StepRates {
     double operations = 0;    // a second of a training step's, on the slowest rank
     double sum_seconds = 0;   // that a sum through all ranks takes, whatever its size …
-    double byte_seconds = 0;  // … and for each of its bytes
+    double byte_seconds = 0;  // … and for each of its bytes, on its way …
+    double add_seconds = 0;  // … and when one of the gradients that are summed is added, on the slowest rank
   };
   const std::optional<StepRates>& step_rates() const { return step_rates_; }
   void KeepStepRates(const StepRates& rates) { step_rates_ = rates; }

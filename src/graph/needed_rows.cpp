@@ -17,7 +17,16 @@ namespace {
 
 constexpr size_t kBlockNodes = size_t{1} << 15;          // nodes that a thread takes at a time
 constexpr uint64_t kStretchEntries = uint64_t{1} << 18;  // entries that are read in one go
-constexpr size_t kCopiers = 4;  // threads that copy rows, at least: most of the time they wait for the disk
+constexpr size_t kCopiers = 4;  // threads that copy rows: most of the time they wait for the disk
+constexpr size_t kFewCopiers = 2;
+constexpr uint64_t kBudgetOfAllCopiers = uint64_t{256} << 20;
+constexpr uint64_t kCopiedRowsVersion =
+    1;  // of what is made from the same arrays: whoever changes it counts on
+
+// Each copier has buffers of 4 MiB, which would be felt under a small budget.
+size_t CopiersWithin(const DiskMemory* disk) {
+  return disk != nullptr && disk->budget() < kBudgetOfAllCopiers ? kFewCopiers : kCopiers;
+}
 
 // A set of nodes in which every member has a number: how many come before it.
 class NodeSet {
@@ -65,7 +74,7 @@ class RowCopy {
       : context_(context),
         a_(a),
         nodes_(nodes),
-        buffers_(std::max<size_t>(kCopiers, context.threads)),
+        buffers_(CopiersWithin(context.disk.get())),
         to_indices_(context.disk.get(), buffers_.size()),
         to_weights_(context.disk.get(), buffers_.size()) {
     for (size_t first = 0; first < nodes.size();) {
@@ -87,7 +96,7 @@ class RowCopy {
     uint64_t* const indptr = out.indptr.mutable_data();
     float* const row_scale = out.row_scale.mutable_data();
     float* const self_scale = out.self_scale.mutable_data();
-    ParallelTasks(context_, ends_.size(), [&](size_t block, uint32_t worker) {
+    PacedTasks measuring(ends_.size(), buffers_.size(), [&](size_t block, size_t worker) {
       const uint64_t* const offsets = OffsetsFrom(First(block), ends_[block], worker);
       for (size_t r = First(block); r < ends_[block]; ++r) {
         const uint32_t node = nodes_[r], at = node - nodes_[First(block)];
@@ -96,6 +105,7 @@ class RowCopy {
         self_scale[r] = a_.self_scale[node];
       }
     });
+    measuring.Finish();
     indptr[0] = 0;
     for (size_t r = 0; r < rows; ++r) indptr[r + 1] += indptr[r];
     return indptr[rows];
@@ -203,9 +213,9 @@ void IdentifyRows(const Context& context, const Propagation& a, const std::vecto
   ForArrays(a, [&](const auto& array) { disk->AddIdentity(context, array.data(), array.bytes(), sum); });
   sum.Add(last.data(), last.size() * sizeof(uint32_t));
   for (size_t layer = 0; layer < needed.size(); ++layer) {
-    uint64_t words[] = {sum.Sum(), first, needed.size(), layer, 0};
+    uint64_t words[] = {kCopiedRowsVersion, sum.Sum(), first, needed.size(), layer, 0};
     ForArrays(needed[layer].a, [&](const auto& array) {
-      ++words[4];
+      ++words[5];
       const void* const data = array.data();
       if (data == a.col_scale.data()) return;  // the operator's own, where columns are nodes
       disk->Identify(data, std::max<uint64_t>(1, Checksum(words, sizeof(words))));

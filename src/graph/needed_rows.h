@@ -5,7 +5,7 @@
 // have every row. Where a layer's input has fewer rows than there are nodes, the columns of its operator are numbers of
 // those rows. Numbers ascend as nodes do, so a row's sum keeps its order and its bits.
 //
-// The operator is read once a layer, by stretches and with all threads, past the page cache where the context watches
+// The operator is read once a layer, by stretches and by a few threads, past the page cache where the context watches
 // it; what is made is placed in scratch then. For the CPU alone.
 #pragma once
 

@@ -19,6 +19,7 @@
 #include "kernels/disk/disk_backend.h"
 #include "kernels/ranks/hosted_backend.h"
 #include "kernels/ranks/ranks_backend.h"
+#include "kernels/sparse_density.h"
 #include "ranks/collectives.h"
 #ifdef L2GCN_CUDA_BUILT
 #include "kernels/cuda/cuda_backend.h"
@@ -36,7 +37,6 @@ struct Device {
   void (*start)(uint32_t index);  // makes one of its kind ready for use
   // Backends that share the device of a context.
   BackendMaker (*maker)(const Context& context);
-  double sparse_density;                          // up to which aggregated features stay sparse
   std::unique_ptr<BlockOps> (*make_block_ops)();  // null: there are none
 };
 
@@ -44,13 +44,11 @@ struct Device {
 std::string WhyNoCuda() { return cuda::WhyNoDevice(); }
 void StartCuda(uint32_t index) { cuda::StartDevice(index); }
 BackendMaker CudaMaker(const Context& context) { return cuda::CudaBackendMaker(context); }
-constexpr double kCudaDensity = cuda::kSparseDensity;
 constexpr const char* kCudaBuilt = L2GCN_CUDA_BUILT;
 #else
 std::string WhyNoCuda() { return "this build has no CUDA part"; }
 void StartCuda(uint32_t) {}
 BackendMaker CudaMaker(const Context&) { return {}; }
-constexpr double kCudaDensity = 0;
 constexpr const char* kCudaBuilt = "no";
 #endif
 
@@ -60,9 +58,8 @@ BackendMaker CpuMaker(const Context&) {
 
 // In rising order of preference: `auto` takes the last one that can be used.
 constexpr Device kDevices[] = {
-    {DeviceKind::kCpu, "cpu", [] { return std::string(); }, [](uint32_t) {}, CpuMaker, kSparseDensity,
-     MakeCpuBlockOps},
-    {DeviceKind::kCuda, "cuda", WhyNoCuda, StartCuda, CudaMaker, kCudaDensity, nullptr},
+    {DeviceKind::kCpu, "cpu", [] { return std::string(); }, [](uint32_t) {}, CpuMaker, MakeCpuBlockOps},
+    {DeviceKind::kCuda, "cuda", WhyNoCuda, StartCuda, CudaMaker, nullptr},
 };
 
 const Device& RowOf(DeviceKind kind) {
@@ -85,7 +82,7 @@ LocalBackends BackendsOfRank(const Context& context, const BackendOptions& optio
   CheckUsable(device);
   const Context alone = WithoutRanks(context);
   LocalBackends backends;
-  backends.sparse_density = device.sparse_density;
+  backends.sparse_density = SparseDensityOf(device.kind);
   if (device.kind == DeviceKind::kCpu) {
     Context in_memory = alone;
     in_memory.disk.reset();
@@ -142,12 +139,17 @@ DeviceKind ChooseDevice(const std::string& name) {
 
 DeviceStart::DeviceStart(const std::string& name, uint32_t index) : kind_(found_.get_future()) {
   const auto start = [this, name, index] {
+    DeviceKind kind = DeviceKind::kCpu;
     try {
-      const DeviceKind kind = ChooseDevice(name);
-      found_.set_value(kind);
-      RowOf(kind).start(index);
+      kind = ChooseDevice(name);
     } catch (...) {
-      found_.set_exception(std::current_exception());
+      return found_.set_exception(std::current_exception());
+    }
+    found_.set_value(kind);
+    try {
+      RowOf(kind).start(index);
+    } catch (const Error&) {
+      // Who uses the device meets the same failure, and tells it.
     }
   };
   try {

@@ -9,7 +9,6 @@
 #include "l2gcn/plan.h"
 #include "model/model_shapes.h"
 #include "model/spread.h"
-#include "ranks/shared_device.h"
 
 namespace l2gcn {
 namespace {
@@ -67,21 +66,23 @@ TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power)
 TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers,
                             const std::function<void(const Tensor&)>& see) {
   const Method& method = FindMethod(model.config.method);
-  TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, model.weights[0]) ? nullptr : pipeline_->Input(context);
+  const auto block_of = [&](size_t layer) {
+    return DenseBlock(model.weights[layer], model.affines.empty() ? Matrix() : model.affines[layer]);
+  };
+  TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, block_of(0)) ? nullptr : pipeline_->Input(context);
   if (method.readout == Readout::kHops) x = Powers(context, std::move(x), model.config.hops);
   bool kept = true;  // as long as training has made all layers before
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
-    const Matrix& w = model.weights[layer];
-    if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, w) : nullptr) {
+    const DenseBlock block = block_of(layer);
+    if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, block) : nullptr) {
       x = made;
       if (see) see(*x);
       continue;
     }
     kept = false;
-    const DenseBlock block(w, model.affines.empty() ? Matrix() : model.affines[layer]);
     x = method.weights == WeightShape::kOwnAndAggregated
-            ? OwnAndAggregated(context, *x, w, true)
+            ? OwnAndAggregated(context, *x, block.w, true)
             : pipeline_->ForwardWhole(context, x, block, layer + 1 == model.weights.size());
     if (see) see(*x);
   }
@@ -161,8 +162,7 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
 }
 
 // The context with a place for what does not fit into its memory.
-Context PlacedFor(const Context& given, const Model& model, const Dataset& dataset) {
-  const Context context = ForSharedModel(given);
+Context PlacedFor(const Context& context, const Model& model, const Dataset& dataset) {
   const MemoryPlan plan = PlanInference(context, dataset, model);
   if (!plan.in_memory && context.disk == nullptr) context.Note(DescribePlan(plan));
   return Placed(context, dataset, plan);

@@ -4,16 +4,15 @@
 #include <cmath>
 
 #include "core/sample_order.h"
+#include "kernels/sparse_density.h"
 
 namespace l2gcn {
 namespace {
 
-constexpr double kLossBytes = 8;        // of an epoch, a double
-constexpr double kScoreBytes = 8;       // of a row: loss and miss
-constexpr double kAnswerCounts = 3;     // sums over ranks, of each scoring
-constexpr double kMomentsAndValue = 3;  // matrices of weights in a layer's state
-constexpr double kStaysSparse = 0.25;   // up to this share of non-zeros
-constexpr double kStaysSparseOnCards = 0.03;
+constexpr double kLossBytes = 8;          // of an epoch, a double
+constexpr double kScoreBytes = 8;         // of a row: loss and miss
+constexpr double kAnswerCounts = 3;       // sums over ranks, of each scoring
+constexpr double kMomentsAndValue = 3;    // matrices of weights in a layer's state
 constexpr double kThreadsAndCores = 136;  // of a rank that lends them to rank 0, told to every other one
 constexpr double kStateShapes = 304;      // bytes that say how large a state's 18 matrices are, and its steps
 constexpr double kWindowWords = 9;        // a window is asked for, and said to be written
@@ -33,8 +32,8 @@ StepShape StepsOf(const RunCounts& counts, size_t layer) {
 }
 
 bool ExchangeWalk::StaysSparse(const RunCounts& counts, size_t layer, bool on_cards) {
-  return counts.sparse && layer == 0 &&
-         AggregatedDensity(counts) <= (on_cards ? kStaysSparseOnCards : kStaysSparse);
+  const DeviceKind device = on_cards ? DeviceKind::kCuda : DeviceKind::kCpu;
+  return counts.sparse && layer == 0 && AggregatedDensity(counts) <= SparseDensityOf(device);
 }
 
 ExchangeWalk::ExchangeWalk(const RunCounts& counts, uint32_t ranks, ExchangeWay way)
@@ -68,7 +67,7 @@ void ExchangeWalk::Steps(size_t layer, const LayerMoves& moves) {
   const auto epochs = static_cast<double>(moves.epochs);
   if (SharesSteps(layer)) {
     const StepShape shape = StepsOf(counts_, layer);
-    const double steps = std::ceil(static_cast<double>(moves.samples) / static_cast<double>(shape.batch));
+    const auto steps = static_cast<double>(counts_.StepsOver(moves.samples));
     bytes_ += others_ * 2 * epochs * (steps * static_cast<double>(shape.GradientBytes()) + kLossBytes);
   } else {
     bytes_ += others_ * (static_cast<double>(moves.states) * StateBytes(layer) + epochs * kLossBytes);

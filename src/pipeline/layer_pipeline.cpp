@@ -196,6 +196,7 @@ std::span<const uint32_t> LayerPipeline::InputRows() const {
 }
 
 TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops) {
+  if (layer == 0) kept_.clear();  // a training begins
   // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
   std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
   if (config_.reach == 0) {
@@ -290,13 +291,16 @@ bool LayerPipeline::KeepWhole(const DenseBlock& block, TensorPtr output) {
   size_t bytes = output->bytes;
   for (const Kept& kept : kept_) bytes += kept.output->bytes;
   if (bytes > kMostBytes) return false;
-  kept_.push_back({block.w, std::move(output)});
+  kept_.push_back({block, std::move(output)});
   return true;
 }
 
-TensorPtr LayerPipeline::KeptWhole(size_t layer, const Matrix& w) const {
-  const bool same = layer < kept_.size() && kept_[layer].w.values.data() == w.values.data();
-  return same ? kept_[layer].output : nullptr;
+TensorPtr LayerPipeline::KeptWhole(size_t layer, const DenseBlock& block) const {
+  if (layer >= kept_.size()) return nullptr;
+  const Kept& kept = kept_[layer];
+  const bool same = kept.block.w.values.data() == block.w.values.data() &&
+                    kept.block.affine.values.data() == block.affine.values.data();
+  return same ? kept.output : nullptr;
 }
 
 Matrix LayerPipeline::HeadLogits(const Context& context, const Tensor& x, const Head& head,

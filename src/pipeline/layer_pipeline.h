@@ -108,11 +108,12 @@ class LayerPipeline {
   TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
                          bool last = false);
   // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
-  // same weights, which are known by their memory. Only for as many bytes as are next to nothing beside a training's own;
+  // same block, which is known by its memory. The next training, which begins where its first layer is aggregated, lets
+  // go of it. Only for as many bytes as are next to nothing beside a training's own;
   // false: not kept.
   bool KeepWhole(const DenseBlock& block, TensorPtr output);
   // That of layer `layer` (0-based); null where it was not kept.
-  TensorPtr KeptWhole(size_t layer, const Matrix& w) const;
+  TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
   // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
   TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
   // The columns of a layer's input for each of its features: 1, or 1 + reach.
@@ -157,7 +158,7 @@ class LayerPipeline {
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
   TensorPtr last_input_;
   struct Kept {
-    Matrix w;
+    DenseBlock block;
     TensorPtr output;
   };
   std::vector<Kept> kept_;  // by layer

@@ -7,6 +7,7 @@
 
 #include "config/methods.h"
 #include "core/clock.h"
+#include "core/device_choice.h"
 #include "core/disk_memory.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
@@ -20,6 +21,7 @@
 #include "pipeline/exchange_walk.h"
 #include "pipeline/run_counts.h"
 #include "ranks/collectives.h"
+#include "ranks/shared_device.h"
 
 namespace l2gcn {
 namespace {
@@ -54,6 +56,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
+  counts.drop_last = config.drop_last;
   counts.first_few = std::max<size_t>(config.FindsRate() ? config.layers - 1 : 0, counts.sparse ? 1 : 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     counts.hidden.push_back(config.HiddenOf(layer));
@@ -299,6 +302,7 @@ void MeasureScratch(const Context& context, MemoryPlan& plan) {
 MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const TrainConfig& config,
                       const RunCounts& counts, bool trains) {
   MemoryPlan plan = BeginPlan(context);
+  plan.device = context.device;
   if (trains && FindMethod(config.method).loop == TrainingLoop::kLayerwise)
     RefuseWithoutAddresses(dataset, counts);
   plan.need_bytes = NeedInMemory(counts, trains);
@@ -337,12 +341,25 @@ std::vector<StepChoice> PlanSteps(const Context& context, const RunCounts& count
   return steps;
 }
 
-// How ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
-void PlanExchange(const Context& context, const RunCounts& counts, bool trains, MemoryPlan& plan) {
-  Ranks& ranks = *context.ranks;
+// The device of ranks that share a model, some of which go to disk.
+Context ForSharedDisk(const Context& context) {
+  if (context.device != DeviceKind::kCpu && !context.device_is_automatic) {
+    ThrowUsage(
+        "--device {}: ranks share one model from disk on the CPU alone; use a larger --memory or --device {}",
+        DeviceName(context.device), DeviceName(DeviceKind::kCpu));
+  }
+  return PreferCpu(context, "a model that ranks share", "what does not fit into memory goes to disk");
+}
+
+// The device, how ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
+void PlanExchange(const Context& given, const RunCounts& counts, bool trains, MemoryPlan& plan) {
+  Ranks& ranks = *given.ranks;
+  const bool to_disk = !plan.in_memory || given.disk != nullptr;
+  const bool all_in_memory = SumOverRanks(ranks, to_disk ? 1 : 0) == 0;
+  const Context context = all_in_memory ? ForSharedModel(given) : ForSharedDisk(ForSharedModel(given));
   const bool on_cards = context.device != DeviceKind::kCpu;
+  plan.device = context.device;
   plan.ranks = ranks.size();
-  const bool all_in_memory = SumOverRanks(ranks, plan.in_memory ? 0 : 1) == 0;
   plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_cards;
   plan.why_messages = !ranks.shares_memory() ? ranks.why_messages()
                       : on_cards             ? "cards get panels of columns"
@@ -366,7 +383,10 @@ RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const T
 
 }  // namespace
 
-MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+MemoryPlan PlanTraining(const Context& given, const Dataset& dataset, const TrainConfig& config,
+                        uint32_t runs) {
+  const bool together = runs == 1 && FindMethod(config.method).loop != TrainingLoop::kConventional;
+  const Context context = together ? given : WithoutRanks(given);
   const RunCounts counts = TrainingCounts(context, dataset, config);
   MemoryPlan plan = PlanMemory(context, dataset, config, counts, true);
   if (context.ranks != nullptr) PlanExchange(context, counts, true, plan);
@@ -392,6 +412,7 @@ uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainC
 
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan) {
   Context placed = context;
+  placed.device = plan.device;
   if (plan.in_memory || context.disk != nullptr) return placed;
   placed.disk = std::make_shared<DiskMemory>(plan.budget, ScratchDirectory(context));
   placed.disk->SetPlan(plan.read_bytes + plan.write_bytes, plan.read_rate, plan.write_rate);

@@ -31,7 +31,6 @@
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "ranks/collectives.h"
-#include "ranks/shared_device.h"
 #include "run/checkpoint.h"
 #include "run/progress_log.h"
 #include "run/ranks_keeper.h"
@@ -408,12 +407,6 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
-// Where ranks share the work: whether they make one seed together. Several seeds are independent, and so is one of a
-// method whose layers learn together: each is made by one rank.
-bool IsShared(const TrainConfig& config, const RunOptions& options) {
-  return options.runs == 1 && FindMethod(config.method).loop != TrainingLoop::kConventional;
-}
-
 // What ranks have sent each other, counted, beside what a formula says of the looks that were made.
 void TellExchanged(const Context& context, uint64_t sent, const MemoryPlan& plan, uint64_t computed,
                    std::span<const LayerMoves> moves) {
@@ -432,6 +425,7 @@ struct SeedLoop {
   const Dataset& dataset;
   const TrainConfig& config;
   const RunOptions& options;
+  bool together;    // ranks make one seed together (PlanTraining)
   uint64_t loaded;  // resident bytes when the data set was open
   RunWriter* writer;
   Checkpoint* checkpoint;
@@ -440,7 +434,7 @@ struct SeedLoop {
   std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
 
   void Run() {
-    if (context.ranks != nullptr && !IsShared(config, options)) return ShareSeeds();
+    if (context.ranks != nullptr && !together) return ShareSeeds();
     for (uint32_t i = 0; i < options.runs; ++i) {
       const TrainConfig seeded = SeedAt(i);
       std::optional<SeedResult> done = Finished(seeded.seed);
@@ -534,11 +528,10 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   TellTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
   const Context on_device = OnDeviceOf(context, config.method);
-  const Context shared = IsShared(config, options) ? ForSharedModel(on_device) : on_device;
-  const MemoryPlan plan = PlanTraining(shared, dataset, config);
+  const MemoryPlan plan = PlanTraining(on_device, dataset, config, options.runs);
   if (!plan.in_memory) context.Note(DescribePlan(plan));
   if (const std::string steps = DescribeSteps(plan); !steps.empty()) context.Note(steps);
-  const Context chosen = Placed(shared, dataset, plan);
+  const Context chosen = Placed(on_device, dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write && Leads(context)) {
@@ -551,11 +544,12 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   std::unique_ptr<ProgressLog> log;
   if (writer) log = std::make_unique<ProgressLog>(result.run, dataset.name, config.method, options.runs);
   try {
-    SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, loaded, writer.get(),
+    const bool together = plan.ranks > 1;
+    SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, together, loaded, writer.get(),
                   checkpoint.get(),           log.get(), result};
     const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
-    if (context.ranks != nullptr && IsShared(config, options)) {
+    if (together) {
       const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
       const uint64_t computed = ExchangeOf(chosen, dataset, config, plan, loop.moves);
       TellExchanged(context, sent, plan, computed, loop.moves);

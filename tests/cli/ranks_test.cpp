@@ -92,7 +92,9 @@ TEST_F(RanksTest, SharedStepsGiveTheSameBytes) {
 
 TEST_F(RanksTest, CardsGiveTheSameBytesOnAnyNumberOfRanks) {
   const std::string train = "train small -q --epochs 4 --hidden 20 --device cuda --preset ";
-  if (Shell("$L2GCN " + train + "paper -o probe").status != 0) GTEST_SKIP() << "there is no card";
+  const Outcome probe = Shell("$L2GCN " + train + "paper -o probe");
+  if (probe.err.find("--device cuda cannot be used: ") != std::string::npos) GTEST_SKIP() << probe.err;
+  ASSERT_EQ(probe.status, 0) << probe.err;
   for (const std::string kind :
        {"paper --method lgcn", "paper --method l2gcn --setting transductive", "best"}) {
     ASSERT_EQ(Shell("rm -rf one && $L2GCN " + train + kind + " -o one").status, 0);
@@ -267,6 +269,19 @@ TEST_F(RanksTest, ThePlanSaysWhoMakesTheSteps) {
       EXPECT_EQ(last.at("alone_seconds").get<double>(), 0) << "nothing needs to be measured";
     }
   }
+}
+
+// Several seeds are shared out: no rank has a part in another's steps.
+TEST_F(RanksTest, SeedsOfTheirOwnHaveAPlanOfTheirOwn) {
+  const std::string train =
+      "train small --preset paper --method lgcn --epochs 2 --runs 2 --exchange messages --rank-steps shared ";
+  const Outcome planned = Ranks(2, train + "--dry-run --json");
+  ASSERT_EQ(planned.status, 0) << planned.err;
+  EXPECT_EQ(planned.json().at("plan").at("ranks"), 1);
+  EXPECT_FALSE(planned.json().at("plan").contains("steps")) << planned.out;
+  const Outcome trained = Ranks(2, train + "-o run");
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_EQ(trained.err.find("steps of layer"), std::string::npos) << trained.err;
 }
 
 // Decisions look at nodes, which no plan can know; counted with the looks that were made, the bytes are what was sent.

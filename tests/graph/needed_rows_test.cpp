@@ -84,7 +84,9 @@ TEST(NeededRowsTest, EveryLayerHasWhatTheNextOneReads) {
   TemporaryFolder folder;
   Context from_disk = MakeContext(2);
   from_disk.disk = std::make_shared<DiskMemory>(uint64_t{1} << 30, folder.path());
-  for (const Context& context : {MakeContext(3), from_disk}) {
+  Context with_little = MakeContext(6);  // more threads than copy rows
+  with_little.disk = std::make_shared<DiskMemory>(uint64_t{128} << 20, folder.path());
+  for (const Context& context : {MakeContext(3), from_disk, with_little}) {
     for (const bool weighted : {false, true}) {
       const Propagation a =
           MakePropagation(context, ChainWithHub(weighted), weighted ? Norm::kSym : Norm::kRowPlusI);

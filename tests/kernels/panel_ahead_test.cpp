@@ -6,7 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <future>
+#include <new>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -114,6 +118,37 @@ TEST(PacedTasksTest, AnErrorIsThrownAtTheEndAndTasksMayBeLeftOut) {
   EXPECT_EQ(begun, 0u);
   PacedTasks none(0, 2, [](size_t, size_t) {});
   none.Finish();
+}
+
+// Starts so many threads and then throws `Failure`.
+template <class Failure>
+PacedTasks::StartThread ThreadsThatEndAfter(size_t threads, Failure failure) {
+  return [=, begun = size_t{0}](const std::function<void()>& work) mutable {
+    if (begun++ == threads) throw failure;
+    return std::async(std::launch::async, work);
+  };
+}
+
+TEST(PacedTasksTest, AsManyThreadsWorkAsAreToBeHad) {
+  const std::system_error none_left(std::make_error_code(std::errc::resource_unavailable_try_again));
+  for (const size_t threads : {0, 1, 2}) {
+    std::vector<std::atomic<int>> done(20);
+    PacedTasks tasks(
+        done.size(), 3,
+        [&](size_t task, size_t worker) {
+          EXPECT_LT(worker, std::max<size_t>(1, threads));
+          ++done[task];
+        },
+        ThreadsThatEndAfter(threads, none_left));
+    tasks.Allow(5);
+    tasks.Finish();
+    for (const std::atomic<int>& times : done) EXPECT_EQ(times, 1) << threads;
+    const PacedTasks left_out(
+        5, 3, [](size_t, size_t) { FAIL(); }, ThreadsThatEndAfter(threads, none_left));
+  }
+  EXPECT_THROW(PacedTasks(
+                   5, 3, [](size_t, size_t) { FAIL(); }, ThreadsThatEndAfter(1, std::bad_alloc())),
+               std::bad_alloc);
 }
 
 }  // namespace

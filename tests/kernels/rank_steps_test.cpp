@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
@@ -143,6 +144,40 @@ TEST(RankSteps, TheChoiceIsMeasuredOnceAndTheSameOnAllRanks) {
     Require(first.alone_seconds == again.alone_seconds && first.shared_seconds == again.shared_seconds,
             "once");
     Require(all_say(first.shared) % 3 == 0, "the same on all ranks");
+  });
+}
+
+// Ranks that were told different things would wait for each other.
+TEST(RankSteps, Rank0SaysWhoMakesThem) {
+  for (const StepSharing word : {StepSharing::kAlone, StepSharing::kShared}) {
+    RunAsRanks(3, 1, [&](const Context& given) {
+      Context context = given;
+      const StepSharing others[] = {word, StepSharing::kAuto, StepSharing::kShared};
+      context.steps = others[context.ranks->rank()];
+      Require(ChooseSteps(context, {602, 128, 41, 1024}).shared == (word == StepSharing::kShared),
+              "rank 0's word");
+      Require(!context.ranks->step_rates(), "nothing is measured");
+    });
+  }
+}
+
+// More groups take longer to add, and the largest rank has ⌈groups / ranks⌉.
+TEST(RankSteps, TheChoiceCountsTheGroupsThatARankAdds) {
+  RunAsRanks(3, 1, [](const Context& context) {
+    const StepShape few{602, 128, 41, 128}, many{602, 128, 41, 4096};  // 4 and 64 groups
+    Ranks::StepRates rates;
+    rates.operations = 1e9;
+    rates.sum_seconds = 0.001;
+    rates.byte_seconds = 2e-9;
+    rates.add_seconds = 1e-9;
+    context.ranks->KeepStepRates(rates);
+    for (const StepShape& shape : {few, many}) {
+      const StepChoice choice = ChooseSteps(context, shape);
+      const double groups = shape.batch == 128 ? 4 : 64, most = shape.batch == 128 ? 2 : 22;
+      const double expected = shape.Operations() / 1e9 * most / groups + 0.001 +
+                              (2e-9 + most * 1e-9) * static_cast<double>(shape.GradientBytes());
+      Require(std::abs(choice.shared_seconds - expected) < 1e-9, "seconds of a shared step");
+    }
   });
 }
 

@@ -11,6 +11,7 @@
 #include "kernels/ranks/hosted_backend.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/ranks_cases.h"
+#include "kernels/sparse_density.h"
 #include "ranks/collectives.h"
 #include "ranks/shared_memory.h"
 
@@ -43,7 +44,7 @@ std::unique_ptr<Backend> MakeHostedRanks(const Context& context, const BackendOp
                              own.features_as);
   };
   backends.sum_in_place = false;
-  backends.sparse_density = kSparseDensity;
+  backends.sparse_density = SparseDensityOf(DeviceKind::kCpu);
   return MakeRanksBackend(context, options, backends);
 }
 

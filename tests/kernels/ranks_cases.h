@@ -2,8 +2,11 @@
 // stand for ranks. ranks_backend_test.cpp runs them on the CPU, ranks_cuda_test.cpp on a card.
 #pragma once
 
+#include <bit>
+#include <cstring>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,8 +31,19 @@ inline void ExpectSame(const Matrix& ours, const Matrix& theirs, const std::stri
   const std::lock_guard<std::mutex> lock(mutex);
   ASSERT_EQ(ours.rows, theirs.rows) << what;
   ASSERT_EQ(ours.cols, theirs.cols) << what;
-  for (size_t i = 0; i < ours.values.size(); ++i)
-    ASSERT_EQ(ours.values[i], theirs.values[i]) << what << " " << i;
+  for (size_t i = 0; i < ours.values.size(); ++i) {
+    ASSERT_EQ(std::bit_cast<uint32_t>(ours.values[i]), std::bit_cast<uint32_t>(theirs.values[i]))
+        << what << " " << i << ": " << ours.values[i] << " and " << theirs.values[i];
+  }
+}
+
+// The bits of numbers as those of floats, so that nothing is rounded away.
+template <class Number>
+Matrix BitsOf(std::span<const Number> numbers) {
+  static_assert(sizeof(Number) % sizeof(float) == 0);
+  Matrix bits = Matrix::Allocate(1, numbers.size_bytes() / sizeof(float));
+  std::memcpy(bits.values.mutable_data(), numbers.data(), numbers.size_bytes());
+  return bits;
 }
 
 inline Graph SomeGraph(uint32_t nodes, uint32_t most, float share = 0.03f) {
@@ -185,21 +199,18 @@ inline void TrainAndScore(Backend& backend, const Context& context, const Tensor
                                      spec, FiveClassStart(x->cols));
   std::vector<double> losses(2), steps;
   training->RunEpochs(context, 1, 2, losses, &steps);
-  Matrix kept = Matrix::Allocate(1, losses.size() + steps.size());
-  for (size_t i = 0; i < kept.cols; ++i)
-    kept.values.mutable_data()[i] = static_cast<float>(i < 2 ? losses[i] : steps[i - 2]);
-  see(kept, "losses");
+  see(BitsOf<double>(losses), "losses");
+  see(BitsOf<double>(steps), "losses of steps");
   see(training->Read().w, "W");
   const std::vector<uint32_t> rows = {90, 5, 17, 201, 6};
   const RowScores scores = backend.Score(
       context, *training,
       *backend.PrepareScoring(context, x, Array<uint32_t>::CopyOf(rows), FiveClassTargets(5), true));
-  Matrix scored = Matrix::Allocate(1, 12);
-  std::copy(scores.losses.begin(), scores.losses.end(), scored.values.mutable_data());
-  scored.values.mutable_data()[5] = static_cast<float>(scores.loss);
-  scored.values.mutable_data()[6] = static_cast<float>(scores.true_positive);
-  std::copy(scores.misses.begin(), scores.misses.end(), scored.values.mutable_data() + 7);
-  see(scored, "scores");
+  see(BitsOf<float>(scores.losses), "losses of rows");
+  see(BitsOf<double>({&scores.loss, 1}), "loss");
+  const std::vector<uint64_t> counts = {scores.true_positive, scores.false_positive, scores.false_negative};
+  see(BitsOf<uint64_t>(counts), "counts");
+  see(BitsOf<float>(scores.misses), "misses");
   see(scores.margins, "margins");
 }
 
@@ -229,9 +240,8 @@ inline void CompareForms(const Compare& compare) {
       see(state.theta, "theta");
       const RowScores scores =
           backend.Score(context, *training, *backend.PrepareScoring(context, x, {}, targets));
-      Matrix scored = Matrix::Allocate(1, scores.losses.size());
-      std::copy(scores.losses.begin(), scores.losses.end(), scored.values.mutable_data());
-      see(scored, "scores");
+      see(BitsOf<double>(losses), "losses");
+      see(BitsOf<float>(scores.losses), "scores");
       const TensorPtr h = backend.Transform(context, *x, state.block());
       see(backend.Download(context, *h), "transformed");
       const std::vector<uint32_t> rows = {30, 2, 2, 17};

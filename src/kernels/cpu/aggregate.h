@@ -15,10 +15,6 @@
 
 namespace l2gcn {
 
-// X̂ stays sparse up to this share of non-zeros: beyond it the dense kernels' arithmetic is cheaper than the
-// sparse ones' indirection (docs/performance.md has the measurement).
-inline constexpr double kSparseDensity = 0.25;
-
 // Where rows of x are gathered often, columns are copied together first, tile by tile. Several processes that sum
 // different rows of one operator may copy a tile together, each its share of the rows.
 struct SharedTile {

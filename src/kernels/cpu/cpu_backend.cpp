@@ -19,6 +19,7 @@
 #include "kernels/cpu/row_products.h"
 #include "kernels/cpu/scoring.h"
 #include "kernels/cpu/stored_matrix.h"
+#include "kernels/sparse_density.h"
 
 namespace l2gcn {
 namespace {
@@ -116,8 +117,9 @@ class CpuBackend final : public Backend {
       density = static_cast<double>(offsets[a.nodes]) /
                 (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
     }
-    const bool keep = options_.sparse == SparseChoice::kAlways ||
-                      (options_.sparse == SparseChoice::kAuto && density <= kSparseDensity);
+    const bool keep =
+        options_.sparse == SparseChoice::kAlways ||
+        (options_.sparse == SparseChoice::kAuto && density <= SparseDensityOf(DeviceKind::kCpu));
     explanation_ = fmt::format("cpu kernels: {}; layer 1 {} (aggregated features {:.1f} % non-zero)",
                                kernels_.name, keep ? "sparse" : "dense", 100 * density);
     if (keep) {

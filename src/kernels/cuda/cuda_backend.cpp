@@ -11,6 +11,7 @@
 #include "kernels/cuda/row_product.h"
 #include "kernels/cuda/scoring.h"
 #include "kernels/cuda/tensor.h"
+#include "kernels/sparse_density.h"
 
 namespace l2gcn::cuda {
 namespace {
@@ -224,7 +225,7 @@ class CudaBackend final : public Backend {
       for (size_t i = 0; i < a.nodes; ++i) indptr[i + 1] = indptr[i] + entries[i];
       const double density =
           static_cast<double>(indptr.back()) / (static_cast<double>(a.nodes) * static_cast<double>(columns));
-      if (options_.sparse == SparseChoice::kAlways || density <= kSparseDensity) {
+      if (options_.sparse == SparseChoice::kAlways || density <= SparseDensityOf(DeviceKind::kCuda)) {
         auto out = NewSparse(device_, a.nodes, x.cols, indptr);
         LaunchAggregateSparse(a, x.view, columns, out->indptr.as<uint64_t>(), out->columns.as<uint32_t>(),
                               out->values.as<float>(), device_->stream());

@@ -9,10 +9,6 @@
 
 namespace l2gcn::cuda {
 
-// Aggregated features stay sparse up to this share of non-zeros; beyond it, copying dense rows is cheaper than
-// unpacking sparse ones.
-inline constexpr double kSparseDensity = 0.03;
-
 // Makes backends that share the card of `context`: its stream, its budget, and each other's tensors.
 std::function<std::unique_ptr<Backend>(const BackendOptions& options)> CudaBackendMaker(
     const Context& context);

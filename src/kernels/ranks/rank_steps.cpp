@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/error_format.h"
+
 namespace l2gcn {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr size_t kPieceFloats = (64 << 10) / sizeof(float);
 void RankSteps::SumGradients(std::span<float> sum, const std::function<void(size_t begin, size_t end)>& add) {
   const auto rank = static_cast<ptrdiff_t>(member()), size = static_cast<ptrdiff_t>(members()),
              pieces = static_cast<ptrdiff_t>((sum.size() + kPieceFloats - 1) / kPieceFloats);
+  L2GCN_ASSERT(size > 1);  // alone there is nobody to meet, and too few slots
   const auto piece = [&](ptrdiff_t number) -> std::span<char> {
     if (number < 0 || number >= pieces) return {};
     const size_t begin = static_cast<size_t>(number) * kPieceFloats;

@@ -115,6 +115,8 @@ class RankTraining final : public LayerTraining {
   StepSeconds Profile() const override { return own_ != nullptr ? own_->Profile() : StepSeconds{}; }
 
   const LayerTraining* own() const { return own_.get(); }
+  // Every rank has weights of its own; else rank 0 alone.
+  bool all_make_steps() const { return makers_ == StepMakers::kAll; }
   const LayerSpec& spec() const { return spec_; }
   const std::vector<size_t>& columns() const { return columns_; }
 

@@ -258,7 +258,7 @@ class RanksBackend final : public Backend {
 
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     const auto& together = CheckedCast<RankTraining>(training);
-    const LayerState state = together.Read();
+    const LayerState state = together.all_make_steps() ? LayerState() : together.Read();
     return ScoresOfAll(*ranks_, CheckedCast<RankRowsToScore>(rows), [&](const RowsToScore& own) {
       if (together.own() != nullptr) return local_->Score(context, *together.own(), own);
       return local_->Score(context, *HolderOf(context, state, together), own);

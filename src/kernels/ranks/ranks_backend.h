@@ -20,7 +20,8 @@
 // Arithmetic is left to backends of the rank's own (LocalBackends). Those of cards keep rows in host memory
 // (kernels/ranks/hosted_backend.h).
 //
-// Guarantees: nothing is summed over ranks but whole numbers, so every result has the bits that the local backend gives.
+// Guarantees: every result has the bits that the local backend gives. Over ranks whole numbers are summed, and, where
+// steps are shared, gradients and losses, which each rank adds to in turn in the order in which one process does.
 #pragma once
 
 #include <functional>

@@ -22,7 +22,7 @@ constexpr double kFaster = 0.9;     // of the time alone
 constexpr int kStepTurns = 3;
 constexpr StepShape kMeasuredStep{602, 128, 41, 1024};
 constexpr size_t kFewFloats = 16 << 10, kManyFloats = 256 << 10;  // of gradients
-constexpr size_t kGroupsAdded = 8;                                // by each rank
+constexpr size_t kGroupsAdded = 8;
 
 // What the slowest rank says.
 double SlowestOf(Ranks& ranks, double seconds) {
@@ -63,22 +63,31 @@ double SecondsOfAStep(const Context& context) {
   return fastest;
 }
 
-// Seconds of the fastest of a few sums of gradients.
+// Seconds of the fastest of a few sums of gradients to which nobody adds.
 double SecondsOfASum(const Context& context, size_t floats) {
   RankSteps steps(context.ranks);
-  std::vector<float> sum(floats), groups(floats * kGroupsAdded);
+  std::vector<float> sum(floats);
   double fastest = std::numeric_limits<double>::infinity();
   for (int turn = 0; turn < kStepTurns; ++turn) {
     Barrier(*context.ranks);
     const Stopwatch watch;
-    steps.SumGradients(sum, [&](size_t begin, size_t end) {
-      for (size_t group = 0; group < kGroupsAdded; ++group) {
-        for (size_t i = begin; i < end; ++i) sum[i] += groups[group * floats + i];
-      }
-    });
+    steps.SumGradients(sum, [](size_t, size_t) {});
     fastest = std::min(fastest, watch.Seconds());
   }
   return SlowestOf(*context.ranks, fastest);
+}
+
+// Seconds in which this rank adds a few groups' gradients.
+double SecondsOfAdding(size_t floats) {
+  const CpuKernels& kernels = CpuKernelTable();
+  std::vector<float> sum(floats), groups(floats * kGroupsAdded);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (int turn = 0; turn < kStepTurns; ++turn) {
+    const Stopwatch watch;
+    kernels.add_groups(floats, kGroupsAdded, floats, groups.data(), sum.data());
+    fastest = std::min(fastest, watch.Seconds());
+  }
+  return fastest;
 }
 
 Ranks::StepRates MeasuredRates(const Context& context) {
@@ -88,6 +97,8 @@ Ranks::StepRates MeasuredRates(const Context& context) {
   const double few = SecondsOfASum(context, kFewFloats), many = SecondsOfASum(context, kManyFloats);
   rates.byte_seconds = std::max(0.0, many - few) / ((kManyFloats - kFewFloats) * sizeof(float));
   rates.sum_seconds = std::max(0.0, few - rates.byte_seconds * kFewFloats * sizeof(float));
+  rates.add_seconds =
+      SlowestOf(*context.ranks, SecondsOfAdding(kManyFloats)) / (kGroupsAdded * kManyFloats * sizeof(float));
   return rates;
 }
 
@@ -106,17 +117,18 @@ size_t StepShape::GradientBytes() const {
 StepChoice ChooseSteps(const Context& context, const StepShape& shape) {
   StepChoice choice;
   choice.possible = true;
-  choice.shared = context.steps == StepSharing::kShared;
-  if (context.steps != StepSharing::kAuto || shape.Operations() < kSmallStep) return choice;
+  const StepSharing asked = Agreed(context, context.steps);
+  choice.shared = asked == StepSharing::kShared;
+  if (asked != StepSharing::kAuto || shape.Operations() < kSmallStep) return choice;
   Ranks& ranks = *context.ranks;
   if (!ranks.step_rates()) ranks.KeepStepRates(MeasuredRates(context));
   const Ranks::StepRates& rates = *ranks.step_rates();
   const size_t rows = SampleGroups::GroupRows(shape.batch), groups = (shape.batch + rows - 1) / rows;
-  const double part =
-      static_cast<double>(SampleGroups::Begin(groups, 1, ranks.size())) / static_cast<double>(groups);
+  const auto most = static_cast<double>(SampleGroups::Begin(groups, 1, ranks.size()));  // of one rank
   choice.alone_seconds = shape.Operations() / rates.operations;
-  choice.shared_seconds = choice.alone_seconds * part + rates.sum_seconds +
-                          rates.byte_seconds * static_cast<double>(shape.GradientBytes());
+  choice.shared_seconds =
+      choice.alone_seconds * most / static_cast<double>(groups) + rates.sum_seconds +
+      (rates.byte_seconds + most * rates.add_seconds) * static_cast<double>(shape.GradientBytes());
   choice.shared = choice.shared_seconds < kFaster * choice.alone_seconds;
   return choice;
 }
