@@ -31,8 +31,9 @@ GRACE = 20  # seconds that a training may go on after the last minute
 
 # name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
 # that say little, tiny and large sets, epochs of one and of three steps, classes of very unequal size, noisy labels, weak
-# features of many communities that are learned for dozens of epochs, validation sets large and small, and sets whose layers
-# grow too sure of themselves within a few epochs while their answers get better for dozens.
+# features of many communities that are learned for dozens of epochs, validation sets large and small, sets whose layers
+# grow too sure of themselves within a few epochs while their answers get better for dozens, and sets with plenty of train
+# nodes.
 FAMILIES = {
     "few-labels": "cora --seed 101",
     "few-features": "cora --seed 104 --nodes 6000 --edges 20000 --features 700 --classes 8",
@@ -79,6 +80,9 @@ FAMILIES = {
                     " --signal 3 --label-noise 0.03",
     "steady-labels": "ppi --seed 804 --nodes 6000 --edges 40000 --features 30 --classes 30",
     "late-labels": "ppi --seed 805 --nodes 4000 --edges 25000 --features 50 --classes 60 --signal 0.5",
+    "plenty-products": "amazon670k --seed 902 --scale 0.25 --classes 30",
+    "plenty-words": "pubmed --seed 903 --nodes 150000 --edges 400000 --classes 6 --topics 3 --signal 0.4 --label-noise 0.05",
+    "plenty-dense": "reddit --seed 904 --scale 0.5 --features 300 --topics 5 --signal 3 --label-noise 0.05",
 }
 # Where not the shape's own split.
 SPLITS = {

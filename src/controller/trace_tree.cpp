@@ -80,8 +80,8 @@ LayerSpec TraceTree::SpecOf(const Node& node) {
       node.layer == 0 ? pipeline_.InputRows() : std::span<const uint32_t>();
   const auto nodes = static_cast<double>(pipeline_.train_nodes().size());
   const double steps = config_.EpochsOf(node.layer) * std::max(1.0, std::ceil(nodes / config_.batch));
-  spec.lr =
-      static_cast<float>(EstimateRate(context_, pipeline_.backend(), *node.x, rows, spec.form, steps, {}));
+  spec.lr = static_cast<float>(
+      EstimateRate(context_, pipeline_.backend(), *node.x, rows, spec.form, nodes, steps, {}));
   return spec;
 }
 

@@ -13,6 +13,9 @@ struct Course {
   double norm_rate = 0.025, norm_power = 0.65;
   // Budgets of fewer steps than this get a higher rate: × (many_steps / steps)^few_power.
   double many_steps = 1500, few_power = 0.6;
+  // Plain layers of more train nodes than this get a higher rate, × (nodes / plenty)^plenty_power, at most plenty_most
+  // times as high: they learn less by heart. More train nodes than reach the most were not tried.
+  double plenty = 15000, plenty_power = 0.6, plenty_most = 4;
   // Epochs between looks grow with the epochs done by this share.
   double growth = 0.25;
   // A look is better than the best so far if its levels are lower by so many standard errors of their difference.

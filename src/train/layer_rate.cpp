@@ -35,7 +35,7 @@ RowLengths MeasureRows(const Matrix& x) {
 }  // namespace
 
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerForm& form, double steps, const Course& course) {
+                    const LayerForm& form, double nodes, double steps, const Course& course) {
   const size_t all = rows.empty() ? x.rows : rows.size(), count = std::min(all, kMostRowsSeen);
   std::vector<uint32_t> seen(count);  // evenly spread
   for (size_t i = 0; i < count; ++i) {
@@ -47,7 +47,9 @@ double EstimateRate(const Context& context, Backend& backend, const Tensor& x, s
   const double level = form.norm ? course.norm_rate * std::pow(relative, -course.norm_power)
                                  : course.plain_rate * std::pow(mean.sum, -course.plain_power);
   const double few = std::pow(std::max(1.0, course.many_steps / steps), course.few_power);
-  return std::clamp(level * few, kLeastRate, kMostRate);
+  const double plenty = std::pow(std::max(1.0, nodes / course.plenty), course.plenty_power);
+  const double many = form.norm ? 1 : std::min(plenty, course.plenty_most);
+  return std::clamp(level * few * many, kLeastRate, kMostRate);
 }
 
 }  // namespace l2gcn

@@ -227,6 +227,7 @@ class LayerwiseTrainer {
         layer == 0 && pipeline_->inductive() ? pipeline_->InputRows() : std::span<const uint32_t>();
     const uint64_t samples = TrainedNodes();
     layer_.rate = EstimateRate(context_, pipeline_->backend(), *x_, rows, SpecOf(layer).form,
+                               static_cast<double>(samples),
                                static_cast<double>(budget * StepsPerEpoch(samples)), options_.course);
     const auto fall = static_cast<uint32_t>(std::ceil(options_.course.last_part * budget));
     layer_.course = {budget - std::min(budget, fall), budget};

@@ -223,15 +223,21 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
   std::vector<uint32_t> long_rows, short_rows;
   for (uint32_t i = 0; i < 100; ++i) long_rows.push_back(i), short_rows.push_back(100 + i);
   const Course course;
-  const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps) {
+  const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps, double nodes = 100) {
     LayerForm form;
     form.norm = norm;
-    return EstimateRate(context, *backend, *rows, of, form, steps, course);
+    return EstimateRate(context, *backend, *rows, of, form, nodes, steps, course);
   };
   EXPECT_DOUBLE_EQ(rate(short_rows, false, 1e4), course.plain_rate);
   EXPECT_NEAR(rate(long_rows, false, 1e4), course.plain_rate * std::pow(4.0, -course.plain_power), 1e-12);
   EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4), rate(short_rows, true, 1e4));  // a norm takes the length away
   EXPECT_GT(rate(long_rows, false, 100), rate(long_rows, false, 1e4));
+  const double more = 2 * course.plenty;
+  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, more),
+                   std::pow(2.0, course.plenty_power) * rate(long_rows, false, 1e4));
+  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, 1e9), course.plenty_most * rate(long_rows, false, 1e4));
+  EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4, more),
+                   rate(long_rows, true, 1e4));  // not where there is a norm
 }
 
 TEST(HeldOut, FollowsTheSettingAndTheSplit) {
