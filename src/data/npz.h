@@ -15,7 +15,9 @@ namespace l2gcn {
 
 class NpzFile {
  public:
-  static NpzFile Open(const std::filesystem::path& path) { return NpzFile(ZipArchive::Open(path)); }
+  static NpzFile Open(const Context& context, const std::filesystem::path& path) {
+    return NpzFile(ZipArchive::Open(context, path));
+  }
   explicit NpzFile(ZipArchive archive) : archive_(std::move(archive)) {}
 
   bool Has(const std::string& name) const { return archive_.Find(name + ".npy") != nullptr; }

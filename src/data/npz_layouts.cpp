@@ -292,7 +292,7 @@ bool DetectNpz(const fs::path& path) {
 }
 
 Dataset ReadNpz(const Context& context, const fs::path& path, const OpenOptions& options) {
-  const NpzFile npz = NpzFile::Open(path);
+  const NpzFile npz = NpzFile::Open(context, path);
   Dataset dataset;
   if (npz.Has("adj_indptr")) {
     dataset = ReadBenchmark(context, npz, options, "adj_", "attr_");
@@ -320,11 +320,11 @@ Dataset ReadRedditPair(const Context& context, const fs::path& path, const OpenO
   const Pair pair = FindPair(path);
   if (pair.data.empty())
     ThrowInput("{}: expected reddit_data.npz and reddit_graph.npz side by side", path.string());
-  const NpzFile data = NpzFile::Open(pair.data);
+  const NpzFile data = NpzFile::Open(context, pair.data);
   Dataset dataset;
   dataset.path = path.string();
-  AttachGraph(dataset,
-              GraphFromSparse(context, SparseFromNpz(context, NpzFile::Open(pair.graph), ""), options));
+  AttachGraph(dataset, GraphFromSparse(
+                           context, SparseFromNpz(context, NpzFile::Open(context, pair.graph), ""), options));
   dataset = data.Has("feature") ? ReadDglReddit(context, data, options, std::move(dataset))
                                 : ReadFastGcnReddit(context, data, options, std::move(dataset));
   dataset.format = "reddit-npz";

@@ -147,7 +147,8 @@ void ReadTables(const Context& context, const fs::path& raw, const OpenOptions& 
 }
 
 void ReadBinary(const Context& context, const fs::path& raw, const OpenOptions& options, Dataset& dataset) {
-  const NpzFile data = NpzFile::Open(raw / "data.npz"), labels = NpzFile::Open(raw / "node-label.npz");
+  const NpzFile data = NpzFile::Open(context, raw / "data.npz"),
+                labels = NpzFile::Open(context, raw / "node-label.npz");
   dataset.labels = LabelsFromArray(context, labels.Get("node_label"), dataset.class_names);
   const NpyArray label_array = labels.Get("node_label");
   const uint32_t nodes =

@@ -109,7 +109,7 @@ Dataset ReadGraphSaint(const Context& context, const fs::path& path, const OpenO
   Dataset dataset;
   dataset.format = "graphsaint";
   dataset.path = path.string();
-  StoredSparse adjacency = SparseFromNpz(context, NpzFile::Open(path / "adj_full.npz"), "");
+  StoredSparse adjacency = SparseFromNpz(context, NpzFile::Open(context, path / "adj_full.npz"), "");
   adjacency.values =
       Array<float>::Filled(adjacency.values.size(), 1.0f);  // stored as ones, or as meaningless booleans
   AttachGraph(dataset, GraphFromSparse(context, adjacency, options));

@@ -299,7 +299,8 @@ class TableSetReader {
         const NpyArray array = NpyArray::Open(path);
         take(array.shape().empty() ? 0 : array.shape()[0], path);
       }
-      if (HasExtension(path, {".npz"})) take(SparseFromNpz(context_, NpzFile::Open(path), "").rows, path);
+      if (HasExtension(path, {".npz"}))
+        take(SparseFromNpz(context_, NpzFile::Open(context_, path), "").rows, path);
     }
     return rows;
   }
@@ -497,8 +498,8 @@ class TableSetReader {
     if (HasExtension(files_.features, {".npy"})) {
       dataset.features = NpyArray::Open(files_.features).AsFeatures(context_);
     } else if (HasExtension(files_.features, {".npz"})) {
-      dataset.features =
-          Features::Sparse(ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(files_.features), "")));
+      dataset.features = Features::Sparse(
+          ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(context_, files_.features), "")));
     } else if (features_) {
       TakeColumns(dataset, *features_, kNoTableColumn);
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {

@@ -7,7 +7,9 @@
 #include <cstring>
 
 #include "core/error_format.h"
+#include "core/files.h"
 #include "l2gcn/array.h"
+#include "l2gcn/context.h"
 
 namespace l2gcn {
 namespace {
@@ -18,6 +20,7 @@ constexpr size_t kLocalBytes = 30, kCentralBytes = 46, kEndBytes = 22, kEnd64Byt
 constexpr uint64_t kDeflateLimit = 1032;  // no deflate stream unpacks to more than this many times its size
 constexpr uint64_t kBombRatio = 200;
 constexpr uint64_t kBombBytes = uint64_t{4} << 30;
+constexpr uint64_t kBudgetShare = 8;  // what takes more than this part of the budget goes to scratch
 
 uint64_t Little(std::span<const uint8_t> bytes, size_t at, size_t count) {
   uint64_t value = 0;
@@ -54,9 +57,16 @@ bool ZipArchive::LooksLikeZip(std::span<const uint8_t> bytes) {
   return bytes.size() >= kEndBytes && (Little(bytes, 0, 4) == kLocalHeader || Little(bytes, 0, 4) == kEnd);
 }
 
-ZipArchive ZipArchive::Open(const std::filesystem::path& path) {
+ZipArchive ZipArchive::Open(const Context& context, const std::filesystem::path& path) {
   const auto file = MappedFile::Open(path);
-  return Parse({file, file->bytes()}, path.string());
+  ZipArchive archive = Parse({file, file->bytes()}, path.string());
+  uint64_t most = archive.file_.bytes.size();
+  for (const ZipMember& member : archive.members_) most = std::max(most, member.unpacked);
+  if (context.host_memory == 0 || most <= context.host_memory / kBudgetShare) return archive;
+  archive.disk_ = std::make_shared<DiskMemory>(context.host_memory, ScratchDirectory(context));
+  archive.disk_->Watch(
+      Array<uint8_t>::Borrow(archive.file_.owner, archive.file_.bytes.data(), archive.file_.bytes.size()));
+  return archive;
 }
 
 ZipArchive ZipArchive::Parse(SharedBytes file, std::string where) {
@@ -137,6 +147,15 @@ std::span<const uint8_t> ZipArchive::Packed(const ZipMember& member) const {
   return bytes.subspan(start, member.packed);
 }
 
+bool ZipArchive::GoesToScratch(const ZipMember& member) const {
+  return disk_ != nullptr && member.unpacked > disk_->budget() / kBudgetShare;
+}
+
+std::shared_ptr<void> ZipArchive::MemoryFor(const ZipMember& member) const {
+  return GoesToScratch(member) ? disk_->NewBlock(member.unpacked)
+                               : AllocateAligned(std::max<uint64_t>(1, member.unpacked));
+}
+
 SharedBytes ZipArchive::Read(const ZipMember& member) const {
   const std::span<const uint8_t> packed = Packed(member);
   if (member.method == 0) {
@@ -151,11 +170,12 @@ SharedBytes ZipArchive::Read(const ZipMember& member) const {
   }
   const uint64_t reach = packed.size() * kDeflateLimit + 64;
   const bool bomb = member.unpacked > kBombBytes && member.unpacked / kBombRatio > packed.size();
-  if (member.unpacked > reach || bomb || member.unpacked > MachineMemory()) {
+  const bool too_large = !GoesToScratch(member) && member.unpacked > MachineMemory();
+  if (member.unpacked > reach || bomb || too_large) {
     ThrowInput("{}: member {} claims to unpack from {} to {} bytes; refused as a zip bomb", where_,
                member.name, packed.size(), member.unpacked);
   }
-  std::shared_ptr<void> memory = AllocateAligned(std::max<uint64_t>(1, member.unpacked));
+  std::shared_ptr<void> memory = MemoryFor(member);
   const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> inflater(
       libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
   size_t unpacked = 0;

@@ -2,8 +2,9 @@
 // unpacked whole. zip64 is understood.
 //
 // Guarantees: nothing is unpacked until asked for; sizes are believed only within the file and within what
-// deflate can reach (1032 : 1); a member that would swell more than 200-fold past 4 GiB, or past the
-// machine's memory, is refused as a bomb; the checksum of every member that is read is compared.
+// deflate can reach (1032 : 1); a member that would swell more than 200-fold past 4 GiB, or in memory past what the
+// machine has, is refused as a bomb; the checksum of every member that is read is compared. Where there is a budget, large
+// members are unpacked into scratch, and the pages of archive and members stay resident only as far as the budget allows.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/disk_memory.h"
 #include "core/files.h"
 
 namespace l2gcn {
@@ -34,7 +36,8 @@ struct SharedBytes {
 class ZipArchive {
  public:
   static bool LooksLikeZip(std::span<const uint8_t> bytes);
-  static ZipArchive Open(const std::filesystem::path& path);
+  // Members that take more than an eighth of the context's budget are unpacked into its scratch folder.
+  static ZipArchive Open(const Context& context, const std::filesystem::path& path);
   static ZipArchive Parse(SharedBytes file, std::string where);
 
   const std::vector<ZipMember>& members() const { return members_; }
@@ -45,7 +48,10 @@ class ZipArchive {
  private:
   void ReadDirectory();
   std::span<const uint8_t> Packed(const ZipMember& member) const;
+  std::shared_ptr<void> MemoryFor(const ZipMember& member) const;
+  bool GoesToScratch(const ZipMember& member) const;
   SharedBytes file_;
+  std::shared_ptr<DiskMemory> disk_;  // null without a budget, or where all is small beside it
   std::string where_;
   std::vector<ZipMember> members_;
 };

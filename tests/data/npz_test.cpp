@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/files.h"
+#include "core/mapping.h"
 #include "data/fixtures.h"
 #include "data/samples.h"
 #include "data/writers.h"
@@ -15,6 +18,12 @@ ZipArchive Parse(const std::string& bytes) {
   auto owner = std::make_shared<std::string>(bytes);
   return ZipArchive::Parse({owner, {reinterpret_cast<const uint8_t*>(owner->data()), owner->size()}},
                            "a.npz");
+}
+
+std::string Little(uint64_t value, int count) {
+  std::string bytes;
+  for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i));
+  return bytes;
 }
 
 class DamagedZip : public ::testing::Test {
@@ -55,44 +64,94 @@ TEST_F(DamagedZip, EveryFlippedByteIsRefusedOrHarmless) {
 // A deflated member that claims more than deflate can reach, and one that claims more than the machine has.
 TEST(Zip, BombsAreRefusedBeforeAnythingIsUnpacked) {
   ZipMember member;
-  const auto little = [](uint64_t value, int count) {
-    std::string bytes;
-    for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i));
-    return bytes;
-  };
   const std::string payload(100, 'x');
-  const std::string local = little(0x04034b50, 4) + little(20, 2) + little(0, 2) + little(8, 2) +
-                            little(0, 4) + little(0, 4) + little(100, 4) + little(0xF0000000, 4) +
-                            little(5, 2) + little(0, 2) + "a.npy" + payload;
-  const std::string central = little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 2) +
-                              little(8, 2) + little(0, 4) + little(0, 4) + little(100, 4) +
-                              little(0xF0000000, 4) + little(5, 2) + little(0, 2) + little(0, 2) +
-                              little(0, 2) + little(0, 2) + little(0, 4) + little(0, 4) + "a.npy";
-  const std::string end = little(0x06054b50, 4) + little(0, 4) + little(1, 2) + little(1, 2) +
-                          little(central.size(), 4) + little(local.size(), 4) + little(0, 2);
+  const std::string local = Little(0x04034b50, 4) + Little(20, 2) + Little(0, 2) + Little(8, 2) +
+                            Little(0, 4) + Little(0, 4) + Little(100, 4) + Little(0xF0000000, 4) +
+                            Little(5, 2) + Little(0, 2) + "a.npy" + payload;
+  const std::string central = Little(0x02014b50, 4) + Little(20, 2) + Little(20, 2) + Little(0, 2) +
+                              Little(8, 2) + Little(0, 4) + Little(0, 4) + Little(100, 4) +
+                              Little(0xF0000000, 4) + Little(5, 2) + Little(0, 2) + Little(0, 2) +
+                              Little(0, 2) + Little(0, 2) + Little(0, 4) + Little(0, 4) + "a.npy";
+  const std::string end = Little(0x06054b50, 4) + Little(0, 4) + Little(1, 2) + Little(1, 2) +
+                          Little(central.size(), 4) + Little(local.size(), 4) + Little(0, 2);
   const NpzFile npz(Parse(local + central + end));
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { npz.Get("a"); }), "refused as a zip bomb");
 }
 
+uint32_t Crc32(const std::string& bytes) {
+  uint32_t crc = 0xFFFFFFFF;
+  for (const char byte : bytes) {
+    crc ^= static_cast<uint8_t>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320 : 0);
+  }
+  return ~crc;
+}
+
+// A member that says it is deflated, in blocks that deflate stores as they are.
+std::string Deflated(const std::string& bytes) {
+  constexpr size_t kBlock = 65535;
+  std::string packed;
+  for (size_t at = 0; at < bytes.size(); at += kBlock) {
+    const size_t size = std::min(kBlock, bytes.size() - at);
+    packed += Little(at + size == bytes.size() ? 1 : 0, 1) + Little(size, 2) + Little(~size, 2);
+    packed += bytes.substr(at, size);
+  }
+  return packed;
+}
+
+// An archive of one array of whole numbers 0, 1, 2 …
+std::string ArchiveOf(uint32_t count) {
+  std::string dict = "{'descr': '<i4', 'fortran_order': False, 'shape': (" + std::to_string(count) + ",), }";
+  dict.resize(117, ' ');
+  std::string array = "\x93NUMPY" + Little(1, 2) + Little(118, 2) + dict + "\n";
+  for (uint32_t i = 0; i < count; ++i) array += Little(i, 4);
+  const std::string packed = Deflated(array), name = "a.npy";
+  const std::string sizes = Little(Crc32(array), 4) + Little(packed.size(), 4) + Little(array.size(), 4);
+  const std::string local = Little(0x04034b50, 4) + Little(20, 2) + Little(0, 2) + Little(8, 2) +
+                            Little(0, 4) + sizes + Little(name.size(), 2) + Little(0, 2) + name + packed;
+  const std::string central = Little(0x02014b50, 4) + Little(20, 2) + Little(20, 2) + Little(0, 2) +
+                              Little(8, 2) + Little(0, 4) + sizes + Little(name.size(), 2) + Little(0, 2) +
+                              Little(0, 2) + Little(0, 2) + Little(0, 2) + Little(0, 4) + Little(0, 4) + name;
+  return local + central + Little(0x06054b50, 4) + Little(0, 4) + Little(1, 2) + Little(1, 2) +
+         Little(central.size(), 4) + Little(local.size(), 4) + Little(0, 2);
+}
+
+// Under a budget a packed member that is large beside it lies in scratch, with the same values.
+TEST(Zip, LargeMembersAreUnpackedIntoScratchUnderABudget) {
+  constexpr uint32_t kCount = 1 << 19;  // 2 MiB
+  TemporaryFolder folder;
+  folder.Write("a.npz", ArchiveOf(kCount));
+  for (const uint64_t budget : {uint64_t{0}, uint64_t{8} << 20, uint64_t{1} << 30}) {
+    Context context = MakeContext(1);
+    context.host_memory = budget;
+    context.scratch_directory = folder.path();
+    const NpyArray array = NpzFile::Open(context, folder.path() / "a.npz").Get("a");
+    EXPECT_EQ(IsMappedFromFile(array.payload().data()), budget == uint64_t{8} << 20) << budget;
+    const Array<uint32_t> values = array.As<uint32_t>(context);
+    ASSERT_EQ(values.size(), kCount);
+    for (uint32_t i = 0; i < kCount; i += 1001) EXPECT_EQ(values[i], i);
+  }
+  Context context = MakeContext(1);
+  context.host_memory = uint64_t{8} << 20;
+  context.scratch_directory = folder.path() / "absent";
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { NpzFile::Open(context, folder.path() / "a.npz"); }),
+                  "absent");
+}
+
 TEST(Zip, OfMembersOfOneNameTheLastCounts) {
-  const auto little = [](uint64_t value, int count) {
-    std::string bytes;
-    for (int i = 0; i < count; ++i) bytes += static_cast<char>(value >> (8 * i));
-    return bytes;
-  };
   std::string files, central;
   const std::pair<const char*, uint32_t> members[] = {{"first", 0x9271ee57u},
                                                       {"later", 0xec03b249u}};  // with their CRC-32
   for (const auto& [text, sum] : members) {
     const size_t at = files.size();
-    files += little(0x04034b50, 4) + little(20, 2) + little(0, 8) + little(sum, 4) + little(5, 4) +
-             little(5, 4) + little(1, 2) + little(0, 2) + "a" + text;
-    central += little(0x02014b50, 4) + little(20, 2) + little(20, 2) + little(0, 8) + little(sum, 4) +
-               little(5, 4) + little(5, 4) + little(1, 2) + little(0, 12) + little(at, 4) + "a";
+    files += Little(0x04034b50, 4) + Little(20, 2) + Little(0, 8) + Little(sum, 4) + Little(5, 4) +
+             Little(5, 4) + Little(1, 2) + Little(0, 2) + "a" + text;
+    central += Little(0x02014b50, 4) + Little(20, 2) + Little(20, 2) + Little(0, 8) + Little(sum, 4) +
+               Little(5, 4) + Little(5, 4) + Little(1, 2) + Little(0, 12) + Little(at, 4) + "a";
   }
   const ZipArchive archive =
-      Parse(files + central + little(0x06054b50, 4) + little(0, 4) + little(2, 2) + little(2, 2) +
-            little(central.size(), 4) + little(files.size(), 4) + little(0, 2));
+      Parse(files + central + Little(0x06054b50, 4) + Little(0, 4) + Little(2, 2) + Little(2, 2) +
+            Little(central.size(), 4) + Little(files.size(), 4) + Little(0, 2));
   const SharedBytes bytes = archive.Read(*archive.Find("a"));
   EXPECT_EQ(std::string(bytes.bytes.begin(), bytes.bytes.end()), "later");
 }
