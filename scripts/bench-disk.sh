@@ -6,8 +6,8 @@
 #                                                     names): bits of model and predictions, and the peak against the budget. What a
 #                                                     shape takes in memory stays in FOLDER, so shapes and shares may come one by one
 #   scripts/bench-disk.sh best    [PROGRAM] [FOLDER]  the same for reddit with preset best, under the least budget
-#   scripts/bench-disk.sh group   [PROGRAM] [FOLDER]  reddit and amazon3m under 20 % inside a control group of the budget + 10 %
-#                                                     (version 1, as root)
+#   scripts/bench-disk.sh group   [PROGRAM] [FOLDER] [SHAPES] [SHARES]  the same shapes and budgets inside a control group of the
+#                                                     budget + 10 % (version 1, as root), one epoch
 #   scripts/bench-disk.sh time    [PROGRAM] [FOLDER]  amazon3m under 20 % against in memory, file cache dropped before (as root)
 #   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS] [BUDGET]   1/2, 1/4, 1/8, 1/16 and 1/32 of papers100m, f16,
 #                                                     each generated, trained and removed, under one budget: the least that the
@@ -122,15 +122,21 @@ case $what in
   group)
     group=/sys/fs/cgroup/memory/l2gcn-bench-$$
     mkdir "$group"
-    for shape in reddit amazon3m; do
+    for shape in ${4:-reddit amazon670k amazon3m}; do
       make_set "$shape" "$shape"
       train whole "$shape" --epochs 1
-      budget=$(($(field whole.json "r['memory']['peak_rss_bytes']") / 5))
-      echo $((budget * 11 / 10)) > "$group/memory.limit_in_bytes"
-      (echo $BASHPID > "$group/cgroup.procs" && train part "$shape" --epochs 1 --memory "$budget") && status=0 || status=$?
-      same=yes
-      cmp -s whole/model.safetensors part/model.safetensors || same=NO
-      echo "$shape in a group of $((budget * 11 / 10 >> 20)) MiB: exit $status, same bits: $same, most used $(($(cat "$group/memory.max_usage_in_bytes") >> 20)) MiB, failures to get memory $(cat "$group/memory.failcnt")"
+      peak=$(field whole.json "r['memory']['peak_rss_bytes']")
+      least=$(($(least_budget "$shape" $((peak / 2))) + (1 << 20)))
+      for share in ${5:-100 50 20 8}; do
+        budget=$((peak * share / 100))
+        [ "$budget" -ge "$least" ] || budget=$least
+        echo $((budget * 11 / 10)) > "$group/memory.limit_in_bytes"
+        (echo $BASHPID > "$group/cgroup.procs" && train part "$shape" --epochs 1 --memory "$budget") && status=0 || status=$?
+        same=yes
+        cmp -s whole/model.safetensors part/model.safetensors || same=NO
+        echo "$shape, budget $((budget >> 20)) MiB in a group of $((budget * 11 / 10 >> 20)) MiB: exit $status, same bits: $same, peak $(($(field part.json "r['memory']['peak_rss_bytes']") >> 20)) MiB"
+        rm -rf part
+      done
     done
     rmdir "$group"
     ;;
