@@ -82,7 +82,7 @@ TEST(PanelMemoryTest, PagesAreAskedForInTheBackgroundAndCounted) {
   for (int look = 0; look < 10000 && memory.held() < 6 * kUnit; ++look)
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   memory.StopFilling();
-  EXPECT_EQ(ResidentIn(memory.now(), kPanel), memory.held())
+  EXPECT_EQ(ResidentIn(memory.now(), 2 * kPanel), memory.held())
       << "0 where the system fills no pages on request";
   memory.Shape(2 * kUnit, 0);
   EXPECT_LE(memory.held(), 2 * kUnit);

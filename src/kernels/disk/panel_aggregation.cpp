@@ -17,8 +17,8 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kReadersAhead = 2;  // threads that read the next panel: two requests keep a disk busy
-constexpr size_t kReaders =
+constexpr size_t kPanelReadersAhead = 2;  // threads that read the next panel: two requests keep a disk busy
+constexpr size_t kPanelReaders =
     4;  // that read one which is waited for: some wait for the disk while others copy or write
 
 // From this budget on a panel's pages stay between aggregations, and those of the first are asked for ahead of it. Below it
@@ -30,7 +30,9 @@ constexpr double kExpectedShare =
 
 // Under a small budget the buffers of more readers would be felt.
 constexpr uint64_t kBudgetOfAllReaders = uint64_t{256} << 20;
-size_t ReadersWithin(uint64_t budget) { return budget < kBudgetOfAllReaders ? kReadersAhead : kReaders; }
+size_t ReadersWithin(uint64_t budget) {
+  return budget < kBudgetOfAllReaders ? kPanelReadersAhead : kPanelReaders;
+}
 
 // A panel to be read: its columns, and memory for (sources × stride) elements.
 struct PanelPlace {
@@ -96,10 +98,11 @@ class PanelReader {
   }
   // The first `blocks` blocks of a panel that is not the first to be read, in the background.
   std::unique_ptr<PacedTasks> ReadAhead(const PanelPlace& panel, size_t blocks) {
-    return std::make_unique<PacedTasks>(blocks, kReadersAhead, [this, panel](size_t block, size_t worker) {
-      context_.CheckCancelled();
-      ReadBlock(block, panel, buffers_[worker]);
-    });
+    return std::make_unique<PacedTasks>(blocks, kPanelReadersAhead,
+                                        [this, panel](size_t block, size_t worker) {
+                                          context_.CheckCancelled();
+                                          ReadBlock(block, panel, buffers_[worker]);
+                                        });
   }
 
  private:
