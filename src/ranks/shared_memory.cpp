@@ -18,7 +18,7 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kSharedPage = 4096, kSharedHugePage = size_t{2} << 20;
-constexpr size_t kPopulatedBytes = size_t{512} << 10;  // by one thread at a time
+constexpr int kMadviseCollapse = 25;  // MADV_COLLAPSE of Linux 6.1, which older headers do not name
 
 // Where rank 0's file is to be found. The mark lies in the file behind what is mapped: another file of the same number,
 // of another machine's process of the same number, has another one.
@@ -88,6 +88,14 @@ void* MapSharedFile(int number, size_t bytes) {
   return memory;
 }
 
+// Whether one huge page lies at `begin` now. Shared memory gets small pages unless the system's settings say otherwise, but
+// those that lie there, and one has to, may be made one huge page at a process's own wish. What they hold stays.
+bool TakeHugePage(uintptr_t begin) {
+  void* const at = reinterpret_cast<void*>(begin);
+  return madvise(at, kSharedPage, MADV_POPULATE_WRITE) == 0 &&
+         madvise(at, kSharedHugePage, kMadviseCollapse) == 0;
+}
+
 }  // namespace
 
 std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes) {
@@ -115,11 +123,18 @@ std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes) {
 }
 
 void PopulateShared(const Context& context, char* begin, size_t bytes) {
+  if (bytes == 0) return;
   const auto first = reinterpret_cast<uintptr_t>(begin) / kSharedPage * kSharedPage,
              end = reinterpret_cast<uintptr_t>(begin) + bytes;
-  ParallelFor(context, (end - first + kPopulatedBytes - 1) / kPopulatedBytes, 1, [&](size_t from, size_t to) {
-    const uintptr_t low = first + from * kPopulatedBytes, high = std::min(first + to * kPopulatedBytes, end);
-    madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);
+  const uintptr_t huge = first / kSharedHugePage;
+  const size_t count = (end + kSharedHugePage - 1) / kSharedHugePage - huge;
+  ParallelFor(context, count, 1, [&](size_t from, size_t to) {
+    for (uintptr_t at = huge + from; at < huge + to; ++at) {
+      const uintptr_t low = std::max(first, at * kSharedHugePage),
+                      high = std::min(end, (at + 1) * kSharedHugePage);
+      if (low == at * kSharedHugePage && TakeHugePage(low)) continue;
+      madvise(reinterpret_cast<void*>(low), high - low, MADV_POPULATE_WRITE);
+    }
   });
 }
 

@@ -17,8 +17,10 @@ namespace l2gcn {
 // What Ranks::AllocateShared promises, for ranks that are processes.
 std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes);
 
-// Lets the system give all pages of this part now, by all threads, in place of one interrupted write for each page. A
-// system that cannot (Linux before 5.14) gives them as they are written.
+// Lets the system give all pages of this part now, by all threads, in place of one interrupted write for each page: huge
+// ones where it can (Linux from 6.1 on, and a huge page whose beginning lies in this part), so that the other ranks map
+// them at once and rows read in any order miss fewer addresses; else small ones. A system that cannot do either (Linux
+// before 5.14) gives pages as they are written.
 void PopulateShared(const Context& context, char* begin, size_t bytes);
 
 // Keeps shared memory that was given back, so that the next matrix is not made of fresh pages: those of shared memory are

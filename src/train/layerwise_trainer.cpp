@@ -222,6 +222,7 @@ class LayerwiseTrainer {
 
   // The level of the layer's rate, and its fall over the last part of the budget.
   void FindRate(uint32_t layer) {
+    Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
     const std::span<const uint32_t> rows =
         layer == 0 && pipeline_->inductive() ? pipeline_->InputRows() : std::span<const uint32_t>();
@@ -231,6 +232,7 @@ class LayerwiseTrainer {
                                static_cast<double>(budget * StepsPerEpoch(samples)), options_.course);
     const auto fall = static_cast<uint32_t>(std::ceil(options_.course.last_part * budget));
     layer_.course = {budget - std::min(budget, fall), budget};
+    result().seconds.setup += setup.Seconds();
   }
 
   // What a layer starts with: fresh weights, or those of the snapshot.

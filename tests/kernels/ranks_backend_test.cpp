@@ -2,6 +2,7 @@
 #include "kernels/ranks/ranks_backend.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <numeric>
 
@@ -168,6 +169,31 @@ TEST(RanksTest, SharedMemoryIsUsedAgainWhenAllHaveGivenItBack) {
       Barrier(*context.ranks);
     });
   }
+}
+
+// Pages that ranks ask for, huge or small, are all there, seen by every rank, and hold what was written before.
+TEST(RanksTest, PagesAskedForAreThereAndKeepWhatTheyHold) {
+  constexpr size_t kBytes = (size_t{9} << 20) + 12345, kSmallPage = 4096;
+  RunAsRanks(2, 1, [&](const Context& context) {
+    const std::shared_ptr<void> memory = MapTogether(*context.ranks, kBytes);
+    char* const shared = static_cast<char*>(memory.get());
+    const uint32_t rank = context.ranks->rank();
+    const size_t middle = kBytes / 2 + 1;  // in the midst of a page of either kind
+    if (rank == 1) shared[middle + 7] = shared[kBytes - 1] = 'b';
+    Barrier(*context.ranks);
+    PopulateShared(context, rank == 0 ? shared : shared + middle, rank == 0 ? middle : kBytes - middle);
+    shared[rank == 0 ? middle - 1 : middle] = 'a';
+    Barrier(*context.ranks);
+    std::vector<unsigned char> resident((kBytes + kSmallPage - 1) / kSmallPage);
+    const bool told = mincore(shared, kBytes, resident.data()) == 0;
+    const auto missing =
+        std::count_if(resident.begin(), resident.end(), [](unsigned char page) { return (page & 1) == 0; });
+    const std::string around(shared + middle - 2, 10);
+    Barrier(*context.ranks);
+    if (!told || missing > 0) throw std::runtime_error(std::to_string(missing) + " pages are missing");
+    if (around != std::string("\0aa\0\0\0\0\0\0b", 10) || shared[kBytes - 1] != 'b')
+      throw std::runtime_error("pages hold something else");
+  });
 }
 
 // What four ranks send each other while they aggregate.

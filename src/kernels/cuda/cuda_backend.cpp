@@ -77,13 +77,10 @@ class CudaBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     return DownloadTensor(device_, pool_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
   }
-  Matrix Download(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
-    const Matrix all = DownloadTensor(device_, pool_, AsCuda(x));
-    if (rows.empty()) return all;
-    Matrix picked{pool_.Allocate<float>(rows.size() * x.cols), rows.size(), x.cols};
-    float* to = picked.values.mutable_data();
-    for (const uint32_t row : rows) to = std::copy_n(all.row(row), x.cols, to);
-    return picked;
+  // Some rows are picked on the card, so that no others travel.
+  Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
+    if (rows.empty()) return DownloadTensor(device_, pool_, AsCuda(x));
+    return DownloadTensor(device_, pool_, AsCuda(*PickRows(context, x, rows)));
   }
   void ReadRows(const Context&, const Tensor& x, size_t first, size_t count, float* out) override {
     L2GCN_ASSERT(first + count <= x.rows);
