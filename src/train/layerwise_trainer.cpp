@@ -382,7 +382,7 @@ class LayerwiseTrainer {
     if (!looked_.held.empty() && held_rows_ == nullptr) held_rows_ = HeldRows(layer, xhat);
     RowScores scores = looked_.held.empty() ? probe_->Look(training, looked_.validation, Refines(layer))
                                             : pipeline_->backend().Score(context_, training, *held_rows_);
-    if (Refines(layer)) scores.losses = Refine(scores.margins).losses;
+    if (Refines(layer)) scores.losses = Refine(context_, scores.margins).losses;
     CountLook(scores.losses.size());
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();

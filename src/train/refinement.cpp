@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "core/threads.h"
+
 namespace l2gcn {
 namespace {
 
@@ -30,19 +32,27 @@ inline float ExpOfNegative(float x) {
   return std::bit_cast<float>(std::bit_cast<int32_t>(power) + std::max(whole, -126) * (1 << 23));
 }
 
-// The sum of the losses as a function of β = 1 / temperature.
+// The sum of the losses as a function of β = 1 / temperature. Rows are shared out among the threads; their terms are added
+// by one of them in order.
 class LossOfBeta {
  public:
-  explicit LossOfBeta(const Matrix& margins)
-      : rows_(margins.rows), classes_(margins.cols), top_(rows_), sums_(rows_) {
-    behind_.resize(rows_ * classes_);
-    weights_.resize(rows_ * classes_);
-    for (size_t row = 0; row < rows_; ++row) {
-      const float* const of = margins.row(row);
-      top_[row] = *std::max_element(of, of + classes_);
-      for (size_t c = 0; c < classes_; ++c)
-        behind_[row * classes_ + c] = std::max(of[c] - top_[row], kFarBehind);
-    }
+  LossOfBeta(const Context& context, const Matrix& margins)
+      : context_(context),
+        rows_(margins.rows),
+        classes_(margins.cols),
+        top_(rows_),
+        behind_(rows_ * classes_),
+        weights_(rows_ * classes_),
+        sums_(rows_),
+        slopes_(rows_) {
+    ForRows([&](size_t begin, size_t end) {
+      for (size_t row = begin; row < end; ++row) {
+        const float* const of = margins.row(row);
+        top_[row] = *std::max_element(of, of + classes_);
+        for (size_t c = 0; c < classes_; ++c)
+          behind_[row * classes_ + c] = std::max(of[c] - top_[row], kFarBehind);
+      }
+    });
   }
 
   struct Slope {
@@ -50,13 +60,19 @@ class LossOfBeta {
   };
   Slope At(double beta) {
     beta_ = static_cast<float>(beta);
-    const float factor = beta_;
-    const float* const behind = behind_.data();
-    float* const weights = weights_.data();
-    const size_t count = weights_.size();
-    for (size_t i = 0; i < count; ++i) weights[i] = ExpOfNegative(factor * behind[i]);
+    ForRows([&](size_t begin, size_t end) {
+      const float factor = beta_;
+      const float* const behind = behind_.data();
+      float* const weights = weights_.data();
+      for (size_t i = begin * classes_; i < end * classes_; ++i)
+        weights[i] = ExpOfNegative(factor * behind[i]);
+      for (size_t row = begin; row < end; ++row) SumRow(row);
+    });
     Slope slope;
-    for (size_t row = 0; row < rows_; ++row) AddRow(row, slope);
+    for (const Slope& of_row : slopes_) {
+      slope.first += of_row.first;
+      slope.second += of_row.second;
+    }
     return slope;
   }
   double beta() const { return double{beta_}; }  // that was asked for last
@@ -68,7 +84,14 @@ class LossOfBeta {
   }
 
  private:
-  void AddRow(size_t row, Slope& slope) {
+  // At least as many rows for a thread as are worth calling it.
+  template <class Body>
+  void ForRows(const Body& body) const {
+    constexpr size_t kValuesAtOnce = 8192;
+    ParallelFor(context_, rows_, kValuesAtOnce / std::max<size_t>(1, classes_) + 1, body);
+  }
+
+  void SumRow(size_t row) {
     const float* const behind = behind_.data() + row * classes_;
     const float* const weights = weights_.data() + row * classes_;
     float sum = 0, first = 0, second = 0;
@@ -80,21 +103,22 @@ class LossOfBeta {
     }
     sums_[row] = sum;
     const float mean = first / sum;
-    slope.first += double{mean} + double{top_[row]};
-    slope.second += double{second / sum - mean * mean};
+    slopes_[row] = {double{mean} + double{top_[row]}, double{second / sum - mean * mean}};
   }
 
+  const Context& context_;
   const size_t rows_, classes_;
   float beta_ = 1;
   std::vector<float> top_;               // (rows) the largest margin
   std::vector<float> behind_, weights_;  // (rows × classes) margins less that, and e^(β · them)
   std::vector<float> sums_;              // (rows) of the weights
+  std::vector<Slope> slopes_;            // (rows) of the losses
 };
 
 }  // namespace
 
-Refinement Refine(const Matrix& margins) {
-  LossOfBeta loss(margins);
+Refinement Refine(const Context& context, const Matrix& margins) {
+  LossOfBeta loss(context, margins);
   double least = kLeastBeta, most = 1, beta = 1;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const LossOfBeta::Slope slope = loss.At(beta);

@@ -5,13 +5,14 @@
 // counts both, so it turns while the answers still get better. Dividing all logits by one temperature T takes the second
 // part away and leaves the order of every node's answers as it is (Berta et al., "Rethinking Early Stopping: Refine, Then
 // Calibrate", 2025). Here the mean loss is minimised over β = 1/T, in which it is convex, by Newton's method held inside a
-// bracket. Temperatures below 1 are left out: a layer that is not yet sure of itself is still learning that. One thread computes
-// it in the order of the nodes, so equal margins give equal bits.
+// bracket. Temperatures below 1 are left out: a layer that is not yet sure of itself is still learning that. Terms of
+// nodes are computed by all threads and added by one in the order of the nodes, so equal margins give equal bits.
 #pragma once
 
 #include <vector>
 
 #include "l2gcn/array.h"
+#include "l2gcn/context.h"
 
 namespace l2gcn {
 
@@ -21,6 +22,6 @@ struct Refinement {
 };
 
 // Margins (nodes × classes) of nodes with one class each, as RowScores tells them.
-Refinement Refine(const Matrix& margins);
+Refinement Refine(const Context& context, const Matrix& margins);
 
 }  // namespace l2gcn

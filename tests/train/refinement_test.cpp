@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "l2gcn/context.h"
 
 namespace l2gcn {
 namespace {
@@ -34,6 +35,8 @@ Matrix DrawnMargins(size_t nodes, size_t classes, double factor) {
   return margins;
 }
 
+Refinement RefineAlone(const Matrix& margins) { return Refine(MakeContext(1), margins); }
+
 double MeanOf(const std::vector<float>& losses) {
   double sum = 0;
   for (const float loss : losses) sum += double{loss};
@@ -53,7 +56,7 @@ double MeanLossAt(const Matrix& margins, double temperature) {
 // Whatever logits are multiplied by, the temperature finds it, and the losses are those of the logits before.
 TEST(Refinement, FindsWhatLogitsWereMultipliedBy) {
   for (const double factor : {1.5, 3.0, 40.0}) {
-    const Refinement found = Refine(DrawnMargins(3000, 5, factor));
+    const Refinement found = RefineAlone(DrawnMargins(3000, 5, factor));
     EXPECT_NEAR(found.temperature, factor, 0.1 * factor);
     EXPECT_NEAR(MeanOf(found.losses), MeanLossAt(DrawnMargins(3000, 5, 1), 1), 2e-3);
   }
@@ -62,17 +65,27 @@ TEST(Refinement, FindsWhatLogitsWereMultipliedBy) {
 TEST(Refinement, NoOtherTemperatureIsBetter) {
   for (const size_t classes : {2, 4, 41}) {
     const Matrix margins = DrawnMargins(200, classes, 6);
-    const Refinement found = Refine(margins);
+    const Refinement found = RefineAlone(margins);
     EXPECT_NEAR(MeanOf(found.losses), MeanLossAt(margins, found.temperature), 1e-5);
     for (double temperature = 1; temperature < 30; temperature *= 1.1)
       EXPECT_LE(MeanOf(found.losses), MeanLossAt(margins, temperature) + 3e-5) << temperature;
   }
 }
 
+TEST(Refinement, ThreadsChangeNoBit) {
+  const Matrix margins = DrawnMargins(3001, 17, 6);
+  const Refinement alone = RefineAlone(margins);
+  for (const uint32_t threads : {2u, 3u, 7u}) {
+    const Refinement found = Refine(MakeContext(threads), margins);
+    EXPECT_EQ(found.temperature, alone.temperature) << threads;
+    EXPECT_EQ(found.losses, alone.losses) << threads;
+  }
+}
+
 // A layer that is not sure enough of itself keeps its own losses.
 TEST(Refinement, IsNeverCoolerThanOne) {
   const Matrix shy = DrawnMargins(500, 3, 0.3);
-  const Refinement found = Refine(shy);
+  const Refinement found = RefineAlone(shy);
   EXPECT_EQ(found.temperature, 1);
   for (size_t i = 0; i < shy.rows; ++i) {
     double sum = 0;
@@ -85,9 +98,9 @@ TEST(Refinement, IsNeverCoolerThanOne) {
 TEST(Refinement, EndsWhereThereIsNoMinimum) {
   Matrix right = Matrix::Zeros(3, 2), wrong = Matrix::Zeros(3, 2);
   for (size_t i = 0; i < 3; ++i) right.mutable_row(i)[1] = -200, wrong.mutable_row(i)[1] = 200;
-  EXPECT_EQ(Refine(right).temperature, 1);
-  EXPECT_NEAR(double{Refine(right).losses[0]}, 0, 1e-6);
-  const Refinement nothing = Refine(Matrix::Zeros(3, 4)), sure = Refine(wrong);
+  EXPECT_EQ(RefineAlone(right).temperature, 1);
+  EXPECT_NEAR(double{RefineAlone(right).losses[0]}, 0, 1e-6);
+  const Refinement nothing = RefineAlone(Matrix::Zeros(3, 4)), sure = RefineAlone(wrong);
   EXPECT_EQ(nothing.temperature, 1);
   EXPECT_NEAR(double{nothing.losses[0]}, std::log(4.0), 1e-6);
   EXPECT_GT(sure.temperature, 90);
