@@ -46,10 +46,13 @@ TEST(EdgeSorter, WritesTheGraphThatMemoryBuilds) {
           const Context context = MakeContext(2);
           TemporaryFolder folder;
           const auto sorter =
-              EdgeSorter::Make(context, {directed, keep_self_loops, weighted, memory, folder.path()});
-          for (size_t i = 0; i < edges.source.size(); ++i) {
-            sorter->Add(i % 2, edges.source[i], edges.target[i], weighted ? edges.weights[i] : 1.0f);
+              EdgeSorter::Make(context, {directed, keep_self_loops, weighted, memory, folder.path(), {}});
+          for (size_t i = 0; i < edges.source.size(); i += 100) {  // in batches, by both workers
+            const auto part = [&](const auto& column) { return std::span(column).subspan(i, 100); };
+            sorter->Add(i / 100 % 2, part(edges.source), part(edges.target),
+                        weighted ? part(edges.weights) : std::span<const float>());
           }
+          sorter->Flush();
           const SortedEdges sorted = sorter->Finish(kNodes, {});
           const BuiltGraph built =
               BuildGraph(context, kNodes, edges.source, edges.target,
@@ -85,9 +88,9 @@ TEST(EdgeSorter, WritesTheGraphThatMemoryBuilds) {
 TEST(EdgeSorter, KeysAreNumberedAnewWhileTheyAreWritten) {
   const Context context = MakeContext(1);
   TemporaryFolder folder;
-  const auto sorter = EdgeSorter::Make(context, {false, false, false, uint64_t{1} << 20, folder.path()});
-  sorter->Add(0, 10, 30, 1);
-  sorter->Add(0, 30, 20, 1);
+  const auto sorter = EdgeSorter::Make(context, {false, false, false, uint64_t{1} << 20, folder.path(), {}});
+  sorter->Add(0, std::vector<uint32_t>{10, 30}, std::vector<uint32_t>{30, 20}, {});
+  sorter->Flush();
   sorter->Finish(3, [](uint32_t key) { return key / 10 - 1; });
   ExpectSameArray(ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile), ArrayOf<uint64_t>({0, 1, 2, 4}),
                   "indptr");
