@@ -73,12 +73,10 @@ uint64_t LowerBound(const ScratchFile<Entry>& run, uint64_t key) {
 
 // One range of the merged result.
 struct MergedRange {
-  struct Row {
-    uint32_t node, entries;
-  };
-  std::vector<Row> rows;          // ascending; the first may go on with the row before the range
-  std::vector<uint32_t> targets;  // (≥ entries), numbered as nodes
-  std::vector<float> weights;     // (≥ entries) if weighted
+  std::vector<uint32_t> sources;      // ascending; the first may go on with the row before the range
+  std::vector<uint32_t> row_entries;  // (sources)
+  std::vector<uint32_t> targets;      // (≥ entries)
+  std::vector<float> weights;         // (≥ entries) if weighted
   size_t entries = 0;
   uint64_t distinct = 0;  // stored entries that differ
   uint64_t pairs = 0;     // undirected pairs, counted at their smaller end
@@ -86,7 +84,8 @@ struct MergedRange {
 
   // Empty again, with room for `most` entries.
   void Reset(size_t most, bool weighted) {
-    rows.clear();
+    sources.clear();
+    row_entries.clear();
     if (targets.size() < most) targets.resize(most);
     if (weighted && weights.size() < most) weights.resize(most);
     entries = distinct = pairs = loops = 0;
@@ -130,9 +129,9 @@ class RowWriter {
     indptr_.Write(&entries_, sizeof(entries_));
   }
   void Append(const MergedRange& range) {
-    for (const MergedRange::Row& row : range.rows) {
-      FillTo(row.node);
-      entries_ += row.entries;
+    for (size_t row = 0; row < range.sources.size(); ++row) {
+      FillTo(range.sources[row]);
+      entries_ += range.row_entries[row];
     }
     indices_.Write(range.targets.data(), range.entries * sizeof(uint32_t));
     if (!weights_) return;
@@ -205,14 +204,14 @@ class Sorter : public EdgeSorter {
     for (Lane& lane : lanes_) lane.buffer = lane.scratch = {};
   }
 
-  SortedEdges Finish(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of) override {
+  SortedEdges Finish(uint32_t nodes, const std::function<void(std::span<uint32_t>)>& to_nodes) override {
     SortedEdges result;
     for (const Lane& lane : lanes_) {
       result.changes.entries_read += lane.entries_read;
       result.changes.self_loops_found += lane.self_loops;
     }
     if (!options_.keep_self_loops) result.changes.self_loops_dropped = result.changes.self_loops_found;
-    Merge(nodes, node_of, result);
+    Merge(nodes, to_nodes, result);
     runs_.clear();
     return result;
   }
@@ -248,11 +247,14 @@ class Sorter : public EdgeSorter {
   // Both directions of every edge are entries, so that sources alone are all nodes.
   void TellNodes(std::span<const Entry> entries, std::vector<uint32_t>& nodes) const {
     if (!options_.on_nodes) return;
-    nodes.clear();
+    if (nodes.size() < entries.size()) nodes.resize(entries.size());
+    size_t count = 0;
     for (const Entry& entry : entries) {
-      if (nodes.empty() || nodes.back() != SourceOf(entry.key)) nodes.push_back(SourceOf(entry.key));
+      const uint32_t source = SourceOf(entry.key);
+      nodes[count] = source;  // overwritten unless another source follows
+      count += &entry == &entries.back() || SourceOf((&entry)[1].key) != source ? 1 : 0;
     }
-    options_.on_nodes(nodes);
+    options_.on_nodes(std::span(nodes).first(count));
   }
 
   // Keys that cut all runs into ranges of about kRangeEntries, taken from evenly spaced entries of every run.
@@ -285,7 +287,7 @@ class Sorter : public EdgeSorter {
     MergedRange range;
   };
 
-  void Merge(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of, SortedEdges& result) {
+  void Merge(uint32_t nodes, const std::function<void(std::span<uint32_t>)>& to_nodes, SortedEdges& result) {
     const std::vector<uint64_t> cuts = Cuts();
     RowWriter writer(options_.directory, options_.weighted);
     uint64_t distinct = 0;
@@ -295,7 +297,7 @@ class Sorter : public EdgeSorter {
       try {
         context_.CheckCancelled();
         MergedRange& range = spaces[worker].range;
-        MergeRange(cuts[k], cuts[k + 1], node_of, spaces[worker]);
+        MergeRange(cuts[k], cuts[k + 1], to_nodes, spaces[worker]);
         turns.Take(k, [&] {
           writer.Append(range);
           distinct += range.distinct;
@@ -313,7 +315,7 @@ class Sorter : public EdgeSorter {
     result.changes.reverses_added = result.entries - distinct;
   }
 
-  void MergeRange(uint64_t low, uint64_t high, const std::function<uint32_t(uint32_t)>& node_of,
+  void MergeRange(uint64_t low, uint64_t high, const std::function<void(std::span<uint32_t>)>& to_nodes,
                   Workspace& space) const {
     std::vector<std::pair<uint64_t, uint64_t>> slices;
     size_t total = 0;
@@ -336,12 +338,14 @@ class Sorter : public EdgeSorter {
     }
     space.range.Reset(total, options_.weighted);
     SortByPieces<Entry>(space.entries.mutable_span().first(total), space.scratch.mutable_span().first(total),
-                        [&](std::span<const Entry> piece) { Emit(piece, node_of, space.range); });
+                        [&](std::span<const Entry> piece) { Emit(piece, space.range); });
+    if (!to_nodes) return;
+    to_nodes(space.range.sources);
+    to_nodes(std::span(space.range.targets).first(space.range.entries));
   }
 
   // Appends what is left of sorted entries.
-  void Emit(std::span<const Entry> entries, const std::function<uint32_t(uint32_t)>& node_of,
-            MergedRange& out) const {
+  void Emit(std::span<const Entry> entries, MergedRange& out) const {
     uint32_t row_source = ~uint32_t{0};  // no source: they are below 2³¹
     for (size_t i = 0; i < entries.size();) {
       Entry entry = entries[i];
@@ -354,10 +358,13 @@ class Sorter : public EdgeSorter {
       out.loops += source == target ? 1 : 0;
       if ((source == target && !options_.keep_self_loops) || (options_.directed && !stored)) continue;
       out.distinct += stored ? 1 : 0;
-      if (source != row_source) out.rows.push_back({node_of ? node_of(source) : source, 0});
-      row_source = source;
-      ++out.rows.back().entries;
-      out.targets[out.entries] = node_of ? node_of(target) : target;
+      if (source != row_source) {
+        out.sources.push_back(source);
+        out.row_entries.push_back(0);
+        row_source = source;
+      }
+      ++out.row_entries.back();
+      out.targets[out.entries] = target;
       if (options_.weighted) out.weights[out.entries] = entry.weight();
       ++out.entries;
     }

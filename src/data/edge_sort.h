@@ -50,9 +50,9 @@ class EdgeSorter {
                    std::span<const float> weights) = 0;
   // Writes out what is buffered: from here on nothing may be added, and on_nodes has been told all nodes.
   virtual void Flush() = 0;
-  // Merges the runs, after Flush. `node_of`, if not empty, must be ascending: it numbers the keys anew while they are
-  // written.
-  virtual SortedEdges Finish(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of) = 0;
+  // Merges the runs, after Flush. `to_nodes`, if not empty, turns keys into nodes in place, from several
+  // threads, while they are written; nodes must ascend as keys do.
+  virtual SortedEdges Finish(uint32_t nodes, const std::function<void(std::span<uint32_t>)>& to_nodes) = 0;
 };
 
 }  // namespace l2gcn

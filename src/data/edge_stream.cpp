@@ -122,9 +122,9 @@ SortedEdges SortSmall(const Job& job, IdTable& ids) {
   sorter->Flush();
   ids.Finish();
   WriteIds(ids, job.sort.directory);
-  std::function<uint32_t(uint32_t)> node_of;
-  if (!ids.identity()) node_of = [&ids](uint32_t key) { return ids.NodeOf(key); };
-  return sorter->Finish(ids.nodes(), node_of);
+  std::function<void(std::span<uint32_t>)> to_nodes;
+  if (!ids.identity()) to_nodes = [&ids](std::span<uint32_t> keys) { ids.ToNodes(keys); };
+  return sorter->Finish(ids.nodes(), to_nodes);
 }
 
 // Keys of other ids as they come, on disk.
@@ -182,9 +182,11 @@ SortedEdges SortNamed(const Job& job, IdTable& ids) {
                   spilled.weights->Read(first, weights.data(), weights.size());
                   std::vector<uint32_t> sources(count), targets(count);
                   for (size_t e = 0; e < count; ++e) {
-                    sources[e] = ids.NodeOf(pairs[e].source);
-                    targets[e] = ids.NodeOf(pairs[e].target);
+                    sources[e] = pairs[e].source;
+                    targets[e] = pairs[e].target;
                   }
+                  ids.ToNodes(sources);
+                  ids.ToNodes(targets);
                   sorter->Add(worker, sources, targets, weights);
                 });
   sorter->Flush();

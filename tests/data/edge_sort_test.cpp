@@ -91,7 +91,9 @@ TEST(EdgeSorter, KeysAreNumberedAnewWhileTheyAreWritten) {
   const auto sorter = EdgeSorter::Make(context, {false, false, false, uint64_t{1} << 20, folder.path(), {}});
   sorter->Add(0, std::vector<uint32_t>{10, 30}, std::vector<uint32_t>{30, 20}, {});
   sorter->Flush();
-  sorter->Finish(3, [](uint32_t key) { return key / 10 - 1; });
+  sorter->Finish(3, [](std::span<uint32_t> keys) {
+    for (uint32_t& key : keys) key = key / 10 - 1;
+  });
   ExpectSameArray(ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile), ArrayOf<uint64_t>({0, 1, 2, 4}),
                   "indptr");
   ExpectSameArray(ReadColumn<uint32_t>(folder.path() / kGraphIndicesFile), ArrayOf<uint32_t>({2, 2, 0, 1}),
