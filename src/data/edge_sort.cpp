@@ -249,10 +249,9 @@ class Sorter : public EdgeSorter {
     if (!options_.on_nodes) return;
     if (nodes.size() < entries.size()) nodes.resize(entries.size());
     size_t count = 0;
-    for (const Entry& entry : entries) {
-      const uint32_t source = SourceOf(entry.key);
-      nodes[count] = source;  // overwritten unless another source follows
-      count += &entry == &entries.back() || SourceOf((&entry)[1].key) != source ? 1 : 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      nodes[count] = SourceOf(entries[i].key);  // overwritten unless another source follows
+      count += i + 1 == entries.size() || SourceOf(entries[i + 1].key) != nodes[count] ? 1 : 0;
     }
     options_.on_nodes(std::span(nodes).first(count));
   }
