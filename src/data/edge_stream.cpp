@@ -107,16 +107,24 @@ void ForEachBlock(const Job& job, const Take& take) {
 // written. They are marked once they are sorted, when neighbours lie together.
 SortedEdges SortSmall(const Job& job, IdTable& ids) {
   std::mutex marking;
+  uint32_t largest = 0;  // of all ids parsed so far, so that the table grows as seldom as can be
   EdgeSortOptions options = job.sort;
   options.on_nodes = [&](std::span<const uint32_t> nodes) {
     const std::lock_guard<std::mutex> lock(marking);
-    ids.Reserve(nodes.back());
+    ids.Reserve(largest);
     ids.MarkSmall(nodes);
   };
   const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, options);
   std::vector<SmallEdges> parsed(job.context.threads);
   ForEachBlock(job, [&](size_t k, TextBlock& block) {
     ParseSmallEdges(block, job.format, job.path, parsed[k]);
+    uint32_t last = 0;
+    for (const std::vector<uint32_t>* side : {&parsed[k].source, &parsed[k].target})
+      for (const uint32_t id : *side) last = std::max(last, id);
+    {
+      const std::lock_guard<std::mutex> lock(marking);
+      largest = std::max(largest, last);
+    }
     sorter->Add(static_cast<uint32_t>(k), parsed[k].source, parsed[k].target, parsed[k].weights);
   });
   sorter->Flush();
