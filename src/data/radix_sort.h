@@ -7,7 +7,7 @@
 // spread; insertions do the rest. Where they would have to move items far, the remaining digits are sorted as
 // well. Digits in which all keys of a piece agree cost nothing.
 //
-// Guarantees: stable; about 20 passes over an item at most, whatever the keys.
+// Guarantees: stable; time linear in the items and in the bits of a key, whatever the keys.
 #pragma once
 
 #include <algorithm>
