@@ -256,12 +256,13 @@ class Sorter : public EdgeSorter {
     options_.on_nodes(std::span(nodes).first(count));
   }
 
-  // Keys that cut all runs into ranges of about kRangeEntries, taken from evenly spaced entries of every run.
+  // Keys that cut all runs into ranges of about kRangeEntries, taken from evenly spaced entries of every run:
+  // so many that what lies between them, over all runs, is a quarter of a range.
   std::vector<uint64_t> Cuts() const {
     uint64_t total = 0;
     for (const auto& run : runs_) total += run->size();
     std::vector<uint64_t> samples;
-    const uint64_t step = std::max<uint64_t>(1, kRangeEntries / 16);
+    const uint64_t step = std::max<uint64_t>(1, kRangeEntries / (4 * std::max<size_t>(1, runs_.size())));
     for (const auto& run : runs_) {
       for (uint64_t at = step; at < run->size(); at += step) {
         Entry entry;
