@@ -81,11 +81,12 @@ BuiltGraph SortPairs(const Context& context, const NpyArray& edges, bool columns
   disk->Watch(Array<uint8_t>::Borrow(edges.owner(), edges.payload().data(), edges.payload().size()));
   const ScratchFolder folder(disk->directory());
   const auto buffers = static_cast<uint64_t>(kSortShare * static_cast<double>(context.host_memory));
-  const auto sorter =
-      EdgeSorter::Make(context, {options.directed, options.keep_self_loops, false, buffers, folder.path()});
+  const auto sorter = EdgeSorter::Make(
+      context, {options.directed, options.keep_self_loops, false, buffers, folder.path(), {}});
   const size_t count = edges.size() / 2;
   ParallelTasks(context, (count + kPairsPerTask - 1) / kPairsPerTask, [&](size_t task, uint32_t worker) {
     disk->Relax();
+    std::vector<uint32_t> sources, targets;
     for (size_t e = task * kPairsPerTask; e < std::min(count, (task + 1) * kPairsPerTask); ++e) {
       const int64_t u = ElementAt(edges, columns ? e : 2 * e);
       const int64_t v = ElementAt(edges, columns ? count + e : 2 * e + 1);
@@ -95,9 +96,12 @@ BuiltGraph SortPairs(const Context& context, const NpyArray& edges, bool columns
             "count",
             options.where, e, u, v, int64_t{nodes} - 1);
       }
-      sorter->Add(worker, static_cast<uint32_t>(u), static_cast<uint32_t>(v), 1.0f);
+      sources.push_back(static_cast<uint32_t>(u));
+      targets.push_back(static_cast<uint32_t>(v));
     }
+    sorter->Add(worker, sources, targets, {});
   });
+  sorter->Flush();
   const SortedEdges sorted = sorter->Finish(nodes, {});
   BuiltGraph built;
   built.graph.nodes = nodes;

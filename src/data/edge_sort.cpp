@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <span>
 
@@ -72,11 +73,49 @@ uint64_t LowerBound(const ScratchFile<Entry>& run, uint64_t key) {
 
 // One range of the merged result.
 struct MergedRange {
-  std::vector<uint32_t> sources, targets;  // (entries), numbered as nodes
-  std::vector<float> weights;              // (entries) if weighted
-  uint64_t distinct = 0;                   // stored entries that differ
-  uint64_t pairs = 0;                      // undirected pairs, counted at their smaller end
-  uint64_t loops = 0;                      // distinct self loops, kept or not
+  std::vector<uint32_t> sources;      // ascending; the first may go on with the row before the range
+  std::vector<uint32_t> row_entries;  // (sources)
+  std::vector<uint32_t> targets;      // (≥ entries)
+  std::vector<float> weights;         // (≥ entries) if weighted
+  size_t entries = 0;
+  uint64_t distinct = 0;  // stored entries that differ
+  uint64_t pairs = 0;     // undirected pairs, counted at their smaller end
+  uint64_t loops = 0;     // distinct self loops, kept or not
+
+  // Empty again, with room for `most` entries.
+  void Reset(size_t most, bool weighted) {
+    sources.clear();
+    row_entries.clear();
+    if (targets.size() < most) targets.resize(most);
+    if (weighted && weights.size() < most) weights.resize(most);
+    entries = distinct = pairs = loops = 0;
+  }
+};
+
+// Lets tasks through one after another, by their numbers. Once one has failed none is let through.
+class Turns {
+ public:
+  // Runs work() when all tasks before `task` have had their turn.
+  template <class Work>
+  void Take(size_t task, const Work& work) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return failed_ || next_ == task; });
+    if (failed_) return;
+    work();
+    ++next_;
+    changed_.notify_all();
+  }
+  void Fail() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    failed_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t next_ = 0;
+  bool failed_ = false;
 };
 
 // Appends merged ranges to the three files of the native store.
@@ -90,14 +129,14 @@ class RowWriter {
     indptr_.Write(&entries_, sizeof(entries_));
   }
   void Append(const MergedRange& range) {
-    for (const uint32_t source : range.sources) {
-      FillTo(source);
-      ++entries_;
+    for (size_t row = 0; row < range.sources.size(); ++row) {
+      FillTo(range.sources[row]);
+      entries_ += range.row_entries[row];
     }
-    indices_.Write(range.targets.data(), range.targets.size() * sizeof(uint32_t));
+    indices_.Write(range.targets.data(), range.entries * sizeof(uint32_t));
     if (!weights_) return;
-    weights_->Write(range.weights.data(), range.weights.size() * sizeof(float));
-    for (const float weight : range.weights) all_one_ = all_one_ && weight == 1;
+    weights_->Write(range.weights.data(), range.entries * sizeof(float));
+    for (size_t i = 0; i < range.entries; ++i) all_one_ = all_one_ && range.weights[i] == 1;
   }
   uint64_t Close(uint32_t nodes) {
     FillTo(nodes);
@@ -133,28 +172,46 @@ class Sorter : public EdgeSorter {
     for (Lane& lane : lanes_) lane.capacity = std::max<uint64_t>(share, 4096);
   }
 
-  void Add(uint32_t worker, uint32_t source, uint32_t target, float weight) override {
+  void Add(uint32_t worker, std::span<const uint32_t> sources, std::span<const uint32_t> targets,
+           std::span<const float> weights) override {
     Lane& lane = lanes_[worker];
-    ++lane.entries_read;
-    lane.self_loops += source == target ? 1 : 0;
     if (lane.buffer.empty()) lane.buffer = Array<Entry>::Allocate(lane.capacity);
-    if (lane.size + 2 > lane.capacity) Spill(lane);
-    Entry* buffer = lane.buffer.mutable_data();
-    buffer[lane.size++] = Entry::Make(KeyOf(source, target, false), weight);
-    // Directed graphs need the mirrored entry too: to count pairs joined in either direction.
-    if (source != target) buffer[lane.size++] = Entry::Make(KeyOf(target, source, true), weight);
+    lane.entries_read += sources.size();
+    Entry* const buffer = lane.buffer.mutable_data();
+    for (size_t begin = 0; begin < sources.size();) {
+      if (lane.size + 2 > lane.capacity) Spill(lane);
+      // As many as fit for certain.
+      const size_t end = std::min<size_t>(sources.size(), begin + (lane.capacity - lane.size) / 2);
+      Entry* to = buffer + lane.size;
+      for (size_t e = begin; e < end; ++e) {
+        const uint32_t source = sources[e], target = targets[e];
+        const float weight = weights.empty() ? 1.0f : weights[e];
+        *to++ = Entry::Make(KeyOf(source, target, false), weight);
+        // Directed graphs need the mirrored entry too: to count pairs joined in either direction.
+        if (source != target) {
+          *to++ = Entry::Make(KeyOf(target, source, true), weight);
+        } else {
+          ++lane.self_loops;
+        }
+      }
+      lane.size = static_cast<uint64_t>(to - buffer);
+      begin = end;
+    }
   }
 
-  SortedEdges Finish(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of) override {
+  void Flush() override {
     ParallelTasks(context_, lanes_.size(), [&](size_t k, uint32_t) { Spill(lanes_[k]); });
+    for (Lane& lane : lanes_) lane.buffer = lane.scratch = {};
+  }
+
+  SortedEdges Finish(uint32_t nodes, const std::function<void(std::span<uint32_t>)>& to_nodes) override {
     SortedEdges result;
     for (const Lane& lane : lanes_) {
       result.changes.entries_read += lane.entries_read;
       result.changes.self_loops_found += lane.self_loops;
     }
     if (!options_.keep_self_loops) result.changes.self_loops_dropped = result.changes.self_loops_found;
-    lanes_.clear();
-    Merge(nodes, node_of, result);
+    Merge(nodes, to_nodes, result);
     runs_.clear();
     return result;
   }
@@ -170,12 +227,16 @@ class Sorter : public EdgeSorter {
     if (lane.size == 0) return;
     context_.CheckCancelled();
     if (lane.scratch.empty()) lane.scratch = Array<Entry>::Allocate(lane.capacity);
-    const std::span<Entry> entries = lane.buffer.mutable_span().first(lane.size);
-    RadixSort<Entry>(entries, lane.scratch.mutable_span().first(lane.size));
-    const size_t size = DropRepeats<Entry>(entries);
     const fs::path path = options_.directory / fmt::format("run-{}.tmp", next_run_.fetch_add(1));
     FileWriter writer(path);
-    writer.Write(entries.data(), size * sizeof(Entry));
+    std::vector<uint32_t> nodes;
+    SortByPieces<Entry>(lane.buffer.mutable_span().first(lane.size),
+                        lane.scratch.mutable_span().first(lane.size), [&](std::span<Entry> piece) {
+                          const auto kept = piece.first(DropRepeats(piece));
+                          TellNodes(kept, nodes);
+                          writer.Write(kept.data(), kept.size_bytes());
+                        });
+    const uint64_t size = writer.written() / sizeof(Entry);
     writer.Close(/*sync=*/false);
     lane.size = 0;
     auto run = std::make_unique<ScratchFile<Entry>>(path, size);
@@ -183,12 +244,25 @@ class Sorter : public EdgeSorter {
     runs_.push_back(std::move(run));
   }
 
-  // Keys that cut all runs into ranges of about kRangeEntries, taken from evenly spaced entries of every run.
+  // Both directions of every edge are entries, so that sources alone are all nodes.
+  void TellNodes(std::span<const Entry> entries, std::vector<uint32_t>& nodes) const {
+    if (!options_.on_nodes) return;
+    if (nodes.size() < entries.size()) nodes.resize(entries.size());
+    size_t count = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      nodes[count] = SourceOf(entries[i].key);  // overwritten unless another source follows
+      count += i + 1 == entries.size() || SourceOf(entries[i + 1].key) != nodes[count] ? 1 : 0;
+    }
+    options_.on_nodes(std::span(nodes).first(count));
+  }
+
+  // Keys that cut all runs into ranges of about kRangeEntries, taken from evenly spaced entries of every run:
+  // so many that what lies between them, over all runs, is a quarter of a range.
   std::vector<uint64_t> Cuts() const {
     uint64_t total = 0;
     for (const auto& run : runs_) total += run->size();
     std::vector<uint64_t> samples;
-    const uint64_t step = std::max<uint64_t>(1, kRangeEntries / 16);
+    const uint64_t step = std::max<uint64_t>(1, kRangeEntries / (4 * std::max<size_t>(1, runs_.size())));
     for (const auto& run : runs_) {
       for (uint64_t at = step; at < run->size(); at += step) {
         Entry entry;
@@ -207,32 +281,42 @@ class Sorter : public EdgeSorter {
     return cuts;
   }
 
-  void Merge(uint32_t nodes, const std::function<uint32_t(uint32_t)>& node_of, SortedEdges& result) {
+  // What a worker merges a range in.
+  struct Workspace {
+    Array<Entry> entries, scratch;
+    MergedRange range;
+  };
+
+  void Merge(uint32_t nodes, const std::function<void(std::span<uint32_t>)>& to_nodes, SortedEdges& result) {
     const std::vector<uint64_t> cuts = Cuts();
     RowWriter writer(options_.directory, options_.weighted);
     uint64_t distinct = 0;
-    std::vector<MergedRange> ranges(context_.threads);
-    for (size_t first = 0; first + 1 < cuts.size(); first += ranges.size()) {
-      context_.CheckCancelled();
-      const size_t count = std::min(ranges.size(), cuts.size() - 1 - first);
-      ParallelTasks(context_, count, [&](size_t k, uint32_t) {
-        MergeRange(cuts[first + k], cuts[first + k + 1], node_of, ranges[k]);
-      });
-      for (size_t k = 0; k < count; ++k) {
-        writer.Append(ranges[k]);
-        distinct += ranges[k].distinct;
-        result.edges += ranges[k].pairs;
-        result.self_loops += ranges[k].loops;
+    std::vector<Workspace> spaces(context_.threads);
+    Turns turns;
+    ParallelTasks(context_, cuts.size() - 1, [&](size_t k, uint32_t worker) {
+      try {
+        context_.CheckCancelled();
+        MergedRange& range = spaces[worker].range;
+        MergeRange(cuts[k], cuts[k + 1], to_nodes, spaces[worker]);
+        turns.Take(k, [&] {
+          writer.Append(range);
+          distinct += range.distinct;
+          result.edges += range.pairs;
+          result.self_loops += range.loops;
+        });
+      } catch (...) {
+        turns.Fail();
+        throw;
       }
-    }
+    });
     result.entries = writer.Close(nodes);
     result.changes.duplicates_dropped =
         result.changes.entries_read - result.changes.self_loops_dropped - distinct;
     result.changes.reverses_added = result.entries - distinct;
   }
 
-  void MergeRange(uint64_t low, uint64_t high, const std::function<uint32_t(uint32_t)>& node_of,
-                  MergedRange& out) const {
+  void MergeRange(uint64_t low, uint64_t high, const std::function<void(std::span<uint32_t>)>& to_nodes,
+                  Workspace& space) const {
     std::vector<std::pair<uint64_t, uint64_t>> slices;
     size_t total = 0;
     for (const auto& run : runs_) {
@@ -241,23 +325,28 @@ class Sorter : public EdgeSorter {
       slices.emplace_back(begin, end);
       total += end - begin;
     }
-    Array<Entry> entries = Array<Entry>::Allocate(total), scratch = Array<Entry>::Allocate(total);
+    if (space.entries.size() < total) {
+      space.entries = space.scratch = {};
+      space.entries = Array<Entry>::Allocate(total);
+      space.scratch = Array<Entry>::Allocate(total);
+    }
     size_t filled = 0;
     for (size_t k = 0; k < runs_.size(); ++k) {
-      runs_[k]->Read(slices[k].first, entries.mutable_data() + filled, slices[k].second - slices[k].first);
+      runs_[k]->Read(slices[k].first, space.entries.mutable_data() + filled,
+                     slices[k].second - slices[k].first);
       filled += slices[k].second - slices[k].first;
     }
-    RadixSort<Entry>(entries.mutable_span(), scratch.mutable_span());
-    Emit(entries.span(), node_of, out);
+    space.range.Reset(total, options_.weighted);
+    SortByPieces<Entry>(space.entries.mutable_span().first(total), space.scratch.mutable_span().first(total),
+                        [&](std::span<const Entry> piece) { Emit(piece, space.range); });
+    if (!to_nodes) return;
+    to_nodes(space.range.sources);
+    to_nodes(std::span(space.range.targets).first(space.range.entries));
   }
 
-  void Emit(std::span<const Entry> entries, const std::function<uint32_t(uint32_t)>& node_of,
-            MergedRange& out) const {
-    out.sources.clear();
-    out.targets.clear();
-    out.weights.clear();
-    out.distinct = out.pairs = out.loops = 0;
-    uint32_t last_source = 0, last_node = node_of ? node_of(0) : 0;
+  // Appends what is left of sorted entries.
+  void Emit(std::span<const Entry> entries, MergedRange& out) const {
+    uint32_t row_source = ~uint32_t{0};  // no source: they are below 2³¹
     for (size_t i = 0; i < entries.size();) {
       Entry entry = entries[i];
       const bool stored = (entry.key & 1) == 0;  // mirrored entries sort behind the stored one
@@ -269,13 +358,15 @@ class Sorter : public EdgeSorter {
       out.loops += source == target ? 1 : 0;
       if ((source == target && !options_.keep_self_loops) || (options_.directed && !stored)) continue;
       out.distinct += stored ? 1 : 0;
-      if (node_of && source != last_source) {
-        last_source = source;
-        last_node = node_of(source);
+      if (source != row_source) {
+        out.sources.push_back(source);
+        out.row_entries.push_back(0);
+        row_source = source;
       }
-      out.sources.push_back(node_of ? last_node : source);
-      out.targets.push_back(node_of ? node_of(target) : target);
-      if (options_.weighted) out.weights.push_back(entry.weight());
+      ++out.row_entries.back();
+      out.targets[out.entries] = target;
+      if (options_.weighted) out.weights[out.entries] = entry.weight();
+      ++out.entries;
     }
   }
 

@@ -1,7 +1,10 @@
 #include "data/edge_stream.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
 #include <mutex>
+#include <span>
 
 #include "core/error_format.h"
 #include "core/files.h"
@@ -69,36 +72,67 @@ void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
   }
 }
 
+// Calls take(k, block) on all blocks, from all threads at once, each of which has a k of its own. Of several
+// errors that of the earliest block is thrown, whichever thread comes first.
+template <class Take>
+void ForEachBlock(const Job& job, const Take& take) {
+  constexpr uint64_t kNoBlock = ~uint64_t{0};
+  TextSource source = EdgeBlocks(job.path, job.format);
+  std::atomic<bool> stop{false};
+  std::mutex mutex;
+  uint64_t failed_block = kNoBlock;
+  std::exception_ptr failure;
+  ParallelTasks(job.context, job.context.threads, [&](size_t k, uint32_t) {
+    TextBlock block;
+    while (!stop.load(std::memory_order_relaxed)) {
+      uint64_t number = kNoBlock;
+      try {
+        job.context.CheckCancelled();
+        if (!source.Next(block)) return;
+        number = block.number;
+        take(k, block);
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(mutex);
+        stop = true;
+        if (failure != nullptr && number >= failed_block) return;
+        failed_block = number;
+        failure = std::current_exception();
+      }
+    }
+  });
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
 // Small ids rank in the order of the nodes, so edges can be sorted as they are parsed and numbered when
-// written.
+// written. They are marked once they are sorted, when neighbours lie together.
 SortedEdges SortSmall(const Job& job, IdTable& ids) {
-  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, job.sort);
+  std::mutex marking;
+  uint32_t largest = 0;  // of all ids parsed so far, so that the table grows as seldom as can be
+  EdgeSortOptions options = job.sort;
+  options.on_nodes = [&](std::span<const uint32_t> nodes) {
+    const std::lock_guard<std::mutex> lock(marking);
+    ids.Reserve(largest);
+    ids.MarkSmall(nodes);
+  };
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, options);
   std::vector<SmallEdges> parsed(job.context.threads);
-  std::vector<uint32_t> largest(job.context.threads, 0);
-  ForEachRound(
-      job,
-      [&](size_t k, TextBlock& block) {
-        ParseSmallEdges(block, job.format, job.path, parsed[k]);
-        for (const uint32_t id : parsed[k].source) largest[k] = std::max(largest[k], id);
-        for (const uint32_t id : parsed[k].target) largest[k] = std::max(largest[k], id);
-      },
-      [&](const std::vector<size_t>&) {
-        ids.Reserve(*std::max_element(largest.begin(), largest.end()));
-        ParallelTasks(job.context, parsed.size(), [&](size_t k, uint32_t) {
-          const SmallEdges& edges = parsed[k];
-          ids.MarkSmall(edges.source);
-          ids.MarkSmall(edges.target);
-          for (size_t e = 0; e < edges.source.size(); ++e) {
-            sorter->Add(static_cast<uint32_t>(k), edges.source[e], edges.target[e],
-                        job.format.weighted ? edges.weights[e] : 1.0f);
-          }
-        });
-      });
+  ForEachBlock(job, [&](size_t k, TextBlock& block) {
+    ParseSmallEdges(block, job.format, job.path, parsed[k]);
+    uint32_t last = 0;
+    for (const std::vector<uint32_t>* side : {&parsed[k].source, &parsed[k].target})
+      for (const uint32_t id : *side) last = std::max(last, id);
+    {
+      const std::lock_guard<std::mutex> lock(marking);
+      largest = std::max(largest, last);
+    }
+    sorter->Add(static_cast<uint32_t>(k), parsed[k].source, parsed[k].target, parsed[k].weights);
+  });
+  sorter->Flush();
   ids.Finish();
   WriteIds(ids, job.sort.directory);
-  std::function<uint32_t(uint32_t)> node_of;
-  if (!ids.identity()) node_of = [&ids](uint32_t key) { return ids.NodeOf(key); };
-  return sorter->Finish(ids.nodes(), node_of);
+  std::function<void(std::span<uint32_t>)> to_nodes;
+  if (!ids.identity()) to_nodes = [&ids](std::span<uint32_t> keys) { ids.ToNodes(keys); };
+  return sorter->Finish(ids.nodes(), to_nodes);
 }
 
 // Keys of other ids as they come, on disk.
@@ -154,11 +188,16 @@ SortedEdges SortNamed(const Job& job, IdTable& ids) {
                   std::vector<float> weights(job.format.weighted ? count : 0);
                   spilled.pairs->Read(first, pairs.data(), count);
                   spilled.weights->Read(first, weights.data(), weights.size());
+                  std::vector<uint32_t> sources(count), targets(count);
                   for (size_t e = 0; e < count; ++e) {
-                    sorter->Add(worker, ids.NodeOf(pairs[e].source), ids.NodeOf(pairs[e].target),
-                                weights.empty() ? 1.0f : weights[e]);
+                    sources[e] = pairs[e].source;
+                    targets[e] = pairs[e].target;
                   }
+                  ids.ToNodes(sources);
+                  ids.ToNodes(targets);
+                  sorter->Add(worker, sources, targets, weights);
                 });
+  sorter->Flush();
   return sorter->Finish(ids.nodes(), {});
 }
 
@@ -185,7 +224,7 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);
     Job job{context, path, format, {}, memory / 2};
-    job.sort = {options.directed, options.keep_self_loops, format.weighted, memory / 2, staged.path()};
+    job.sort = {options.directed, options.keep_self_loops, format.weighted, memory / 2, staged.path(), {}};
     IdTable ids(format.ids, job.id_memory);
     const SortedEdges sorted = format.ids == IdKind::kSmall ? SortSmall(job, ids) : SortNamed(job, ids);
     WriteUnlabelled(staged.path(), ids.nodes());

@@ -15,8 +15,14 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kWordsPerRank = 8;
 constexpr size_t kLookAhead = 32;  // names that are fetched together before they are compared
+
+// std::popcount is a call where the instruction may be missing.
+inline uint32_t CountBits(uint64_t bits) {
+  bits -= bits >> 1 & 0x5555555555555555;
+  bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+  return static_cast<uint32_t>(((bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0f) * 0x0101010101010101 >> 56);
+}
 
 }  // namespace
 
@@ -212,11 +218,11 @@ void IdTable::Finish() {
 }
 
 void IdTable::FinishSmall() {
-  rank_.resize(marked_.size() / kWordsPerRank + 1);
+  rank_.resize(marked_.size());
   uint64_t count = 0, largest = 0;
   for (size_t word = 0; word < marked_.size(); ++word) {
-    if (word % kWordsPerRank == 0) rank_[word / kWordsPerRank] = static_cast<uint32_t>(count);
-    count += static_cast<uint64_t>(std::popcount(marked_[word]));
+    rank_[word] = static_cast<uint32_t>(count);
+    count += CountBits(marked_[word]);
     if (marked_[word] != 0) largest = word * 64 + 63 - static_cast<uint64_t>(std::countl_zero(marked_[word]));
   }
   nodes_ = static_cast<uint32_t>(count);
@@ -274,13 +280,17 @@ void IdTable::FinishDictionary() {
 }
 
 uint32_t IdTable::NodeOf(uint32_t key) const {
-  if (kind_ != IdKind::kSmall) return shards_[key & (kShards - 1)].node_of[key >> kShardBits];
-  if (identity_) return key;
-  const size_t word = key / 64;
-  uint32_t rank = rank_[word / kWordsPerRank];
-  for (size_t w = word / kWordsPerRank * kWordsPerRank; w < word; ++w)
-    rank += static_cast<uint32_t>(std::popcount(marked_[w]));
-  return rank + static_cast<uint32_t>(std::popcount(marked_[word] & ((uint64_t{1} << (key % 64)) - 1)));
+  ToNodes({&key, 1});
+  return key;
+}
+
+void IdTable::ToNodes(std::span<uint32_t> keys) const {
+  if (kind_ != IdKind::kSmall) {
+    for (uint32_t& key : keys) key = shards_[key & (kShards - 1)].node_of[key >> kShardBits];
+  } else if (!identity_) {
+    for (uint32_t& key : keys)
+      key = rank_[key / 64] + CountBits(marked_[key / 64] & ((uint64_t{1} << (key % 64)) - 1));
+  }
 }
 
 Array<int64_t> IdTable::NodeIds() const {

@@ -41,6 +41,7 @@ class IdTable {
   void Finish();
   uint32_t nodes() const { return nodes_; }
   uint32_t NodeOf(uint32_t key) const;
+  void ToNodes(std::span<uint32_t> keys) const;                           // each replaced by its node
   bool identity() const { return kind_ == IdKind::kSmall && identity_; }  // node = key
 
   // Original ids of nodes 0 … n−1: one of these is filled, or neither when the ids are 0 … n−1 themselves.
@@ -89,7 +90,7 @@ class IdTable {
   uint64_t memory_limit_;
   uint64_t seen_ = 0;             // tokens resolved so far
   std::vector<uint64_t> marked_;  // bit map of small ids
-  std::vector<uint32_t> rank_;    // marked ids before each word of 8 × 64 bits
+  std::vector<uint32_t> rank_;    // marked ids before each word
   std::vector<Shard> shards_;
   uint32_t nodes_ = 0;
   bool identity_ = false;

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+#include <span>
 #include <vector>
 
+#include "core/error_format.h"
 #include "core/rng.h"
 #include "data/fixtures.h"
 #include "data/native_store.h"
@@ -46,10 +50,13 @@ TEST(EdgeSorter, WritesTheGraphThatMemoryBuilds) {
           const Context context = MakeContext(2);
           TemporaryFolder folder;
           const auto sorter =
-              EdgeSorter::Make(context, {directed, keep_self_loops, weighted, memory, folder.path()});
-          for (size_t i = 0; i < edges.source.size(); ++i) {
-            sorter->Add(i % 2, edges.source[i], edges.target[i], weighted ? edges.weights[i] : 1.0f);
+              EdgeSorter::Make(context, {directed, keep_self_loops, weighted, memory, folder.path(), {}});
+          for (size_t i = 0; i < edges.source.size(); i += 100) {  // in batches, by both workers
+            const auto part = [&](const auto& column) { return std::span(column).subspan(i, 100); };
+            sorter->Add(i / 100 % 2, part(edges.source), part(edges.target),
+                        weighted ? part(edges.weights) : std::span<const float>());
           }
+          sorter->Flush();
           const SortedEdges sorted = sorter->Finish(kNodes, {});
           const BuiltGraph built =
               BuildGraph(context, kNodes, edges.source, edges.target,
@@ -85,14 +92,65 @@ TEST(EdgeSorter, WritesTheGraphThatMemoryBuilds) {
 TEST(EdgeSorter, KeysAreNumberedAnewWhileTheyAreWritten) {
   const Context context = MakeContext(1);
   TemporaryFolder folder;
-  const auto sorter = EdgeSorter::Make(context, {false, false, false, uint64_t{1} << 20, folder.path()});
-  sorter->Add(0, 10, 30, 1);
-  sorter->Add(0, 30, 20, 1);
-  sorter->Finish(3, [](uint32_t key) { return key / 10 - 1; });
+  const auto sorter = EdgeSorter::Make(context, {false, false, false, uint64_t{1} << 20, folder.path(), {}});
+  sorter->Add(0, std::vector<uint32_t>{10, 30}, std::vector<uint32_t>{30, 20}, {});
+  sorter->Flush();
+  sorter->Finish(3, [](std::span<uint32_t> keys) {
+    for (uint32_t& key : keys) key = key / 10 - 1;
+  });
   ExpectSameArray(ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile), ArrayOf<uint64_t>({0, 1, 2, 4}),
                   "indptr");
   ExpectSameArray(ReadColumn<uint32_t>(folder.path() / kGraphIndicesFile), ArrayOf<uint32_t>({2, 2, 0, 1}),
                   "indices");
+}
+
+// A run that is written in several pieces, with one row that is longer than a piece.
+TEST(EdgeSorter, TellsAllNodesAndKeepsLongRowsWhole) {
+  constexpr uint32_t kLeaves = 60'000;
+  const Context context = MakeContext(2);
+  TemporaryFolder folder;
+  std::vector<uint8_t> told(kLeaves + 2, 0);
+  std::mutex mutex;
+  const auto sorter = EdgeSorter::Make(
+      context, {false, false, false, uint64_t{1} << 21, folder.path(), [&](std::span<const uint32_t> nodes) {
+                  const std::lock_guard<std::mutex> lock(mutex);
+                  EXPECT_TRUE(std::is_sorted(nodes.begin(), nodes.end()));
+                  for (const uint32_t node : nodes) told[node] = 1;
+                }});
+  // A star, every edge twice, from either end; its last leaf has a loop alone.
+  std::vector<uint32_t> hub(kLeaves, 0), leaves(kLeaves);
+  for (uint32_t k = 0; k < kLeaves; ++k) leaves[k] = kLeaves - k;
+  sorter->Add(0, hub, leaves, {});
+  sorter->Add(1, leaves, hub, {});
+  sorter->Add(1, std::vector<uint32_t>{kLeaves + 1}, std::vector<uint32_t>{kLeaves + 1}, {});
+  sorter->Flush();
+  EXPECT_EQ(std::count(told.begin(), told.end(), 1), kLeaves + 2);
+  const SortedEdges sorted = sorter->Finish(kLeaves + 2, {});
+  EXPECT_EQ(sorted.edges, kLeaves);
+  EXPECT_EQ(sorted.self_loops, 1u);
+  const Array<uint64_t> indptr = ReadColumn<uint64_t>(folder.path() / kGraphIndptrFile);
+  const Array<uint32_t> indices = ReadColumn<uint32_t>(folder.path() / kGraphIndicesFile);
+  ASSERT_EQ(indices.size(), 2 * kLeaves);
+  EXPECT_EQ(indptr.span()[1], kLeaves);
+  for (uint32_t k = 0; k < kLeaves; ++k) {
+    ASSERT_EQ(indices.span()[k], k + 1);
+    ASSERT_EQ(indices.span()[kLeaves + k], 0u);
+  }
+}
+
+// A worker that fails while others wait for their turn lets them go.
+TEST(EdgeSorter, AFailureWhileMergingEndsTheMerge) {
+  const Context context = MakeContext(2);
+  TemporaryFolder folder;
+  const auto sorter = EdgeSorter::Make(context, {true, false, false, uint64_t{1} << 26, folder.path(), {}});
+  std::vector<uint32_t> sources(3'000'000), targets(3'000'000);
+  for (uint32_t k = 0; k < sources.size(); ++k) {
+    sources[k] = k;
+    targets[k] = k / 2;
+  }
+  sorter->Add(0, sources, targets, {});
+  sorter->Flush();
+  EXPECT_THROW(sorter->Finish(3'000'000, [](std::span<uint32_t>) { ThrowRuntime("no"); }), Error);
 }
 
 }  // namespace
