@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <span>
 
 #include "core/error_format.h"
@@ -40,8 +41,12 @@ struct Job {
 };
 
 void WriteIds(const IdTable& ids, const fs::path& directory) {
-  const Array<int64_t> node_ids = ids.NodeIds();
-  if (!node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, node_ids.span());
+  std::optional<NpyWriter> numbers;
+  ids.TellNodeIds([&](std::span<const int64_t> some) {
+    if (!numbers) numbers.emplace(directory / kNodeIdsFile, NpyDescr<int64_t>());
+    numbers->Write(some.data(), some.size_bytes());
+  });
+  if (numbers) numbers->Close(ids.nodes());
   const NameTable names = ids.Names();
   if (names.empty()) return;
   WriteNpy<uint64_t>(directory / kNameOffsetsFile, names.offsets.span());

@@ -15,6 +15,7 @@
 namespace l2gcn {
 namespace {
 
+constexpr size_t kWordsTold = 64;  // whose ids are told together
 constexpr size_t kLookAhead = 32;  // names that are fetched together before they are compared
 
 // std::popcount is a call where the instruction may be missing.
@@ -293,24 +294,35 @@ void IdTable::ToNodes(std::span<uint32_t> keys) const {
   }
 }
 
+void IdTable::TellNodeIds(const std::function<void(std::span<const int64_t>)>& take) const {
+  if (kind_ == IdKind::kText || identity() || nodes_ == 0) return;
+  if (kind_ != IdKind::kSmall) {
+    std::vector<int64_t> ids(nodes_);
+    for (const Shard& shard : shards_) {
+      for (size_t e = 0; e < shard.node_of.size(); ++e)
+        std::memcpy(&ids[shard.node_of[e]], shard.Name(e).data(), sizeof(int64_t));
+    }
+    return take(ids);
+  }
+  int64_t ids[64 * kWordsTold];
+  for (size_t first = 0; first < marked_.size(); first += kWordsTold) {
+    size_t count = 0;
+    for (size_t word = first; word < std::min(marked_.size(), first + kWordsTold); ++word) {
+      for (uint64_t bits = marked_[word]; bits != 0; bits &= bits - 1)
+        ids[count++] = static_cast<int64_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
+    }
+    take({ids, count});
+  }
+}
+
 Array<int64_t> IdTable::NodeIds() const {
-  if (kind_ == IdKind::kText || identity()) return {};
-  Array<int64_t> ids = Array<int64_t>::Allocate(nodes_);
-  if (kind_ == IdKind::kSmall) {
-    size_t node = 0;
-    for (size_t word = 0; word < marked_.size(); ++word) {
-      for (uint64_t bits = marked_[word]; bits != 0; bits &= bits - 1) {
-        ids.mutable_data()[node++] =
-            static_cast<int64_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
-      }
-    }
-    return ids;
-  }
-  for (const Shard& shard : shards_) {
-    for (size_t e = 0; e < shard.node_of.size(); ++e) {
-      std::memcpy(&ids.mutable_data()[shard.node_of[e]], shard.Name(e).data(), sizeof(int64_t));
-    }
-  }
+  Array<int64_t> ids;
+  size_t told = 0;
+  TellNodeIds([&](std::span<const int64_t> some) {
+    if (ids.empty()) ids = Array<int64_t>::Allocate(nodes_);
+    std::copy(some.begin(), some.end(), ids.mutable_data() + told);
+    told += some.size();
+  });
   return ids;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,8 @@ class IdTable {
   // Original ids of nodes 0 … n−1: one of these is filled, or neither when the ids are 0 … n−1 themselves.
   Array<int64_t> NodeIds() const;
   NameTable Names() const;
+  // NodeIds() in parts, in order; small ids without an array of all of them.
+  void TellNodeIds(const std::function<void(std::span<const int64_t>)>& take) const;
   // Gives back what only Resolve and Names need.
   void DropNames();
   uint64_t bytes() const;
