@@ -1,6 +1,7 @@
 #include "kernels/cpu/aggregate.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <vector>
 
@@ -219,21 +220,28 @@ void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Pr
 }
 
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,
-                                  std::span<const uint32_t> row_of_node) {
+                                  std::span<const uint32_t> row_of_node, uint64_t most) {
+  constexpr size_t kRowsCounted = 64;  // before the threads' counts are added up
   Array<uint64_t> offsets = Array<uint64_t>::Zeros(a.nodes + size_t{1});
   uint64_t* count = offsets.mutable_data();
+  std::atomic<uint64_t> counted{0};
   std::vector<TouchedColumns> scratch(context.threads, TouchedColumns(x.cols));
   ForRowsByEdges(context, a, [&](size_t begin, size_t end, uint32_t worker) {
     context.CheckCancelled();
     TouchedColumns& touched = scratch[worker];
+    uint64_t own = 0;
     for (size_t i = begin; i < end; ++i) {
       touched.Clear();
       ForTerms(a, row_of_node, i, [&](uint32_t row, float) {
         for (uint64_t e = x.indptr[row]; e < x.indptr[row + 1]; ++e) touched.Touch(x.indices[e]);
       });
-      count[i + 1] = touched.columns.size();
+      own += count[i + 1] = touched.columns.size();
+      if ((i + 1 - begin) % kRowsCounted != 0 && i + 1 < end) continue;
+      if (counted.fetch_add(own, std::memory_order_relaxed) + own > most) return;
+      own = 0;
     }
   });
+  if (counted > most) return {};
   for (size_t i = 0; i < a.nodes; ++i) count[i + 1] += count[i];
   return offsets;
 }

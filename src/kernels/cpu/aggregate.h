@@ -39,9 +39,10 @@ void AggregateBlocks(const Context& context, const CpuKernels& kernels, const Pr
                      const StoredMatrix& x, size_t block_rows, FeatureType out_type,
                      const std::function<void(const StoredMatrix& rows, size_t first)>& visit);
 
-// Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it.
+// Non-zeros of Â X, row by row (nodes + 1 offsets), without computing it. Empty, and found out early, where there are more
+// than `most`.
 Array<uint64_t> AggregatedOffsets(const Context& context, const Propagation& a, const CsrMatrix& x,
-                                  std::span<const uint32_t> row_of_node);
+                                  std::span<const uint32_t> row_of_node, uint64_t most);
 // Â X kept sparse; `offsets` from AggregatedOffsets.
 CsrMatrix AggregateSparse(const Context& context, MatrixMemory& memory, const Propagation& a,
                           const CsrMatrix& x, std::span<const uint32_t> row_of_node, Array<uint64_t> offsets);

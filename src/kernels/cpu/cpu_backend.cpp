@@ -110,18 +110,22 @@ class CpuBackend final : public Backend {
       return MakeTensor(
           AggregateDense(context, kernels_, memory_, a, input, row_of_node, options_.features_as));
     }
+    const double all = static_cast<double>(a.nodes) * static_cast<double>(x.cols),
+                 limit = SparseDensityOf(DeviceKind::kCpu);
     Array<uint64_t> offsets;
-    double density = 1;
     if (options_.sparse != SparseChoice::kNever) {
-      offsets = AggregatedOffsets(context, a, input.sparse, row_of_node);
-      density = static_cast<double>(offsets[a.nodes]) /
-                (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
+      const bool always = options_.sparse == SparseChoice::kAlways;
+      offsets = AggregatedOffsets(context, a, input.sparse, row_of_node,
+                                  static_cast<uint64_t>(always ? all : limit * all));
     }
-    const bool keep =
-        options_.sparse == SparseChoice::kAlways ||
-        (options_.sparse == SparseChoice::kAuto && density <= SparseDensityOf(DeviceKind::kCpu));
-    explanation_ = fmt::format("cpu kernels: {}; layer 1 {} (aggregated features {:.1f} % non-zero)",
-                               kernels_.name, keep ? "sparse" : "dense", 100 * density);
+    const bool keep = !offsets.empty();
+    explanation_ = fmt::format("cpu kernels: {}; layer 1 {}", kernels_.name, keep ? "sparse" : "dense");
+    if (keep) {
+      explanation_ += fmt::format(" (aggregated features {:.1f} % non-zero)",
+                                  100 * static_cast<double>(offsets[a.nodes]) / all);
+    } else if (options_.sparse == SparseChoice::kAuto) {
+      explanation_ += fmt::format(" (aggregated features more than {:.0f} % non-zero)", 100 * limit);
+    }
     if (keep) {
       return MakeTensor(
           StoredMatrix(AggregateSparse(context, memory_, a, input.sparse, row_of_node, std::move(offsets))));
