@@ -24,6 +24,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kSmallestMemory = uint64_t{64} << 20;
+// Of the budget: what edges are sorted in, and what ids may take. The rest is blocks of text, what is parsed of them, and
+// the process itself.
+constexpr double kSortedShare = 0.4, kIdShare = 0.5;
 constexpr size_t kEdgesPerChunk = size_t{1} << 18;
 
 struct KeyPair {
@@ -228,8 +231,10 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
   NoteEdgeColumns(context, path, sniffed);
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);
-    Job job{context, path, format, {}, memory / 2};
-    job.sort = {options.directed, options.keep_self_loops, format.weighted, memory / 2, staged.path(), {}};
+    const auto share = [&](double part) { return static_cast<uint64_t>(part * static_cast<double>(memory)); };
+    Job job{context, path, format, {}, share(kIdShare)};
+    job.sort = {options.directed,    options.keep_self_loops, format.weighted,
+                share(kSortedShare), staged.path(),           {}};
     IdTable ids(format.ids, job.id_memory);
     const SortedEdges sorted = format.ids == IdKind::kSmall ? SortSmall(job, ids) : SortNamed(job, ids);
     WriteUnlabelled(staged.path(), ids.nodes());
