@@ -1,6 +1,8 @@
 #include "ranks/collectives.h"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "core/error_format.h"
 
@@ -88,6 +90,33 @@ Context WithoutRanks(const Context& context) {
   return alone;
 }
 
+namespace {
+
+// Who makes which of some things. Each rank begins with the one of its own number. Where all ranks see one memory, who is
+// done then takes the next that nobody has taken, so that a slow rank is left with fewer; else every rank has those that
+// follow in steps of the ranks' number.
+class SharedThings {
+ public:
+  explicit SharedThings(Ranks& ranks) : ranks_(ranks), next_(ranks.rank()) {
+    if (ranks_.shares_memory()) taken_ = ranks_.AllocateShared(sizeof(uint64_t));
+  }
+  size_t First() const { return next_; }
+  size_t Next() {
+    if (taken_ == nullptr) return next_ += ranks_.size();
+    std::atomic_ref<uint64_t> taken(*static_cast<uint64_t*>(taken_.get()));
+    return ranks_.size() + taken.fetch_add(1, std::memory_order_relaxed);
+  }
+
+ private:
+  static_assert(std::atomic_ref<uint64_t>::is_always_lock_free);  // so that it works between processes
+
+  Ranks& ranks_;
+  size_t next_;
+  std::shared_ptr<void> taken_;  // (1) uint64_t: how many beyond those that everyone began with; or null
+};
+
+}  // namespace
+
 void ShareOut(const Context& context, size_t count,
               const std::function<std::string(const Context&, size_t)>& make,
               const std::function<void(size_t, std::string)>& give) {
@@ -108,7 +137,8 @@ void ShareOut(const Context& context, size_t count,
     --left;
     return true;
   };
-  for (size_t i = ranks.rank(); i < count; i += ranks.size()) {
+  SharedThings things(ranks);
+  for (size_t i = things.First(); i < count; i = things.Next()) {
     std::string thing = make(alone, i);
     if (ranks.leads()) {
       give(i, std::move(thing));

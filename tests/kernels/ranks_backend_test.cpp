@@ -4,7 +4,10 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <atomic>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "core/threads.h"
 #include "kernels/cpu/aggregate.h"
@@ -140,6 +143,27 @@ TEST(RanksTest, ThingsAreSharedOutAndComeBackInOrder) {
       Barrier(*context.ranks);
     });
   }
+}
+
+// Where ranks see one memory, a rank that is held up by its first thing leaves all others to the rest.
+TEST(RanksTest, ThingsAreTakenByWhoeverIsFree) {
+  constexpr size_t kThings = 12;
+  std::atomic<size_t> made{0};
+  const auto body = [&](const Context& context) {
+    const auto make = [&](const Context&, size_t i) {
+      for (int look = 0; i == 1 && made < kThings - 1 && look < 20000; ++look)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (i == 1 && made != kThings - 1) throw std::runtime_error("others wait for the slowest rank");
+      ++made;
+      return std::to_string(i);
+    };
+    const auto things = ShareOutToAll(context, kThings, make);
+    for (size_t i = 0; i < kThings; ++i) {
+      if (things[i] != std::to_string(i)) throw std::runtime_error("a thing is missing");
+    }
+  };
+  RunAsRanks(3, 1, body, "memory");
+  EXPECT_EQ(made, kThings);
 }
 
 // A block is used again once every rank has given it back, also for a somewhat larger matrix, and not before.
