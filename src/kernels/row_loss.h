@@ -1,5 +1,4 @@
-// The loss of one row of logits and the mean over rows: the definitions that scores are computed by. Exponentials have
-// the precision of the logits, which is float; sums are in double.
+// The loss of one row of logits, in double, and the mean over rows: the definitions that scores are computed by.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +12,10 @@ namespace l2gcn {
 
 // Cross entropy of the softmax.
 inline double SoftmaxRowLoss(const float* logits, size_t classes, size_t truth) {
-  const float top = *std::max_element(logits, logits + classes);
+  const double top = *std::max_element(logits, logits + classes);
   double sum = 0;
-  for (size_t c = 0; c < classes; ++c) sum += double{std::exp(logits[c] - top)};
-  return std::log(sum) + double{top} - double{logits[truth]};
+  for (size_t c = 0; c < classes; ++c) sum += std::exp(logits[c] - top);
+  return std::log(sum) + top - logits[truth];
 }
 
 // Mean over the labels of the cross entropy of the sigmoid, max(z, 0) − y·z + log(1 + e^−|z|). The logarithms of some
@@ -27,9 +26,9 @@ inline double SigmoidRowLoss(const float* logits, size_t classes, const uint8_t*
   for (size_t first = 0; first < classes; first += kFactors) {
     double product = 1;
     for (size_t c = first; c < std::min(classes, first + kFactors); ++c) {
-      const float z = logits[c];
-      sum += double{std::max(z, 0.0f)} - (truth[c] != 0 ? double{z} : 0.0);
-      product *= 1 + double{std::exp(-std::abs(z))};
+      const double z = logits[c];
+      sum += std::max(z, 0.0) - (truth[c] != 0 ? z : 0.0);
+      product *= 1 + std::exp(-std::abs(z));
     }
     sum += std::log(product);
   }
