@@ -52,7 +52,6 @@ BuiltGraph GraphFromSparse(const Context& context, const StoredSparse& stored, c
 namespace {
 
 constexpr double kPairsShare = 0.125;  // of the budget: longer arrays of edges are sorted on disk
-constexpr double kSortShare = 0.5;     // of the budget, for the sort's buffers
 constexpr size_t kPairsPerTask = size_t{1} << 16;
 
 // Whether elements can be read where they lie.

@@ -1,6 +1,7 @@
 #include "data/edge_load.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -91,10 +92,8 @@ BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTab
                         const BuildOptions& options) {
   if (!ids.identity()) {
     ParallelFor(context, edges.source.size(), size_t{1} << 14, [&](size_t begin, size_t end) {
-      for (size_t e = begin; e < end; ++e) {
-        edges.source[e] = ids.NodeOf(edges.source[e]);
-        edges.target[e] = ids.NodeOf(edges.target[e]);
-      }
+      ids.ToNodes(std::span(edges.source).subspan(begin, end - begin));
+      ids.ToNodes(std::span(edges.target).subspan(begin, end - begin));
     });
   }
   return BuildGraph(context, ids.nodes(), edges.source, edges.target, edges.weights, options);

@@ -24,6 +24,9 @@
 
 namespace l2gcn {
 
+// Of a budget for the whole process, what buffers of edges may take: the rest is for what is read and parsed meanwhile.
+inline constexpr double kSortShare = 0.4;
+
 struct EdgeSortOptions {
   bool directed = false;
   bool keep_self_loops = false;

@@ -24,9 +24,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr uint64_t kSmallestMemory = uint64_t{64} << 20;
-// Of the budget: what edges are sorted in, and what ids may take. The rest is blocks of text, what is parsed of them, and
-// the process itself.
-constexpr double kSortedShare = 0.4, kIdShare = 0.5;
+constexpr double kIdShare = 0.5;  // of the budget, at most: beside the sort's buffers, or after they are gone
 constexpr size_t kEdgesPerChunk = size_t{1} << 18;
 
 struct KeyPair {
@@ -233,8 +231,8 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
     StagedDirectory staged(destination, force);
     const auto share = [&](double part) { return static_cast<uint64_t>(part * static_cast<double>(memory)); };
     Job job{context, path, format, {}, share(kIdShare)};
-    job.sort = {options.directed,    options.keep_self_loops, format.weighted,
-                share(kSortedShare), staged.path(),           {}};
+    job.sort = {options.directed,  options.keep_self_loops, format.weighted,
+                share(kSortShare), staged.path(),           {}};
     IdTable ids(format.ids, job.id_memory);
     const SortedEdges sorted = format.ids == IdKind::kSmall ? SortSmall(job, ids) : SortNamed(job, ids);
     WriteUnlabelled(staged.path(), ids.nodes());

@@ -53,8 +53,8 @@ Context WithoutRanks(const Context& context);
 
 // Independent things, each made by one rank: make(i) returns thing i as bytes. Rank 0 is given every thing as soon as
 // it has come, and no two at once; the others are given none. Rank r begins with thing r; who makes which of the others may
-// depend on who is faster. `make` must not use the ranks. Returns at once on ranks
-// other than 0 when their part is done. Without ranks all things are made and given here.
+// depend on who is faster. `make` must not use the ranks. Returns at once on ranks other than 0 when their part is done.
+// Without ranks all things are made and given here.
 void ShareOut(const Context& context, size_t count,
               const std::function<std::string(const Context&, size_t)>& make,
               const std::function<void(size_t, std::string)>& give);

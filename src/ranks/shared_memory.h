@@ -23,9 +23,9 @@ std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes);
 // before 5.14) gives pages as they are written.
 void PopulateShared(const Context& context, char* begin, size_t bytes);
 
-// Keeps shared memory that was given back, so that the next matrix is not made of fresh pages: those of shared memory are
-// small, and each is zeroed when it is first written. What is asked for twice as large as needed costs nothing, because
-// pages come into being when they are written; so a block serves the somewhat larger matrices of later layers, too.
+// Keeps shared memory that was given back, so that the next matrix is not made of fresh pages, each of which
+// is zeroed first. What is asked for twice as large as needed costs nothing, because pages come into being when they are
+// written; so a block serves the somewhat larger matrices of later layers, too.
 //
 // Guarantees: a block is used again only when every rank has given it back, which the ranks tell each other when they ask
 // for one. At most kKept blocks stay behind, the largest; those too small for a request are let go.

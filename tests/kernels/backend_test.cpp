@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "backend_cases.h"
+#include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/levels.h"
 #include "l2gcn/error.h"
@@ -159,6 +160,32 @@ TEST(CpuKernelTable, UnknownLevelIsAUsageError) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
     EXPECT_NE(std::string(error.what()).find("baseline"), std::string::npos);
+  }
+}
+
+// Non-zeros are counted up to the limit and no further, by any number of threads.
+TEST(AggregatedOffsets, AreEmptyWhereThereAreMoreThanAsked) {
+  CsrMatrix x{300, 40, Array<uint64_t>::Allocate(301), Array<uint32_t>::Allocate(600),
+              Array<float>::Allocate(600)};
+  for (uint32_t row = 0; row <= 300; ++row) x.indptr.mutable_data()[row] = 2 * row;
+  for (uint32_t e = 0; e < 600; ++e) {
+    x.indices.mutable_data()[e] = (e / 2 * 7 + e % 2 * 11) % 40;
+    x.values.mutable_data()[e] = 1;
+  }
+  const Propagation own = [] {  // the nodes alone, so that each row keeps its two
+    Propagation a;
+    a.nodes = 300;
+    a.indptr = Array<uint64_t>::Zeros(301);
+    a.row_scale = Array<float>::Zeros(300);
+    a.self_scale = Array<float>::Zeros(300);
+    return a;
+  }();
+  for (const uint32_t threads : {1u, 3u}) {
+    const Context context = MakeContext(threads);
+    const Array<uint64_t> offsets = AggregatedOffsets(context, own, x, {}, 600);
+    ASSERT_EQ(offsets.size(), 301u);
+    EXPECT_EQ(offsets[300], 600u);
+    EXPECT_TRUE(AggregatedOffsets(context, own, x, {}, 599).empty());
   }
 }
 
