@@ -80,6 +80,11 @@ FAMILIES = {
                     " --signal 3 --label-noise 0.03",
     "steady-labels": "ppi --seed 804 --nodes 6000 --edges 40000 --features 30 --classes 30",
     "late-labels": "ppi --seed 805 --nodes 4000 --edges 25000 --features 50 --classes 60 --signal 0.5",
+    "faint-binary": "amazon670k --seed 1001 --nodes 11000 --edges 300000 --features 10 --classes 2 --skew 3.5 --topics 30"
+                    " --homophily 0.3 --signal 1.5 --label-noise 0.1",
+    "faint-classes": "reddit --seed 1002 --nodes 12000 --edges 250000 --features 16 --classes 4 --skew 1.5 --topics 24"
+                     " --homophily 0.25 --signal 2 --label-noise 0.1",
+    "few-looked": "pubmed --seed 1003 --nodes 18000 --edges 44000 --classes 3 --topics 8 --signal 0.5 --label-noise 0.06",
     "plenty-products": "amazon670k --seed 902 --scale 0.25 --classes 30",
     "plenty-words": "pubmed --seed 903 --nodes 150000 --edges 400000 --classes 6 --topics 3 --signal 0.4 --label-noise 0.05",
     "plenty-dense": "reddit --seed 904 --scale 0.5 --features 300 --topics 5 --signal 3 --label-noise 0.05",
@@ -90,7 +95,8 @@ SPLITS = {
     "unequal-words": "uniform:0.6,0.2,0.2", "noisy-words": "uniform:0.48,0.32,0.2", "few-steps": "uniform:0.2,0.4,0.4",
     "many-looked": "uniform:0.3,0.4,0.3", "late-binary": "uniform:0.5,0.25,0.25", "late-words": "uniform:0.6,0.2,0.2",
     "steady-binary": "uniform:0.5,0.25,0.25", "steady-classes": "uniform:0.5,0.25,0.25",
-    "steady-dense": "uniform:0.5,0.25,0.25",
+    "steady-dense": "uniform:0.5,0.25,0.25", "faint-binary": "uniform:0.5,0.25,0.25",
+    "faint-classes": "uniform:0.5,0.25,0.25", "few-looked": "uniform:0.9,0.03,0.07",
 }
 # name: what is opened under the folder of real sets, and options.
 REAL_SETS = {

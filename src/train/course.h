@@ -19,20 +19,22 @@ struct Course {
   // Epochs between looks grow with the epochs done by this share.
   double growth = 0.25;
   // A look is better than the best so far if its levels are lower by so many standard errors of their difference.
-  double sure = 1;
+  double sure = 0.5;
   // A layer is done once doubling its epochs is not worth it: the looks of the last part of its epochs, 1 − window, are
   // lower than those of the part before by less than a price times the square of the share of the budget that its epochs are.
-  // Or once no look was better for `patience` times the epochs that led to the best one.
-  double window = 0.5, patience = 1;
-  // The price for plain layers and for layers with a norm, in nats, and where nodes have several labels, in 1 − F1. Inner
-  // layers that are plain pay `plain_inner` times as much.
-  double plain_price = 1.4, norm_price = 0.2, labels_price = 0.3, plain_inner = 2;
+  double window = 0.5;
+  // Or once no look was better for so many times the epochs that led to the best one; layers with a norm, whose levels jump
+  // about more, wait longer.
+  double plain_patience = 0.5, norm_patience = 1;
+  // The price for plain layers, in nats; for layers with a norm, as a share of all that was gained on chance; and where nodes
+  // have several labels, in 1 − F1. Inner layers that are plain pay `plain_inner` times as much.
+  double plain_price = 1.4, norm_price = 0.4, labels_price = 0.2, plain_inner = 2;
   // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
   double nothing = 0.05;
   // No layer is done before so many steps, unless its budget is spent.
   double least_steps = 30;
-  // Then the rate falls to nothing, from the best weights on, over this share of the epochs that led to them; a layer
-  // that is not told to stop falls over the last part of its budget.
+  // Then the last layer's rate falls to nothing, from the best weights on, over this share of the epochs that led to them;
+  // inner layers end at their best weights. A layer that is not told to stop falls over the last part of its budget.
   double landing = 0.4, last_part = 0.4;
 };
 

@@ -203,7 +203,7 @@ class LayerwiseTrainer {
   // All train nodes but those held out, which come back as the last layer lands.
   Drawn DrawnFrom(uint32_t layer) const {
     Array<uint32_t> rows = pipeline_->SampleRows(layer, options_.hops);
-    if (looked_.held.empty() || GivesBack(layer)) return {rows, targets_, nodes_.train.size()};
+    if (looked_.held.empty() || GivesBack()) return {rows, targets_, nodes_.train.size()};
     Array<uint32_t> samples = Array<uint32_t>::Allocate(looked_.others.size());
     std::vector<uint32_t> nodes;
     for (size_t i = 0; i < looked_.others.size(); ++i) {
@@ -216,9 +216,7 @@ class LayerwiseTrainer {
   }
   // Nodes that the steps draw from.
   size_t TrainedNodes() const { return looked_.held.empty() ? nodes_.train.size() : looked_.others.size(); }
-  bool GivesBack(uint32_t layer) const {
-    return !looked_.held.empty() && layer_.landing && layer + 1 == config_.layers;
-  }
+  bool GivesBack() const { return !looked_.held.empty() && layer_.landing; }
 
   // The level of the layer's rate, and its fall over the last part of the budget.
   void FindRate(uint32_t layer) {
@@ -299,7 +297,7 @@ class LayerwiseTrainer {
       if (Decides(layer, xhat, *training, watch) && record.epochs < budget &&
           record.epochs <= layer_.course.begin) {
         record.stopped_by = policy_.Name();
-        if (config_.FindsRate()) training = BeginLanding(layer, budget, xhat, std::move(training));
+        if (Lands(layer)) training = BeginLanding(layer, budget, xhat, std::move(training));
         break;
       }
       if (record.epochs < budget) KeepSnapshot(layer, *training, watch);
@@ -335,6 +333,10 @@ class LayerwiseTrainer {
     return state;
   }
 
+  // Whether a layer that was told to stop trains on while its rate falls. Inner layers do not: what they would gain makes no
+  // difference to the layer after them.
+  bool Lands(uint32_t layer) const { return config_.FindsRate() && layer + 1 == config_.layers; }
+
   // From the best weights on the rate falls to nothing, for a share of the epochs that led there.
   std::unique_ptr<LayerTraining> BeginLanding(uint32_t layer, uint32_t budget, const TensorPtr& xhat,
                                               std::unique_ptr<LayerTraining> training) {
@@ -352,7 +354,7 @@ class LayerwiseTrainer {
   void Land(uint32_t layer, uint32_t budget, const TensorPtr& xhat, LayerTraining& training,
             const Stopwatch& watch) {
     RunTo(layer, budget, layer_.course.end, xhat, training, watch);
-    if (GivesBack(layer)) {
+    if (GivesBack()) {
       layer_.best.reset();
     } else if (policy_.KeepsBest()) {
       Decides(layer, xhat, training, watch);

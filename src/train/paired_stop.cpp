@@ -8,7 +8,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLeastLooks = 2;  // that patience lasts
+constexpr double kLeastLooks = 2;  // after which patience counts: a layer that was best before has as much
 constexpr double kStepsBetweenLooks = 10;
 constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
 
@@ -70,19 +70,21 @@ double PairedStop::MeanLevel(double after, double until) const {
   return sum / count;
 }
 
+// What the best look is below chance, or below the first look where that was worse.
+double PairedStop::Gained() const { return std::max(chance_.level, looks_.front().level) - best_.level; }
+
 // What doubling the epochs has to bring.
 double PairedStop::Price(double epoch) const {
   const double share = epoch / view_.budget;
-  const double own = view_.norm ? course_.norm_price : course_.plain_price;
+  if (view_.norm && !chance_.several) return course_.norm_price * Gained() * share * share;
   const bool inner = view_.layer + 1 < view_.layers;
   const double factor = inner && !view_.norm ? course_.plain_inner : 1;
-  return factor * (chance_.several ? course_.labels_price : own) * share * share;
+  return factor * (chance_.several ? course_.labels_price : course_.plain_price) * share * share;
 }
 
 // Whether doubling the epochs once more is expected to bring less than its price. One look is no stretch of epochs.
 bool PairedStop::Slow(double epoch) const {
-  const double gained = std::max(chance_.level, looks_.front().level) - best_.level;
-  if (gained <= course_.nothing * chance_.level) return false;
+  if (Gained() <= course_.nothing * chance_.level) return false;
   const double half = course_.window * epoch;
   if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
   return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < Price(epoch);
@@ -101,8 +103,9 @@ Decision PairedStop::Decide(const Observation& observation) {
     best_ = looks_.back();
     best_levels_ = levels_;
   }
+  const double patience = view_.norm ? course_.norm_patience : course_.plain_patience;
   const bool waited =
-      epoch - best_.epoch >= std::max(kLeastLooks * view_.look_every, course_.patience * best_.epoch);
+      epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.look_every, best_.epoch);
   const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < course_.least_steps;
   decision.stop = !early && (waited || Slow(epoch));
   return decision;

@@ -7,10 +7,10 @@
 // A layer is done when doubling its epochs is no longer worth its price (train/course.h). What doubling brings is read off
 // the past: the mean level over the looks of the second half of the epochs against that over the quarter before. Means over
 // looks, because single looks at a level rate jump about by more than a slow gain is. The price grows with the square of the
-// share of the budget that the epochs are: a few epochs are nearly free, the whole budget is dear. It is lower for layers with
-// a norm, which go on gaining for longer, and has a value of its own where nodes have several labels, because levels are no
-// nats there. Inner layers that are plain pay more than the last one. What was gained before does not count: a hundredth of a
-// nat is about as many points of F1 where that was much as where it was little.
+// share of the budget that the epochs are: a few epochs are nearly free, the whole budget is dear. Plain layers pay in nats,
+// and inner ones more than the last. Layers with a norm go on gaining for longer, most of all where little can be gained, as
+// with noisy classes of which one holds most nodes: what they pay is a share of all that was gained on chance. Where nodes
+// have several labels the price has a value of its own, because levels are no nats there.
 //
 // While nearly nothing was gained on chance there is nothing to stop. Chance is what the classes' shares among the train
 // nodes tell, so that learning them does not count as a gain.
@@ -55,6 +55,7 @@ class PairedStop final : public StopPolicy {
   };
   bool Better() const;
   double MeanLevel(double after, double until) const;
+  double Gained() const;
   double Price(double epoch) const;
   bool Slow(double epoch) const;
 

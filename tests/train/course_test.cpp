@@ -63,7 +63,7 @@ Course PlainRule() {
   Course course;
   course.growth = 0.2;
   course.sure = 1;
-  course.window = 0.5, course.patience = 1, course.nothing = 0.05;
+  course.window = 0.5, course.plain_patience = 1, course.norm_patience = 1, course.nothing = 0.05;
   course.plain_price = 0.5, course.norm_price = 0.1, course.labels_price = 0.2, course.plain_inner = 2;
   course.least_steps = 0;
   return course;
@@ -107,10 +107,10 @@ TEST(PairedStop, ASlowGainIsWorthItsPriceWhateverWasGainedBefore) {
   }
 }
 
-// Layers with a norm, plain inner layers and several labels each have a price of their own.
+// Plain inner layers and several labels each have a price of their own.
 TEST(PairedStop, EachKindOfLayerHasItsPrice) {
   Course course = PlainRule();
-  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 0.1, course.labels_price = 0.2;
+  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 99, course.labels_price = 0.2;
   const auto stop = [&](bool several, uint32_t layers, bool norm) {
     PairedStop policy({several ? 1.0 : 2.0, several}, course);
     return StopOf(policy, SlowCurve(1.9f), layers, norm).first;
@@ -127,11 +127,38 @@ TEST(PairedStop, EachKindOfLayerHasItsPrice) {
   EXPECT_LT(priced(0.2), priced(0.1));
   EXPECT_EQ(stop(false, 1, false), priced(0.4));
   EXPECT_EQ(stop(false, 2, false), priced(1.6));
-  EXPECT_EQ(stop(false, 1, true), priced(0.1));
-  EXPECT_EQ(stop(false, 2, true), priced(0.1));
   EXPECT_EQ(stop(true, 1, false), priced(0.2));
   EXPECT_EQ(stop(true, 2, false), priced(0.8));
   EXPECT_EQ(stop(true, 2, true), priced(0.2));
+}
+
+// With a norm a slow gain is worth going on for where little can be gained, and less so where much was gained before.
+TEST(PairedStop, LayersWithANormPayAShareOfWhatTheyGained) {
+  Course course = PlainRule();
+  course.norm_price = 1, course.plain_price = 99, course.plain_inner = 99;
+  const auto stop = [&](double chance, float first, uint32_t layers) {
+    PairedStop policy({chance}, course);
+    return StopOf(policy, SlowCurve(first), layers, true).first;
+  };
+  // 0.0208 / (price · gained) is the square of the share: gained 0.07 to 0.2, and about 1.1.
+  EXPECT_GE(stop(1.05, 1.04f, 1), 32u);
+  EXPECT_NEAR(stop(2.0, 1.9f, 1), 14, 4);
+  EXPECT_EQ(stop(2.0, 1.9f, 2), stop(2.0, 1.9f, 1));
+}
+
+// A layer whose level turns is done after half as many epochs more as led to its best, with a norm after as many.
+TEST(PairedStop, PatienceFollowsTheBestLookAndTheKindOfLayer) {
+  Course course = PlainRule();
+  course.growth = 0;
+  course.plain_patience = 0.5;
+  course.plain_price = course.norm_price = 0;
+  std::vector<float> turning;
+  for (int i = 0; i < 60; ++i) turning.push_back(i < 10 ? 2.0f - 0.1f * static_cast<float>(i) : 1.2f);
+  for (int i = 40; i < 60; ++i) turning[static_cast<size_t>(i)] = 0.5f;  // too late to be seen
+  PairedStop policy({2.0}, course);
+  using Ends = std::pair<uint32_t, uint32_t>;
+  EXPECT_EQ(StopOf(policy, turning), Ends(15, 10));
+  EXPECT_EQ(StopOf(policy, turning, 1, true), Ends(20, 10));
 }
 
 // To know the shares of the classes is no gain.
@@ -391,6 +418,31 @@ TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
       EXPECT_EQ(refined > 0.01, !several);
     }
   }
+}
+
+// Inner layers end with the weights of their best look; the last layer's rate falls from there on.
+TEST(AutoRate, OnlyTheLastLayerLands) {
+  const Dataset dataset = SmallDataset(false, false, 600);
+  TrainConfig config = AutoConfig("l2gcn");
+  config.batch = 100;
+  config.layers = 3;
+  const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
+  LayerwiseOptions options;
+  const auto epochs = [&](double landing) {
+    options.course.landing = landing;
+    PairedStop policy(ChanceOf(dataset.labels, nodes.train), options.course);
+    std::vector<uint32_t> found;
+    for (const LayerRecord& layer :
+         FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).result.layers) {
+      EXPECT_EQ(layer.stopped_by, "controller");
+      found.push_back(layer.epochs);
+    }
+    return found;
+  };
+  const std::vector<uint32_t> shorter = epochs(0.2), longer = epochs(1.5);
+  EXPECT_EQ(shorter[0], longer[0]);
+  EXPECT_EQ(shorter[1], longer[1]);
+  EXPECT_LT(shorter[2], longer[2]);
 }
 
 // Train nodes held out are given back as the last layer lands: its last epochs have more steps than those before.
