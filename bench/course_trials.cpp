@@ -123,7 +123,8 @@ Course CourseOf(const Json& given) {
                                                   {"norm_patience", &course.norm_patience},
                                                   {"plain_price", &course.plain_price},
                                                   {"norm_price", &course.norm_price},
-                                                  {"labels_price", &course.labels_price},
+                                                  {"much", &course.much},
+                                                  {"f1_price", &course.f1_price},
                                                   {"plain_inner", &course.plain_inner},
                                                   {"nothing", &course.nothing},
                                                   {"least_steps", &course.least_steps},
@@ -168,7 +169,7 @@ Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& c
     LayerwiseOptions options;
     options.course = CourseOf(trial.at("course"));
     const SplitNodes nodes = NodesOf(dataset, config);
-    PairedStop policy(ChanceOf(dataset.labels, nodes.train), options.course);
+    PairedStop policy(ChanceOf(dataset.labels, nodes.train, config.threshold == "auto"), options.course);
     return FitLayerwise(context, dataset, nodes, config, policy, options);
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);

@@ -161,7 +161,8 @@ std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
   const bool held_out = HeldOutCount(config, request.dataset, request.nodes) > 0;
   const bool looks = HasValidationLabels(request.dataset, request.nodes) || held_out;
   if (config.FindsRate() && config.controller.empty() && config.controller_kind == "general" && looks)
-    return std::make_unique<PairedStop>(ChanceOf(request.dataset.labels, request.nodes.train));
+    return std::make_unique<PairedStop>(
+        ChanceOf(request.dataset.labels, request.nodes.train, request.config.threshold == "auto"));
   return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels), held_out);
 }
 

@@ -26,9 +26,10 @@ struct Course {
   // Or once no look was better for so many times the epochs that led to the best one; layers with a norm, whose levels jump
   // about more, wait longer.
   double plain_patience = 0.5, norm_patience = 1;
-  // The price for plain layers, in nats; for layers with a norm, as a share of all that was gained on chance; and where nodes
-  // have several labels, in 1 − F1. Inner layers that are plain pay `plain_inner` times as much.
-  double plain_price = 1.4, norm_price = 0.4, labels_price = 0.2, plain_inner = 2;
+  // The price, as a share of what was gained on chance, of which no more counts than `much` (nats, or F1): for plain layers,
+  // for those of them that are judged by the F1 of several labels, plain_inner times as much for inner ones of both; and for
+  // layers with a norm.
+  double plain_price = 2.8, f1_price = 0.4, plain_inner = 2, norm_price = 0.4, much = 0.5;
   // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
   double nothing = 0.05;
   // No layer is done before so many steps, unless its budget is spent.

@@ -14,19 +14,27 @@ constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
 
 }  // namespace
 
-Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes) {
-  if (labels.multilabel) return {1, true};
+Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes, bool choose_thresholds) {
+  if (labels.multilabel && !choose_thresholds) return {1, true};
   std::vector<double> counts(labels.classes, 0);
   double nodes = 0;
   for (const uint32_t node : train_nodes) {
     if (!labels.IsLabelled(node)) continue;
-    ++counts[static_cast<size_t>(labels.classes_of[node])];
     ++nodes;
+    if (labels.multilabel) {
+      for (uint32_t c = 0; c < labels.classes; ++c)
+        counts[c] += labels.matrix[size_t{node} * labels.classes + c];
+    } else {
+      ++counts[static_cast<size_t>(labels.classes_of[node])];
+    }
   }
+  const auto surprise = [](double share) { return share > 0 ? -share * std::log(share) : 0; };
   double entropy = 0;
   for (const double count : counts) {
-    if (count > 0) entropy -= count / nodes * std::log(count / nodes);
+    entropy += surprise(count / nodes);
+    if (labels.multilabel) entropy += surprise(1 - count / nodes);
   }
+  if (labels.multilabel) entropy /= labels.classes;  // losses are means over the labels
   return {std::max(entropy, kLeastChance)};
 }
 
@@ -75,11 +83,11 @@ double PairedStop::Gained() const { return std::max(chance_.level, looks_.front(
 
 // What doubling the epochs has to bring.
 double PairedStop::Price(double epoch) const {
-  const double share = epoch / view_.budget;
-  if (view_.norm && !chance_.several) return course_.norm_price * Gained() * share * share;
+  const double plain = chance_.by_f1 ? course_.f1_price : course_.plain_price;
   const bool inner = view_.layer + 1 < view_.layers;
-  const double factor = inner && !view_.norm ? course_.plain_inner : 1;
-  return factor * (chance_.several ? course_.labels_price : course_.plain_price) * share * share;
+  const double own = view_.norm ? course_.norm_price : inner ? course_.plain_inner * plain : plain;
+  const double share = epoch / view_.budget;
+  return own * std::min(Gained(), course_.much) * share * share;
 }
 
 // Whether doubling the epochs once more is expected to bring less than its price. One look is no stretch of epochs.
@@ -91,7 +99,7 @@ bool PairedStop::Slow(double epoch) const {
 }
 
 Decision PairedStop::Decide(const Observation& observation) {
-  const std::span<const float> levels = chance_.several ? observation.node_misses : observation.node_losses;
+  const std::span<const float> levels = chance_.by_f1 ? observation.node_misses : observation.node_losses;
   levels_.assign(levels.begin(), levels.end());
   double mean = 0;
   for (const float level : levels_) mean += double{level};
@@ -104,8 +112,7 @@ Decision PairedStop::Decide(const Observation& observation) {
     best_levels_ = levels_;
   }
   const double patience = view_.norm ? course_.norm_patience : course_.plain_patience;
-  const bool waited =
-      epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.look_every, best_.epoch);
+  const bool waited = epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.look_every, best_.epoch);
   const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < course_.least_steps;
   decision.stop = !early && (waited || Slow(epoch));
   return decision;

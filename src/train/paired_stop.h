@@ -2,15 +2,17 @@
 // states of a layer apart long before the F1 of a few hundred nodes does, since the nodes' own luck is the same in both.
 // What counts of a node is its level: its loss in nats, in the last layer after one temperature has put the layer's
 // confidence right (train/refinement.h), or, where nodes have several labels, 1 − their F1. Both because answers go on getting
-// better long after the loss has turned.
+// better long after the loss has turned. Where the thresholds of several labels are chosen after training (--threshold auto)
+// answers at one half say little, and the loss counts there, too.
 //
 // A layer is done when doubling its epochs is no longer worth its price (train/course.h). What doubling brings is read off
 // the past: the mean level over the looks of the second half of the epochs against that over the quarter before. Means over
 // looks, because single looks at a level rate jump about by more than a slow gain is. The price grows with the square of the
-// share of the budget that the epochs are: a few epochs are nearly free, the whole budget is dear. Plain layers pay in nats,
-// and inner ones more than the last. Layers with a norm go on gaining for longer, most of all where little can be gained, as
-// with noisy classes of which one holds most nodes: what they pay is a share of all that was gained on chance. Where nodes
-// have several labels the price has a value of its own, because levels are no nats there.
+// share of the budget that the epochs are: a few epochs are nearly free, the whole budget is dear. It is a share of what was
+// gained on chance: where little can be gained, as with noisy classes of which one holds most nodes, little is worth going on
+// for. Of great gains no more counts than a limit, because beyond it a hundredth of a nat is about as many points of F1
+// whatever was gained before. Layers with a norm, which go on gaining for longer, pay less, inner ones that are plain more than
+// the last one.
 //
 // While nearly nothing was gained on chance there is nothing to stop. Chance is what the classes' shares among the train
 // nodes tell, so that learning them does not count as a gain.
@@ -30,12 +32,13 @@
 
 namespace l2gcn {
 
-// The level of a classifier that knows the shares of the classes and nothing else. Of several labels it says none.
+// The level of a classifier that knows the shares of the classes, or of each label, and nothing else.
 struct Chance {
   double level;
-  bool several = false;  // labels a node
+  bool by_f1 = false;  // levels are 1 − F1 of a node's labels, and chance says none of them
 };
-Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes);
+// `choose_thresholds`: those of several labels are chosen after training.
+Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes, bool choose_thresholds = false);
 
 class PairedStop final : public StopPolicy {
  public:

@@ -64,7 +64,8 @@ Course PlainRule() {
   course.growth = 0.2;
   course.sure = 1;
   course.window = 0.5, course.plain_patience = 1, course.norm_patience = 1, course.nothing = 0.05;
-  course.plain_price = 0.5, course.norm_price = 0.1, course.labels_price = 0.2, course.plain_inner = 2;
+  course.plain_price = 0.5, course.norm_price = 0.1, course.f1_price = 0.2, course.plain_inner = 2;
+  course.much = 1;
   course.least_steps = 0;
   return course;
 }
@@ -89,9 +90,9 @@ std::vector<float> SlowCurve(float first) {
   return slow;
 }
 
-// The price of doubling is that of the epochs it takes, and grows with their square: what was gained before does not make a
-// slow gain dearer. And one look is no stretch.
-TEST(PairedStop, ASlowGainIsWorthItsPriceWhateverWasGainedBefore) {
+// The price of doubling is that of the epochs it takes, and grows with their square: where much was gained, how much does not
+// make a slow gain dearer. And one look is no stretch.
+TEST(PairedStop, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
   for (const float first : {1.2f, 1.9f}) {
     Course course = PlainRule();
     const auto stop = [&](double price) {
@@ -107,10 +108,10 @@ TEST(PairedStop, ASlowGainIsWorthItsPriceWhateverWasGainedBefore) {
   }
 }
 
-// Plain inner layers and several labels each have a price of their own.
+// Layers with a norm, plain inner layers and several labels each have a price of their own.
 TEST(PairedStop, EachKindOfLayerHasItsPrice) {
   Course course = PlainRule();
-  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 99, course.labels_price = 0.2;
+  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 0.1, course.f1_price = 0.2;
   const auto stop = [&](bool several, uint32_t layers, bool norm) {
     PairedStop policy({several ? 1.0 : 2.0, several}, course);
     return StopOf(policy, SlowCurve(1.9f), layers, norm).first;
@@ -127,23 +128,29 @@ TEST(PairedStop, EachKindOfLayerHasItsPrice) {
   EXPECT_LT(priced(0.2), priced(0.1));
   EXPECT_EQ(stop(false, 1, false), priced(0.4));
   EXPECT_EQ(stop(false, 2, false), priced(1.6));
+  EXPECT_EQ(stop(false, 1, true), priced(0.1));
+  EXPECT_EQ(stop(false, 2, true), priced(0.1));
   EXPECT_EQ(stop(true, 1, false), priced(0.2));
   EXPECT_EQ(stop(true, 2, false), priced(0.8));
-  EXPECT_EQ(stop(true, 2, true), priced(0.2));
+  EXPECT_EQ(stop(true, 2, true), priced(0.1));
 }
 
-// With a norm a slow gain is worth going on for where little can be gained, and less so where much was gained before.
-TEST(PairedStop, LayersWithANormPayAShareOfWhatTheyGained) {
-  Course course = PlainRule();
-  course.norm_price = 1, course.plain_price = 99, course.plain_inner = 99;
-  const auto stop = [&](double chance, float first, uint32_t layers) {
-    PairedStop policy({chance}, course);
-    return StopOf(policy, SlowCurve(first), layers, true).first;
-  };
-  // 0.0208 / (price · gained) is the square of the share: gained 0.07 to 0.2, and about 1.1.
-  EXPECT_GE(stop(1.05, 1.04f, 1), 32u);
-  EXPECT_NEAR(stop(2.0, 1.9f, 1), 14, 4);
-  EXPECT_EQ(stop(2.0, 1.9f, 2), stop(2.0, 1.9f, 1));
+// A slow gain is worth going on for where little can be gained. The price is a share of what was gained, up to a limit.
+TEST(PairedStop, ThePriceIsAShareOfWhatWasGained) {
+  for (const bool norm : {false, true}) {
+    Course course = PlainRule();
+    course.plain_price = course.norm_price = 1;
+    const auto stop = [&](double chance, float first, double much) {
+      course.much = much;
+      PairedStop policy({chance}, course);
+      return StopOf(policy, SlowCurve(first), 1, norm).first;
+    };
+    // 0.0208 / (price · gained) is the square of the share: gained 0.07 to 0.2, and about 1.1.
+    EXPECT_GE(stop(1.05, 1.04f, 5), 32u);
+    EXPECT_NEAR(stop(2.0, 1.9f, 5), 14, 4);
+    EXPECT_EQ(stop(2.0, 1.9f, 0.1), stop(3.0, 2.9f, 0.1));
+    EXPECT_GE(stop(2.0, 1.9f, 0.1), 32u);
+  }
 }
 
 // A layer whose level turns is done after half as many epochs more as led to its best, with a norm after as many.
@@ -171,7 +178,12 @@ TEST(PairedStop, ChanceFollowsTheSharesOfTheLabels) {
   EXPECT_NEAR(ChanceOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
   labels.multilabel = true;
   EXPECT_EQ(ChanceOf(labels, even).level, 1);
-  EXPECT_TRUE(ChanceOf(labels, even).several);
+  EXPECT_TRUE(ChanceOf(labels, even).by_f1);
+  // Where thresholds are chosen afterwards losses count, means over the labels: here one of two nodes has the first label,
+  // and both have the second.
+  labels.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0});
+  EXPECT_NEAR(ChanceOf(labels, even, true).level, std::log(2.0) / 2, 1e-12);
+  EXPECT_FALSE(ChanceOf(labels, even, true).by_f1);
 }
 
 // While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
