@@ -50,11 +50,11 @@ SPACE = {
     "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
     "sure": (0.5, 1), "plain_price": (2, 2.8, 4), "f1_price": (0.2, 0.4, 0.6), "plain_inner": (1, 2),
     "norm_price": (0.2, 0.4, 0.8), "much": (0.25, 0.5, 1), "nothing": (0.02, 0.05, 0.1), "plain_patience": (0.5, 1),
-    "norm_patience": (1, 2), "least_steps": (30, 60), "landing": (0.4, 0.6),
+    "norm_patience": (1, 1.5, 2), "least_steps": (30, 60), "landing": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
 FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 0.5, "plain_price": 2.8, "f1_price": 0.4,
-         "plain_inner": 2, "norm_price": 0.4, "much": 0.5, "nothing": 0.05, "plain_patience": 0.5, "norm_patience": 1,
+         "plain_inner": 2, "norm_price": 0.4, "much": 0.5, "nothing": 0.05, "plain_patience": 0.5, "norm_patience": 1.5,
          "least_steps": 30, "landing": 0.4}
 PATIENT = {**FIRST, "plain_price": 2, "plain_inner": 1, "nothing": 0.1, "plain_patience": 1, "norm_patience": 2,
            "landing": 0.6}

@@ -25,7 +25,7 @@ struct Course {
   double window = 0.5;
   // Or once no look was better for so many times the epochs that led to the best one; layers with a norm, whose levels jump
   // about more, wait longer.
-  double plain_patience = 0.5, norm_patience = 1;
+  double plain_patience = 0.5, norm_patience = 1.5;
   // The price, as a share of what was gained on chance, of which no more counts than `much` (nats, or F1): for plain layers,
   // for those of them that are judged by the F1 of several labels, plain_inner times as much for inner ones of both; and for
   // layers with a norm.
