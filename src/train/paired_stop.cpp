@@ -8,7 +8,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLeastLooks = 2;  // after which patience counts: a layer that was best before has as much
+constexpr double kLeastLooks = 2;  // for patience a best look that came earlier counts as one here
 constexpr double kStepsBetweenLooks = 10;
 constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
 
