@@ -23,12 +23,12 @@ struct Course {
   // A layer is done once doubling its epochs is not worth it: the looks of the last part of its epochs, 1 − window, are
   // lower than those of the part before by less than a price times the square of the share of the budget that its epochs are.
   double window = 0.5;
-  // Or once no look was better for so many times the epochs that led to the best one; layers with a norm, whose levels jump
-  // about more, wait longer.
+  // It is done, too, once no look was better for so many times the epochs that led to the best one. Layers with a norm, whose
+  // levels jump about more, wait longer.
   double plain_patience = 0.5, norm_patience = 1.5;
-  // The price, as a share of what was gained on chance, of which no more counts than `much` (nats, or F1): for plain layers,
-  // for those of them that are judged by the F1 of several labels, plain_inner times as much for inner ones of both; and for
-  // layers with a norm.
+  // The price is a share of what was gained on chance; of that gain no more counts than `much`, in nats or in F1. Plain layers
+  // pay plain_price, or f1_price where the F1 of several labels judges them, and plain_inner times that if they are not the
+  // last. Layers with a norm pay norm_price.
   double plain_price = 2.8, f1_price = 0.4, plain_inner = 2, norm_price = 0.4, much = 0.5;
   // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
   double nothing = 0.05;

@@ -8,7 +8,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLeastLooks = 2;  // for patience a best look that came earlier counts as one here
+constexpr double kLeastLooks = 2;  // the first look, if it is the best, is waited for as long as the second
 constexpr double kStepsBetweenLooks = 10;
 constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
 
