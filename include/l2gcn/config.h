@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "l2gcn/choices.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -15,15 +17,33 @@ namespace l2gcn {
 // The method that is trained if nobody names one.
 std::string DefaultMethod();
 
+// Probability above which a label is on, or class 1 of two is chosen; no value: chosen on the validation nodes.
+struct Threshold {
+  std::optional<double> value;
+};
+
+// What classes count in the loss: all the same, balanced, or a table of class,weight.
+struct ClassWeights {
+  bool balanced = false;
+  std::string file;
+  bool on() const { return balanced || !file.empty(); }
+};
+
+// Which controller StopRule::kController asks: one of the two that ship with the library, or a file.
+struct ControllerChoice {
+  enum class Kind { kGeneral, kPaper, kFile } kind = Kind::kGeneral;
+  std::string file;
+};
+
 struct TrainConfig {
   // What is trained
   std::string method = DefaultMethod();
-  std::string preset = "paper";
+  Preset preset = Preset::kPaper;
   uint32_t layers = 2;
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
-  std::vector<uint32_t> epochs = {80};   // likewise; the cap where a policy may stop earlier
+  std::vector<uint32_t> epochs = {80};   // likewise; the cap where a stopping rule may end a layer earlier
   uint32_t batch = 1024;
-  double lr = 0.001;  // 0: auto, found for each layer from what its training shows
+  std::optional<double> lr = 0.001;  // no value: estimated for each layer
   bool drop_last = false;
   double dropout = 0;
   double weight_decay = 0;
@@ -34,29 +54,29 @@ struct TrainConfig {
   double input_dropout = 0;       // share of a layer's input set to 0 in a training step
   bool labels_as_inputs = false;  // the last layer reads the labels of train nodes around a node, too
   uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
-  std::string read_out = "last";  // last | mean | auto: which layers' probabilities count
-  std::string correct = "off";  // off | auto | on: residuals and labels of train nodes spread over the graph
-  std::string theta = "keep";   // keep | fresh
-  std::string init = "fan-in";  // fan-in | xavier
+  PredictFrom read_out = PredictFrom::kLast;
+  Choice correct = Choice::kOff;  // Correct & Smooth
+  ThetaStart theta = ThetaStart::kKeep;
+  Init init = Init::kFanIn;
   // On what
-  std::string norm = "row+i";         // row+i | row | sym | sum
-  std::string setting = "inductive";  // inductive | transductive
-  std::string split;                  // "": the default order of ResolveSplit
-  std::string scale = "none";         // none | standard | minmax | row
-  uint32_t pca = 0;                   // 0: features as they are
-  uint32_t smooth = 0;                // times features are averaged over neighbours before training
-  std::string sparse = "auto";        // auto | always | never: layer 1 on sparse features
-  std::string features_as = "f32";    // f32 | f16 | bf16
+  Norm norm = Norm::kRowPlusI;
+  Setting setting = Setting::kInductive;
+  std::string split;  // "": the default order of ResolveSplit
+  Scale scale = Scale::kNone;
+  uint32_t pca = 0;     // 0: features as they are
+  uint32_t smooth = 0;  // times features are averaged over neighbours before training
+  SparseChoice sparse = SparseChoice::kAuto;
+  FeatureType features_as = FeatureType::kF32;
   // For rare classes
-  std::string class_weights;  // "": none | balanced | file of class,weight
-  std::string threshold;      // "": one half | auto, chosen on validation | a probability
+  ClassWeights class_weights;
+  std::optional<Threshold> threshold;  // no value: one half
   // When a layer ends
-  std::string stop;                         // fixed | early | learned; "": the method's own
-  uint32_t patience = 10;                   // early: epochs without improvement
-  std::string watch = "loss";               // early: loss | val
-  std::string controller;                   // file of a learned controller; "": the shipped one
-  std::string controller_kind = "general";  // general | paper
-  std::string hold_out = "auto";            // auto | a share: train nodes kept from the steps, to decide by
+  std::optional<StopRule> stop;  // no value: the method's own
+  uint32_t patience = 10;        // early: epochs without improvement
+  Watch watch = Watch::kLoss;    // early
+  ControllerChoice controller;   // controller
+  std::optional<double>
+      hold_out;  // share of the train nodes kept from the steps, to decide by; no value: automatic
   // What the sampled and conventional methods need besides
   std::vector<uint32_t> samples = {
       25};  // neighbours (graphsage, vrgcn) or nodes (fastgcn, ladies) drawn per layer, input first
@@ -66,16 +86,13 @@ struct TrainConfig {
   double diagonal = 1;              // clustergcn: λ of Â + λ·diag(Â)
   uint32_t hops = 2;                // sgc: times features are aggregated before the one linear layer
   std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
-  // When a loss is no longer a finite number
-  std::string on_nan =
-      "stop";  // stop | restart: the seed begins again at a third of the rate, at most 3 times
+  OnNan on_nan = OnNan::kStop;  // restart: the seed begins again at a third of the rate, at most 3 times
   // What is recorded
   uint32_t val_every = 0;  // epochs between two scores of the validation nodes, off the clock; 0: none
-  // Precision on a device
-  std::string precision = "tf32";  // fp32 | tf32 | bf16; the CPU always computes in fp32
+  Precision precision = Precision::kTf32;
   uint64_t seed = 0;
 
-  bool FindsRate() const { return lr == 0; }
+  bool FindsRate() const { return !lr.has_value(); }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
   }

@@ -17,8 +17,8 @@
 #include <span>
 
 #include "l2gcn/array.h"
+#include "l2gcn/choices.h"
 #include "l2gcn/context.h"
-#include "l2gcn/feature_type.h"
 
 namespace l2gcn {
 

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "config/choice_names.h"
 #include "config/methods.h"
+#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -19,7 +21,8 @@ void CheckPerLayer(const char* name, const std::vector<uint32_t>& list, uint32_t
 
 bool TakesSetting(const char* name, const std::string& method) {
   const std::vector<std::string>& methods = FindField(name).methods;
-  return methods.empty() || std::find(methods.begin(), methods.end(), method) != methods.end();
+  return methods.empty() ||
+         std::find(methods.begin(), methods.end(), FindMethod(method).name) != methods.end();
 }
 
 }  // namespace
@@ -44,7 +47,7 @@ void Validate(const TrainConfig& config) {
   }
   const bool plain = config.reach == 0 && !config.bias && !config.layer_norm && config.head == 0 &&
                      config.input_dropout == 0;
-  if (config.read_out == "mean" && plain) {
+  if (config.read_out == PredictFrom::kMean && plain) {
     ThrowUsage(
         "--read-out mean: plain layers share one classifier, so there is one answer; it needs --head, "
         "--layer-norm, "
@@ -53,13 +56,19 @@ void Validate(const TrainConfig& config) {
   if (config.labels_as_inputs && config.reach == 0)
     ThrowUsage("--labels-as-inputs: a plain layer reads one matrix; it needs --reach 1 or more");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
-    ThrowUsage("--lr auto: method {} needs a number; a rate is found layer by layer, for {}", config.method,
-               fmt::join(FindField("reach").methods, ", "));
+    ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
+               config.method, fmt::join(FindField("reach").methods, ", "));
   }
-  if (config.stop == "learned" && !TakesSetting("controller", config.method)) {
+  const StopRule stop = config.stop.value_or(OwnStop(config.method));
+  if (StopPolicyOf(stop).per_layer && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
+    ThrowUsage("--stop {}: method {} takes fixed or early; this rule decides layer by layer, so it needs {}",
+               StopName(stop), config.method, fmt::join(FindField("controller").methods, ", "));
+  }
+  if (config.FindsRate() && stop != StopRule::kPlateau) {
     ThrowUsage(
-        "--stop learned: method {} takes fixed or early; a controller decides per layer, so it needs {}",
-        config.method, fmt::join(FindField("controller").methods, ", "));
+        "--lr auto: it goes with --stop plateau, and layers are to end by {}; leave out --stop (and --method "
+        "lgcn or l2gcn), or give --lr a number",
+        StopName(stop));
   }
 }
 

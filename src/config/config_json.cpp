@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/methods.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
 #include "l2gcn/config.h"
@@ -26,6 +27,8 @@ Json ToJson(const Field& field, const std::string& text) {
   L2GCN_ASSERT(false);
 }
 
+std::string ToWord(const Json& value) { return value.is_string() ? value.get<std::string>() : ""; }
+
 // The text a field's set() takes; "" where the value has the wrong type for the field.
 std::string ToText(const Field& field, const Json& value) {
   switch (field.kind) {
@@ -44,6 +47,21 @@ std::string ToText(const Field& field, const Json& value) {
   return dump.substr(1, dump.size() - 2);
 }
 
+// What earlier versions stored under other names. `learned` stood for two rules: where the rate was found and the shipped
+// controller not replaced, it was the plateau rule.
+void TranslateOld(Json& object) {
+  const auto text = [&](const char* key) {
+    return object.value(key, Json()) == Json() ? "" : ToWord(object[key]);
+  };
+  const std::string kind = text("controller_kind"), controller = text("controller");
+  if (text("stop") == "learned") {
+    const bool plateau = text("lr") == "auto" && controller.empty() && kind != "paper";
+    object["stop"] = plateau ? "plateau" : "controller";
+  }
+  if (kind == "paper" && controller.empty()) object["controller"] = kind;
+  object.erase("controller_kind");
+}
+
 }  // namespace
 
 std::string ConfigToJson(const TrainConfig& config) {
@@ -57,9 +75,10 @@ std::string ConfigToJson(const TrainConfig& config) {
 }
 
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
-  const Json object = ParseJson(text, where);
+  Json object = ParseJson(text, where);
   if (!object.is_object())
     ThrowInput("{}: expected a JSON object of settings, found {}", where, object.type_name());
+  TranslateOld(object);
   TrainConfig config;
   for (const auto& [key, value] : object.items()) {
     try {
@@ -77,10 +96,11 @@ TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
 }
 
 Overrides OverridesOf(const TrainConfig& config, const std::string& method) {
+  const std::string name = FindMethod(method).name;
   Overrides overrides = {{"method", method}};
   for (const Field& field : Fields()) {
     const bool has = field.methods.empty() ||
-                     std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
+                     std::find(field.methods.begin(), field.methods.end(), name) != field.methods.end();
     const std::string value = field.get(config);
     // What ends a layer is the method's own affair: another method brings its own.
     const bool own = field.name == "method" || (field.name == "stop" && method != config.method);

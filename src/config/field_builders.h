@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "config/choice_names.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -54,18 +55,18 @@ struct RealRange {
   const char* range;
 };
 
+inline double ParseInRange(const std::string& name, const std::string& text, const RealRange& range) {
+  const double number = ParseNumber(name, text, range.range);
+  const bool inside = (range.low_open ? number > range.low : number >= range.low) &&
+                      (range.high_open ? number < range.high : number <= range.high);
+  if (!inside) ThrowUsage("--{} {}: expected a number {}", name, text, range.range);
+  return number;
+}
+
 template <class C>
 FieldOf<C> RealField(const char* name, double C::*member, RealRange range, const char* help) {
   const std::string text = name;
-  auto set = [=](C& config, const std::string& value) {
-    const double number = ParseNumber(text, value, range.range);
-    const bool inside = (range.low_open ? number > range.low : number >= range.low) &&
-                        (range.high_open ? number < range.high : number <= range.high);
-    if (!inside) {
-      ThrowUsage("--{} {}: expected a number {}", text, value, range.range);
-    }
-    config.*member = number;
-  };
+  auto set = [=](C& config, const std::string& value) { config.*member = ParseInRange(text, value, range); };
   return {text,
           FieldKind::kNumber,
           "X",
@@ -97,20 +98,38 @@ FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_
           WholeRange(low, high)};
 }
 
+[[noreturn]] inline void ThrowNotAChoice(const std::string& field, const std::string& value,
+                                         const std::vector<std::string>& choices) {
+  ThrowUsage("--{} {}: did you mean '{}'? Valid: {}", field, value, NearestName(value, choices),
+             fmt::join(choices, ", "));
+}
+
+template <class C, class E, size_t N>
+FieldOf<C> ChoiceField(const char* name, E C::*member, const ChoiceName<E> (&names)[N], const char* help) {
+  const std::string text = name;
+  const ChoiceNames<E> choices(names);
+  auto set = [=](C& config, const std::string& value) {
+    const E* found = FindChoice(choices, value);
+    if (found == nullptr) ThrowNotAChoice(text, value, WordsOf(choices));
+    config.*member = *found;
+  };
+  return {text, FieldKind::kText, "NAME", help, WordsOf(choices), set, [=](const C& config) {
+            return NameOf(choices, config.*member);
+          }};
+}
+
+// One of a few words that the machine decides on: which devices there are is not known to the type.
 template <class C>
-FieldOf<C> ChoiceField(const char* name, std::string C::*member, std::vector<std::string> choices,
-                       const char* help) {
+FieldOf<C> WordField(const char* name, std::string C::*member, std::vector<std::string> choices,
+                     const char* help) {
   const std::string text = name;
   auto set = [=](C& config, const std::string& value) {
-    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-      ThrowUsage("--{} {}: did you mean '{}'? Valid: {}", text, value, NearestName(value, choices),
-                 fmt::join(choices, ", "));
-    }
+    if (std::find(choices.begin(), choices.end(), value) == choices.end())
+      ThrowNotAChoice(text, value, choices);
     config.*member = value;
   };
   return {
-      text, FieldKind::kText, "NAME", help, choices, set, [=](const C& config) {
-            return config.*member; }};
+      text, FieldKind::kText, "NAME", help, choices, set, [=](const C& config) { return config.*member; }};
 }
 
 template <class C>

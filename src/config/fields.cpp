@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
+#include "config/choice_names.h"
 #include "config/field_builders.h"
 #include "config/methods.h"
-#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 #include "l2gcn/settings.h"
@@ -40,64 +40,96 @@ Field SplitField() {
   return field;
 }
 
-// A rate above 0, or the word that leaves it to the program.
-Field RateField() {
-  Field field = RealField(
-      "lr", &TrainConfig::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
-      "auto: found for each layer from what it trains on, and lowered to its end; a number: Adam's "
-      "learning rate.");
-  field.placeholder = "auto|X";
+// A number that `parse` reads and checks, or the word that leaves it to the program.
+Field NumberOrAuto(const char* name, std::optional<double> TrainConfig::*member, RealRange range,
+                   const char* help) {
+  Field field = {name, FieldKind::kNumber, "auto|X", help};
   field.word = "auto";
-  field.set = [number = field.set](TrainConfig& config, const std::string& value) {
-    if (value == "auto")
-      config.lr = 0;
-    else
-      number(config, value);
+  field.range = range.range;
+  field.set = [=, text = std::string(name)](TrainConfig& config, const std::string& value) {
+    config.*member = value == "auto" ? std::nullopt : std::optional(ParseInRange(text, value, range));
   };
-  field.get = [number = field.get](const TrainConfig& config) {
-    return config.FindsRate() ? "auto" : number(config);
-  };
-  return field;
-}
-
-Field HoldOutField() {
-  Field field = TextField(
-      "hold-out", "auto|X", &TrainConfig::hold_out,
-      "Share of the train nodes that decisions look at and steps leave out, with a found rate until the last "
-      "epochs of the last layer; auto: a tenth, at most 4,096, where no validation node has a label or "
-      "looking "
-      "at them would cost too much; 0: none.");
-  field.set = [](TrainConfig& config, const std::string& value) {
-    if (value != "auto") {
-      const double share = ParseNumber("hold-out", value, "from 0 to 0.5, or auto");
-      if (share < 0 || share > 0.5)
-        ThrowUsage("--hold-out {}: expected auto or a share from 0 to 0.5", value);
-    }
-    config.hold_out = value;
+  field.get = [=](const TrainConfig& config) {
+    return config.*member ? fmt::format("{}", *(config.*member)) : "auto";
   };
   return field;
 }
 
 Field ThresholdField() {
-  Field field =
-      TextField("threshold", "auto|X", &TrainConfig::threshold,
-                "Probability above which a label is on, or class 1 of two is chosen; auto: chosen on "
-                "the validation nodes; by default one half.");
-  field.set = [](TrainConfig& config, const std::string& value) {
-    if (value != "auto" && !value.empty()) {
-      const double number = ParseNumber("threshold", value, "between 0 and 1, or auto");
-      if (number <= 0 || number >= 1)
-        ThrowUsage("--threshold {}: expected auto or a probability between 0 and 1", value);
-    }
-    config.threshold = value;
+  constexpr RealRange kBetween = {0, 1, true, true, "between 0 and 1, or auto"};
+  Field field = {"threshold", FieldKind::kText, "auto|X",
+                 "Probability above which a label is on, or class 1 of two is chosen; auto: chosen on "
+                 "the validation nodes; by default one half."};
+  field.set = [=](TrainConfig& config, const std::string& value) {
+    config.threshold.reset();
+    if (value.empty()) return;
+    config.threshold = Threshold{};
+    if (value != "auto") config.threshold->value = ParseInRange("threshold", value, kBetween);
+  };
+  field.get = [](const TrainConfig& config) {
+    if (!config.threshold) return std::string();
+    return config.threshold->value ? fmt::format("{}", *config.threshold->value) : "auto";
   };
   return field;
 }
 
-std::vector<std::string> StopPolicyNames() {
-  std::vector<std::string> names;
-  for (const StopPolicyRow& row : StopPolicies()) names.emplace_back(row.name);
-  return names;
+Field ClassWeightsField() {
+  Field field = {
+      "class-weights", FieldKind::kText, "balanced|FILE",
+      "What classes count in the loss: balanced, or a table of class,weight; by default all the same."};
+  field.set = [](TrainConfig& config, const std::string& value) {
+    const bool balanced = value == "balanced";
+    config.class_weights = {balanced, balanced ? "" : value};
+  };
+  field.get = [](const TrainConfig& config) {
+    return config.class_weights.balanced ? "balanced" : config.class_weights.file;
+  };
+  return field;
+}
+
+// Names of methods, and those of the paper for layerwise training with one stopping rule.
+Field MethodField() {
+  Field field = {"method", FieldKind::kText, "NAME", "How the network is trained.", BuiltMethods()};
+  field.set = [](TrainConfig& config, const std::string& value) {
+    const NamedMethod named = FindNamedMethod(value);
+    config.method = named.method.name;
+    if (named.stop) config.stop = named.stop;
+  };
+  field.get = [](const TrainConfig& config) { return std::string(FindMethod(config.method).name); };
+  return field;
+}
+
+Field StopField() {
+  const std::vector<std::string> words = WordsOf<StopRule>(kStopNames);
+  Field field = {"stop", FieldKind::kText, "NAME",
+                 "What ends a layer's training; by default the method's own.", words};
+  field.set = [=](TrainConfig& config, const std::string& value) {
+    const StopRule* found = FindChoice<StopRule>(kStopNames, value);
+    if (value == "learned") ThrowUsage("--stop learned: its name is now --stop controller");
+    if (found == nullptr) ThrowNotAChoice("stop", value, words);
+    config.stop = *found;
+  };
+  field.get = [](const TrainConfig& config) { return config.stop ? StopName(*config.stop) : ""; };
+  return field;
+}
+
+Field ControllerField() {
+  using Kind = ControllerChoice::Kind;
+  Field field = {
+      "controller", FieldKind::kText, "general|paper|FILE",
+      "Learned controller of --stop controller: one of the two that ship with the program, or a file."};
+  field.set = [](TrainConfig& config, const std::string& value) {
+    config.controller = value == "general" || value.empty() ? ControllerChoice{}
+                        : value == "paper"                  ? ControllerChoice{Kind::kPaper, ""}
+                                                            : ControllerChoice{Kind::kFile, value};
+  };
+  field.get = [](const TrainConfig& config) -> std::string {
+    const ControllerChoice& controller = config.controller;
+    return controller.kind == Kind::kGeneral ? "general"
+           : controller.kind == Kind::kPaper ? "paper"
+                                             : controller.file;
+  };
+  return field;
 }
 
 // The methods that list the field among their settings. A field that no method lists is for all of them.
@@ -113,15 +145,17 @@ std::vector<std::string> MethodsTaking(const std::string& field) {
 std::vector<Field> MakeFields() {
   using C = TrainConfig;
   return {
-      ChoiceField("method", &C::method, BuiltMethods(), "How the network is trained."),
-      ChoiceField("preset", &C::preset, {"paper", "best"},
+      MethodField(),
+      ChoiceField("preset", &C::preset, kPresetNames,
                   "Where defaults come from: the paper's settings for each data set, or the most accurate "
                   "recipe, chosen from the data."),
       WholeField("layers", &C::layers, 1, kMaxLayers, "Graph convolutions, trained one after another."),
       ListField("hidden", &C::hidden, 1, kMaxWidth, "Width of each layer; one value serves all."),
       ListField("epochs", &C::epochs, 1, kMaxEpochs, "Epochs of each layer, at most; one value serves all."),
       WholeField("batch", &C::batch, 1, kMaxCount, "Nodes in a step."),
-      RateField(),
+      NumberOrAuto("lr", &C::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
+                   "auto: estimated for each layer from its input, and lowered to its end; a number: Adam's "
+                   "learning rate."),
       FlagField("drop-last", &C::drop_last, "Leave out an epoch's last batch when it is short."),
       RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of hidden values set to 0 in a training step."),
@@ -141,45 +175,42 @@ std::vector<Field> MakeFields() {
           "Let the last layer read the labels of train nodes around a node, its own hidden; needs --reach."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
-      ChoiceField("read-out", &C::read_out, {"last", "mean", "auto"},
+      ChoiceField("read-out", &C::read_out, kPredictFromNames,
                   "Whose probabilities count: the last layer's, the mean of all layers', or whichever the "
                   "validation nodes prefer."),
       ChoiceField(
-          "correct", &C::correct, {"off", "auto", "on"},
+          "correct", &C::correct, kChoiceNames,
           "Correct & Smooth after training: what is known of the train nodes is spread over the graph; "
           "auto: where the validation nodes gain."),
-      ChoiceField("theta", &C::theta, {"keep", "fresh"},
+      ChoiceField("theta", &C::theta, kThetaStartNames,
                   "Whether the classifier lives on into the next layer."),
-      ChoiceField("init", &C::init, {"fan-in", "xavier"}, "How weights start."),
-      ChoiceField("norm", &C::norm, {"row+i", "row", "sym", "sum", "none"},
+      ChoiceField("init", &C::init, kInitNames, "How weights start."),
+      ChoiceField("norm", &C::norm, kNormNames,
                   "How neighbours are averaged (row+i: D⁻¹(A+I)+I; none: not at all)."),
-      ChoiceField("setting", &C::setting, {"inductive", "transductive"},
+      ChoiceField("setting", &C::setting, kSettingNames,
                   "Whether training sees the train nodes' subgraph alone or the whole graph."),
       SplitField(),
-      ChoiceField("scale", &C::scale, {"none", "standard", "minmax", "row"},
-                  "How features are scaled first."),
+      ChoiceField("scale", &C::scale, kScaleNames, "How features are scaled first."),
       WholeField("pca", &C::pca, 0, kMaxWidth,
                  "Principal components kept of the features; 0 keeps features as they are."),
       WholeField("smooth", &C::smooth, 0, kMaxLayers,
                  "Times features are averaged over neighbours before training."),
-      ChoiceField("sparse", &C::sparse, {"auto", "always", "never"},
-                  "Whether layer 1 works on sparse features."),
-      ChoiceField("features-as", &C::features_as, {"f32", "f16", "bf16"},
-                  "How features are stored in memory."),
-      TextField(
-          "class-weights", "balanced|FILE", &C::class_weights,
-          "What classes count in the loss: balanced, or a table of class,weight; by default all the same."),
+      ChoiceField("sparse", &C::sparse, kSparseChoiceNames, "Whether layer 1 works on sparse features."),
+      ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),
+      ClassWeightsField(),
       ThresholdField(),
-      ChoiceField("stop", &C::stop, StopPolicyNames(),
-                  "What ends a layer's training; by default the method's own."),
+      StopField(),
       WholeField("patience", &C::patience, 1, kMaxEpochs,
                  "Epochs without improvement that --stop early allows."),
-      ChoiceField("watch", &C::watch, {"loss", "val", "val-loss"},
+      ChoiceField("watch", &C::watch, kWatchNames,
                   "What --stop early looks at: the training loss, or F1 or loss of the validation nodes."),
-      TextField("controller", "FILE", &C::controller,
-                "Learned stopping controller; by default the shipped one."),
-      ChoiceField("controller-kind", &C::controller_kind, {"general", "paper"}, "Which shipped controller."),
-      HoldOutField(),
+      ControllerField(),
+      NumberOrAuto(
+          "hold-out", &C::hold_out, {0, 0.5, false, false, "from 0 to 0.5, or auto"},
+          "Share of the train nodes that decisions look at and steps leave out, with a found rate until the "
+          "last "
+          "epochs of the last layer; auto: a tenth, at most 4,096, where no validation node has a label or "
+          "looking at them would cost too much; 0: none."),
       ListField("samples", &C::samples, 1, kMaxCount,
                 "Neighbours or nodes a sampling method draws per layer."),
       WholeField("parts", &C::parts, 0, kMaxCount,
@@ -194,12 +225,12 @@ std::vector<Field> MakeFields() {
       WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features."),
       ListField("powers", &C::powers, 0, kMaxLayers, "Powers of the normalised adjacency that ngcn joins."),
       ChoiceField(
-          "on-nan", &C::on_nan, {"stop", "restart"},
+          "on-nan", &C::on_nan, kOnNanNames,
           "When a loss or weight is no finite number any more: stop, or begin the seed again at a third of "
           "the rate, at most 3 times."),
       WholeField("val-every", &C::val_every, 0, kMaxEpochs,
                  "Score the validation nodes every so many epochs, off the clock; 0: never."),
-      ChoiceField("precision", &C::precision, {"fp32", "tf32", "bf16"},
+      ChoiceField("precision", &C::precision, kPrecisionNames,
                   "Of matrix products. A CPU computes bf16 where it has AMX, and all else in fp32."),
       SeedField(&C::seed),
   };
@@ -236,9 +267,15 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
+// Settings that have another name now.
+constexpr struct { const char *before, *now; } kRenamed[] = {{"controller-kind", "controller"}};
+
 size_t FindName(const std::string& name, const std::vector<std::string>& names) {
   std::string dashed = name;
   std::replace(dashed.begin(), dashed.end(), '_', '-');
+  for (const auto& [before, now] : kRenamed) {
+    if (dashed == before) ThrowUsage("setting '{}' has gone; use '{}'", name, now);
+  }
   const auto found = std::find(names.begin(), names.end(), dashed);
   if (found == names.end())
     ThrowUsage("unknown setting '{}': did you mean '{}'?", name, NearestName(dashed, names));

@@ -70,7 +70,7 @@ std::vector<MachineField> MakeMachineFields() {
   devices.insert(devices.begin(), "auto");
   return {
       ThreadsField(),
-      ChoiceField(
+      WordField(
           "device", &C::device, devices,
           "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
           "methods without a CUDA part, nor under mpirun where a rank has no card)"),
@@ -88,11 +88,10 @@ std::vector<MachineField> MakeMachineFields() {
                 "Under mpirun: a folder on every machine for a copy of the data set, which rank 0 alone "
                 "opens [every "
                 "rank opens it]"),
-      ChoiceField(
-          "exchange", &C::exchange, {"auto", "memory", "messages"},
-          "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
-          "where all run on one machine and compute on the CPU, else by messages"),
-      ChoiceField(
+      WordField("exchange", &C::exchange, {"auto", "memory", "messages"},
+                "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
+                "where all run on one machine and compute on the CPU, else by messages"),
+      WordField(
           "rank-steps", &C::rank_steps, {"auto", "alone", "shared"},
           "Who makes training steps where ranks exchange by messages, with the same results; alone: rank 0; "
           "shared: all ranks together, in plain layers of dense rows on the CPU; auto: whichever is the "

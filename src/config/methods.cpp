@@ -16,8 +16,8 @@ namespace {
 
 // What all rivals of layer-wise training have in common: the optimiser of the GCN paper.
 void RivalDefaults(TrainConfig& config) {
-  config.norm = "sym";
-  config.init = "xavier";
+  config.norm = Norm::kSym;
+  config.init = Init::kXavier;
   config.lr = 0.01;
   config.dropout = 0.5;
   config.weight_decay = 5e-4;
@@ -33,13 +33,11 @@ void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
   if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
 }
 
-// What only layers trained one by one have, beside the method's own settings.
-std::vector<std::string> LayerSettings(std::vector<std::string> own) {
-  for (const char* name :
-       {"reach", "bias", "layer-norm", "input-dropout", "labels-as-inputs", "head", "read-out", "correct"})
-    own.emplace_back(name);
-  return own;
-}
+constexpr MethodAlias kAliases[] = {
+    {"l2gcn", "L²-GCN of the paper: layerwise --stop controller", method_names::kLayerwise,
+     StopRule::kController, false},
+    {"lgcn", "L-GCN of the paper: layerwise --stop fixed", method_names::kLayerwise, StopRule::kFixed, true},
+};
 
 std::vector<Method> MakeMethods() {
   using Loop = TrainingLoop;
@@ -49,30 +47,19 @@ std::vector<Method> MakeMethods() {
   const std::vector<DeviceKind> cpu_alone = {DeviceKind::kCpu};
   const auto rival = [](const std::string&, TrainConfig& config) { RivalDefaults(config); };
   return {
-      {.name = "l2gcn",
-       .sentence = "layer by layer, and a learned controller ends each layer",
+      {.name = "layerwise",
+       .sentence = "layer by layer; --stop says what ends a layer",
        .loop = Loop::kLayerwise,
        .sampler = nullptr,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
        .readout = Readout::kClassifier,
        .devices = every_device,
-       .stop = "learned",
+       .stop = StopRule::kController,
        .compared = false,
-       .settings = LayerSettings({"controller", "controller-kind", "hold-out"}),
+       .settings = {"reach", "bias", "layer-norm", "input-dropout", "labels-as-inputs", "head", "read-out",
+                    "correct", "controller", "hold-out"},
        .preset = [](const std::string&, TrainConfig&) {}},
-      {.name = "lgcn",
-       .sentence = "layer by layer, with no controller: fixed epochs, or in preset best the best one",
-       .loop = Loop::kLayerwise,
-       .sampler = nullptr,
-       .op = Op::kNormalised,
-       .weights = Shape::kAggregated,
-       .readout = Readout::kClassifier,
-       .devices = every_device,
-       .stop = "fixed",
-       .compared = true,
-       .settings = LayerSettings({}),
-       .preset = [](const std::string&, TrainConfig& config) { config.drop_last = true; }},
       {.name = "gcn",
        .sentence = "all layers at once over the whole graph in every step",
        .loop = Loop::kConventional,
@@ -81,7 +68,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"precompute"},
        .preset = rival},
@@ -93,7 +80,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"precompute"},
        .preset = rival},
@@ -105,7 +92,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kOwnAndAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples"},
        .preset =
@@ -121,7 +108,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
@@ -138,7 +125,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
@@ -154,7 +141,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
@@ -171,7 +158,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kLastLayer,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"parts", "clusters-per-batch", "diagonal"},
        .preset = ClusterDefaults},
@@ -183,7 +170,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kHops,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"hops"},
        .preset =
@@ -202,7 +189,7 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kJoinedPowers,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"powers"},
        .preset = rival},
@@ -214,10 +201,10 @@ std::vector<Method> MakeMethods() {
        .weights = Shape::kAggregated,
        .readout = Readout::kJoinedPowers,
        .devices = cpu_alone,
-       .stop = "fixed",
+       .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"powers"},
-       .preset = [](const std::string&, TrainConfig& config) { config.norm = "sym"; }},
+       .preset = [](const std::string&, TrainConfig& config) { config.norm = Norm::kSym; }},
   };
 }
 
@@ -228,33 +215,47 @@ std::span<const Method> Methods() {
   return methods;
 }
 
-const Method& FindMethod(const std::string& name) {
+NamedMethod FindNamedMethod(const std::string& name) {
+  for (const MethodAlias& alias : kAliases) {
+    if (name == alias.name) return {FindMethod(alias.method), alias.stop};
+  }
   for (const Method& method : Methods()) {
-    if (name == method.name) return method;
+    if (name == method.name) return {method, std::nullopt};
   }
   ThrowUsage("unknown method '{}': did you mean '{}'? Valid: {}", name, NearestName(name, BuiltMethods()),
              fmt::join(BuiltMethods(), ", "));
 }
 
-const std::vector<std::string>& BuiltMethods() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const Method& method : Methods()) all.emplace_back(method.name);
-    return all;
-  }();
-  return names;
+const Method& FindMethod(const std::string& name) { return FindNamedMethod(name).method; }
+
+StopRule OwnStop(const std::string& method) {
+  const NamedMethod named = FindNamedMethod(method);
+  return named.stop.value_or(named.method.stop);
 }
 
 std::vector<std::pair<std::string, std::string>> DescribeMethods() {
   std::vector<std::pair<std::string, std::string>> described;
   for (const Method& method : Methods()) described.emplace_back(method.name, method.sentence);
+  for (const MethodAlias& alias : kAliases) described.emplace_back(alias.name, alias.sentence);
   return described;
+}
+
+const std::vector<std::string>& BuiltMethods() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& [name, sentence] : DescribeMethods()) all.push_back(name);
+    return all;
+  }();
+  return names;
 }
 
 std::string DefaultMethod() { return Methods().front().name; }
 
 std::vector<std::string> ComparedMethods() {
   std::vector<std::string> names;
+  for (const MethodAlias& alias : kAliases) {
+    if (alias.compared) names.emplace_back(alias.name);
+  }
   for (const Method& method : Methods()) {
     if (method.compared) names.emplace_back(method.name);
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ struct Method {
   WeightShape weights;
   Readout readout;
   std::vector<DeviceKind> devices;    // where it can be trained
-  const char* stop;                   // the stop policy if the user names none (config/stop_policies.h)
+  StopRule stop;                      // if the user names none
   bool compared;                      // `compare` includes it if the user names no methods
   std::vector<std::string> settings;  // fields it takes that some other methods do not take
   // Defaults of the method for a data set of this recipe; applied after the data set's own row.
@@ -67,12 +68,30 @@ struct Method {
 // All methods, the default one first.
 std::span<const Method> Methods();
 
+// A name of the paper for layer-wise training with one stopping rule.
+struct MethodAlias {
+  const char* name;
+  const char* sentence;
+  const char* method;
+  StopRule stop;
+  bool compared;
+};
+
+// What a user's word for a method means.
+struct NamedMethod {
+  const Method& method;
+  std::optional<StopRule> stop;  // that the word implies
+};
 // Throws Error(kUsage) that names the nearest method if there is none of this name.
+NamedMethod FindNamedMethod(const std::string& name);
 const Method& FindMethod(const std::string& name);
+// What ends a layer where the user names no rule.
+StopRule OwnStop(const std::string& method);
 
 // Names for code that has to choose one method: the paper's figures and the rollouts of a search. Nothing
 // outside this file, the table and the presets spells a method's name (tests/structure checks it).
 namespace method_names {
+inline constexpr char kLayerwise[] = "layerwise";
 inline constexpr char kL2gcn[] = "l2gcn";
 inline constexpr char kLgcn[] = "lgcn";
 inline constexpr char kGcn[] = "gcn";

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "config/methods.h"
-#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -23,20 +22,20 @@ struct SetRow {
   uint32_t layers, hidden, batch;
   double lr;
   uint32_t epochs;
-  const char* scale;
+  Scale scale;
   uint32_t pca;     // columns to reduce to, where the files hold more
   uint32_t smooth;  // for the real set; a generated one, in memory or stored, takes its features as drawn
 };
 
-constexpr SetRow kOtherSets = {"", 2, 128, 1024, 0.001, 80, "none", 0, 0};
+constexpr SetRow kOtherSets = {"", 2, 128, 1024, 0.001, 80, Scale::kNone, 0, 0};
 constexpr SetRow kSetRows[] = {
-    {"cora", 2, 16, 256, 0.005, 80, "none", 0, 0},
-    {"citeseer", 2, 16, 256, 0.005, 80, "none", 0, 0},
-    {"pubmed", 2, 16, 1024, 0.001, 80, "none", 0, 0},
-    {"ppi", 3, 512, 1024, 0.001, 400, "standard", 0, 0},
-    {"reddit", 3, 128, 1024, 0.0001, 80, "none", 0, 1},
-    {"amazon670k", 2, 128, 1024, 0.0001, 80, "standard", 100, 0},
-    {"amazon3m", 2, 128, 1024, 0.0001, 80, "standard", 100, 0},
+    {"cora", 2, 16, 256, 0.005, 80, Scale::kNone, 0, 0},
+    {"citeseer", 2, 16, 256, 0.005, 80, Scale::kNone, 0, 0},
+    {"pubmed", 2, 16, 1024, 0.001, 80, Scale::kNone, 0, 0},
+    {"ppi", 3, 512, 1024, 0.001, 400, Scale::kStandard, 0, 0},
+    {"reddit", 3, 128, 1024, 0.0001, 80, Scale::kNone, 0, 1},
+    {"amazon670k", 2, 128, 1024, 0.0001, 80, Scale::kStandard, 100, 0},
+    {"amazon3m", 2, 128, 1024, 0.0001, 80, Scale::kStandard, 100, 0},
 };
 
 const SetRow& SetRowOf(const std::string& recipe) {
@@ -55,12 +54,12 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   config.epochs = {row.epochs};
   config.scale = row.scale;
   // Columns of a person's own table come in any unit.
-  if (dataset.recipe.empty() && !dataset.schema.empty()) config.scale = "standard";
+  if (dataset.recipe.empty() && !dataset.schema.empty()) config.scale = Scale::kStandard;
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
   if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {
-    config.theta = "fresh";
-    config.init = "xavier";
+    config.theta = ThetaStart::kFresh;
+    config.init = Init::kXavier;
   }
 }
 
@@ -104,25 +103,24 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.layer_norm = true;
   config.dropout = 0.5;
   config.input_dropout = 0.3;
-  config.norm = "sym";
-  config.theta = "fresh";
-  config.init = "fan-in";
+  config.norm = Norm::kSym;
+  config.theta = ThetaStart::kFresh;
+  config.init = Init::kFanIn;
   config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart
-  config.drop_last = false;
-  config.read_out = "auto";
-  config.correct = "auto";
+  config.read_out = PredictFrom::kAuto;
+  config.correct = Choice::kAuto;
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
   config.batch = 256;
   while (config.batch < 4096 && counts.train >= 32 * uint64_t{config.batch}) config.batch *= 2;
   const double epochs = kMostSamples / std::max(1.0, static_cast<double>(counts.train));
   config.epochs = {static_cast<uint32_t>(std::clamp(epochs, double{kLeastEpochs}, double{kMostEpochs}))};
   config.patience = std::max(3u, config.epochs[0] * 3 / 10);
-  if (config.scale == "none" && !dataset.features.is_sparse()) config.scale = "standard";
+  if (config.scale == Scale::kNone && !dataset.features.is_sparse()) config.scale = Scale::kStandard;
   // F1 of two classes, or of many labels, moves in jumps where the loss still tells epochs apart.
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
-  config.watch = by_loss ? "val-loss" : "val";
-  if (dataset.labels.multilabel) config.threshold = "auto";
-  if (dataset.nodes() > 0 && counts.val == 0) config.stop = "fixed";
+  config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
+  if (dataset.labels.multilabel) config.threshold = Threshold{};
+  config.stop = dataset.nodes() > 0 && counts.val == 0 ? StopRule::kFixed : StopRule::kEarly;
 }
 
 // What the user said for the setting `name`; empty if nothing was said.
@@ -154,38 +152,8 @@ std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
   const std::string said = ValueFor(overrides, "preset"), method = ValueFor(overrides, "method");
   if (!said.empty()) return said;
   const bool layerwise = method.empty() || FindMethod(method).loop == TrainingLoop::kLayerwise;
-  const bool controller =
-      !ValueFor(overrides, "controller").empty() || !ValueFor(overrides, "controller-kind").empty();
+  const bool controller = !ValueFor(overrides, "controller").empty();
   return layerwise && !controller && BytesWithPowers(dataset) <= kMostBytesWithPowers ? "best" : "paper";
-}
-
-// The method whose own stop policy is `stop`.
-const Method& MethodThatStopsBy(const std::string& stop) {
-  for (const Method& method : Methods()) {
-    if (stop == method.stop) return method;
-  }
-  L2GCN_ASSERT(false);
-}
-
-// The method decides defaults, so it is found before them. A stop policy may name a method, too: layer-wise
-// training that a controller stops is l2gcn, whichever way the user asked for it.
-const Method& ChooseMethod(const Overrides& overrides, bool best) {
-  TrainConfig scratch;
-  const std::string named = ValueFor(overrides, "method");
-  if (!named.empty()) FindField("method").set(scratch, named);
-  const Method& method = named.empty() && best ? MethodThatStopsBy("fixed") : FindMethod(scratch.method);
-  const std::string stop = ValueFor(overrides, "stop");
-  if (stop.empty() || !FindStopPolicy(stop).makes_the_method) return method;
-  const Method& stopped = MethodThatStopsBy(stop);
-  if (method.loop != stopped.loop) {
-    std::vector<std::string> others;
-    for (const StopPolicyRow& row : StopPolicies()) {
-      if (!row.makes_the_method) others.emplace_back(row.name);
-    }
-    ThrowUsage("--stop {}: method {} takes {}; this policy decides layer by layer, so it needs method {}",
-               stop, method.name, fmt::join(others, " or "), stopped.name);
-  }
-  return stopped;
 }
 
 void CheckTakes(const Field& field, const Method& method) {
@@ -202,6 +170,13 @@ bool LastBatchIsARest(const Dataset& dataset, const TrainConfig& config) {
   return nodes > config.batch && kRestOfBatch * (nodes % config.batch) < config.batch;
 }
 
+// Whether an epoch leaves out its last batch when that is short: L-GCN of the paper does.
+bool DropsLast(const Dataset& dataset, const TrainConfig& config, bool layerwise) {
+  if (!layerwise) return false;
+  if (*config.stop == StopRule::kPlateau) return LastBatchIsARest(dataset, config);
+  return config.preset == Preset::kPaper && *config.stop != StopRule::kController;
+}
+
 // A preset's list is made for the preset's number of layers; the user may have changed that.
 void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
@@ -212,13 +187,16 @@ void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
 TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   TrainConfig config;
   FindField("preset").set(config, ChoosePreset(overrides, dataset));
-  const Method& method = ChooseMethod(overrides, config.preset == "best");
-  config.method = method.name;
+  const std::string named = ValueFor(overrides, "method"), layers = ValueFor(overrides, "layers");
+  if (!named.empty()) FindField("method").set(config, named);
+  const Method& method = FindMethod(config.method);
+  const std::optional<StopRule> implied = config.stop;
+  const bool layerwise = method.loop == TrainingLoop::kLayerwise;
   ApplySetRow(dataset, config);
   method.preset(dataset.recipe, config);
-  const bool best = config.preset == "best" && method.loop == TrainingLoop::kLayerwise;
-  if (best) ApplyBest(dataset, ValueFor(overrides, "split"), config);
-  const std::string layers = ValueFor(overrides, "layers");
+  if (layerwise && config.preset == Preset::kBest) ApplyBest(dataset, ValueFor(overrides, "split"), config);
+  if (ValueFor(overrides, "lr") == "auto") config.stop = StopRule::kPlateau;
+  if (implied) config.stop = implied;
   if (!layers.empty()) FindField("layers").set(config, layers);
   FitToLayers(config.layers, config.samples);
   for (const auto& [name, value] : overrides) {
@@ -226,12 +204,10 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     CheckTakes(field, method);
     if (field.name != "method") field.set(config, value);
   }
-  if (config.FindsRate() && std::string(method.stop) == "learned" && ValueFor(overrides, "drop-last").empty())
-    config.drop_last = LastBatchIsARest(dataset, config);
-  if (config.stop.empty()) config.stop = best && std::string(method.stop) == "fixed" ? "early" : method.stop;
+  if (!config.stop) config.stop = method.stop;
+  if (ValueFor(overrides, "drop-last").empty()) config.drop_last = DropsLast(dataset, config, layerwise);
   Validate(config);
-  if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
-      dataset.labels.classes != 2) {
+  if (config.threshold && dataset.nodes() > 0 && !dataset.labels.multilabel && dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",
                dataset.name, dataset.labels.classes);
   }

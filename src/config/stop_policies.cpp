@@ -2,34 +2,25 @@
 // row.
 #include "config/stop_policies.h"
 
-#include <fmt/ranges.h>
-
-#include <vector>
-
 #include "core/error_format.h"
 
 namespace l2gcn {
 
 StopPolicyMaker MakeFixedEpochs, MakeEarlyStopping;  // train/stop_policy.cpp
-StopPolicyMaker MakeLearnedStopping;                 // controller/learned_stop.cpp
+StopPolicyMaker MakePlateauStopping;                 // train/paired_stop.cpp
+StopPolicyMaker MakeControllerStopping;              // controller/learned_stop.cpp
 
-std::span<const StopPolicyRow> StopPolicies() {
+const StopPolicyRow& StopPolicyOf(StopRule rule) {
   static constexpr StopPolicyRow kRows[] = {
-      {"fixed", "every layer runs all its epochs", MakeFixedEpochs, false},
-      {"early", "a layer ends after --patience epochs without a better --watch", MakeEarlyStopping, false},
-      {"learned", "a learned controller decides for each layer", MakeLearnedStopping, true},
+      {StopRule::kFixed, MakeFixedEpochs, false},
+      {StopRule::kEarly, MakeEarlyStopping, false},
+      {StopRule::kController, MakeControllerStopping, true},
+      {StopRule::kPlateau, MakePlateauStopping, true},
   };
-  return kRows;
-}
-
-const StopPolicyRow& FindStopPolicy(const std::string& name) {
-  std::vector<std::string> names;
-  for (const StopPolicyRow& row : StopPolicies()) {
-    if (name == row.name) return row;
-    names.emplace_back(row.name);
+  for (const StopPolicyRow& row : kRows) {
+    if (row.rule == rule) return row;
   }
-  ThrowUsage("--stop {}: did you mean '{}'? Valid: {}", name, NearestName(name, names),
-             fmt::join(names, ", "));
+  L2GCN_ASSERT(false);
 }
 
 }  // namespace l2gcn

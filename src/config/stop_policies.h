@@ -3,8 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
-#include <string>
 
 #include "l2gcn/config.h"
 
@@ -22,15 +20,11 @@ struct PolicyRequest {
 using StopPolicyMaker = std::unique_ptr<StopPolicy>(const PolicyRequest& request);
 
 struct StopPolicyRow {
-  const char* name;      // as --stop takes it
-  const char* sentence;  // for people
+  StopRule rule;
   StopPolicyMaker* make;
-  bool makes_the_method;  // asking for it is asking for the method whose own policy it is (config/methods.h)
+  bool per_layer;  // decides layer by layer, so it needs a method that trains so
 };
 
-std::span<const StopPolicyRow> StopPolicies();
-
-// Throws Error(kUsage) that names the nearest policy if there is none of this name.
-const StopPolicyRow& FindStopPolicy(const std::string& name);
+const StopPolicyRow& StopPolicyOf(StopRule rule);
 
 }  // namespace l2gcn

@@ -7,7 +7,6 @@
 #include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "train/held_out.h"
-#include "train/paired_stop.h"
 #include "train/training_set.h"
 
 namespace l2gcn {
@@ -135,34 +134,28 @@ class PaperStop final : public StopPolicy {
   std::optional<PolicyNet::Step> step_;
 };
 
-// The user's controller, or the shipped one. Without validation nodes to look at, the shipped one is that
-// which sees training losses alone.
+// The user's controller, or a shipped one. Without validation nodes the general one is that which sees training
+// losses alone.
 Controller ControllerFor(const PolicyRequest& request) {
-  const TrainConfig& config = request.config;
+  using Kind = ControllerChoice::Kind;
+  const ControllerChoice& choice = request.config.controller;
   const bool validated = HasValidationLabels(request.dataset, request.nodes);
-  if (config.controller.empty()) {
-    const bool blind = config.controller_kind == "general" && !validated;
-    return Controller::Shipped(blind ? "general-loss" : config.controller_kind);
-  }
-  Controller controller = Controller::Load(config.controller);
+  if (choice.kind == Kind::kPaper) return Controller::Shipped("paper");
+  if (choice.kind == Kind::kGeneral) return Controller::Shipped(validated ? "general" : "general-loss");
+  Controller controller = Controller::Load(choice.file);
   if (controller.impl().SeesValidation() && !validated) {
     ThrowUsage(
         "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
-        "search --sees loss, use the shipped one, or take another --split",
-        config.controller, request.nodes.split.name, request.dataset.name);
+        "search --sees loss, use a shipped one, or take another --split",
+        choice.file, request.nodes.split.name, request.dataset.name);
   }
   return controller;
 }
 
 }  // namespace
 
-std::unique_ptr<StopPolicy> MakeLearnedStopping(const PolicyRequest& request) {
-  const TrainConfig& config = request.config;
-  const bool held_out = HeldOutCount(config, request.dataset, request.nodes) > 0;
-  const bool looks = HasValidationLabels(request.dataset, request.nodes) || held_out;
-  if (config.FindsRate() && config.controller.empty() && config.controller_kind == "general" && looks)
-    return std::make_unique<PairedStop>(
-        ChanceOf(request.dataset.labels, request.nodes.train, request.config.threshold == "auto"));
+std::unique_ptr<StopPolicy> MakeControllerStopping(const PolicyRequest& request) {
+  const bool held_out = HeldOutCount(request.config, request.dataset, request.nodes) > 0;
   return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels), held_out);
 }
 

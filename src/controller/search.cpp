@@ -144,7 +144,7 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
 TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training) {
   Overrides overrides = {{"preset", "paper"}};
   overrides.insert(overrides.end(), training.begin(), training.end());
-  overrides.emplace_back("method", method_names::kLgcn);
+  overrides.emplace_back("method", method_names::kLayerwise);
   TrainConfig resolved = ResolveConfig(overrides, dataset);
   resolved.drop_last = false;
   if (config.batch == "full") {

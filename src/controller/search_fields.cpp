@@ -28,8 +28,8 @@ std::vector<SearchField> MakeSearchFields() {
       not_negative{0, kInfinity, false, false, "of 0 or more"};
   const RealRange share{0, 1, false, false, "from 0 to 1"};
   return {
-      ChoiceField("kind", &C::kind, {"general", "paper"},
-                  "general: any data set, depth and run length; paper: the paper's controller."),
+      WordField("kind", &C::kind, {"general", "paper"},
+                "general: any data set, depth and run length; paper: the paper's controller."),
       WholeField("rounds", &C::rounds, 0, kMany, "Updates of the controller; 0: 400, paper 50 (Reddit 200)."),
       WholeField("warmup", &C::warmup, 0, kMany, "Kind paper: first rounds, which follow pre-drawn stops."),
       WholeField("nodes", &C::nodes, 0, kMany * 1000, "Train nodes of each sampled subgraph; 0: all."),
@@ -45,13 +45,12 @@ std::vector<SearchField> MakeSearchFields() {
                  "Kind paper: decisions of a training over all layers; 0: 20, Reddit 40."),
       WholeField("state", &C::hidden, 2, 1024, "Width of the recurrent state."),
       RealField("search-lr", &C::lr, positive, "Adam's learning rate for the controller."),
-      ChoiceField(
-          "sees", &C::sees, {"validation", "loss"},
-          "Kind general: whether the controller looks at validation nodes, too, or at training losses "
-          "alone."),
-      ChoiceField("reward", &C::reward, {"loss", "f1"},
-                  "What a training is worth: its final loss or its validation F1."),
-      ChoiceField(
+      WordField("sees", &C::sees, {"validation", "loss"},
+                "Kind general: whether the controller looks at validation nodes, too, or at training losses "
+                "alone."),
+      WordField("reward", &C::reward, {"loss", "f1"},
+                "What a training is worth: its final loss or its validation F1."),
+      WordField(
           "judge", &C::judge, {"val", "test"},
           "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
           "controller that looks at them; test: test nodes, for generated graphs."),
@@ -63,8 +62,8 @@ std::vector<SearchField> MakeSearchFields() {
           "regret-cap", &C::regret_cap, positive,
           "Kind general: a training costs at most this more than the best stops in hindsight, so that no "
           "data set outweighs the others."),
-      ChoiceField("cost", &C::cost, {"epochs", "seconds"},
-                  "What a training costs; measured seconds are not repeatable."),
+      WordField("cost", &C::cost, {"epochs", "seconds"},
+                "What a training costs; measured seconds are not repeatable."),
       RealField("cost-weight", &C::cost_weight, not_negative,
                 "Price of the cost: per epoch for kind paper, of the whole budget for general; 0: 0.0001, "
                 "0.05 or 2 points."),

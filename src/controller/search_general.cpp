@@ -247,7 +247,7 @@ class GeneralSearch {
     TrainConfig config = RolloutConfig(dataset, config_, training);
     config.seed = config_.seed + task;
     const RandomStream stream(config_.seed, RandomUse::kController, 6, task);
-    config.lr *= std::pow(config_.lr_spread, 2.0 * static_cast<double>(stream.Uniform(0)) - 1);
+    *config.lr *= std::pow(config_.lr_spread, 2.0 * static_cast<double>(stream.Uniform(0)) - 1);
     Context context = SingleThreaded(WithoutRanks(context_));
     context.on_note = nullptr;
     context.on_warning = nullptr;
@@ -260,7 +260,7 @@ class GeneralSearch {
         node = static_cast<uint32_t>(nodes.size() - 1);
       }
     }
-    if (config.setting == "transductive") {
+    if (config.setting == Setting::kTransductive) {
       std::vector<uint32_t> known = NodesWithRole(split, Role::kTrain);
       const double share = static_cast<double>(roles.train.size()) / static_cast<double>(known.size());
       known.insert(known.end(), nodes.begin(), nodes.end());

@@ -154,7 +154,7 @@ class PaperSearch {
     const Permutation order(total, RandomStream(config_.seed, RandomUse::kController, 3, round));
     std::vector<uint32_t> nodes(count);
     for (uint32_t i = 0; i < count; ++i) nodes[i] = train_[order(i)];
-    if (rollout_config_.setting == "transductive") {
+    if (rollout_config_.setting == Setting::kTransductive) {
       const RandomStream others(config_.seed, RandomUse::kController, 7, round);
       const double share = static_cast<double>(count) / total;
       for (uint32_t node : DrawOthers(dataset_.nodes(), train_, share, others)) nodes.push_back(node);

@@ -193,17 +193,14 @@ void CheckColumns(const Preparation& preparation, const Features& features) {
 }  // namespace
 
 Preparation FitPreparation(const Context& context, const Features& features,
-                           std::span<const uint8_t> fit_rows, const std::string& scale, uint32_t pca,
+                           std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca,
                            uint64_t seed) {
   L2GCN_ASSERT(fit_rows.empty() || fit_rows.size() == features.rows());
   Preparation preparation;
-  if (scale == "standard" || scale == "minmax") {
-    FitColumns(context, features, fit_rows, scale == "standard", preparation);
-  } else if (scale == "row") {
-    preparation.row_normalise = true;
-  } else if (scale != "none" && !scale.empty()) {
-    ThrowUsage("--scale {}: expected standard, minmax, row or none", scale);
+  if (scale == Scale::kStandard || scale == Scale::kMinMax) {
+    FitColumns(context, features, fit_rows, scale == Scale::kStandard, preparation);
   }
+  preparation.row_normalise = scale == Scale::kRow;
   if (pca == 0) return preparation;
   if (pca > features.cols()) {
     ThrowUsage("--pca {}: the features have only {} columns; choose at most that many", pca, features.cols());

@@ -22,15 +22,6 @@ double DegreeWithLoop(const Graph& graph, uint32_t node) {
 
 }  // namespace
 
-Norm ParseNorm(const std::string& name) {
-  if (name == "row+i") return Norm::kRowPlusI;
-  if (name == "row") return Norm::kRow;
-  if (name == "sym") return Norm::kSym;
-  if (name == "sum") return Norm::kSum;
-  if (name == "none") return Norm::kNone;
-  ThrowUsage("unknown normalisation '{}': expected row+i, row, sym, sum or none", name);
-}
-
 Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm) {
   Propagation result;
   result.nodes = graph.nodes;

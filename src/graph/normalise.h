@@ -10,17 +10,13 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "core/propagation.h"
+#include "l2gcn/choices.h"
 #include "l2gcn/context.h"
 #include "l2gcn/graph.h"
 
 namespace l2gcn {
-
-enum class Norm { kRowPlusI, kRow, kSym, kSum, kNone };
-
-Norm ParseNorm(const std::string& name);
 
 // Shares the graph's arrays (none: has no entries); only the scales (8–12 bytes a node) are new.
 Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm);

@@ -43,13 +43,12 @@
 #include "core/rng.h"
 #include "core/sample_order.h"
 #include "kernels/norm_epsilon.h"
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 #include "kernels/rate_course.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
-#include "l2gcn/feature_type.h"
 
 namespace l2gcn {
 
@@ -74,8 +73,6 @@ class DeviceGraph : public std::enable_shared_from_this<DeviceGraph> {
   uint64_t entries = 0;
 };
 using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
-
-enum class SparseChoice { kAuto, kAlways, kNever };  // whether sparse features stay sparse once aggregated
 
 struct BackendOptions {
   Precision precision = Precision::kTf32;

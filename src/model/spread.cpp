@@ -147,20 +147,20 @@ Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Data
   };
   Matrix best = logits_of_layers.back();
   double f1 = judge(best);
-  if (config.read_out != "last" && logits_of_layers.size() > 1) {
+  if (config.read_out != PredictFrom::kLast && logits_of_layers.size() > 1) {
     logits_of_layers.back() = CopyOf(context, best);
     Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.multilabel);
     const double mean_f1 = judge(mean);
-    model.mean_of_layers = config.read_out == "mean" || mean_f1 > f1;
+    model.mean_of_layers = config.read_out == PredictFrom::kMean || mean_f1 > f1;
     if (model.mean_of_layers) best = std::move(mean), f1 = mean_f1;
   }
-  if (config.correct == "off") return best;
+  if (config.correct == Choice::kOff) return best;
   const std::vector<uint32_t> train = TrainNodes(labels, split);
   const double entries = static_cast<double>(dataset.graph.indices.size() + dataset.nodes());
   const bool affordable = entries * labels.classes * kSpreadRounds <= kMostWork;
-  if (config.correct == "auto" && (!affordable || val.empty())) return best;
+  if (config.correct == Choice::kAuto && (!affordable || val.empty())) return best;
   const Matrix base = best;
-  bool forced = config.correct == "on";
+  bool forced = config.correct == Choice::kOn;
   const DeviceGraphPtr graph = pipeline.SpreadingOperator(context);
   for (const double correct : {0.0, kCorrect}) {
     for (const double smooth : kSmoothWeights) {

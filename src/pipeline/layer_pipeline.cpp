@@ -48,7 +48,7 @@ Features FittingFeatures(const Context& context, const Model& model, const Datas
 Propagation OperatorOf(const Context& context, const Graph& graph, const TrainConfig& config) {
   const MethodOperator op = FindMethod(config.method).op;
   if (op == MethodOperator::kNeighbourMean) return MakeNeighbourMean(context, graph);
-  Propagation a = MakePropagation(context, graph, ParseNorm(config.norm));
+  Propagation a = MakePropagation(context, graph, config.norm);
   if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, a);
   return a;
 }
@@ -60,7 +60,7 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
       graph_(dataset.graph),
       given_(dataset.features),
       config_(config),
-      inductive_(config.setting == "inductive") {}
+      inductive_(config.setting == Setting::kInductive) {}
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
@@ -132,7 +132,7 @@ Features LayerPipeline::HostInput(const Context& context) {
 LayerPipeline::TrainingGraph LayerPipeline::GraphInTraining(const Context& context) const {
   TrainingGraph training;
   training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
-  training.a = MakePropagation(context, training.graph, ParseNorm(config_.norm));
+  training.a = MakePropagation(context, training.graph, config_.norm);
   return training;
 }
 

@@ -39,12 +39,12 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.entries = dataset.graph.indices.size();
   counts.train = train;
   counts.scored = scored;
-  counts.inductive = config.setting == "inductive";
-  counts.sparse = dataset.features.is_sparse() && config.pca == 0 && config.scale != "standard";
+  counts.inductive = config.setting == Setting::kInductive;
+  counts.sparse = dataset.features.is_sparse() && config.pca == 0 && config.scale != Scale::kStandard;
   counts.multilabel = dataset.labels.multilabel;
   counts.features = config.pca > 0 ? config.pca : dataset.features.cols();
   counts.classes = dataset.labels.classes;
-  counts.element = config.features_as == "f32" ? 4 : 2;
+  counts.element = config.features_as == FeatureType::kF32 ? 4 : 2;
   counts.stored_bytes = dataset.features.bytes();
   counts.graph_bytes =
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
@@ -68,7 +68,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
       plain && config.reach == 0 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
   counts.affine_rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
   counts.answered = scored;
-  counts.counts_answers = plain && config.correct == "off" && config.threshold.empty() &&
+  counts.counts_answers = plain && config.correct == Choice::kOff && !config.threshold &&
                           FindMethod(config.method).readout == Readout::kClassifier;
   counts.scores_in_training =
       counts.counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();

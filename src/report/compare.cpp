@@ -90,8 +90,8 @@ TrainConfig ConfigOf(const CompareOptions& options, const std::string& method, c
   Overrides mine = {{"method", method}};
   for (const auto& [name, value] : options.overrides) {
     const Field& field = FindField(name);
-    const bool has = field.methods.empty() ||
-                     std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
+    const bool has = field.methods.empty() || std::find(field.methods.begin(), field.methods.end(),
+                                                        FindMethod(method).name) != field.methods.end();
     const bool found = field.name == "lr" && value == field.word && !FindsRates(method);
     if (field.name != "method" && has && !found) mine.emplace_back(name, value);
   }
@@ -104,7 +104,8 @@ void RefuseUseless(const CompareOptions& options) {
     const std::vector<std::string>& takers = FindField(name).methods;
     const bool used =
         takers.empty() || std::any_of(takers.begin(), takers.end(), [&](const std::string& one) {
-          return std::find(options.methods.begin(), options.methods.end(), one) != options.methods.end();
+          return std::any_of(options.methods.begin(), options.methods.end(),
+                             [&](const std::string& method) { return FindMethod(method).name == one; });
         });
     if (!used) {
       ThrowUsage("--{} {}: none of --methods {} has a use for it; it is for {}", FindField(name).name, value,
@@ -132,10 +133,10 @@ MeasuredSeed MeasureSeed(const Context& context, const Dataset& dataset, const T
 }
 
 // All seeds of one method, as they were measured.
-CompareRow RowOf(const TrainConfig& config, const CompareOptions& options,
+CompareRow RowOf(const std::string& method, const TrainConfig& config, const CompareOptions& options,
                  std::span<const MeasuredSeed> seeds) {
   CompareRow row;
-  row.method = config.method;
+  row.method = method;
   row.config = config;
   row.runs = options.runs;
   Mean f1, f1_val, seconds, setup, epochs;
@@ -228,8 +229,8 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
         return MeasureSeed(alone, dataset, config, options);
       });
   for (size_t i = 0; i < configs.size(); ++i)
-    comparison.rows.push_back(
-        RowOf(configs[i], options, std::span(seeds).subspan(i * options.runs, options.runs)));
+    comparison.rows.push_back(RowOf(options.methods[i], configs[i], options,
+                                    std::span(seeds).subspan(i * options.runs, options.runs)));
   const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
   if (goal <= 0) return comparison;
   const std::vector<MeasuredSeed> times =

@@ -138,7 +138,7 @@ class Reproducer {
     const double fewer = static_cast<double>(usual.EpochsOf(0)) / kQuickEpochs / QuickScale(set);
     if (usual.EpochsOf(0) > kQuickEpochs) overrides.emplace_back("epochs", std::to_string(kQuickEpochs));
     if (FindMethod(method).loop == TrainingLoop::kLayerwise) {
-      overrides.emplace_back("lr", fmt::format("{}", std::min(kMostQuickRate, usual.lr * fewer)));
+      overrides.emplace_back("lr", fmt::format("{}", std::min(kMostQuickRate, *usual.lr * fewer)));
     }
   }
 

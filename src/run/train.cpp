@@ -47,14 +47,13 @@ namespace {
 // Where the configuration asks for thresholds: those of the validation nodes, or the given one.
 std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
                                   const Trained& trained) {
-  const std::string& threshold = trained.model.config.threshold;
-  if (threshold.empty()) return {};
-  if (threshold == "auto") {
+  const std::optional<Threshold>& threshold = trained.model.config.threshold;
+  if (!threshold) return {};
+  if (!threshold->value) {
     const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
     return ChooseThresholds(context, dataset.labels, nodes, logits);
   }
-  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1,
-                             ParseNumber("threshold", threshold));
+  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *threshold->value);
 }
 
 void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) {
@@ -104,8 +103,8 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Data
 
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset,
                                            const SplitNodes& nodes) {
-  const std::string stop = config.stop.empty() ? FindMethod(config.method).stop : config.stop;
-  return FindStopPolicy(stop).make({config, dataset, nodes});
+  const StopRule stop = config.stop.value_or(OwnStop(config.method));
+  return StopPolicyOf(stop).make({config, dataset, nodes});
 }
 
 Context OnDeviceOf(const Context& context, const std::string& method) {
@@ -158,7 +157,8 @@ namespace {
 // What validation chose after training, where there was a choice.
 void TellReadOut(const Context& context, const Model& model) {
   const TrainConfig& config = model.config;
-  if (config.correct == "off" && (model.heads.empty() || config.read_out != "auto")) return;
+  if (config.correct == Choice::kOff && (model.heads.empty() || config.read_out != PredictFrom::kAuto))
+    return;
   std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
                                           : "probabilities are the last layer's";
   const Spreading& spreading = model.spreading;
@@ -175,7 +175,7 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
   std::vector<Matrix> of_layers;
   if (trained.model.heads.empty()) {
     of_layers.push_back(inference.Logits(context, trained.model, {}));
-    if (trained.model.config.correct == "off") return of_layers.back();
+    if (trained.model.config.correct == Choice::kOff) return of_layers.back();
   } else {
     of_layers = inference.LogitsOfLayers(context, trained.model);
   }
@@ -185,7 +185,7 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
 
 // Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
 bool AnswersAreCounted(const Model& model) {
-  return model.heads.empty() && model.config.correct == "off" && model.config.threshold.empty() &&
+  return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.threshold &&
          FindMethod(model.config.method).readout == Readout::kClassifier;
 }
 
@@ -310,10 +310,9 @@ void TellBaseline(const Context& context, const TrainConfig& config, const SeedR
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
-  std::string advice = config.scale == "none" ? "--scale standard, another --lr" : "another --lr";
-  advice += config.class_weights.empty()
-                ? ", more --epochs, or --class-weights balanced where classes are rare"
-                : " or more --epochs";
+  std::string advice = config.scale == Scale::kNone ? "--scale standard, another --lr" : "another --lr";
+  advice += !config.class_weights.on() ? ", more --epochs, or --class-weights balanced where classes are rare"
+                                       : " or more --epochs";
   context.Note(fmt::format(
       "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try {}",
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));
@@ -326,9 +325,9 @@ constexpr double kLoweredRate = 1.0 / 3;
 void TellRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
                   uint32_t restarts, SeedResult& result) {
   result.restarts = restarts;
-  result.lowered_lr = tried.lr;
+  result.lowered_lr = *tried.lr;
   context.Note(fmt::format("seed {}: ended well at --lr {:.4g} in place of {:.4g}, after {}", given.seed,
-                           tried.lr, given.lr, CountOfThings(restarts, "restart")));
+                           *tried.lr, *given.lr, CountOfThings(restarts, "restart")));
 }
 
 // Where a run's seeds are kept. Of ranks that share the work only rank 0 has a writer and a checkpoint.
@@ -347,7 +346,7 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
   uint32_t attempt = Agreed(context, checkpoint != nullptr ? checkpoint->attempt() : 0);
   for (;; ++attempt) {
     TrainConfig tried = config;
-    for (uint32_t i = 0; i < attempt; ++i) tried.lr *= kLoweredRate;
+    for (uint32_t i = 0; i < attempt; ++i) *tried.lr *= kLoweredRate;
     try {
       SnapshotKeeper* keeper = checkpoint;
       std::optional<RanksKeeper> together;
@@ -357,7 +356,7 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
       if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
       return trained;
     } catch (const Diverged& error) {
-      if (config.on_nan != "restart" || config.FindsRate() || attempt == kMostRestarts) throw;
+      if (config.on_nan != OnNan::kRestart || config.FindsRate() || attempt == kMostRestarts) throw;
       context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", config.seed,
                                error.what(), attempt == 0 ? "a third" : "a third once more"));
       if (checkpoint != nullptr) checkpoint->Restart();

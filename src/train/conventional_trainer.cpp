@@ -115,10 +115,10 @@ class ConventionalTrainer {
   void MakeNetwork() {
     NetworkSpec spec;
     spec.multilabel = dataset_.labels.multilabel;
-    spec.lr = static_cast<float>(config_.lr);
+    spec.lr = static_cast<float>(*config_.lr);
     spec.weight_decay = static_cast<float>(config_.weight_decay);
     spec.dropout = static_cast<float>(config_.dropout);
-    spec.init = ParseInit(config_.init);
+    spec.init = config_.init;
     spec.seed = config_.seed;
     const bool joins = method_.readout == Readout::kJoinedPowers;
     const bool concat = method_.weights == WeightShape::kOwnAndAggregated;

@@ -24,10 +24,10 @@ bool HasValidationLabels(const Dataset& dataset, const SplitNodes& nodes) {
 
 uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const SplitNodes& nodes) {
   const auto train = static_cast<double>(nodes.train.size());
-  if (config.hold_out != "auto") return static_cast<uint32_t>(std::stod(config.hold_out) * train);
+  if (config.hold_out) return static_cast<uint32_t>(*config.hold_out * train);
   if (nodes.train.size() < kFewToHold) return 0;
   const bool validated = HasValidationLabels(dataset, nodes);
-  if (!config.FindsRate() && !(validated && config.setting == "inductive")) return 0;
+  if (!config.FindsRate() && !(validated && config.setting == Setting::kInductive)) return 0;
   const uint64_t many = config.FindsRate() ? kManyTrainNodes : kManyAtFixedRate;
   if (nodes.train.size() < many && validated) return 0;
   return static_cast<uint32_t>(std::min(kMostHeld, kHeldShare * train));

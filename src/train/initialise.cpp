@@ -2,15 +2,7 @@
 
 #include <cmath>
 
-#include "core/error_format.h"
-
 namespace l2gcn {
-
-Init ParseInit(const std::string& name) {
-  if (name == "fan-in") return Init::kFanIn;
-  if (name == "xavier") return Init::kXavier;
-  ThrowUsage("unknown initialisation '{}': expected fan-in or xavier", name);
-}
 
 Matrix InitialWeights(size_t rows, size_t cols, Init init, const RandomStream& stream) {
   const double fan_in = static_cast<double>(rows), fan_out = static_cast<double>(cols);

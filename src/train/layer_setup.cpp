@@ -13,7 +13,7 @@ LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer) {
   spec.seed = config.seed;
   spec.batch = config.batch;
   spec.drop_last = config.drop_last;
-  spec.lr = static_cast<float>(config.lr);
+  spec.lr = static_cast<float>(config.lr.value_or(0));
   spec.weight_decay = static_cast<float>(config.weight_decay);
   spec.dropout = static_cast<float>(config.dropout);
   spec.form = FormOf(config);
@@ -32,16 +32,17 @@ Trainable StartOfAffine(size_t rows, size_t width) {
 // Everything a form adds to W and Θ; Θ itself is new and as high as the last hidden layer is wide.
 void AddForm(const TrainConfig& config, uint32_t layer, size_t hidden, size_t classes, LayerState& start) {
   const LayerForm form = FormOf(config);
-  const Init init = ParseInit(config.init);
   const size_t width = form.head > 0 ? form.head : hidden, rows = form.affine_rows();
-  start.theta = InitialWeights(width, classes, init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
+  start.theta =
+      InitialWeights(width, classes, config.init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
   start.theta_m = Matrix::Zeros(width, classes);
   start.theta_v = Matrix::Zeros(width, classes);
   start.theta_steps = 0;
   if (rows > 0) start.affine = StartOfAffine(rows, hidden), start.bias = StartOfAffine(1, classes);
   if (form.head == 0) return;
-  start.head = {InitialWeights(hidden, width, init, RandomStream(config.seed, RandomUse::kInitHead, layer)),
-                Matrix::Zeros(hidden, width), Matrix::Zeros(hidden, width)};
+  start.head = {
+      InitialWeights(hidden, width, config.init, RandomStream(config.seed, RandomUse::kInitHead, layer)),
+      Matrix::Zeros(hidden, width), Matrix::Zeros(hidden, width)};
   if (rows > 0) start.head_affine = StartOfAffine(rows, width);
 }
 
@@ -61,19 +62,18 @@ bool IsPlain(const TrainConfig& config) { return FormOf(config).plain() && confi
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous) {
   const size_t hidden = config.HiddenOf(layer);
-  const Init init = ParseInit(config.init);
   LayerState start;
-  start.w = InitialWeights(inputs, hidden, init, RandomStream(config.seed, RandomUse::kInitW, layer));
+  start.w = InitialWeights(inputs, hidden, config.init, RandomStream(config.seed, RandomUse::kInitW, layer));
   start.w_m = Matrix::Zeros(inputs, hidden);
   start.w_v = Matrix::Zeros(inputs, hidden);
-  if (config.theta == "keep" && previous.theta.rows == hidden) {
+  if (config.theta == ThetaStart::kKeep && previous.theta.rows == hidden) {
     start.theta = previous.theta;
     start.theta_m = previous.theta_m;
     start.theta_v = previous.theta_v;
     start.theta_steps = previous.theta_steps;
   } else {
     start.theta =
-        InitialWeights(hidden, classes, init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
+        InitialWeights(hidden, classes, config.init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
     start.theta_m = Matrix::Zeros(hidden, classes);
     start.theta_v = Matrix::Zeros(hidden, classes);
   }

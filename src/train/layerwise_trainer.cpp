@@ -289,7 +289,7 @@ class LayerwiseTrainer {
     result().seconds.setup += setup.Seconds();
 
     record.stopped_by = layer_.landing ? policy_.Name() : "budget";
-    record.rate = config_.FindsRate() ? layer_.rate : config_.lr;
+    record.rate = config_.FindsRate() ? layer_.rate : *config_.lr;
     BeginPolicy(layer, *xhat);
     Stopwatch watch;
     while (record.epochs < budget && !layer_.landing) {

@@ -40,9 +40,9 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   NetworkSpec spec;
   spec.stacks = {{{x.cols, targets.classes, false, 1}}};
   spec.multilabel = targets.multilabel;
-  spec.lr = static_cast<float>(config.lr);
+  spec.lr = static_cast<float>(*config.lr);
   spec.weight_decay = static_cast<float>(config.weight_decay);
-  spec.init = ParseInit(config.init);
+  spec.init = config.init;
   spec.seed = config.seed;
   BlockNetwork network(context, spec);
   NetworkInput input;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/stop_policies.h"
 #include "core/error_format.h"
+#include "train/held_out.h"
 
 namespace l2gcn {
 namespace {
@@ -134,6 +136,21 @@ void PairedStop::Restore(std::span<const double> memory) {
   for (size_t i = 0; i < looks; ++i) looks_.push_back({memory[3 + 2 * i], memory[4 + 2 * i]});
   best_levels_.clear();
   for (const double level : memory.subspan(3 + 2 * looks)) best_levels_.push_back(static_cast<float>(level));
+}
+
+std::unique_ptr<StopPolicy> MakePlateauStopping(const PolicyRequest& request) {
+  const TrainConfig& config = request.config;
+  if (!HasValidationLabels(request.dataset, request.nodes) &&
+      HeldOutCount(config, request.dataset, request.nodes) == 0) {
+    ThrowUsage(
+        "--stop plateau: split '{}' of {} has no validation node with a label, and no train nodes are held "
+        "out; "
+        "use --hold-out 0.1, another --split, or --stop fixed with a number for --lr",
+        request.nodes.split.name, request.dataset.name);
+  }
+  const bool choose_thresholds = config.threshold && !config.threshold->value;
+  return std::make_unique<PairedStop>(
+      ChanceOf(request.dataset.labels, request.nodes.train, choose_thresholds));
 }
 
 }  // namespace l2gcn

@@ -48,7 +48,7 @@ class PairedStop final : public StopPolicy {
   Decision Decide(const Observation& observation) override;
   bool WantsLooks() const override { return true; }
   bool KeepsBest() const override { return true; }
-  std::string Name() const override { return "controller"; }
+  std::string Name() const override { return "plateau"; }
   std::vector<double> Memory() const override;
   void Restore(std::span<const double> memory) override;
 

@@ -73,7 +73,7 @@ std::string RateAdvice(const TrainConfig& config) {
       "lower --lr (it is {}), scale the features (--scale standard), or let the program lower the rate with "
       "--on-nan "
       "restart",
-      config.lr);
+      *config.lr);
 }
 
 }  // namespace

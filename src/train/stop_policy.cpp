@@ -19,9 +19,9 @@ void EarlyStopping::Restore(std::span<const double> memory) {
 }
 
 Decision EarlyStopping::Decide(const Observation& observation) {
-  const double score = watch_ == Watch::kLoss         ? -observation.losses.back()
-                       : watch_ == Watch::kValidation ? observation.validation.f1
-                                                      : -observation.validation.loss;
+  const double score = watch_ == Watch::kLoss           ? -observation.losses.back()
+                       : watch_ == Watch::kValidationF1 ? observation.validation.f1
+                                                        : -observation.validation.loss;
   const bool better = score > best_;
   if (better) {
     best_ = score;
@@ -33,12 +33,7 @@ Decision EarlyStopping::Decide(const Observation& observation) {
 std::unique_ptr<StopPolicy> MakeFixedEpochs(const PolicyRequest&) { return std::make_unique<FixedEpochs>(); }
 
 std::unique_ptr<StopPolicy> MakeEarlyStopping(const PolicyRequest& request) {
-  using Watch = EarlyStopping::Watch;
-  const std::string& watch = request.config.watch;
-  return std::make_unique<EarlyStopping>(request.config.patience, watch == "val" ? Watch::kValidation
-                                                                  : watch == "val-loss"
-                                                                      ? Watch::kValidationLoss
-                                                                      : Watch::kLoss);
+  return std::make_unique<EarlyStopping>(request.config.patience, request.config.watch);
 }
 
 }  // namespace l2gcn

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "l2gcn/choices.h"
 #include "l2gcn/stop_policy.h"
 
 namespace l2gcn {
@@ -27,7 +28,6 @@ class FixedEpochs final : public StopPolicy {
 // two go back to the best weights seen.
 class EarlyStopping final : public StopPolicy {
  public:
-  enum class Watch { kLoss, kValidation, kValidationLoss };
   EarlyStopping(uint32_t patience, Watch watch) : patience_(patience), watch_(watch) {}
   void BeginLayer(const LayerView& view) override;
   uint32_t EpochsUntilDecision(uint32_t) const override { return 1; }

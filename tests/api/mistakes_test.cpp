@@ -84,10 +84,8 @@ TEST_F(MistakesTest, Configurations) {
   ExpectBadConfig("dropout 1", [](TrainConfig& c) { c.dropout = 1; });
   ExpectBadConfig("unknown method", [](TrainConfig& c) { c.method = "nonsense"; });
   ExpectBadConfig("no method", [](TrainConfig& c) { c.method = ""; });
-  ExpectBadConfig("unknown norm", [](TrainConfig& c) { c.norm = "up"; });
-  ExpectBadConfig("unknown setting", [](TrainConfig& c) { c.setting = ""; });
-  ExpectBadConfig("unknown stop", [](TrainConfig& c) { c.stop = "never"; });
-  ExpectBadConfig("learned stop of gcn", [](TrainConfig& c) { c.method = "gcn", c.stop = "learned"; });
+  ExpectBadConfig("learned stop of gcn",
+                  [](TrainConfig& c) { c.method = "gcn", c.stop = StopRule::kController; });
   ExpectBadConfig("patience 0", [](TrainConfig& c) { c.patience = 0; });
   ExpectBadConfig("precompute of lgcn", [](TrainConfig& c) { c.precompute = true; });
   ExpectBadConfig("epochs per layer of gcn", [](TrainConfig& c) { c.method = "gcn", c.epochs = {2, 2}; });
@@ -98,9 +96,12 @@ TEST_F(MistakesTest, Configurations) {
   ExpectError("no such split", [&] { Train(context_, dataset_, config); });
   config = config_;
   config.method = "l2gcn";
-  config.stop = "learned";
-  config.controller = (folder_ / "absent").string();
+  config.stop = StopRule::kController;
+  config.controller = {ControllerChoice::Kind::kFile, (folder_ / "absent").string()};
   ExpectError("no such controller", [&] { Train(context_, dataset_, config); });
+  ExpectError("unknown norm", [&] { ResolveConfig({{"norm", "up"}}, dataset_); });
+  ExpectError("unknown stop", [&] { ResolveConfig({{"stop", "never"}}, dataset_); });
+  ExpectError("renamed", [&] { ResolveConfig({{"controller-kind", "paper"}}, dataset_); });
   ExpectError("unknown field", [&] { FindField("colour"); });
   ExpectError("unknown override", [&] { ResolveConfig({{"colour", "1"}}, dataset_); });
   ExpectError("no JSON", [&] { ConfigFromJson("{", "here"); });

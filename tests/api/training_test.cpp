@@ -64,7 +64,7 @@ TEST_F(TrainingTest, ACallersPolicyStopsLayers) {
 }
 
 TEST_F(TrainingTest, AWatcherSeesEveryDecisionAndMayStop) {
-  config_.stop = "early";
+  config_.stop = StopRule::kEarly;
   config_.patience = 100;
   uint32_t decisions = 0;
   WatchedPolicy policy(MakeStopPolicy(config_, dataset_),

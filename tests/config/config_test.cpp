@@ -134,7 +134,7 @@ TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   const Dataset small = LabelledSet(1000, 7);
   const auto preset = [](const Overrides& said, const Dataset& dataset) {
     const TrainConfig config = ResolveConfig(said, dataset);
-    EXPECT_EQ(config.head > 0, config.preset == "best");
+    EXPECT_EQ(config.head > 0, config.preset == Preset::kBest);
     return config.preset;
   };
   EXPECT_EQ(preset({}, small), "best");

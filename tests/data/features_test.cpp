@@ -145,8 +145,8 @@ TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
 TEST(Features, FittingOnF16IsFittingOnItsValues) {
   const Context context = MakeContext(2);
   const Matrix rows = CoarseMatrix();
-  const Preparation wide = FitPreparation(context, Features::Dense(rows), {}, "standard", 3, 5);
-  const Preparation half = FitPreparation(context, HalfFeatures(rows), {}, "standard", 3, 5);
+  const Preparation wide = FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 3, 5);
+  const Preparation half = FitPreparation(context, HalfFeatures(rows), {}, Scale::kStandard, 3, 5);
   ExpectSameArray(wide.shift, half.shift, "shift");
   ExpectSameArray(wide.factor, half.factor, "factor");
   ExpectSameArray(wide.projection.values, half.projection.values, "projection");

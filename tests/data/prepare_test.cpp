@@ -63,7 +63,7 @@ TEST(Prepare, StandardHasZeroMeanAndUnitVarianceOverTheFittedRows) {
   const Context context = MakeContext(2);
   const std::vector<uint8_t> fit = EveryThird();
   for (const Features& features : {DenseSample(), SparseOf(DenseSample())}) {
-    const Preparation preparation = FitPreparation(context, features, fit, "standard", 0, 0);
+    const Preparation preparation = FitPreparation(context, features, fit, Scale::kStandard, 0, 0);
     const Features prepared = ApplyPreparation(context, preparation, features);
     EXPECT_FALSE(prepared.is_sparse());
     const Matrix scaled = prepared.ToMatrix(context);
@@ -87,7 +87,7 @@ TEST(Prepare, MinmaxReachesZeroAndOneAndKeepsNonNegativeFeaturesSparse) {
   for (float& value : positive.values.mutable_span()) value = std::abs(value);
   features = Features::Sparse(positive);
   const Features scaled =
-      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features);
+      ApplyPreparation(context, FitPreparation(context, features, {}, Scale::kMinMax, 0, 0), features);
   for (size_t c = 0; c + 1 < kCols; ++c) {
     float smallest = 9, largest = -9;
     for (size_t i = 0; i < kRows; ++i) {
@@ -101,15 +101,15 @@ TEST(Prepare, MinmaxReachesZeroAndOneAndKeepsNonNegativeFeaturesSparse) {
     if (positive.indices[e] == kCols - 1) positive.values.mutable_data()[e] = static_cast<float>(e % 7);
   }
   features = Features::Sparse(positive);
-  EXPECT_TRUE(
-      ApplyPreparation(context, FitPreparation(context, features, {}, "minmax", 0, 0), features).is_sparse());
+  EXPECT_TRUE(ApplyPreparation(context, FitPreparation(context, features, {}, Scale::kMinMax, 0, 0), features)
+                  .is_sparse());
 }
 
 TEST(Prepare, RowsSumToOne) {
   const Context context = MakeContext(1);
   const Features features = SparseOf(DenseSample());
   const Features scaled =
-      ApplyPreparation(context, FitPreparation(context, features, {}, "row", 0, 0), features);
+      ApplyPreparation(context, FitPreparation(context, features, {}, Scale::kRow, 0, 0), features);
   ASSERT_TRUE(scaled.is_sparse());
   const CsrMatrix rows = scaled.ToCsr(context);
   for (size_t i = 0; i < kRows; ++i) {
@@ -123,9 +123,8 @@ TEST(Prepare, NoneChangesNothing) {
   const Context context = MakeContext(1);
   const Features features = DenseSample();
   const Features same =
-      ApplyPreparation(context, FitPreparation(context, features, {}, "none", 0, 0), features);
+      ApplyPreparation(context, FitPreparation(context, features, {}, Scale::kNone, 0, 0), features);
   EXPECT_EQ(same.matrix().values.data(), features.matrix().values.data());
-  EXPECT_THROW(FitPreparation(context, features, {}, "cubic", 0, 0), Error);
 }
 
 // The watch over mapped pages may come late, so what fits a preparation must not make them resident in the first place.
@@ -150,11 +149,11 @@ TEST(Prepare, FittingToFeaturesOnDiskLeavesTheirPagesThere) {
   const std::vector<uint8_t> fit(kMany, 1);
   const uint64_t before = ResidentBytes() - AnonymousBytes();
   const Preparation ours =
-      FitPreparation(from_disk, Features::Dense({mapped, kMany, kWide}), fit, "standard", 0, 0);
+      FitPreparation(from_disk, Features::Dense({mapped, kMany, kWide}), fit, Scale::kStandard, 0, 0);
   // Pages of the program itself come in on the way, a few MiB of them under a sanitiser.
   EXPECT_LT(ResidentBytes() - AnonymousBytes(), before + kBytes / 2);
   const Preparation theirs =
-      FitPreparation(context, Features::Dense({ArrayOf(values), kMany, kWide}), fit, "standard", 0, 0);
+      FitPreparation(context, Features::Dense({ArrayOf(values), kMany, kWide}), fit, Scale::kStandard, 0, 0);
   for (size_t c = 0; c < kWide; ++c) {
     EXPECT_EQ(ours.shift[c], theirs.shift[c]);
     EXPECT_EQ(ours.factor[c], theirs.factor[c]);
@@ -217,11 +216,11 @@ TEST(Pca, SameBitsForAnyThreadCountAndTheShareIsTold) {
   Context one = MakeContext(1);
   std::string note;
   one.on_note = [&](const std::string& text) { note = text; };
-  const Preparation a = FitPreparation(one, features, EveryThird(), "standard", 4, 7);
+  const Preparation a = FitPreparation(one, features, EveryThird(), Scale::kStandard, 4, 7);
   EXPECT_MENTIONS(note, "pca: 4 of 12 columns hold");
-  const Preparation b = FitPreparation(MakeContext(3), features, EveryThird(), "standard", 4, 7);
+  const Preparation b = FitPreparation(MakeContext(3), features, EveryThird(), Scale::kStandard, 4, 7);
   ExpectSameArray(a.projection.values, b.projection.values, "projection");
-  EXPECT_THROW(FitPreparation(one, features, {}, "none", 13, 0), Error);
+  EXPECT_THROW(FitPreparation(one, features, {}, Scale::kNone, 13, 0), Error);
 }
 
 }  // namespace

@@ -102,7 +102,7 @@ TEST_P(StoredFeaturesTest, AnotherTypeIsMadeBlockByBlock) {
   const Context context = MakeContext(2);
   const Shape shape{200, 30, 8, 3, 64, false, false, false};
   const Matrix rows = backend_cases::RandomMatrix(shape.nodes, shape.features, 1);
-  const Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, "standard", 4, 1);
+  const Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 4, 1);
   BackendOptions options;
   options.features_as = FeatureType::kBf16;
   auto backend = MakeBackend(context, options);
@@ -145,7 +145,7 @@ TEST(StoredFeatures, PreparingAndAggregatingNeedsNoSecondMatrix) {
   const DeviceGraphPtr graph = backend->Upload(context, a);
   const uint64_t before = ResidentBytes();
   if (!ResetPeakResidentBytes()) GTEST_SKIP() << "this kernel does not reset the peak";
-  const Preparation fitted = FitPreparation(context, features, {}, "standard", 0, 0);
+  const Preparation fitted = FitPreparation(context, features, {}, Scale::kStandard, 0, 0);
   const TensorPtr x = backend->Upload(context, ApplyPreparation(context, fitted, features));
   EXPECT_LT(PeakResidentBytes(), before + kSlack) << "preparing and uploading must not copy";
   const TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});

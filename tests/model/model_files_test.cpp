@@ -106,7 +106,7 @@ NamedTensor* FindTensor(std::vector<NamedTensor>& tensors, const std::string& na
 TEST_F(ModelFilesTest, EveryShapeIsCheckedBeforeUse) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
-  config.scale = "standard";
+  config.scale = Scale::kStandard;
   const Model model = Train(MakeContext(1), dataset, config).model;
   for (const std::string name :
        {"prepare.shift", "prepare.factor", "layers.0.weight", "layers.1.weight", "classifier.weight"}) {

@@ -91,7 +91,7 @@ TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {
   EXPECT_EQ(inductive.SampleRows(0, 0).size(), nodes.train.size());  // without a hop every node is held
   EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0)->rows, dataset.nodes());
 
-  config.setting = "transductive";
+  config.setting = Setting::kTransductive;
   LayerPipeline transductive(context, dataset, config, nodes.train);
   const TensorPtr all = transductive.Aggregate(context, 0, transductive.Input(context));
   EXPECT_EQ(all->rows, dataset.nodes());
@@ -117,7 +117,7 @@ TEST(LayerPipeline, KeepsTheInputOnlyWhereItCostsNothing) {
   config.smooth = 1;
   EXPECT_FALSE(kept(config));
   config = SmallConfig();
-  config.features_as = "f16";
+  config.features_as = FeatureType::kF16;
   EXPECT_FALSE(kept(config));
 }
 
@@ -160,7 +160,7 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
   const Dataset dataset = SmallDataset();
   for (const bool wide : {false, true}) {
     TrainConfig config = SmallConfig();
-    config.setting = "inductive";
+    config.setting = Setting::kInductive;
     config.layers = 3;
     config.hidden = {16};
     config.epochs = {3};

@@ -81,7 +81,7 @@ TEST(MemoryPlan, RanksOnCardsThatGoToDiskTakeTheCpuOrAreRefused) {
   TemporaryFolder folder;
   const Dataset dataset = WideDataset();
   TrainConfig config = PaperConfig(dataset);
-  config.setting = "transductive";
+  config.setting = Setting::kTransductive;
   const auto context_of = [&](const Context& given, bool automatic) {
     Context context = given;
     context.device = DeviceKind::kCuda;

@@ -22,12 +22,12 @@ TrainConfig BestConfig() {
   config.head = 12;
   config.dropout = 0.3;
   config.input_dropout = 0.2;
-  config.norm = "sym";
-  config.stop = "early";
-  config.watch = "val";
+  config.norm = Norm::kSym;
+  config.stop = StopRule::kEarly;
+  config.watch = Watch::kValidationF1;
   config.patience = 4;
-  config.read_out = "auto";
-  config.correct = "auto";
+  config.read_out = PredictFrom::kAuto;
+  config.correct = Choice::kAuto;
   return config;
 }
 
@@ -63,8 +63,8 @@ constexpr Ingredient kIngredients[] = {
     {"no norm", [](TrainConfig& c) { c.layer_norm = false; }},
     {"no powers", [](TrainConfig& c) { c.reach = 0; }},
     {"powers alone", [](TrainConfig& c) { c.layer_norm = false, c.head = 0, c.input_dropout = 0; }},
-    {"mean", [](TrainConfig& c) { c.read_out = "mean"; }},
-    {"spread", [](TrainConfig& c) { c.correct = "on"; }},
+    {"mean", [](TrainConfig& c) { c.read_out = PredictFrom::kMean; }},
+    {"spread", [](TrainConfig& c) { c.correct = Choice::kOn; }},
     {"labels as inputs", [](TrainConfig& c) { c.labels_as_inputs = true; }},
 };
 
@@ -75,7 +75,7 @@ TEST(Best, TestLabelsAreNeverRead) {
         const Dataset dataset = SmallDataset(multilabel);
         TrainConfig config = BestConfig();
         config.setting = setting;
-        if (multilabel) config.threshold = "auto";
+        if (multilabel) config.threshold = Threshold{};
         ingredient.turn_on(config);
         const Trained before = TrainedOn(dataset, config);
         const Dataset other = Relabelled(dataset, before.split, Role::kTest);
@@ -96,7 +96,7 @@ TEST(Best, ValidationLabelsChooseAndDoNotTrain) {
   for (const Ingredient& ingredient : kIngredients) {
     const Dataset dataset = SmallDataset();
     TrainConfig config = BestConfig();
-    config.stop = "fixed";
+    config.stop = StopRule::kFixed;
     ingredient.turn_on(config);
     const Trained before = TrainedOn(dataset, config);
     Trained after = TrainedOn(Relabelled(dataset, before.split, Role::kVal), config);
@@ -168,8 +168,8 @@ TEST(Best, PlainLayersSpreadWhereAskedTo) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.method = "lgcn";
-  config.stop = "fixed";
-  config.correct = "on";
+  config.stop = StopRule::kFixed;
+  config.correct = Choice::kOn;
   const Trained trained = TrainedOn(dataset, config);
   EXPECT_TRUE(trained.model.spreading.on());
   const Matrix logits = PredictLogits(context, trained.model, dataset, &trained.split);

@@ -132,8 +132,8 @@ TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt
   }
   TrainConfig config = RivalConfig("gcn", dataset);
   config.epochs = {200};
-  config.stop = "early";
-  config.watch = "val";
+  config.stop = StopRule::kEarly;
+  config.watch = Watch::kValidationF1;
   config.patience = 8;
   const Trained early = Train(MakeContext(2), dataset, config);
   EXPECT_LT(early.result.layers[0].epochs, 200u);

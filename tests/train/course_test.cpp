@@ -19,11 +19,11 @@
 namespace l2gcn {
 namespace {
 
-TrainConfig AutoConfig(const char* method) {
+TrainConfig AutoConfig() {
   TrainConfig config = SmallConfig();
-  config.method = method;
-  config.stop = std::string(method) == "l2gcn" ? "learned" : "fixed";
-  config.lr = 0;
+  config.method = "layerwise";
+  config.stop = StopRule::kPlateau;
+  config.lr.reset();
   config.epochs = {40};
   return config;
 }
@@ -281,16 +281,16 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
 
 TEST(HeldOut, FollowsTheSettingAndTheSplit) {
   Dataset dataset = SmallDataset(false, false, 600);
-  TrainConfig config = AutoConfig("l2gcn");
+  TrainConfig config = AutoConfig();
   const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
   EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);  // validation nodes have labels
-  config.hold_out = "0.25";
+  config.hold_out = 0.25;
   EXPECT_EQ(HeldOutCount(config, dataset, nodes), nodes.train.size() / 4);
-  config.hold_out = "auto";
+  config.hold_out = std::nullopt;
   for (uint32_t node : nodes.val) dataset.labels.classes_of.mutable_data()[node] = -1;
   const uint32_t count = HeldOutCount(config, dataset, nodes);
   EXPECT_EQ(count, nodes.train.size() / 10);
-  config.hold_out = "0";
+  config.hold_out = 0;
   EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);
   const HeldOut drawn = DrawHeldOut(nodes, count, 7);
   EXPECT_EQ(drawn.held.size(), count);
@@ -299,13 +299,14 @@ TEST(HeldOut, FollowsTheSettingAndTheSplit) {
 
 // At a fixed rate the learned stop may look at train nodes held out, too: then no validation label is read. Small sets do so
 // only if asked to.
-TEST(HeldOut, ServesTheLearnedStopAtAFixedRate) {
+TEST(HeldOut, ServesTheControllerAtAFixedRate) {
   Dataset dataset = SmallDataset(false, false, 600);
-  TrainConfig config = AutoConfig("l2gcn");
+  TrainConfig config = AutoConfig();
+  config.stop = StopRule::kController;
   config.lr = 0.01;
   const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
   EXPECT_EQ(HeldOutCount(config, dataset, nodes), 0u);
-  config.hold_out = "0.2";
+  config.hold_out = 0.2;
   const Trained before = Train(MakeContext(2), dataset, config);
   EXPECT_FALSE(before.result.layers[0].probabilities.empty());
   for (const uint32_t node : nodes.val) {
@@ -317,30 +318,26 @@ TEST(HeldOut, ServesTheLearnedStopAtAFixedRate) {
 
 TEST(AutoRate, SameModelForAnyThreadCount) {
   const Dataset dataset = SmallDataset(false, false, 600);
-  for (const char* method : {"lgcn", "l2gcn"}) {
-    for (const char* hold_out : {"auto", "0.2"}) {
-      TrainConfig config = AutoConfig(method);
-      config.hold_out = hold_out;
-      config.batch = 100;
-      const Trained first = Train(MakeContext(1), dataset, config);
-      for (uint32_t threads : {2u, 4u})
-        EXPECT_TRUE(SameModel(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
-    }
+  for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
+    TrainConfig config = AutoConfig();
+    config.hold_out = hold_out;
+    config.batch = 100;
+    const Trained first = Train(MakeContext(1), dataset, config);
+    for (uint32_t threads : {2u, 4u})
+      EXPECT_TRUE(SameModel(first.model, Train(MakeContext(threads), dataset, config).model)) << threads;
   }
 }
 
 TEST(AutoRate, LearnsAndRecordsRateAndSteps) {
-  for (const char* method : {"lgcn", "l2gcn"}) {
-    const Dataset dataset = SmallDataset(false, false, 600);
-    const TrainConfig config = AutoConfig(method);
-    Trained trained = Train(MakeContext(2), dataset, config);
-    EvaluateTrained(MakeContext(2), dataset, trained);
-    EXPECT_GT(trained.result.f1_test, 0.9) << method;
-    const uint64_t nodes = NodesWithRole(trained.split, Role::kTrain).size();
-    for (const LayerRecord& layer : trained.result.layers) {
-      EXPECT_GT(layer.rate, 0);
-      EXPECT_EQ(layer.steps, layer.epochs * ((nodes + config.batch - 1) / config.batch));
-    }
+  const Dataset dataset = SmallDataset(false, false, 600);
+  const TrainConfig config = AutoConfig();
+  Trained trained = Train(MakeContext(2), dataset, config);
+  EvaluateTrained(MakeContext(2), dataset, trained);
+  EXPECT_GT(trained.result.f1_test, 0.9);
+  const uint64_t nodes = NodesWithRole(trained.split, Role::kTrain).size();
+  for (const LayerRecord& layer : trained.result.layers) {
+    EXPECT_GT(layer.rate, 0);
+    EXPECT_EQ(layer.steps, layer.epochs * ((nodes + config.batch - 1) / config.batch));
   }
 }
 
@@ -350,7 +347,7 @@ TEST(AutoRate, ARestOfAFewNodesIsLeftOut) {
   const Dataset dataset = SmallDataset(false, false, 600);
   const uint64_t nodes = SplitNodes(ResolveSplit(dataset, "", 0)).train.size();
   const auto drops = [&](uint64_t batch, const char* lr, Overrides more = {}) {
-    more.insert(more.end(), {{"method", "l2gcn"}, {"lr", lr}, {"batch", std::to_string(batch)}});
+    more.insert(more.end(), {{"lr", lr}, {"batch", std::to_string(batch)}});
     return ResolveConfig(more, dataset).drop_last;
   };
   EXPECT_TRUE(drops(nodes - 1, "auto"));
@@ -363,18 +360,19 @@ TEST(AutoRate, ARestOfAFewNodesIsLeftOut) {
 
 // Test labels never count; validation labels decide, and where train nodes are held out they are not read either.
 TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
-  for (const char* hold_out : {"auto", "0.2"}) {
+  for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
     Dataset dataset = SmallDataset(false, false, 600);
-    TrainConfig config = AutoConfig("l2gcn");
+    TrainConfig config = AutoConfig();
     config.hold_out = hold_out;
     const Trained before = Train(MakeContext(2), dataset, config);
     for (uint32_t i = 0; i < dataset.nodes(); ++i) {
       const auto role = static_cast<Role>(before.split.roles[i]);
-      const bool other = role == Role::kTest || (role == Role::kVal && std::string(hold_out) != "auto");
+      const bool other = role == Role::kTest || (role == Role::kVal && hold_out);
       int32_t& label = dataset.labels.classes_of.mutable_data()[i];
       if (other && label >= 0) label = (label + 1) % 3;
     }
-    EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model)) << hold_out;
+    EXPECT_TRUE(SameModel(before.model, Train(MakeContext(2), dataset, config).model))
+        << hold_out.value_or(0);
   }
 }
 
@@ -406,8 +404,8 @@ class Listener final : public StopPolicy {
 // In the last layer nodes' losses are told as if its confidence were right, in inner layers and of several labels as they are.
 TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
   for (const bool several : {false, true}) {
-    for (const char* hold_out : {"auto", "0.2"}) {
-      TrainConfig config = AutoConfig("l2gcn");
+    for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
+      TrainConfig config = AutoConfig();
       config.hold_out = hold_out;
       config.lr = 0.05;
       Dataset dataset = SmallDataset(several, false, 600);
@@ -435,7 +433,7 @@ TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
 // Inner layers end with the weights of their best look; the last layer's rate falls from there on.
 TEST(AutoRate, OnlyTheLastLayerLands) {
   const Dataset dataset = SmallDataset(false, false, 600);
-  TrainConfig config = AutoConfig("l2gcn");
+  TrainConfig config = AutoConfig();
   config.batch = 100;
   config.layers = 3;
   const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
@@ -460,9 +458,9 @@ TEST(AutoRate, OnlyTheLastLayerLands) {
 // Train nodes held out are given back as the last layer lands: its last epochs have more steps than those before.
 TEST(AutoRate, HeldOutNodesAreGivenBack) {
   const Dataset dataset = SmallDataset(false, false, 600);
-  TrainConfig config = AutoConfig("l2gcn");
+  TrainConfig config = AutoConfig();
   const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
-  config.hold_out = "0.1";
+  config.hold_out = 0.1;
   config.batch = 1;
   config.epochs = {30};
   const Trained trained = Train(MakeContext(2), dataset, config);

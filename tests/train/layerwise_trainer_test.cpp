@@ -168,8 +168,8 @@ TEST(LayerwiseTrainer, LearnsAndEarlyStoppingKeepsTheBestValidation) {
   Trained fixed = Train(MakeContext(2), dataset, config);
   EvaluateTrained(MakeContext(2), dataset, fixed);
   EXPECT_GT(fixed.result.f1_test, 0.9);
-  config.stop = "early";
-  config.watch = "val";
+  config.stop = StopRule::kEarly;
+  config.watch = Watch::kValidationF1;
   config.patience = 5;
   Trained early = Train(MakeContext(2), dataset, config);
   EvaluateTrained(MakeContext(2), dataset, early);
@@ -197,7 +197,7 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.epochs = {12};
-  config.theta = "fresh";
+  config.theta = ThetaStart::kFresh;
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   BestAt policy(4, 9);
   const Trained back = FitLayerwise(MakeContext(1), dataset, split, config, policy);
@@ -219,8 +219,8 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
 TEST(LayerwiseTrainer, AnEpochIsScoredOnce) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
-  config.stop = "early";
-  config.watch = "val";
+  config.stop = StopRule::kEarly;
+  config.watch = Watch::kValidationF1;
   config.patience = 100;
   const Trained watched = Train(MakeContext(1), dataset, config);
   config.val_every = 2;

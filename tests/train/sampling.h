@@ -28,7 +28,7 @@ struct SmallProblem {
     }
     config = SmallConfig();
     config.method = method;
-    config.norm = "sym";
+    config.norm = Norm::kSym;
     config.layers = layers;
     config.hidden = {10};
     config.batch = 24;

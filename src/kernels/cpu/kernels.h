@@ -11,8 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/precision.h"
-#include "l2gcn/feature_type.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn {
 

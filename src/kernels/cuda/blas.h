@@ -13,7 +13,7 @@
 
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/runtime.h"
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 

@@ -4,7 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/rows.h"
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/runtime.h"
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 #include "l2gcn/array.h"
 
 namespace l2gcn::cuda {

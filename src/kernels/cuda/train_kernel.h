@@ -8,7 +8,7 @@
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/train_plan.h"
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 #include "kernels/rate_course.h"
 
 namespace l2gcn::cuda {

@@ -17,7 +17,7 @@
 
 #include <cstdint>
 
-#include "kernels/precision.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 

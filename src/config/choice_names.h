@@ -1,0 +1,80 @@
+// The words of the settings that are one of a few (l2gcn/choices.h), as command line, files and Python spell them.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/error_format.h"
+#include "l2gcn/choices.h"
+
+namespace l2gcn {
+
+template <class E>
+struct ChoiceName {
+  E value;
+  const char* name;
+};
+
+inline constexpr ChoiceName<Preset> kPresetNames[] = {{Preset::kPaper, "paper"}, {Preset::kBest, "best"}};
+inline constexpr ChoiceName<StopRule> kStopNames[] = {{StopRule::kFixed, "fixed"},
+                                                      {StopRule::kEarly, "early"},
+                                                      {StopRule::kController, "controller"},
+                                                      {StopRule::kPlateau, "plateau"}};
+inline constexpr ChoiceName<Watch> kWatchNames[] = {
+    {Watch::kLoss, "loss"}, {Watch::kValidationF1, "val"}, {Watch::kValidationLoss, "val-loss"}};
+inline constexpr ChoiceName<Setting> kSettingNames[] = {{Setting::kInductive, "inductive"},
+                                                        {Setting::kTransductive, "transductive"}};
+inline constexpr ChoiceName<Norm> kNormNames[] = {{Norm::kRowPlusI, "row+i"},
+                                                  {Norm::kRow, "row"},
+                                                  {Norm::kSym, "sym"},
+                                                  {Norm::kSum, "sum"},
+                                                  {Norm::kNone, "none"}};
+inline constexpr ChoiceName<Scale> kScaleNames[] = {
+    {Scale::kNone, "none"}, {Scale::kStandard, "standard"}, {Scale::kMinMax, "minmax"}, {Scale::kRow, "row"}};
+inline constexpr ChoiceName<PredictFrom> kPredictFromNames[] = {
+    {PredictFrom::kLast, "last"}, {PredictFrom::kMean, "mean"}, {PredictFrom::kAuto, "auto"}};
+inline constexpr ChoiceName<Choice> kChoiceNames[] = {
+    {Choice::kOff, "off"}, {Choice::kAuto, "auto"}, {Choice::kOn, "on"}};
+inline constexpr ChoiceName<ThetaStart> kThetaStartNames[] = {{ThetaStart::kKeep, "keep"},
+                                                              {ThetaStart::kFresh, "fresh"}};
+inline constexpr ChoiceName<Init> kInitNames[] = {{Init::kFanIn, "fan-in"}, {Init::kXavier, "xavier"}};
+inline constexpr ChoiceName<SparseChoice> kSparseChoiceNames[] = {
+    {SparseChoice::kAuto, "auto"}, {SparseChoice::kAlways, "always"}, {SparseChoice::kNever, "never"}};
+inline constexpr ChoiceName<FeatureType> kFeatureTypeNames[] = {
+    {FeatureType::kF32, "f32"}, {FeatureType::kF16, "f16"}, {FeatureType::kBf16, "bf16"}};
+inline constexpr ChoiceName<Precision> kPrecisionNames[] = {
+    {Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}};
+inline constexpr ChoiceName<OnNan> kOnNanNames[] = {{OnNan::kStop, "stop"}, {OnNan::kRestart, "restart"}};
+
+template <class E>
+using ChoiceNames = std::span<const ChoiceName<E>>;
+
+template <class E>
+std::string NameOf(ChoiceNames<E> names, E value) {
+  const auto found = std::find_if(names.begin(), names.end(),
+                                  [&](const ChoiceName<E>& name) { return name.value == value; });
+  L2GCN_ASSERT(found != names.end());
+  return found->name;
+}
+
+// The value called `name`, or null.
+template <class E>
+const E* FindChoice(ChoiceNames<E> names, const std::string& name) {
+  for (const ChoiceName<E>& one : names) {
+    if (name == one.name) return &one.value;
+  }
+  return nullptr;
+}
+
+template <class E>
+std::vector<std::string> WordsOf(ChoiceNames<E> names) {
+  std::vector<std::string> words;
+  for (const ChoiceName<E>& name : names) words.emplace_back(name.name);
+  return words;
+}
+
+inline std::string StopName(StopRule rule) { return NameOf<StopRule>(kStopNames, rule); }
+
+}  // namespace l2gcn
