@@ -19,6 +19,6 @@ if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
 fi
 rm -rf "$folder/wheel"
 CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
-  --config-settings=cmake.define.L2GCN_WERROR=ON .
+  --config-settings=cmake.define.L2GCN_WERROR="${L2GCN_WERROR:-OFF}" .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 "$venv/bin/python" -m pytest python/tests "$@"
