@@ -28,8 +28,9 @@ namespace {
 std::atomic<bool> stop_asked{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// The second Ctrl-C finds the default handler and ends the process at once.
-void ListenForStop() {
+// The second Ctrl-C finds the default handler and ends the process at once. Writes that cannot be done fail and are
+// reported: a reader that went away (SIGPIPE) or a limit on file sizes (SIGXFSZ, ulimit -f) must not end a training.
+void HandleSignals() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked.store(true, std::memory_order_relaxed); };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
@@ -40,7 +41,8 @@ void ListenForStop() {
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
     sigaction(SIGHUP, &action, nullptr);
   }
-  signal(SIGPIPE, SIG_IGN);  // a reader that went away is a failed write, not the end of a training
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);
 }
 
 // Standard streams that are closed would give their numbers to the first files opened, and messages would
@@ -219,7 +221,7 @@ int Program::Fail(const std::string& message, int status) {
 
 int Program::Main(int argc, const char* const* argv) {
   OpenStandardStreams();
-  ListenForStop();
+  HandleSignals();
   ListenForBusErrors();
   ComplainOfMemoryAtLast(kExitFailed);
   try {

@@ -45,7 +45,8 @@ uint64_t WatchMargin(uint64_t budget) {
         "--scratch",
         directory.string(), SizeText(bytes), SizeText(space.f_bavail * space.f_frsize));
   }
-  ThrowRuntime("{}: cannot {} scratch: {}", directory.string(), what, std::strerror(error));
+  ThrowRuntime("{}: cannot {} scratch: {}{}", directory.string(), what, std::strerror(error),
+               error == EFBIG ? "; raise the limit on file sizes (ulimit -f)" : "");
 }
 
 // A file that has no name from the beginning, or at once.
@@ -80,6 +81,14 @@ Descriptor OpenDirectly(const Descriptor& file) {
   return Descriptor(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC | O_DIRECT));
 }
 
+// The name of an open file; a number where the system does not say.
+std::string NameOf(int file) {
+  std::error_code error;
+  const std::string link = fmt::format("/proc/self/fd/{}", file);
+  const fs::path name = fs::read_symlink(link, error);
+  return error ? link : name.string();
+}
+
 // Reads until `least` of `bytes` are there: a read past the page cache may go beyond the end of the file.
 void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) {
   size_t done = 0;
@@ -87,8 +96,10 @@ void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) 
     const ssize_t got =
         pread(file, to + done, std::min(bytes - done, kOneRead), static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) ThrowRuntime("cannot read back what lies on disk: {}", std::strerror(errno));
-    if (got == 0) ThrowInput("a file of the data set was cut short while it was read");
+    if (got < 0) ThrowRuntime("{}: cannot read: {}", NameOf(file), std::strerror(errno));
+    if (got == 0) {
+      ThrowRuntime("{}: became shorter while it was read; run again once the file is whole", NameOf(file));
+    }
     done += static_cast<size_t>(got);
   }
 }

@@ -36,7 +36,6 @@ std::string ReadAll(const fs::path& path) {
   if (launch.file_limit > 0) {
     const rlimit limit{launch.file_limit, launch.file_limit};
     setrlimit(RLIMIT_FSIZE, &limit);
-    signal(SIGXFSZ, SIG_IGN);  // a write past the limit then fails like one on a full disk
   }
   execv(arguments[0], arguments.data());
   _exit(98);

@@ -47,6 +47,15 @@ TEST_F(SurviveTest, StandardErrorThatCannotBeWrittenStopsNothing) {
   EXPECT_EQ(Run({"evaluate", "closed"}).status, 0);
 }
 
+// A limit on file sizes raises a signal, which ends a program that does not ignore it.
+TEST_F(SurviveTest, AFileSizeLimitIsReportedAndLeavesNothing) {
+  const Outcome outcome = Shell("ulimit -f 10; " + std::string(kTrain) + "-o run");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_SAYS(outcome, "File too large");
+  EXPECT_SAYS(outcome, "ulimit -f");
+  EXPECT_EQ(List(), std::vector<std::string>{"small"});
+}
+
 TEST_F(SurviveTest, NamesThatAreNoUtf8GoAllTheWay) {
   std::ofstream edges(folder_ / "edges.csv"), nodes(folder_ / "nodes.csv"), latin(folder_ / "latin.csv");
   edges << "from,to\n";

@@ -99,6 +99,22 @@ TEST(DiskMemoryTest, FetchesAnyStretchOfAMappedArray) {
   }
 }
 
+TEST(DiskMemoryTest, AFileCutShortIsNamed) {
+  TemporaryFolder folder;
+  const MappedNumbers numbers(folder, PROT_READ, MAP_PRIVATE);
+  auto disk = std::make_shared<DiskMemory>(kTiny, folder.path());
+  disk->Watch(numbers.array());
+  std::filesystem::resize_file(folder.path() / "numbers", 4096);
+  DiskBuffer buffer;
+  try {
+    disk->Fetch(numbers.array(), 200000, 10, buffer);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
+    EXPECT_NE(std::string(error.what()).find("numbers: became shorter"), std::string::npos) << error.what();
+  }
+}
+
 TEST(DiskMemoryTest, WatchedPagesGoAndComeBackButNothingElseDoes) {
   TemporaryFolder folder;
   const MappedNumbers mapped(folder, PROT_READ, MAP_PRIVATE);
