@@ -73,7 +73,7 @@ PartSizes SizesOf(const Fractions& fractions, uint32_t count) {
 std::vector<uint32_t> Apportion(uint32_t seats, double fraction, const std::vector<uint32_t>& members,
                                 const std::vector<uint32_t>& room, uint32_t least) {
   const size_t classes = members.size();
-  std::vector<uint32_t> given(classes, 0), order(classes);
+  std::vector<uint32_t> given(classes, 0), order(classes, 0);
   std::vector<double> remainder(classes);
   uint64_t total = 0;
   for (size_t c = 0; c < classes; ++c) {
