@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "config/methods.h"
 #include "config/stop_policies.h"
@@ -160,7 +161,7 @@ std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
 }
 
 // The method whose own stop policy is `stop`.
-const Method& MethodThatStopsBy(const std::string& stop) {
+const Method& MethodThatStopsBy(std::string_view stop) {
   for (const Method& method : Methods()) {
     if (stop == method.stop) return method;
   }
