@@ -49,7 +49,8 @@ void AddServe(Program& program) {
       .add_option(
           "--host", arguments->options.hosts,
           "Host name under which the page may be opened, besides IP addresses and localhost; repeatable")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   AddWhole(command, "map-nodes", arguments->options.report.map_nodes, 0, 5000,
            "Nodes in the map of the embeddings; 0: no map [1000]");
   command

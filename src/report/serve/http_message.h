@@ -12,9 +12,9 @@ namespace l2gcn {
 
 struct HttpRequest {
   std::string method;
-  std::string path;                                 // percent-decoded, without the query
-  std::multimap<std::string, std::string> headers;  // names in lower case
-  std::string body;
+  std::string path;                                      // percent-decoded, without the query
+  std::multimap<std::string, std::string> headers = {};  // names in lower case
+  std::string body = {};
 };
 
 struct HttpResponse {

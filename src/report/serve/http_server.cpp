@@ -21,7 +21,10 @@ namespace {
 
 using ServeClock = std::chrono::steady_clock;
 
-constexpr int kTurnMilliseconds = 200;     // how often Run asks whether to stop
+constexpr int kTurnMilliseconds = 200;  // how often Run asks whether to stop
+constexpr auto kBetweenSweeps = std::chrono::milliseconds(100);
+// Connections inherit it. The system would let a client who reads nothing fill megabytes.
+constexpr int kSocketBufferBytes = 64 << 10;
 constexpr uint32_t kMostSpareFiles = 192;  // for everything but connections
 constexpr std::pair<const char*, const char*> kEveryResponse[] = {
     {"Cache-Control", "no-store"},
@@ -91,8 +94,12 @@ std::pair<Descriptor, uint16_t> Listen(const std::string& address, uint16_t port
     ThrowUsage("--address {}: expected an IP address such as 127.0.0.1, 0.0.0.0 or ::1", address);
   }
   Descriptor listener(::socket(where.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  const int yes = 1;
-  if (listener.valid()) setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  const int yes = 1, buffer = kSocketBufferBytes;
+  if (listener.valid()) {
+    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    setsockopt(listener.get(), SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+    setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+  }
   if (!listener.valid() || ::bind(listener.get(), &where.any, size) != 0 ||
       ::listen(listener.get(), SOMAXCONN) != 0) {
     ThrowUsage("{} port {}: cannot be listened on: {}; choose another with --port", address, port,
@@ -131,8 +138,12 @@ class HttpDaemon {
   // Serves what is ready, waiting at most so long for it.
   void Turn(int milliseconds) {
     if (mhd_.run_wait(daemon_, milliseconds) != MHD_YES) ThrowRuntime("serve: libmicrohttpd failed");
-    const auto overdue = ServeClock::now() - limits_.request_time;
-    while (!connections_.empty() && connections_.front().since < overdue) Hang(connections_.front());
+    const auto now = ServeClock::now();
+    while (!connections_.empty() && now - connections_.front().since > limits_.request_time)
+      Hang(connections_.front());
+    if (now - swept_ < kBetweenSweeps) return;
+    swept_ = now;
+    for (auto next = connections_.begin(); next != connections_.end();) HangIfEnded(*next++);
   }
 
   // Accepts nobody any more and gives the responses that are being sent a moment to arrive.
@@ -146,6 +157,8 @@ class HttpDaemon {
   struct Connection {
     int socket = -1;
     ServeClock::time_point since;  // it was opened, or its last response ended
+    bool answering = false;        // a response is being sent
+    bool ended = false;            // the client sends nothing any more, as the last sweep saw
     bool hung = false;
     std::list<Connection>::iterator self;
   };
@@ -161,6 +174,20 @@ class HttpDaemon {
     hung_.splice(hung_.end(), connections_, connection.self);
   }
 
+  // The library does not notice a client's end that arrives together with its last bytes. Two sweeps must see
+  // it: after the first one, requests that the library has read already may still be answered.
+  void HangIfEnded(Connection& connection) {
+    char byte = 0;
+    if (connection.answering || ::recv(connection.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return;
+    if (connection.ended) Hang(connection);
+    connection.ended = true;
+  }
+
+  Connection* ConnectionOf(MHD_Connection* handle) const {
+    const MHD_ConnectionInfo* info = mhd_.get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == nullptr ? nullptr : static_cast<Connection*>(info->socket_context);
+  }
+
   static void OnConnection(void* self, MHD_Connection* handle, void** context,
                            MHD_ConnectionNotificationCode what) {
     auto& daemon = *static_cast<HttpDaemon*>(self);
@@ -173,7 +200,9 @@ class HttpDaemon {
     if (daemon.connections_.size() >= daemon.limits_.connections) daemon.Hang(daemon.connections_.front());
     const int socket = daemon.mhd_.get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
     Connection& connection = daemon.connections_.emplace_back();
-    connection = {socket, ServeClock::now(), false, std::prev(daemon.connections_.end())};
+    connection.socket = socket;
+    connection.since = ServeClock::now();
+    connection.self = std::prev(daemon.connections_.end());
     *context = &connection;
   }
 
@@ -183,11 +212,10 @@ class HttpDaemon {
     delete static_cast<Exchange*>(*exchange);
     *exchange = nullptr;
     --daemon.exchanges_;
-    const MHD_ConnectionInfo* info =
-        daemon.mhd_.get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    auto* connection = info == nullptr ? nullptr : static_cast<Connection*>(info->socket_context);
+    Connection* const connection = daemon.ConnectionOf(handle);
     if (connection == nullptr || connection->hung) return;
     connection->since = ServeClock::now();
+    connection->answering = connection->ended = false;
     daemon.connections_.splice(daemon.connections_.end(), daemon.connections_, connection->self);
   }
 
@@ -250,6 +278,7 @@ class HttpDaemon {
   }
 
   MHD_Result Send(MHD_Connection* handle, const HttpResponse& response) const {
+    if (Connection* const connection = ConnectionOf(handle)) connection->answering = true;
     auto owner = std::make_unique<std::shared_ptr<const std::string>>(response.body);
     const auto release = [](void* held) { delete static_cast<std::shared_ptr<const std::string>*>(held); };
     MHD_Response* const made = mhd_.create_response(
@@ -277,6 +306,7 @@ class HttpDaemon {
       connections_;             // the one that has gone longest without finishing a request comes first
   std::list<Connection> hung_;  // ended here, not yet closed by the library
   size_t exchanges_ = 0;        // requests whose response has not been sent
+  ServeClock::time_point swept_;
   MHD_Daemon* daemon_ = nullptr;
 };
 
