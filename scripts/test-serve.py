@@ -216,12 +216,12 @@ for version in ("1.0", "1.1"):
             run_ab(*["-k"] * keep)
         else:
             load(version, keep)
-before = memory()
+before, alone = memory(), measure(1)
 slow = SlowClients(600)
 times = measure(slow_seconds)
 grown = memory() - before
 print(f"{len(times)} requests beside 600 slow clients ({slow.opened} connections in {slow_seconds} s): median "
-      f"{1000 * statistics.median(times):.1f} ms, slowest {1000 * max(times):.1f} ms; memory of the server {before:.0f} MiB, then {grown:+.0f} MiB")
+      f"{1000 * statistics.median(times):.1f} ms, slowest {1000 * max(times):.1f} ms (alone {1000 * max(alone):.1f} ms); memory of the server {before:.0f} MiB, then {grown:+.0f} MiB")
 assert max(times) < most_seconds
 assert grown < 64
 start = time.monotonic()
