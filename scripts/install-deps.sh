@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
 # This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs,
-# --browser what scripts/test-browser.sh needs, --torch what scripts/test-interop.sh needs, --mpi Open MPI
+# --browser what scripts/test-browser.sh needs, --serve ab for scripts/test-serve.sh, --torch what scripts/test-interop.sh needs, --mpi Open MPI
 # (docs/cluster.md).
 set -euo pipefail
 
@@ -15,6 +15,7 @@ packages=(
   libmetis-dev                          # graph partitions for clustergcn
   libeigen3-dev                         # eigenvectors for --pca
   libyaml-cpp-dev                       # metadata of GraphBolt folders
+  libmicrohttpd-dev                     # l2gcn serve
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   python3                               # writes the tables that tests read
   python3-dev python3-venv              # the Python package
@@ -22,6 +23,7 @@ packages=(
 )
 [ "${1:-}" = --lint ] && packages+=(clang-tidy)
 [ "${1:-}" = --browser ] && packages+=(chromium python3)
+[ "${1:-}" = --serve ] && packages+=(apache2-utils)
 [ "${1:-}" = --torch ] && packages+=(python3-torch libopenblas0-pthread)
 [ "${1:-}" = --mpi ] && packages+=(libopenmpi-dev openmpi-bin)
 [ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)

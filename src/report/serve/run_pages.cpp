@@ -80,10 +80,11 @@ HttpResponse RunPages::Answer(const HttpRequest& request) {
     return TextResponse(404, "there is nothing here; see /\n");
   Look();
   if (request.path == "/version") return TextResponse(200, shown_.version);
+  static const std::string policy = ContentSecurityPolicy(true) + "; frame-ancestors 'none'";
   return {.status = shown_.status,
           .type = "text/html; charset=utf-8",
           .body = shown_.page,
-          .headers = {{"Content-Security-Policy", ContentSecurityPolicy(true) + "; frame-ancestors 'none'"}}};
+          .headers = {{"Content-Security-Policy", policy}}};
 }
 
 void RunPages::Look() {
