@@ -7,6 +7,7 @@
 #   --fuzz     scripts/fuzz.sh
 #   --browser  scripts/test-browser.sh
 #   --torch    scripts/test-interop.sh
+#   --serve    ab, for scripts/test-serve.sh
 set -euo pipefail
 
 packages=(
@@ -19,6 +20,7 @@ packages=(
   libmetis-dev                          # graph partitions for clustergcn
   libeigen3-dev                         # eigenvectors for --pca
   libyaml-cpp-dev                       # metadata of GraphBolt folders
+  libmicrohttpd-dev                     # l2gcn serve
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   python3                               # writes the tables that tests read
   python3-dev python3-venv              # the Python package
@@ -31,6 +33,7 @@ for option in "$@"; do
     --fuzz) packages+=(clang libclang-rt-dev) ;;
     --browser) packages+=(chromium python3) ;;
     --torch) packages+=(python3-torch libopenblas0-pthread) ;;
+    --serve) packages+=(apache2-utils) ;;
     *) echo "install-deps.sh: unknown option '$option'" >&2; exit 2 ;;
   esac
 done

@@ -74,6 +74,14 @@ put("yaml", "metadata", "dataset_name: x\ngraph:\n  nodes: [{num: 3}]\n  edges: 
                         "feature_data: [{domain: node, name: f, format: numpy, path: f.npy}]\ntasks: []\n")
 put("npy", "objects", b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (4000000000,), }".ljust(117) + b"\n")
 
+# A request as the HTTP library hands it over, and the progress of the run that is served (tests/fuzz/fuzz_serve.cpp).
+put("serve", "page", 'GET\n/\nhost: 127.0.0.1:6060\norigin: http://127.0.0.1:6060\n\n'
+                     '{"event":"begin","dataset":"<b>","method":"lgcn","runs":2}\n{"event":"seed","seed":1}\n'
+                     '{"event":"progress","phase":"train","layer":1,"layers":2,"epoch":2,"epochs":9,"loss":0.5,'
+                     '"stop_probability":0.25,"losses":[[1,0.75],[2,null]],"probabilities":[[2,0.25]]}\n')
+put("serve", "version", 'HEAD\n/version\nhost: [::1]:80\nsec-fetch-site: same-origin\n\n{"losses":[[1e17,1],[3,-1e300]]}\n{"event":"pro')
+put("serve", "foreign", 'GET\n/%00\nhost: lab.example\norigin: null\n\n')
+
 
 def bundle(kind, name, files):
     """A folder in one file (tests/data/bundle.h)."""

@@ -45,6 +45,12 @@ void AddServe(Program& program) {
       .add_option("--address", arguments->options.address,
                   "Address to listen on; others than loopback open the report to others [127.0.0.1]")
       ->type_name("ADDRESS");
+  command
+      .add_option(
+          "--host", arguments->options.hosts,
+          "Host name under which the page may be opened, besides IP addresses and localhost; repeatable")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   AddWhole(command, "map-nodes", arguments->options.report.map_nodes, 0, 5000,
            "Nodes in the map of the embeddings; 0: no map [1000]");
   command

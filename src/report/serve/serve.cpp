@@ -1,26 +1,25 @@
-// What is served: while RUN.unfinished/progress.jsonl grows, a page with the losses so far; when the run is
-// there, its whole report. The report is made on a thread of its own, so that the page answers meanwhile.
+// The page of a run that is being trained, from its progress.jsonl, and the server of a run's pages.
 #include "l2gcn/serve.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cctype>
 #include <filesystem>
-#include <future>
 #include <map>
 
 #include "core/error_format.h"
-#include "core/files.h"
+#include "core/json_text.h"
 #include "l2gcn/version.h"
 #include "report/html/sections.h"
 #include "report/serve/http_server.h"
+#include "report/serve/run_pages.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr size_t kMostChartPoints = 2000;  // of a series: more than a screen shows
 
 // What progress.jsonl says so far.
 struct LiveRun {
@@ -40,17 +39,27 @@ void AddPoints(const ReportJson& line, const char* key, std::map<uint64_t, Chart
   series.style = style;
   series.colour = static_cast<int>((layer - 1) % 5);
   for (const ReportJson& point : line.at(key)) {
-    series.x.push_back(point.at(0).get<double>());
-    series.y.push_back(point.at(1).is_number() ? point.at(1).get<double>() : 0);
+    const double x = point.at(0).get<double>(), y = point.at(1).is_number() ? point.at(1).get<double>() : 0;
+    series.x.push_back(x);
+    series.y.push_back(y);
   }
 }
 
-LiveRun ReadProgress(const std::string& text) {
+// A line that is no JSON was cut off when a training was killed; the others are still worth showing.
+ReportJson ProgressLine(std::string_view text) {
+  try {
+    return ParseJson(text, "progress.jsonl");
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+LiveRun ReadProgress(std::string_view text) {
   LiveRun live;
   for (size_t at = 0; at < text.size();) {
     const size_t end = text.find('\n', at);
-    if (end == std::string::npos) break;  // a line still being written
-    const ReportJson line = ReportJson::parse(text.substr(at, end - at), nullptr, false);
+    if (end == std::string_view::npos) break;  // a line still being written
+    const ReportJson line = ProgressLine(text.substr(at, end - at));
     at = end + 1;
     if (!line.is_object()) continue;
     if (line.value("event", "") == "begin") {
@@ -72,6 +81,20 @@ LiveRun ReadProgress(const std::string& text) {
   return live;
 }
 
+// At most so many points, evenly spaced, with the last one.
+ChartSeries Thinned(const ChartSeries& series) {
+  const size_t step = series.x.size() / kMostChartPoints + 1;
+  if (step == 1) return series;
+  ChartSeries thin = series;
+  thin.x.clear();
+  thin.y.clear();
+  for (size_t i = (series.x.size() - 1) % step; i < series.x.size(); i += step) {
+    thin.x.push_back(series.x[i]);
+    thin.y.push_back(series.y[i]);
+  }
+  return thin;
+}
+
 void AddLiveChart(const std::map<uint64_t, ChartSeries>& series, const char* title, const char* y_label,
                   Page& page) {
   if (series.empty()) return;
@@ -81,11 +104,11 @@ void AddLiveChart(const std::map<uint64_t, ChartSeries>& series, const char* tit
   chart.x_label = "epoch of the layer";
   chart.y_label = y_label;
   chart.whole_x = true;
-  for (const auto& [layer, one] : series) chart.series.push_back(one);
+  for (const auto& [layer, one] : series) chart.series.push_back(Thinned(one));
   page.Figure(chart, "");
 }
 
-std::string LivePage(const std::string& run, const LiveRun& live, const std::string& version) {
+std::string PageOf(const std::string& run, const LiveRun& live, const std::string& version) {
   Page page(fmt::format("{} – l2gcn", fs::path(run).filename().string()));
   page.Heading(live.dataset.empty() ? run : fmt::format("{} · {}", live.dataset, live.method),
                fmt::format("In the making: {}. This page follows it.", run));
@@ -109,105 +132,34 @@ std::string LivePage(const std::string& run, const LiveRun& live, const std::str
   return page.Finish("Written by l2gcn " + Version() + ".", version);
 }
 
-std::string StampOf(const fs::path& path) {
-  std::error_code error;
-  const auto time = fs::last_write_time(path, error);
-  if (error) return "";
-  const auto size = fs::file_size(path, error);
-  return fmt::format("{}-{}", time.time_since_epoch().count(), error ? 0 : size);
+// Names as RefusedRequest wants them.
+std::vector<std::string> HostNames(const std::vector<std::string>& given) {
+  std::vector<std::string> names = given;
+  for (std::string& name : names) {
+    for (char& c : name) {
+      if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '.' && c != '-' && c != '_')
+        ThrowUsage("--host {}: expected a host name without a port, such as lab.example.org", name);
+      c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  return names;
 }
 
-class RunPages {
- public:
-  RunPages(const Context& context, const std::string& run, const ServeOptions& options)
-      : context_(context),
-        run_(run),
-        options_(options),
-        result_(fs::path(run) / "result.json"),
-        progress_(fs::path(run + ".unfinished") / "progress.jsonl") {
-    if (!fs::exists(result_) && !fs::is_directory(run + ".unfinished")) {
-      ThrowInput(
-          "{}: no run, and none in the making; expected the directory that l2gcn train writes or is about to "
-          "write",
-          run);
-    }
-    Look();
-  }
-
-  HttpAnswer Answer(const HttpRequest& request) {
-    Look();
-    if (request.path == "/version") return {200, "text/plain; charset=utf-8", version_, {}};
-    if (request.path == "/favicon.ico") return {204, "", "", {}};
-    if (request.path != "/")
-      return {404, "text/plain; charset=utf-8", "there is nothing here; see " + std::string("/") + "\n", {}};
-    return {200,
-            "text/html; charset=utf-8",
-            page_,
-            {{"Content-Security-Policy", ContentSecurityPolicy(true) + "; frame-ancestors 'none'"}}};
-  }
-
- private:
-  // Notices what has changed, at most twice a second.
-  void Look() {
-    const auto now = std::chrono::steady_clock::now();
-    if (!page_.empty() && now - looked_ < kBetweenLooks) return;
-    looked_ = now;
-    if (making_.valid()) {
-      if (making_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) TakeReport();
-      return;
-    }
-    const std::string done = StampOf(result_);
-    if (!done.empty() && done != reported_) {
-      reported_ = done;
-      making_ = std::async(std::launch::async, [this] {
-        return MakeReport(MakeContext(context_.threads), {run_}, options_.report);
-      });
-      if (page_.empty()) Waiting();
-      return;
-    }
-    const std::string stamp = StampOf(progress_);
-    if (done.empty() && (page_.empty() || stamp != version_)) {
-      version_ = stamp.empty() ? "starting" : stamp;
-      std::string text;
-      if (!stamp.empty()) text = ReadTextFile(progress_);
-      page_ = LivePage(run_, ReadProgress(text), version_);
-    }
-  }
-
-  void Waiting() {
-    Page page(run_);
-    page.Heading(run_, "The report is being made; this page follows.");
-    version_ = "making";
-    page_ = page.Finish("", version_);
-  }
-
-  void TakeReport() {
-    try {
-      page_ = making_.get();
-    } catch (const Error& error) {
-      Page page(run_);
-      page.Heading(run_, fmt::format("The report could not be made: {}", error.what()));
-      page_ = page.Finish("");
-    }
-    version_ = reported_;
-  }
-
-  const Context& context_;
-  const std::string run_;
-  const ServeOptions& options_;
-  const fs::path result_, progress_;
-  std::string page_, version_, reported_;
-  std::chrono::steady_clock::time_point looked_;
-  std::future<std::string> making_;
-};
-
 }  // namespace
+
+std::string LivePage(const std::string& run, std::string_view progress, const std::string& version) {
+  try {
+    return PageOf(run, ReadProgress(progress), version);
+  } catch (const ReportJson::exception& error) {
+    ThrowInput("{}.unfinished/progress.jsonl: not as l2gcn writes it: {}", run, error.what());
+  }
+}
 
 void ServeRun(const Context& context, const std::string& run, const ServeOptions& options) {
   std::string name = run;
   while (name.size() > 1 && name.back() == '/') name.pop_back();
-  RunPages pages(context, name, options);
-  HttpServer server(options.address, options.port);
+  RunPages pages(context, name, options.report);
+  HttpServer server(options.address, options.port, HostNames(options.hosts));
   if (options.on_ready) options.on_ready(server.url());
   server.Run(context, [&](const HttpRequest& request) { return pages.Answer(request); });
 }
