@@ -16,11 +16,11 @@
 #include <optional>
 #include <string>
 
-#include "core/array_sum.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/mapping.h"
 #include "core/memory_meter.h"
+#include "core/scratch_folder.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -136,21 +136,6 @@ ScratchPages::ScratchPages(const fs::path& directory, std::shared_ptr<DiskCounte
   if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
 }
 
-ScratchPages::ScratchPages(fs::path directory, Descriptor file, std::shared_ptr<DiskCounters> counters)
-    : directory_(std::move(directory)), file_(std::move(file)), counters_(std::move(counters)) {}
-
-ScratchPages ScratchPages::Named(const fs::path& path, std::shared_ptr<DiskCounters> counters) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-  Descriptor file(open(path.c_str(), kFlags | O_DIRECT, 0600));
-  if (!file.valid()) file = Descriptor(open(path.c_str(), kFlags, 0600));
-  if (!file.valid()) ThrowScratch(path.parent_path(), "make a file for", errno, 0);
-  return {path.parent_path(), std::move(file), std::move(counters)};
-}
-
-void ScratchPages::Sync() const {
-  if (fdatasync(file_.get()) != 0) ThrowScratch(directory_, "sync", errno, 0);
-}
-
 void ScratchPages::Write(uint64_t offset, const void* data, size_t bytes) {
   WriteWhole(directory_, file_.get(), offset, static_cast<const char*>(data), bytes);
   if (counters_ != nullptr) counters_->written += bytes;
@@ -185,7 +170,7 @@ DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
     ThrowUsage("--scratch {}: no file can be made there: {}; name a folder on a disk with room",
                directory_.string(), std::strerror(errno));
   }
-  KeptScratch::Clean(directory_);
+  ScratchFolder::RemoveLeftOvers(directory_);
   watcher_ = std::thread([this] { KeepUnderBudget(); });
 }
 
@@ -238,8 +223,6 @@ void DiskMemory::WatchRange(const void* begin, size_t bytes) {
                       Range{mapping->end - mapping->begin, mapping->offset, OpenMapped(*mapping)});
 }
 
-void DiskMemory::KeepFor(const fs::path& owner) { kept_ = KeptScratch::Take(directory_, owner); }
-
 std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t bytes) const {
   const auto address = reinterpret_cast<uintptr_t>(from);
   const std::lock_guard lock(mutex_);
@@ -249,7 +232,7 @@ std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t 
   if (!range->second.file.valid() || address + bytes > range->first + range->second.bytes)
     return std::nullopt;
   const Range& found = range->second;
-  return Place{found.file.get(), found.offset + (address - range->first), found.is_block, found.identity};
+  return Place{found.file.get(), found.offset + (address - range->first), found.is_block};
 }
 
 bool DiskMemory::WritePages(void* to, const char* from, size_t bytes) const {
@@ -258,12 +241,6 @@ bool DiskMemory::WritePages(void* to, const char* from, size_t bytes) const {
   WriteWhole(directory_, place->file, place->offset, from, bytes);
   counters_->written += bytes;
   return true;
-}
-
-void DiskMemory::Identify(const void* block, uint64_t identity) {
-  const std::lock_guard lock(mutex_);
-  const auto range = ranges_.find(reinterpret_cast<uintptr_t>(block));
-  if (range != ranges_.end() && range->second.is_block) range->second.identity = identity;
 }
 
 const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
@@ -285,33 +262,12 @@ const char* DiskMemory::View(const void* from, size_t bytes, DiskBuffer& buffer)
   return to + lead;
 }
 
-void DiskMemory::AddIdentity(const Context& context, const void* from, size_t bytes,
-                             ChecksumStream& sum) const {
-  const std::optional<Place> place = FindPlace(from, bytes);
-  if (place && place->identity != 0) {
-    const uint64_t words[] = {place->identity, place->offset, bytes};
-    return sum.Add(words, sizeof(words));
-  }
-  struct stat status {};
-  if (!place || fstat(place->file, &status) != 0 || status.st_nlink == 0)
-    return AddArray(context, from, bytes, sum);
-  const uint64_t words[] = {static_cast<uint64_t>(status.st_dev),
-                            static_cast<uint64_t>(status.st_ino),
-                            static_cast<uint64_t>(status.st_size),
-                            static_cast<uint64_t>(status.st_mtim.tv_sec),
-                            static_cast<uint64_t>(status.st_mtim.tv_nsec),
-                            place->offset,
-                            bytes};
-  sum.Add(words, sizeof(words));
-}
-
 DiskUse DiskMemory::Use() const {
   const std::lock_guard lock(mutex_);
   DiskUse use = use_;
   use.seconds = watch_.Seconds();
   use.read_bytes = counters_->read;
   use.written_bytes = counters_->written;
-  if (kept_ != nullptr) use.panels = kept_->panels();
   return use;
 }
 
@@ -323,7 +279,6 @@ void DiskMemory::SetPlan(uint64_t bytes, double read_rate, double write_rate) {
 }
 
 void DiskMemory::CountPanel(const DiskUse& before, double seconds) {
-  if (kept_ != nullptr) kept_->CountPanel();
   const std::lock_guard lock(mutex_);
   ++use_.panels;
   use_.panel_read_bytes += counters_->read - before.read_bytes;

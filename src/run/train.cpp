@@ -537,7 +537,6 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
     checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
-    if (chosen.disk != nullptr && context.ranks == nullptr) chosen.disk->KeepFor(writer->claim().work());
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
@@ -555,11 +554,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
       TellExchanged(context, sent, plan, computed, loop.moves);
     }
     log.reset();
-    if (chosen.disk != nullptr) {
-      result.disk = chosen.disk->Use();
-      // The seeds are written: a process that is killed from here on leaves no scratch.
-      chosen.disk->EndKeeping();
-    }
+    if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

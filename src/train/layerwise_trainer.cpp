@@ -168,10 +168,9 @@ class LayerwiseTrainer {
     WriteSnapshot(layer, state, watch, false);
   }
 
-  // Where activations are kept over a kill, so are the weights that the next ones are made with: what went before need
-  // not be computed again.
+  // A run from disk takes long: its checkpoint has every layer as soon as it is trained.
   void KeepFinishedLayer(uint32_t layer, const LayerState& state, const Stopwatch& watch) {
-    if (options_.keeper == nullptr || context_.disk == nullptr || context_.disk->kept() == nullptr) return;
+    if (options_.keeper == nullptr || context_.disk == nullptr) return;
     layer_.best.reset();
     WriteSnapshot(layer, state, watch, true);
   }
