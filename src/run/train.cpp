@@ -370,20 +370,21 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                     const Keeping& keeping) {
   Checkpoint* const checkpoint = keeping.checkpoint;
   if (!keeping.options.write) return TrainSeed(context, dataset, config, keeping);
-  std::optional<SeedResult> done = checkpoint ? checkpoint->TrainedOnly(config.seed) : std::nullopt;
+  std::optional<KeptSeed> done;
+  if (checkpoint) done = checkpoint->TrainedOnly(config.seed, keeping.writer->WorkDirectory(config.seed));
   if (Agreed(context, done.has_value())) {
     Trained trained;
     trained.model =
         UnpackModel(AgreedText(context, [&] { return PackModel(keeping.writer->ReadModel(config.seed)); }));
     trained.split = ResolveSplit(dataset, config.split, config.seed);
-    if (done) trained.result = std::move(*done);
+    if (done) trained.result = std::move(done->result);
     return trained;
   }
   if (checkpoint) checkpoint->BeginSeed(config.seed);
   Trained trained = TrainSeed(context, dataset, config, keeping);
   if (checkpoint) {
-    keeping.writer->WriteModel(trained);
-    checkpoint->KeepTrained(trained.result);
+    const FileSums files = keeping.writer->WriteModel(trained);
+    checkpoint->KeepTrained({trained.result, files});
   }
   return trained;
 }
@@ -456,9 +457,12 @@ struct SeedLoop {
   }
 
   std::optional<SeedResult> Finished(uint64_t seed) const {
-    std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seed) : std::nullopt;
-    if (done) done->run = writer->SeedDirectory(seed);
-    return done;
+    std::optional<KeptSeed> done;
+    if (checkpoint) done = checkpoint->Finished(seed, writer->WorkDirectory(seed));
+    if (!done) return std::nullopt;
+    writer->AddSeed(seed, done->files);
+    done->result.run = writer->SeedDirectory(seed);
+    return std::move(done->result);
   }
 
   // Trains and evaluates one seed.
@@ -481,8 +485,8 @@ struct SeedLoop {
       trained.result.run = writer->SeedDirectory(seed);
       if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
         writer->WriteModel(trained);  // with what evaluation chose
-      writer->WriteSeed(trained, result);
-      checkpoint->KeepFinished(trained.result);
+      const FileSums files = writer->WriteSeed(trained, result);
+      checkpoint->KeepFinished({trained.result, files});
     }
     if (options.on_seed && Leads(context)) options.on_seed(trained);
   }

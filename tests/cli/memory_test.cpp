@@ -257,7 +257,8 @@ TEST_F(MemoryTest, ScratchAndOutputOnANearlyFullDiskAreRefusedOrToldAndLeaveNoth
   EXPECT_EQ(full.out, "others\n");
 
   // Somebody fills the disk while it trains.
-  const Outcome filled = with(0, "{ " + AwaitTraining("run") + " cat /dev/zero > more 2> /dev/null; } & sleep 0.1");
+  const Outcome filled =
+      with(0, "{ " + AwaitTraining("run") + " cat /dev/zero > more 2> /dev/null; } & sleep 0.1");
   EXPECT_EQ(filled.status, 1) << filled.err;
   EXPECT_TRUE(filled.err.find("no space for scratch") != std::string::npos ||
               filled.err.find("No space left on device") != std::string::npos)
