@@ -12,7 +12,6 @@
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/disk_use.h"
-#include "l2gcn/layer_moves.h"
 #include "l2gcn/model.h"
 #include "l2gcn/stop_policy.h"
 
@@ -104,8 +103,6 @@ struct Trained {
   // The device and the features that training used, so that evaluation need not prepare them again. Holds
   // memory of the data set and of the device; EvaluateTrained lets it go.
   std::shared_ptr<LayerPipeline> pipeline;
-  // Of every layer that was trained layer by layer; not part of the result.
-  std::vector<LayerMoves> moves;
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 // The same with a policy of the caller's in place of the configuration's.

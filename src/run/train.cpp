@@ -408,18 +408,6 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
-// What ranks have sent each other, counted, beside what a formula says of the looks that were made.
-void TellExchanged(const Context& context, uint64_t sent, const MemoryPlan& plan, uint64_t computed,
-                   std::span<const LayerMoves> moves) {
-  uint64_t looks = 0;
-  for (const LayerMoves& of_layer : moves) looks += of_layer.looks;
-  context.Note(
-      fmt::format("exchanged: {} bytes between {} ranks ({}); the plan with {}: {} bytes, {:.1f} % of that",
-                  sent, plan.ranks, plan.shares_memory ? "rows in shared memory" : "rows by messages",
-                  CountOfThings(looks, "look"), computed,
-                  100 * static_cast<double>(computed) / static_cast<double>(std::max<uint64_t>(1, sent))));
-}
-
 // The seeds of a run, one after another or shared out over ranks.
 struct SeedLoop {
   const Context context;
@@ -432,7 +420,6 @@ struct SeedLoop {
   Checkpoint* checkpoint;
   ProgressLog* log;
   TrainResult& result;
-  std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
 
   void Run() {
     if (context.ranks != nullptr && !together) return ShareSeeds();
@@ -444,7 +431,6 @@ struct SeedLoop {
       if (finished) continue;
       Trained trained = Make(context, seeded, {options, writer, checkpoint});
       Keep(trained);
-      moves = std::move(trained.moves);
       result.seeds.push_back(std::move(trained.result));
     }
   }
@@ -550,13 +536,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     const bool together = plan.ranks > 1;
     SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, together, loaded, writer.get(),
                   checkpoint.get(),           log.get(), result};
-    const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
-    if (together) {
-      const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
-      const uint64_t computed = ExchangeOf(chosen, dataset, config, plan, loop.moves);
-      TellExchanged(context, sent, plan, computed, loop.moves);
-    }
     log.reset();
     if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {
