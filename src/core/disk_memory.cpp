@@ -1,6 +1,7 @@
 #include "core/disk_memory.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -29,12 +30,23 @@ namespace {
 constexpr size_t kPageBytes = ScratchPages::kPage;
 constexpr size_t kOneRead = size_t{8} << 20;
 constexpr auto kWatchEvery = std::chrono::milliseconds(1);
+constexpr double kSecondsBetweenReturns = 0.05;  // of free memory, which takes the heap's locks
 
 size_t PagesUp(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 // Mapped pages may stay until the process comes this close to its budget.
 uint64_t WatchMargin(uint64_t budget) {
   return std::clamp<uint64_t>(budget / 12, uint64_t{8} << 20, uint64_t{128} << 20);
+}
+
+// Memory that is freed goes back to the system at once, or nearly so. Else the C library learns from the large blocks it
+// sees to keep ever more: 25 MiB of a budget of 100 were free memory of the heap.
+void KeepHeapTight() {
+#ifdef __GLIBC__
+  constexpr int kMostKept = 256 << 10;
+  mallopt(M_MMAP_THRESHOLD, kMostKept);
+  mallopt(M_TRIM_THRESHOLD, kMostKept);
+#endif
 }
 
 [[noreturn]] void ThrowScratch(const fs::path& directory, const char* what, int error, uint64_t bytes) {
@@ -111,6 +123,12 @@ uint64_t ResidentPages(int statm) {
   return resident;
 }
 
+// Whether a process has come so close to its budget that pages have to go.
+bool IsNear(uint64_t budget, const Descriptor& statm) {
+  const uint64_t most = budget - std::min(budget, WatchMargin(budget));
+  return statm.valid() && ResidentPages(statm.get()) * kPageBytes > most;
+}
+
 }  // namespace
 
 std::string SizeText(uint64_t bytes) {
@@ -171,6 +189,7 @@ DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
                directory_.string(), std::strerror(errno));
   }
   ScratchFolder::RemoveLeftOvers(directory_);
+  KeepHeapTight();
   watcher_ = std::thread([this] { KeepUnderBudget(); });
 }
 
@@ -308,8 +327,7 @@ DiskRates MeasureDisk(const fs::path& directory) {
 }
 
 void DiskMemory::Relax() {
-  const uint64_t most = budget_ - std::min(budget_, WatchMargin(budget_));
-  if (!statm_.valid() || ResidentPages(statm_.get()) * kPageBytes <= most) return;
+  if (!IsNear(budget_, statm_)) return;
   const std::lock_guard lock(mutex_);
   for (const auto& [begin, range] : ranges_)
     madvise(reinterpret_cast<void*>(begin), range.bytes, MADV_DONTNEED);
@@ -317,10 +335,15 @@ void DiskMemory::Relax() {
 
 void DiskMemory::KeepUnderBudget() {
   std::unique_lock lock(mutex_);
+  Stopwatch since_return;
   while (!ending_) {
     end_.wait_for(lock, kWatchEvery);
     lock.unlock();
     Relax();
+    if (IsNear(budget_, statm_) && since_return.Seconds() > kSecondsBetweenReturns) {
+      ReturnFreeMemory();
+      since_return = Stopwatch();
+    }
     lock.lock();
   }
 }

@@ -93,8 +93,14 @@ Json ReadResult(const fs::path& directory) {
   return ReadSealedJson((directory / "result.json").string(), Seal::kIfThere);
 }
 
-// Of a result; none in runs that were written before there were any.
-FileSums FilesOf(const Json& result) { return result.value("files", FileSums()); }
+// What a result says of its files; nothing in runs that were written before there were checksums.
+FileSums FilesOf(const Json& result, const fs::path& directory) {
+  try {
+    return result.value("files", FileSums());
+  } catch (const Json::exception&) {
+    ThrowInput("{}: damaged: 'files' is no list of checksums", (directory / "result.json").string());
+  }
+}
 
 void RefuseDamage(const std::string& damage) {
   if (!damage.empty()) ThrowInput("{}; restore it or train again", damage);
@@ -107,12 +113,11 @@ constexpr const char* kFilesRead[] = {"config.json", "model.safetensors", "split
 
 // Every file of a run that lacks only its name.
 void CheckWholeRun(const fs::path& directory) {
-  const FileSums files = FilesOf(ReadResult(directory));
+  const FileSums files = FilesOf(ReadResult(directory), directory);
   RefuseDamage(FirstDamage(directory, files));
   for (const auto& entry : files) {
-    const fs::path path = directory / entry.first;
-    if (path.filename() != "result.json") continue;
-    RefuseDamage(FirstDamage(path.parent_path(), FilesOf(ReadResult(path.parent_path()))));
+    const fs::path path = directory / entry.first, seed = path.parent_path();
+    if (path.filename() == "result.json") RefuseDamage(FirstDamage(seed, FilesOf(ReadResult(seed), seed)));
   }
 }
 
@@ -251,7 +256,7 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   FileSums files;
   try {
     const Json result = ReadResult(path);
-    files = FilesOf(result);
+    files = FilesOf(result, path);
     SourceFromJson(result.at("source"), (path / "result.json").string(), opened);
     opened.dataset_json = result.at("dataset").dump();
     if (result.contains("split")) opened.split.name = result.at("split").at("name").get<std::string>();
@@ -265,7 +270,7 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
       if (!fs::exists(path)) ThrowUsage("--seed {}: {} holds no such seed", chosen, directory);
       if (!single && !files.empty()) {
         RefuseDamage(DamageOf(directory, fmt::format("seed-{}/result.json", chosen), files));
-        files = FilesOf(ReadResult(path));
+        files = FilesOf(ReadResult(path), path);
       }
     }
   } catch (const Json::exception& error) {
