@@ -174,6 +174,10 @@ def unsummed(path):
     return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1)
 
 
+def pack(files):
+    return b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items())
+
+
 def make_own(folder):
     """A tiny model of two kinds, a controller, a checkpoint and files of settings."""
     def run(*words):
@@ -182,7 +186,14 @@ def make_own(folder):
     for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--powers", "0,1"])):
         run("train", "set", "--preset", "paper", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
         files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
-        put("model", name, b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items()))
+        put("model", name, pack(files))
+        # Once as it is, once without checksums, so that what they cover is reached.
+        files = {file: (folder / name / file).read_bytes() for file in ("result.json", "config.json", "split.npy", "model.safetensors")}
+        files["result.json"] = files["result.json"].replace(str(folder).encode() + b"/", b"")
+        put("run", name, pack(files))
+        for file in files:
+            files[file] = files[file].replace(b'"checksum"', b'"unsummed"').replace(b'"files"', b'"lists"')
+        put("run", name + "-unsummed", pack(files))
     put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
     put("settings", "result", (folder / "lgcn/result.json").read_text().replace(str(folder) + "/", ""))
     subprocess.run([program, "search", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)

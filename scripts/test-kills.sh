@@ -27,7 +27,7 @@ digest() {
   python3 - "$1" <<'PYTHON'
 import hashlib, json, pathlib, sys
 clock = {"seconds", "seconds_sd", "setup_seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory", "run", "threads",
-         "peak_rss_bytes", "training_bytes"}
+         "peak_rss_bytes", "training_bytes", "files", "checksum"}
 def strip(value):
     if isinstance(value, dict): return {k: strip(v) for k, v in value.items() if k not in clock}
     if isinstance(value, list): return [strip(v) for v in value]

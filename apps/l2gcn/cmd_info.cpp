@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -142,7 +141,7 @@ bool IsRun(const std::string& path) {
 
 void ShowRun(Program& program, const std::string& path) {
   const OpenedRun run = OpenRun(path);
-  const Json result = Json::parse(std::ifstream(fs::path(path) / "result.json"));
+  const Json result = Json::parse(ReadRunResult(path));
   const Json config = Json::parse(ConfigToJson(run.model.config));
   if (program.json()) {
     const Json object = {

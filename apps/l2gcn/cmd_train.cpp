@@ -118,8 +118,9 @@ std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
 }
 
 // What the command line says of a new training.
-RunOptions NewRun(const TrainOptions& options, const Overrides& overrides) {
+RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const Overrides& machine) {
   RunOptions run;
+  run.machine = machine;
   run.output = options.output.path;
   run.force = options.output.force;
   run.dataset_spec = options.data.spec;
@@ -139,8 +140,11 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
             "--resume {}: was begun with {} {}, not {}; leave it out, or start anew with -o and --force",
             options.resume, what, before, now));
   };
-  if (options.data.named() && options.data.spec != unfinished.dataset_spec)
-    refuse("data set", unfinished.dataset_spec, options.data.spec);
+  std::string spec = options.data.spec;
+  OpenOptions open = options.data.open;
+  MakePathsAbsolute(spec, open);
+  if (options.data.named() && spec != unfinished.dataset_spec)
+    refuse("data set", unfinished.dataset_spec, spec);
   RunOptions run;
   run.output = options.resume;
   run.force = unfinished.force;
@@ -148,6 +152,7 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   run.dataset_spec = unfinished.dataset_spec;
   run.open_options = unfinished.open_options;
   run.overrides = unfinished.overrides;
+  run.machine = unfinished.machine;
   run.checkpoint_seconds = unfinished.checkpoint_seconds;
   run.checkpoint_epochs = unfinished.checkpoint_epochs;
   SetFields(RunFields(), options.run, run);
@@ -206,27 +211,27 @@ Overrides WithStored(TrainOptions& options) {
   return all;
 }
 
+// What is to be trained, on rank 0; others, and a run that is finished already, have no seeds.
+RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrides& overrides) {
+  RunOptions none;
+  none.runs = 0;
+  if (!program.leads()) return none;
+  if (options.resume.empty()) return NewRun(options, overrides, program.machine());
+  UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
+  if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
+  program.terminal().Note(options.resume + ": was finished already");
+  program.terminal().Print(program.json() ? unfinished.finished_json
+                                          : Summary(Json::parse(unfinished.finished_json)));
+  return none;
+}
+
 void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
+  RunOptions run = BegunRun(program, options, overrides);
+  ShareRunOptions(program.ranks(), run);
+  if (run.runs == 0) return;  // it was finished already
+  program.UseStoredMachine(run.machine);
   Context context = program.BeginCommandContext();
-  RunOptions run;
-  if (!program.leads()) {
-    run.runs = 0;  // rank 0 says how many
-  } else if (options.resume.empty()) {
-    run = NewRun(options, overrides);
-  } else {
-    UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
-    if (!unfinished.finished_json.empty()) {
-      program.terminal().Note(options.resume + ": was finished already");
-      const Json result = Json::parse(unfinished.finished_json);
-      run.runs = 0;
-      ShareRunOptions(context, run);
-      return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
-    }
-    run = OldRun(options, std::move(unfinished));
-  }
-  ShareRunOptions(context, run);
-  if (run.runs == 0) return;  // rank 0 found the run finished
   const auto start = std::chrono::steady_clock::now();
   const Dataset dataset = OpenForRanks(context, run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

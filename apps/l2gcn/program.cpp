@@ -96,7 +96,13 @@ CLI::App& Program::AddCommand(const std::string& name, const std::string& help) 
 }
 
 void Program::AddComputeOptions(CLI::App& command) {
-  AddFields(command, MachineFields(), machine_, "Machine");
+  AddKeptFields(command, MachineFields(), MachineConfig{}, "Machine", machine_said_);
+}
+
+void Program::UseStoredMachine(const Overrides& stored) {
+  machine_ = {};
+  SetFields(MachineFields(), stored, machine_);
+  SetFields(MachineFields(), machine_said_, machine_);
 }
 
 void Program::AddDryRun(CLI::App& command) {
@@ -192,7 +198,8 @@ void Program::Dispatch(int argc, const char* const* argv) {
     std::fflush(stderr);
   };
   understood_ = true;
-  ranks_ = JoinRanks(tell, machine_.exchange);
+  UseStoredMachine({});
+  ranks_ = JoinRanks(tell, machine_.exchange, {argv + 1, argv + argc});
   if (!leads()) terminal_.set_mute();
   const bool shared = shared_.count(chosen.front()) != 0;
   if (ranks_ != nullptr && !shared)
@@ -203,7 +210,7 @@ void Program::Dispatch(int argc, const char* const* argv) {
   ranks_.reset();  // parts from the others
 }
 
-// Ranks of a launcher have the same arguments: what is wrong with those is told by the first of them. The others end a
+// Ranks of a launcher should have the same arguments: what is wrong with those is told by the first of them. The others end a
 // little later, because the launcher stops all once one has ended so.
 bool Program::LeavesWordsToRank0() const {
   if (understood_ || LeadsByEnvironment()) return false;

@@ -43,6 +43,10 @@ class Program {
 
   // --threads, --device and budgets of memory, for sub-commands that compute.
   void AddComputeOptions(CLI::App& command);
+  // What the user said of those, in order.
+  const Overrides& machine() const { return machine_said_; }
+  // What a stored run says of them applies from now on where the user says nothing.
+  void UseStoredMachine(const Overrides& stored);
 
   // --dry-run, for sub-commands whose plan can be told beforehand (PrintedPlan).
   void AddDryRun(CLI::App& command);
@@ -68,6 +72,7 @@ class Program {
   CLI::App& app() { return app_; }
   Terminal& terminal() { return terminal_; }
   bool json() const { return json_; }
+  Ranks* ranks() const { return ranks_.get(); }
 
  private:
   void Dispatch(int argc, const char* const* argv);
@@ -85,6 +90,7 @@ class Program {
   bool json_ = false;
   bool quiet_ = false;
   MachineConfig machine_;
+  Overrides machine_said_;
   bool dry_run_ = false;
   std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
 };

@@ -52,14 +52,19 @@ void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json
   WriteFileWhole(path, JsonText(sealed) + "\n");
 }
 
-nlohmann::ordered_json ReadSealedJson(const std::string& path) {
+nlohmann::ordered_json ReadSealedJson(const std::string& path, Seal seal) {
   nlohmann::ordered_json json = ReadJsonFile(path);
-  if (!json.is_object() || !json.contains("checksum")) ThrowInput("{}: damaged: it has no checksum", path);
+  if (!json.is_object()) ThrowInput("{}: damaged: it holds no object", path);
+  if (!json.contains("checksum")) {
+    if (seal == Seal::kIfThere) return json;
+    ThrowInput("{}: damaged: it has no checksum", path);
+  }
   const nlohmann::ordered_json expected = json.at("checksum");
   json.erase("checksum");
   const std::string text = JsonText(json);
   if (expected != ChecksumText(Checksum(text.data(), text.size()))) {
-    ThrowInput("{}: does not agree with its checksum; it was changed or damaged", path);
+    ThrowInput("{}: does not agree with its checksum; it was changed or damaged: restore it or train again",
+               path);
   }
   return json;
 }

@@ -19,9 +19,10 @@ nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where
 nlohmann::ordered_json ReadJsonFile(const std::string& path);
 
 // A document with a checksum of its own in a file, which is replaced whole; reading compares it. For files
-// that nobody but the program writes.
+// that nobody but the program writes. Files of earlier versions have no checksum: with kIfThere they are believed.
+enum class Seal { kNeeded, kIfThere };
 void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json);
-nlohmann::ordered_json ReadSealedJson(const std::string& path);
+nlohmann::ordered_json ReadSealedJson(const std::string& path, Seal seal = Seal::kNeeded);
 
 // Throws Error(kInput) if objects and lists of `text` are nested deeper than kJsonDepth.
 void CheckJsonDepth(std::string_view text, const std::string& where);

@@ -370,20 +370,21 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                     const Keeping& keeping) {
   Checkpoint* const checkpoint = keeping.checkpoint;
   if (!keeping.options.write) return TrainSeed(context, dataset, config, keeping);
-  std::optional<SeedResult> done = checkpoint ? checkpoint->TrainedOnly(config.seed) : std::nullopt;
+  std::optional<KeptSeed> done;
+  if (checkpoint) done = checkpoint->TrainedOnly(config.seed, keeping.writer->WorkDirectory(config.seed));
   if (Agreed(context, done.has_value())) {
     Trained trained;
     trained.model =
         UnpackModel(AgreedText(context, [&] { return PackModel(keeping.writer->ReadModel(config.seed)); }));
     trained.split = ResolveSplit(dataset, config.split, config.seed);
-    if (done) trained.result = std::move(*done);
+    if (done) trained.result = std::move(done->result);
     return trained;
   }
   if (checkpoint) checkpoint->BeginSeed(config.seed);
   Trained trained = TrainSeed(context, dataset, config, keeping);
   if (checkpoint) {
-    keeping.writer->WriteModel(trained);
-    checkpoint->KeepTrained(trained.result);
+    const FileSums files = keeping.writer->WriteModel(trained);
+    checkpoint->KeepTrained({trained.result, files});
   }
   return trained;
 }
@@ -407,18 +408,6 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
-// What ranks have sent each other, counted, beside what a formula says of the looks that were made.
-void TellExchanged(const Context& context, uint64_t sent, const MemoryPlan& plan, uint64_t computed,
-                   std::span<const LayerMoves> moves) {
-  uint64_t looks = 0;
-  for (const LayerMoves& of_layer : moves) looks += of_layer.looks;
-  context.Note(
-      fmt::format("exchanged: {} bytes between {} ranks ({}); the plan with {}: {} bytes, {:.1f} % of that",
-                  sent, plan.ranks, plan.shares_memory ? "rows in shared memory" : "rows by messages",
-                  CountOfThings(looks, "look"), computed,
-                  100 * static_cast<double>(computed) / static_cast<double>(std::max<uint64_t>(1, sent))));
-}
-
 // The seeds of a run, one after another or shared out over ranks.
 struct SeedLoop {
   const Context context;
@@ -431,7 +420,6 @@ struct SeedLoop {
   Checkpoint* checkpoint;
   ProgressLog* log;
   TrainResult& result;
-  std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
 
   void Run() {
     if (context.ranks != nullptr && !together) return ShareSeeds();
@@ -443,7 +431,6 @@ struct SeedLoop {
       if (finished) continue;
       Trained trained = Make(context, seeded, {options, writer, checkpoint});
       Keep(trained);
-      moves = std::move(trained.moves);
       result.seeds.push_back(std::move(trained.result));
     }
   }
@@ -456,9 +443,12 @@ struct SeedLoop {
   }
 
   std::optional<SeedResult> Finished(uint64_t seed) const {
-    std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seed) : std::nullopt;
-    if (done) done->run = writer->SeedDirectory(seed);
-    return done;
+    std::optional<KeptSeed> done;
+    if (checkpoint) done = checkpoint->Finished(seed, writer->WorkDirectory(seed));
+    if (!done) return std::nullopt;
+    writer->AddSeed(seed, done->files);
+    done->result.run = writer->SeedDirectory(seed);
+    return std::move(done->result);
   }
 
   // Trains and evaluates one seed.
@@ -481,8 +471,8 @@ struct SeedLoop {
       trained.result.run = writer->SeedDirectory(seed);
       if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
         writer->WriteModel(trained);  // with what evaluation chose
-      writer->WriteSeed(trained, result);
-      checkpoint->KeepFinished(trained.result);
+      const FileSums files = writer->WriteSeed(trained, result);
+      checkpoint->KeepFinished({trained.result, files});
     }
     if (options.on_seed && Leads(context)) options.on_seed(trained);
   }
@@ -537,7 +527,6 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
     checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
-    if (chosen.disk != nullptr && context.ranks == nullptr) chosen.disk->KeepFor(writer->claim().work());
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
@@ -547,19 +536,9 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     const bool together = plan.ranks > 1;
     SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, together, loaded, writer.get(),
                   checkpoint.get(),           log.get(), result};
-    const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
-    if (together) {
-      const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
-      const uint64_t computed = ExchangeOf(chosen, dataset, config, plan, loop.moves);
-      TellExchanged(context, sent, plan, computed, loop.moves);
-    }
     log.reset();
-    if (chosen.disk != nullptr) {
-      result.disk = chosen.disk->Use();
-      // The seeds are written: a process that is killed from here on leaves no scratch.
-      chosen.disk->EndKeeping();
-    }
+    if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

@@ -92,9 +92,11 @@ Outcome ProgramTest::Execute(std::vector<std::string> texts, const Launch& launc
   if (child == 0) Become(folder_, words, launch, out, err);
   if (launch.interrupt) InterruptAtWork(child);
   int state = 0;
-  waitpid(child, &state, 0);
+  rusage usage{};
+  wait4(child, &state, 0, &usage);
   Outcome outcome;
   outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
+  outcome.peak_bytes = static_cast<uint64_t>(usage.ru_maxrss) * 1024;
   outcome.out = ReadAll(out);
   outcome.err = ReadAll(err);
   fs::remove(out);

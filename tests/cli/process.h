@@ -14,6 +14,7 @@ namespace l2gcn {
 struct Outcome {
   int status = -1;  // exit status; 128 + signal if one ended it
   std::string out, err;
+  uint64_t peak_bytes = 0;  // resident, of the program
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };

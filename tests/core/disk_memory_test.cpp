@@ -61,29 +61,6 @@ class MappedNumbers {
   void* memory_ = nullptr;
 };
 
-TEST(DiskMemoryTest, WhatSomebodySaidOfABlockStandsForItsBytes) {
-  TemporaryFolder folder;
-  const Context context = MakeContext(1);
-  auto disk = std::make_shared<DiskMemory>(kTiny, folder.path());
-  Array<uint32_t> array = disk->NewArray<uint32_t>(5000);
-  const auto sum_of = [&] {
-    ChecksumStream sum;
-    disk->AddIdentity(context, array.data(), array.bytes(), sum);
-    return sum.Sum();
-  };
-  const uint64_t zeros = sum_of();
-  array.mutable_data()[9] = 1;
-  const uint64_t written = sum_of();
-  EXPECT_NE(written, zeros);
-  disk->Identify(array.data(), 12);
-  const uint64_t said = sum_of();
-  EXPECT_NE(said, written);
-  array.mutable_data()[9] = 2;
-  EXPECT_EQ(sum_of(), said);
-  disk->Identify(array.data(), 13);
-  EXPECT_NE(sum_of(), said);
-}
-
 TEST(DiskMemoryTest, FetchesAnyStretchOfAMappedArray) {
   TemporaryFolder folder;
   const MappedNumbers numbers(folder, PROT_READ, MAP_PRIVATE);
