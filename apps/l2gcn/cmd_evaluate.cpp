@@ -117,7 +117,7 @@ Json ConfusionJson(const Score& score, bool multilabel) {
 
 std::string ToJson(const RunData& opened, const Split& split, const Scores& scores) {
   Json object = {{"run", opened.run.directory},
-                 {"dataset", Json::parse(DescribeDatasetJson(opened.dataset))},
+                 {"dataset", ParseJson(DescribeDatasetJson(opened.dataset), "dataset")},
                  {"split", split.name},
                  {"thresholds", opened.run.model.thresholds},
                  {"f1", Json::object()}};

@@ -218,7 +218,7 @@ void RunTrain(Program& program, TrainOptions options) {
     UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
     if (!unfinished.finished_json.empty()) {
       program.terminal().Note(options.resume + ": was finished already");
-      const Json result = Json::parse(unfinished.finished_json);
+      const Json result = ParseJson(unfinished.finished_json, options.resume + "/result.json");
       run.runs = 0;
       ShareRunOptions(context, run);
       return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
@@ -244,7 +244,7 @@ void RunTrain(Program& program, TrainOptions options) {
     const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
     terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
-  terminal.Print(program.json() ? json : Summary(Json::parse(json)));
+  terminal.Print(program.json() ? json : Summary(ParseJson(json, result.run)));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ nlohmann::ordered_json BegunOf(const RunOptions& options) {
           {"force", options.force},
           {"settings", overrides},
           {"spec", options.dataset_spec},
-          {"open", Json::parse(OpenOptionsToJson(options.open_options))},
+          {"open", ParseJson(OpenOptionsToJson(options.open_options), "options")},
           {"checkpoint_seconds", options.checkpoint_seconds},
           {"checkpoint_epochs", options.checkpoint_epochs}};
 }
@@ -123,7 +123,7 @@ Json MachineBinding(const Context& context) {
 
 Json Checkpoint::Binding() const {
   Json binding = MachineBinding(context_);
-  binding["config"] = Json::parse(ConfigToJson(config_));
+  binding["config"] = ParseJson(ConfigToJson(config_), "config");
   binding["data"] = ChecksumText(DatasetChecksum(context_, dataset_));
   return binding;
 }

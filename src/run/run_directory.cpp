@@ -228,13 +228,13 @@ StoredSettings ReadSettings(const std::string& config_path) {
   StoredSettings settings;
   std::string where = config_path;
   try {
-    const Json json = Json::parse(ReadTextFile(path));
+    const Json json = ReadJsonFile(path.string());
     const bool of_run = json.is_object() && json.contains("config");
     settings.config = ConfigFromJson((of_run ? json.at("config") : json).dump(), where);
     if (!fs::is_regular_file(beside)) return settings;
     where = beside.string();
     OpenedRun source;
-    SourceFromJson(Json::parse(ReadTextFile(beside)).at("source"), where, source);
+    SourceFromJson(ReadJsonFile(beside.string()).at("source"), where, source);
     settings.has_source = true;
     settings.dataset_spec = source.dataset_spec;
     settings.open_options = source.open_options;

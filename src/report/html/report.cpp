@@ -7,20 +7,13 @@
 
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "l2gcn/version.h"
 #include "report/html/sections.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
-
-ReportJson ReadReportJson(const fs::path& path) {
-  try {
-    return ReportJson::parse(ReadTextFile(path));
-  } catch (const ReportJson::exception& error) {
-    ThrowInput("{}: damaged JSON: {}", path.string(), error.what());
-  }
-}
 
 // A page about one run directory.
 class RunReport {
@@ -30,7 +23,7 @@ class RunReport {
       : context_(context), directory_(directory), options_(options), dataset_(dataset) {}
 
   void Add(bool alone, Page& page) {
-    const ReportJson result = ReadReportJson(fs::path(directory_) / "result.json");
+    const ReportJson result = ReadJsonFile((fs::path(directory_) / "result.json").string());
     const ReportJson& data = result.at("dataset");
     const size_t runs = result.at("runs").size();
     const std::string title = fmt::format("{} · {}", data.value("name", ""), result.value("method", ""));
@@ -83,12 +76,12 @@ class RunReport {
 // Comparisons have a result.json too, but no runs in it.
 bool IsRun(const fs::path& source) {
   const fs::path record = source / "result.json";
-  return fs::is_directory(source) && fs::exists(record) && ReadReportJson(record).contains("runs");
+  return fs::is_directory(source) && fs::exists(record) && ReadJsonFile(record.string()).contains("runs");
 }
 
 // Comparisons and reproductions: JSON files, or a folder of them.
 void AddJson(const fs::path& path, Page& page) {
-  const ReportJson json = ReadReportJson(path);
+  const ReportJson json = ReadJsonFile(path.string());
   if (json.contains("methods") && json.contains("dataset")) return AddComparison(json, page);
   if (json.contains("comparisons")) {
     for (const ReportJson& one : json.at("comparisons")) AddComparison(one, page);
