@@ -25,13 +25,13 @@ using Json = nlohmann::ordered_json;
 
 std::string SplitsText(const Json& splits) {
   std::string text;
-  for (const Json& name : splits) text += (text.empty() ? "" : ", ") + name.get<std::string>();
+  for (const Json& name : splits) text += (text.empty() ? "" : ", ") + OneLine(name.get<std::string>());
   return text.empty() ? "none" : text;
 }
 
 std::string DatasetText(const Json& dataset) {
   const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
-  std::string text = fmt::format("{} ({})\n", dataset.at("name").get<std::string>(),
+  std::string text = fmt::format("{} ({})\n", OneLine(dataset.at("name").get<std::string>()),
                                  dataset.at("format").get<std::string>());
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
@@ -136,12 +136,13 @@ std::string CountsText(const Json& counts) {
   if (counts.contains("missing")) {
     std::string columns;
     for (const auto& [name, cells] : counts.at("missing").items())
-      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", name, Grouped(cells.get<uint64_t>()));
+      columns +=
+          fmt::format("{}{} {}", columns.empty() ? "" : ", ", OneLine(name), Grouped(cells.get<uint64_t>()));
     text += "\n  missing     " + columns;
   }
   const Json& classes = counts.at("classes");
   for (size_t i = 0; i < classes.size() && i < kMostListed; ++i) {
-    text += fmt::format("\n    {:<28}{:>12}", classes[i].at("name").get<std::string>(),
+    text += fmt::format("\n    {:<28}{:>12}", OneLine(classes[i].at("name").get<std::string>()),
                         Grouped(classes[i].at("count").get<uint64_t>()));
   }
   if (classes.size() > kMostListed) text += fmt::format("\n    … and {} more", classes.size() - kMostListed);
@@ -244,7 +245,8 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify, bool co
   const Context context = PlacedForReading(given, dataset);
   if (verify) {
     const uint64_t bytes = VerifyDataset(context, dataset.path);
-    program.terminal().Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
+    program.terminal().Note(
+        fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
   }
   const Json description = ParseJson(DescribeDatasetJson(dataset), dataset.path);
   const Json counts = counted ? CountsOf(dataset) : Json(nullptr);

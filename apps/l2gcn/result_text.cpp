@@ -40,13 +40,13 @@ std::string BaselineText(const Json& result) {
     if (baseline.at(part).is_null()) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, Percent(baseline.at(part).get<double>()));
   }
-  return fmt::format("{}  ({})", text, baseline.at("name").get<std::string>());
+  return fmt::format("{}  ({})", text, OneLine(baseline.at("name").get<std::string>()));
 }
 
 std::string SplitText(const Json& result) {
   if (!result.contains("split")) return "";
   const Json& split = result.at("split");
-  std::string text = split.at("name").get<std::string>() + ":";
+  std::string text = OneLine(split.at("name").get<std::string>()) + ":";
   for (const char* part : {"train", "val", "test"})
     text += fmt::format(" {} {}", Grouped(split.at(part).get<uint64_t>()), part);
   const auto unlabelled = split.at("unlabelled").get<uint64_t>();

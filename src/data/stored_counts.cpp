@@ -13,7 +13,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kRows = 8192;                  // that a thread looks at in one go
+constexpr size_t kRows = 8192;                // that a thread looks at in one go
 constexpr size_t kEntries = size_t{1} << 18;  // of them, at a time
 
 // A number for the edge between two nodes that hardly any other edge has.
@@ -65,8 +65,10 @@ void CheckStoredCounts(const Context& context, const Dataset& dataset) {
             buffers[worker].indices, sums);
   });
   if (!graph.directed && sums.unmatched != 0) {
-    ThrowInput("{}: the graph is undirected, but some edges are stored in one direction only; convert the source again",
-               PlaceOf(dataset));
+    ThrowInput(
+        "{}: the graph is undirected, but some edges are stored in one direction only; convert the source "
+        "again",
+        PlaceOf(dataset));
   }
   const uint64_t edges =
       graph.directed ? CountUndirectedEdges(context, graph) : (graph.entries() - sums.loops) / 2;
