@@ -13,6 +13,7 @@ import argparse
 import concurrent.futures
 import ctypes.util
 import json
+import math
 import os
 import pathlib
 import random
@@ -54,7 +55,8 @@ class Npy:
         self.header, self.body = data[10:start].decode(), data[start:]
         described = eval(self.header, {"__builtins__": {}})  # a Python literal, as NumPy defines it
         self.type, self.shape = described["descr"], described["shape"]
-        self.values = [v for (v,) in struct.iter_unpack("<" + TYPES[self.type], self.body)]
+        used = math.prod(self.shape) * struct.calcsize(TYPES[self.type])  # what follows is not part of the array
+        self.values = [v for (v,) in struct.iter_unpack("<" + TYPES[self.type], self.body[:used])]
 
     def save(self, path):
         header = self.header.encode()
@@ -247,7 +249,6 @@ def make_sets(program, folder):
     size = "--nodes 60 --edges 150 --features 6".split()
     make("generate", "cora", *size, "-o", "sparse")
     make("generate", "reddit", *size, "-o", "dense")
-    make("generate", "ppi", *size, "-o", "several-labels")
     make("convert", "dense", "half", "--features-as", "f16")
     edges, nodes, choice = ["source,target,weight"], ["id,age,colour,part,kind"], random.Random(1)
     for u in range(60):
@@ -256,6 +257,9 @@ def make_sets(program, folder):
                      f"{choice.choice(['', 'a', 'b', 'b'])}")
     (folder / "edges.csv").write_text("\n".join(edges) + "\n")
     (folder / "nodes.csv").write_text("\n".join(nodes) + "\n")
+    labels = ["id,x,y,z"] + [f"p{u},{u % 2},{u % 3 // 2},{choice.randrange(2)}" for u in range(55)]
+    (folder / "labels.csv").write_text("\n".join(labels) + "\n")
+    make("convert", *"--edges edges.csv --labels labels.csv several-labels".split())
     table = "--edges edges.csv --nodes nodes.csv --label kind".split()
     make("convert", *table, "table")
     make("convert", *table, "directed", "--directed", "--keep-self-loops")
@@ -313,9 +317,14 @@ def main():
         return result
     chosen = range(many) if options.only is None else [options.only]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(one, chosen))
-    wrong = [f"FAILED {told}\n    {problem}" for told, _, problem in results if problem]
-    print("\n".join(wrong))
+        results = []
+        for told, statuses, problem in pool.map(one, chosen):
+            results.append((told, statuses, problem))
+            if problem:
+                print(f"FAILED {told}\n    {problem}", flush=True)
+            if len(results) % 500 == 0:
+                print(f"{len(results)} mutations", flush=True)
+    wrong = [problem for _, _, problem in results if problem]
     for command in ("info", "train", "evaluate", "convert"):
         statuses = [status[command] for _, status, _ in results if command in status]
         print(f"{command}: {statuses.count(0)} done, {statuses.count(2)} refused, {statuses.count(1)} failed")
