@@ -163,7 +163,7 @@ program = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/release/l2gc
 
 
 def unsummed(path):
-    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1)
+    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1).replace(b'"blocks"', b'"unused"')
 
 
 def make_own(folder):
@@ -199,7 +199,7 @@ def make_program(folder):
         subprocess.run([program, *words, "-q"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
 
     def pack(kind, name, files):
-        parts = [b"@@ " + place.encode() + b"\n" + unsummed(path).replace(b'"blocks"', b'"unused"').replace(bytes(folder), b"")
+        parts = [b"@@ " + place.encode() + b"\n" + unsummed(path).replace(bytes(folder), b"")
                  for place, path in sorted(files.items())]
         put("program_" + kind, name, b"\n".join(parts))
 
@@ -237,4 +237,4 @@ if program.exists():
         for name, text in tables.items():
             (source / name).write_text(text)
         subprocess.run([program, "convert", source, native, "--quiet"], check=True)
-        bundle("native", "sample", {path.name: path.read_bytes() for path in sorted(native.iterdir())})
+        bundle("native", "sample", {path.name: unsummed(path) for path in sorted(native.iterdir())})
