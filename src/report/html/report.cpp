@@ -51,8 +51,8 @@ class RunReport {
 
  private:
   void AddModel(const OpenedRun& run, Page& page) {
-    if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_, page);
     try {
+      if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_, page);
       OpenOptions open = run.open_options;
       if (!options_.data_dir.empty()) open.data_dir = options_.data_dir;
       const Dataset opened = OpenDataset(context_, run.dataset_spec, open);
@@ -61,9 +61,9 @@ class RunReport {
       if (error.kind() != ErrorKind::kInput) throw;
       // The record is worth a page without the data.
       page.Section("Data");
-      page.Paragraph(fmt::format("The data set could not be opened, so parts that need it are left out: {}",
-                                 error.what()));
-      context_.Warn(fmt::format("report: the data set could not be opened: {}", error.what()));
+      page.Paragraph(
+          fmt::format("The data set cannot be used, so parts that need it are left out: {}", error.what()));
+      context_.Warn(fmt::format("report: the data set cannot be used: {}", error.what()));
     }
   }
 
