@@ -171,7 +171,7 @@ program = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/release/l2gc
 
 
 def unsummed(path):
-    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1)
+    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1).replace(b'"blocks"', b'"unused"')
 
 
 def pack(files):
@@ -212,9 +212,41 @@ def make_own(folder):
     put("settings", "begun", (kept / "begun.json").read_bytes())
 
 
+def make_program(folder):
+    """What whole commands read: native sets, a run, settings, a comparison and a reproduction."""
+    def run(*words):
+        subprocess.run([program, *words, "-q"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+
+    def pack(kind, name, files):
+        parts = [b"@@ " + place.encode() + b"\n" + unsummed(path).replace(bytes(folder), b"")
+                 for place, path in sorted(files.items())]
+        put("program_" + kind, name, b"\n".join(parts))
+
+    def files_of(name, place, only=None):
+        return {f"{place}/{path.name}": path for path in (folder / name).iterdir() if only is None or path.name in only}
+    training = "--preset paper --method lgcn --hidden 2 --epochs 1 --device cpu".split()
+    run("generate", "cora", "--nodes", "24", "--edges", "40", "--features", "4", "-o", "sparse")
+    (folder / "edges.csv").write_text("a,b,w\n" + "".join(f"n{u},n{(u + k) % 20},{k}\n" for u in range(20) for k in (1, 3)))
+    (folder / "nodes.csv").write_text("id,x,word,part,y\n" + "".join(
+        f"n{u},{'' if u % 7 == 0 else u},{'red' if u % 3 else ''},{('train', 'train', 'val', 'test')[u % 4]},{'ab'[u % 2]}\n" for u in range(20)))
+    run("convert", "--edges", "edges.csv", "--nodes", "nodes.csv", "--label", "y", "table")
+    run("train", "table", *training, "--scale", "standard", "-o", "run")
+    run("compare", "sparse", "--preset", "paper", "--methods", "lgcn,gcn", "--epochs", "1", "--hidden", "2", "--device", "cpu", "-o", "compared")
+    run("reproduce", "table-epochs", "--quick", "--sets", "cora", "--runs", "1", "--max-seconds", "1", "-o", "reproduced")
+    for name in ("sparse", "table"):
+        pack("native", name, files_of(name, "set"))
+    pack("run", "table", files_of("table", "set") | files_of("run", "run", {"result.json", "config.json", "model.safetensors", "split.npy"}))
+    pack("settings", "config", files_of("sparse", "set") | {"settings.json": folder / "run/config.json"})
+    pack("report", "comparison", {"report.json": folder / "compared/result.json"})
+    pack("report", "reproduction", {"report.json": next((folder / "reproduced").rglob("*.json"))})
+
+
 if program.exists():
     with tempfile.TemporaryDirectory() as folder:
         make_own(pathlib.Path(folder))
+if program.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        make_program(pathlib.Path(folder))
 if program.exists():
     with tempfile.TemporaryDirectory() as folder:
         tables = {"toy_edges.csv": "source,target\na,b\na,c\nb,c\n", "toy_features.csv": "id,x,y\na,1,2\nb,3,4\nc,5,6\nd,7,8\n",
@@ -224,4 +256,4 @@ if program.exists():
         for name, text in tables.items():
             (source / name).write_text(text)
         subprocess.run([program, "convert", source, native, "--quiet"], check=True)
-        bundle("native", "sample", {path.name: path.read_bytes() for path in sorted(native.iterdir())})
+        bundle("native", "sample", {path.name: unsummed(path) for path in sorted(native.iterdir())})

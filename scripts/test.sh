@@ -5,6 +5,9 @@
 #   tsan      the tests that use several threads, under the thread sanitiser
 # Then it builds the Python package as a wheel, installs it into an environment of its own and runs its tests
 # (scripts/test-python.sh); what needs torch is skipped there and runs in scripts/test-interop.sh.
+# Then the short versions of the studies of damage: killed commands, failing system calls, mutated data sets and checkpoints,
+# hostile clients (scripts/test-kills.sh, test-faults.sh, test-mutations.py, test-checkpoints.py, test-serve.sh without
+# --quick are the long ones; scripts/fuzz.sh fuzzes for longer what ctest replays).
 # A report is opened in a browser if chromium is installed.
 # clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
 # With CI=true warnings are errors, if the compiler is Debian 12's GCC 12; newer ones know other warnings.
@@ -110,6 +113,11 @@ build asan
 run_tests asan
 build tsan thread_tests
 run_tests tsan
+
+# The programs of the release build, as users run them.
+for study in scripts/test-{kills,faults,serve}.sh scripts/test-{mutations,checkpoints}.py; do
+  [ ! -e "$study" ] || check "$study --quick" env L2GCN_SLOW_MACHINE=1 "$study" --quick
+done
 
 # A report opened in a real browser, where there is one.
 if command -v chromium >/dev/null; then

@@ -14,10 +14,12 @@ namespace {
 struct PredictOptions {
   RunDataOptions source;
   OutputOptions output;
+  bool exact_names = false;
 };
 
 void RunPredict(Program& program, const PredictOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
+  CheckExactNames(options.exact_names, options.output.path);
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
@@ -27,8 +29,9 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (!program.leads()) return;
   if (to_stdout)
-    return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink());
-  ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path);
+    return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink(),
+                            options.exact_names);
+  ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path, options.exact_names);
   program.ReportWritten(options.output.path, logits.rows, "predictions");
 }
 
@@ -45,6 +48,7 @@ void AddPredict(Program& program) {
       "node,split, every label's probability, labels that are on); .npy: probabilities, "
       "nodes × classes; -: the table on standard output",
       "");
+  AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
 }

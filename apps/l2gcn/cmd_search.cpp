@@ -46,9 +46,9 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   SaveSearch(controller, command.search, result, path, replace);
   std::error_code ignored;
   fs::remove(output.state_path, ignored);
-  Json json = Json::parse(controller.DescribeJson());
+  Json json = ParseJson(controller.DescribeJson(), path);
   json["file"] = path;
-  json["search"] = Json::parse(SearchResultJson(command.search, result));
+  json["search"] = ParseJson(SearchResultJson(command.search, result), path);
   if (program.json()) return program.terminal().Print(JsonLine(json, 2));
   const Json& settings = json.at("controller");
   program.terminal().Print(fmt::format(

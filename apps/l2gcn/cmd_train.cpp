@@ -221,7 +221,7 @@ RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrid
   if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
   program.terminal().Note(options.resume + ": was finished already");
   program.terminal().Print(program.json() ? unfinished.finished_json
-                                          : Summary(Json::parse(unfinished.finished_json)));
+                                          : Summary(ParseJson(unfinished.finished_json, options.resume + "/result.json")));
   return none;
 }
 
@@ -249,7 +249,7 @@ void RunTrain(Program& program, TrainOptions options) {
     const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
     terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
-  terminal.Print(program.json() ? json : Summary(Json::parse(json)));
+  terminal.Print(program.json() ? json : Summary(ParseJson(json, result.run)));
 }
 
 }  // namespace

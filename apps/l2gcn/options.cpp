@@ -102,6 +102,20 @@ void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, con
     command.add_flag("--force", force, "Replace an existing " + replaces)->group("Output");
 }
 
+void AddExactNames(CLI::App& command, bool& exact) {
+  command
+      .add_flag(
+          "--exact-names", exact,
+          "Write names into a .csv as they are; otherwise one that a spreadsheet would run as a formula "
+          "(= + - @ in front) gets an apostrophe")
+      ->group("Output");
+}
+
+void CheckExactNames(bool exact, const std::string& path) {
+  if (!exact || path == "-" || path.ends_with(".csv")) return;
+  throw Error(ErrorKind::kUsage, "--exact-names: no .csv is written; leave it out");
+}
+
 std::vector<std::string> LongOptions(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {

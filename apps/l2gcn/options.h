@@ -114,6 +114,10 @@ struct OutputOptions {
              const std::string& replaces);
 };
 
+// --exact-names, for commands that write names into .csv files. Throws Error(kUsage) where it would have no effect.
+void AddExactNames(CLI::App& command, bool& exact);
+void CheckExactNames(bool exact, const std::string& path);
+
 // Every --name of a command.
 std::vector<std::string> LongOptions(const CLI::App& command);
 

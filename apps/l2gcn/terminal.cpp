@@ -102,6 +102,20 @@ std::string Printable(std::string_view text) {
   return shown;
 }
 
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : Printable(text)) {
+    if (c == '\n') {
+      line += "\\n";
+    } else if (c == '\t') {
+      line += "\\t";
+    } else {
+      line += c;
+    }
+  }
+  return line;
+}
+
 Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now()) {}
 
 void Terminal::ShowProgress(const Progress& progress) {
@@ -149,7 +163,9 @@ void Terminal::Print(const std::string& text) {
 
 std::function<void(std::string_view)> Terminal::Sink() {
   EndLiveLine();
-  return [](std::string_view text) {
+  return [shown = isatty(STDOUT_FILENO) != 0](std::string_view text) {
+    const std::string safe = shown ? Printable(text) : std::string();
+    if (shown) text = safe;
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) ThrowUnwritable();
   };
 }

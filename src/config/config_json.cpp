@@ -17,9 +17,9 @@ Json ToJson(const Field& field, const std::string& text) {
     case FieldKind::kText:
       return text;
     case FieldKind::kNumber:
-      return text == field.word ? Json(text) : Json::parse(text);
+      return text == field.word ? Json(text) : ParseJson(text, field.name);
     case FieldKind::kList:
-      return Json::parse("[" + text + "]");
+      return ParseJson("[" + text + "]", field.name);
     case FieldKind::kFlag:
       return text == "true";
   }

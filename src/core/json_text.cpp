@@ -46,7 +46,7 @@ nlohmann::ordered_json ReadJsonFile(const std::string& path) {
 }
 
 void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json) {
-  nlohmann::ordered_json sealed = nlohmann::ordered_json::parse(JsonText(json));  // as a reader will see it
+  nlohmann::ordered_json sealed = ParseJson(JsonText(json), path);  // as a reader will see it
   const std::string text = JsonText(sealed);
   sealed["checksum"] = ChecksumText(Checksum(text.data(), text.size()));
   WriteFileWhole(path, JsonText(sealed) + "\n");

@@ -6,15 +6,15 @@
 #include <string>
 #include <string_view>
 
-namespace l2gcn {
+#include "l2gcn/json_depth.h"
 
-// Deeper objects and lists than any file of ours has; readers below recurse once a level.
-constexpr size_t kJsonDepth = 64;
+namespace l2gcn {
 
 // The document as text; bytes that are no UTF-8 become U+FFFD.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
-// Throws Error(kInput) naming `where`: no JSON (with the byte), or nested deeper than kJsonDepth.
+// The one place that parses JSON into a document (tests/structure/check-json.sh). Throws Error(kInput) naming `where`:
+// no JSON (with the byte), or nested deeper than kJsonDepth.
 nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where);
 nlohmann::ordered_json ReadJsonFile(const std::string& path);
 
@@ -23,8 +23,5 @@ nlohmann::ordered_json ReadJsonFile(const std::string& path);
 enum class Seal { kNeeded, kIfThere };
 void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json);
 nlohmann::ordered_json ReadSealedJson(const std::string& path, Seal seal = Seal::kNeeded);
-
-// Throws Error(kInput) if objects and lists of `text` are nested deeper than kJsonDepth.
-void CheckJsonDepth(std::string_view text, const std::string& where);
 
 }  // namespace l2gcn

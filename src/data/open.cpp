@@ -12,6 +12,7 @@
 #include "data/planetoid.h"
 #include "data/reader.h"
 #include "data/table_set.h"
+#include "data/validate.h"
 #include "data/watch.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
@@ -105,6 +106,7 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
     Context watched = context;
     watched.disk = WatchWithin(context, dataset);
     ValidateDataset(watched, dataset);
+    CheckStoredCounts(watched, dataset);
   }
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = check;

@@ -14,6 +14,7 @@
 #include "core/error_format.h"
 #include "core/rng.h"
 #include "core/usable.h"
+#include "data/validate.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 
@@ -173,6 +174,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
   CheckLengths(dataset);
+  if (!dataset.checked) ValidateLabels(MakeContext(1), dataset);
   if (spec.starts_with("random:") || spec.starts_with("uniform:")) return DrawSplit(dataset, spec, seed);
   if (spec.empty()) {
     if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "core/error_format.h"
+#include "core/json_text.h"
 #include "core/threads.h"
 #include "data/csv.h"
 #include "l2gcn/config.h"
@@ -296,6 +297,15 @@ std::vector<uint8_t> NumberFeatures(const TableSchema& schema) {
   return numbers;
 }
 
+std::string FeatureName(const TableSchema& schema, size_t feature) {
+  size_t end = 0;
+  for (const TableColumn& column : schema.columns) {
+    end += column.width();
+    if (feature < end) return fmt::format("column '{}'", column.name);
+  }
+  return fmt::format("feature {}", feature);
+}
+
 std::string SchemaToJson(const TableSchema& schema) {
   Json json;
   json["label"] = schema.label;
@@ -315,7 +325,7 @@ std::string SchemaToJson(const TableSchema& schema) {
 TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
   TableSchema schema;
   try {
-    const Json json = Json::parse(text);
+    const Json json = ParseJson(text, where);
     schema.label = json.value("label", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
     for (const Json& one : json.at("columns")) {

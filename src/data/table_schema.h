@@ -28,6 +28,9 @@ Features ApplySchema(const Context& context, const TableSchema& schema, const Da
 // for an empty schema.
 std::vector<uint8_t> NumberFeatures(const TableSchema& schema);
 
+// How messages call a feature: "column 'age'" where it comes from a table, else "feature 3".
+std::string FeatureName(const TableSchema& schema, size_t feature);
+
 // A schema as one JSON object, and back.
 std::string SchemaToJson(const TableSchema& schema);
 TableSchema SchemaFromJson(const std::string& text, const std::string& where);

@@ -265,8 +265,8 @@ std::string ConfigTextOf(const Model& model) {
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
-  if (!model.schema.empty()) json["table"] = Json::parse(SchemaToJson(model.schema));
-  json["config"] = Json::parse(ConfigToJson(model.config));
+  if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
+  json["config"] = ParseJson(ConfigToJson(model.config), "config");
   json["checksum"] = ConfigChecksum(json);
   return JsonText(json, 2) + "\n";
 }

@@ -360,7 +360,7 @@ class Reproducer {
     if (options_.quick) options.most_nodes = 6;
     const CapacityResult result = MeasureCapacity(context_, options);
     done_.text += CapacityToText(result) + "\n";
-    json_["fig-capacity"] = Json::parse(CapacityToJson(result));
+    json_["fig-capacity"] = ParseJson(CapacityToJson(result), "capacity");
     Figure("fig-capacity", CapacityChart(result));
   }
 

@@ -84,7 +84,7 @@ nlohmann::ordered_json BegunOf(const RunOptions& options) {
           {"settings", overrides},
           {"machine", MachineOf(options)},
           {"spec", spec},
-          {"open", Json::parse(OpenOptionsToJson(open))},
+          {"open", ParseJson(OpenOptionsToJson(open), "options")},
           {"checkpoint_seconds", options.checkpoint_seconds},
           {"checkpoint_epochs", options.checkpoint_epochs}};
 }
@@ -145,7 +145,7 @@ Json MachineBinding(const Context& context) {
 
 Json Checkpoint::Binding() const {
   Json binding = MachineBinding(context_);
-  binding["config"] = Json::parse(ConfigToJson(config_));
+  binding["config"] = ParseJson(ConfigToJson(config_), "config");
   binding["data"] = ChecksumText(DatasetChecksum(context_, dataset_));
   return binding;
 }

@@ -169,8 +169,8 @@ Json ResultJson(const TrainResult& result) {
   }
   Json json;
   json["method"] = result.config.method;
-  json["dataset"] = Json::parse(result.dataset_json);
-  json["source"] = Json::parse(result.source_json);
+  json["dataset"] = ParseJson(result.dataset_json, "dataset");
+  json["source"] = ParseJson(result.source_json, "source");
   json["f1"] = f1;
   json["f1_sd"] = f1_sd;
   json["baseline"] = BaselineJson(seeds.front());
@@ -267,7 +267,7 @@ std::string SourceToJson(const Dataset& dataset, const RunOptions& options) {
   std::string spec = options.dataset_spec;
   OpenOptions open = options.open_options;
   MakePathsAbsolute(spec, open);
-  Json source = {{"spec", spec}, {"options", Json::parse(OpenOptionsToJson(open))}};
+  Json source = {{"spec", spec}, {"options", ParseJson(OpenOptionsToJson(open), "options")}};
   if (dataset.format == kInMemoryFormat && spec.empty()) source["in_memory"] = true;
   return JsonText(source);
 }

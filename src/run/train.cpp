@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -24,6 +25,7 @@
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "model/counts.h"
+#include "model/finite.h"
 #include "model/inference.h"
 #include "model/model_shapes.h"
 #include "model/score.h"
@@ -198,6 +200,23 @@ double* BaselineOf(Role role, SeedResult& result) {
                               : &result.baseline_test;
 }
 constexpr Role kScoredParts[] = {Role::kTrain, Role::kVal, Role::kTest};
+constexpr double kUnknownF1 = std::numeric_limits<double>::quiet_NaN();
+
+// A model is worth keeping although it has no finite logits for some nodes: the parts of these nodes go without a score.
+void WarnNotFinite(const Context& context, const Dataset& dataset, std::vector<uint32_t> nodes,
+                   SeedResult& result, const Split& split) {
+  if (nodes.empty()) return;
+  for (const uint32_t node : nodes) {
+    const auto role = static_cast<Role>(split.roles[node]);
+    if (role != Role::kNone) *F1Of(role, result) = kUnknownF1;
+  }
+  std::sort(nodes.begin(), nodes.end());
+  context.Warn(
+      fmt::format("{}: the model has no finite logits for {}; parts of the split with such nodes have no "
+                  "score, and predict and "
+                  "evaluate refuse this data until the values are replaced",
+                  PlaceOf(dataset), DescribeNotFinite(dataset, nodes)));
+}
 
 // F1 of each part by counts that are taken block by block of nodes on the device: logits are never held.
 void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
@@ -214,17 +233,22 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   const TensorPtr x =
       again ? layers.Transform(context, *xhat, block) : inference.LastHidden(context, trained.model);
   const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
+  std::vector<uint32_t> not_finite;
   for (const Role role : kScoredParts) {
     const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
     double& f1 = *F1Of(role, trained.result);
-    f1 = std::numeric_limits<double>::quiet_NaN();
+    f1 = kUnknownF1;
     if (nodes.empty()) continue;
     const auto rows = backend.PrepareScoring(
         context, x, Array<uint32_t>::CopyOf(again ? layers.RowsIn(last, nodes) : nodes),
         TargetsOf(dataset.labels, nodes));
     const RowScores scores = backend.Score(context, trained.model.theta, *rows);
     f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
+    for (size_t i = 0; i < scores.losses.size(); ++i) {
+      if (!std::isfinite(scores.losses[i])) not_finite.push_back(nodes[i]);
+    }
   }
+  WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
 }
 
 // F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
@@ -237,6 +261,7 @@ void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_p
     const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
     *F1Of(role, trained.result) = score.micro_f1;
   }
+  WarnNotFinite(context, dataset, RowsNotFinite(context, logits), trained.result, trained.split);
 }
 
 }  // namespace

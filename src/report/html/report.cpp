@@ -7,20 +7,13 @@
 
 #include "core/error_format.h"
 #include "core/files.h"
+#include "core/json_text.h"
 #include "l2gcn/version.h"
 #include "report/html/sections.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
-
-ReportJson ReadReportJson(const fs::path& path) {
-  try {
-    return ReportJson::parse(ReadTextFile(path));
-  } catch (const ReportJson::exception& error) {
-    ThrowInput("{}: damaged JSON: {}", path.string(), error.what());
-  }
-}
 
 // A page about one run directory.
 class RunReport {
@@ -30,7 +23,7 @@ class RunReport {
       : context_(context), directory_(directory), options_(options), dataset_(dataset) {}
 
   void Add(bool alone, Page& page) {
-    const ReportJson result = ReadReportJson(fs::path(directory_) / "result.json");
+    const ReportJson result = ReadJsonFile((fs::path(directory_) / "result.json").string());
     const ReportJson& data = result.at("dataset");
     const size_t runs = result.at("runs").size();
     const std::string title = fmt::format("{} · {}", data.value("name", ""), result.value("method", ""));
@@ -58,8 +51,8 @@ class RunReport {
 
  private:
   void AddModel(const OpenedRun& run, Page& page) {
-    if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_, page);
     try {
+      if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_, page);
       OpenOptions open = run.open_options;
       if (!options_.data_dir.empty()) open.data_dir = options_.data_dir;
       const Dataset opened = OpenDataset(context_, run.dataset_spec, open);
@@ -68,9 +61,9 @@ class RunReport {
       if (error.kind() != ErrorKind::kInput) throw;
       // The record is worth a page without the data.
       page.Section("Data");
-      page.Paragraph(fmt::format("The data set could not be opened, so parts that need it are left out: {}",
-                                 error.what()));
-      context_.Warn(fmt::format("report: the data set could not be opened: {}", error.what()));
+      page.Paragraph(
+          fmt::format("The data set cannot be used, so parts that need it are left out: {}", error.what()));
+      context_.Warn(fmt::format("report: the data set cannot be used: {}", error.what()));
     }
   }
 
@@ -83,12 +76,12 @@ class RunReport {
 // Comparisons have a result.json too, but no runs in it.
 bool IsRun(const fs::path& source) {
   const fs::path record = source / "result.json";
-  return fs::is_directory(source) && fs::exists(record) && ReadReportJson(record).contains("runs");
+  return fs::is_directory(source) && fs::exists(record) && ReadJsonFile(record.string()).contains("runs");
 }
 
 // Comparisons and reproductions: JSON files, or a folder of them.
 void AddJson(const fs::path& path, Page& page) {
-  const ReportJson json = ReadReportJson(path);
+  const ReportJson json = ReadJsonFile(path.string());
   if (json.contains("methods") && json.contains("dataset")) return AddComparison(json, page);
   if (json.contains("comparisons")) {
     for (const ReportJson& one : json.at("comparisons")) AddComparison(one, page);

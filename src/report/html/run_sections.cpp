@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/json_text.h"
 #include "l2gcn/ceilings.h"
 #include "l2gcn/version.h"
 #include "report/html/sections.h"
@@ -268,11 +269,9 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
 void AddSettings(const ReportJson& result, const std::string& config_json, Page& page) {
   page.Section("Settings and versions");
   std::vector<std::vector<Cell>> rows;
-  const ReportJson config = ReportJson::parse(config_json, nullptr, false);
-  if (config.is_object()) {
-    for (const auto& [name, value] : config.items()) {
-      rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
-    }
+  const ReportJson config = ParseJson(config_json, "config");
+  for (const auto& [name, value] : config.items()) {
+    rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
   }
   page.Table({"setting", "value"}, rows, {"As resolved", true, false});
   rows.clear();
