@@ -316,13 +316,13 @@ class SchemaMap {
     const std::string examples = Listed(unseen.examples);
     const auto cells = [](uint64_t count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); };
     if (unseen.missing > 0) {
-      context.Note(fmt::format("{}: {} without a value, where the model was trained on none, count as other",
+      context.Note(fmt::format("{}: {} without a value, counted as other: the model was trained on none",
                                place, cells(unseen.missing)));
     }
     if (unseen.cells == 0) return;
     if (!pair.ours.category) {
-      context.Note(
-          fmt::format("{}: {} without a number ({}) count as missing", place, cells(unseen.cells), examples));
+      context.Note(fmt::format("{}: {} without a number ({}), counted as missing", place, cells(unseen.cells),
+                               examples));
     } else if (unseen.cells == unseen.of) {
       context.Warn(
           fmt::format("{}: the model knows none of the values in its {} ({}), only {}: the column has no "

@@ -280,7 +280,7 @@ TEST_F(OwnTables, NewTablesAreReadAsTheModelKnowsThem) {
   EXPECT_MENTIONS(notes_, "nodes.csv: the model was not trained on column more: left out");
   EXPECT_EQ(row_of_a("id,age,vip,city\na,abc,True,rome\nb,2,False,oslo\nc,3,True,rome\n")[0], 2.0f)
       << "a word among numbers is missing: the median";
-  EXPECT_MENTIONS(notes_, "column age: 1 cell without a number (abc) count as missing");
+  EXPECT_MENTIONS(notes_, "column age: 1 cell without a number (abc), counted as missing");
   row_of_a("id,age,vip,city\na,1,wahr,rome\nb,2,falsch,oslo\nc,3,wahr,rome\n");
   EXPECT_MENTIONS(notes_,
                   "column vip: the model knows none of the values in its 3 cells (falsch, wahr), only False");
@@ -427,7 +427,7 @@ TEST_F(OwnTables, TablesInOtherFormatsAreNamedWithTheCommandThatConvertsThem) {
     options_.edges = folder_.Write("edges.csv", "0,1\n1,2\n").string();
     options_.nodes = path;
     const std::string nodes = ErrorOf(ErrorKind::kInput, [&] { Reopen(); });
-    EXPECT_MENTIONS(nodes, path + ": is a");
+    EXPECT_MENTIONS(nodes, path + ": is ");
     EXPECT_MENTIONS(nodes, words);
     EXPECT_MENTIONS(nodes, "tables are read from text (.csv,");
     options_.edges = path;
@@ -498,7 +498,7 @@ TEST_F(OwnTables, MinusOneAmongClassNumbersIsNoLabel) {
   WriteNpy<int64_t>(options_.labels, signs);
   EXPECT_EQ(Reopen().class_names, (std::vector<std::string>{"-1", "1"}));
   DatasetArrays arrays;
-  arrays.nodes = 4;
+  arrays.features = Features::None(4);
   arrays.classes_of = numbers;
   EXPECT_EQ(MakeDataset(MakeContext(1), arrays).labels.classes_of[1], -1);
   arrays.classes_of = signs;
