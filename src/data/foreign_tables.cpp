@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr size_t kInspectedBytes = 4096;
+constexpr size_t kForeignBytes = 4096;
 
 struct ForeignFormat {
   std::string_view magic;      // The file begins with it.
@@ -38,7 +38,7 @@ constexpr ForeignFormat kFormats[] = {
      "export the table with: sqlite3 -header -csv FILE 'select * from TABLE' > FILE.csv"},
 };
 
-bool Fits(const ForeignFormat& format, const std::string& where, std::string_view start) {
+bool IsOfFormat(const ForeignFormat& format, const std::string& where, std::string_view start) {
   if (!start.starts_with(format.magic)) return false;
   if (format.holds.empty()) return true;
   return start.find(format.holds) != start.npos ||
@@ -70,7 +70,8 @@ std::string WithName(std::string text, const std::string& name) {
   return text;
 }
 
-[[noreturn]] void Refuse(const std::string& where, const char* name, const char* reader, const char* advice) {
+[[noreturn]] void RefuseForeign(const std::string& where, const char* name, const char* reader,
+                                const char* advice) {
   const std::string file = IsPlainName(where) ? where : "FILE";
   const std::string csv = file == where ? fs::path(where).replace_extension(".csv").string() : "FILE.csv";
   const std::string what =
@@ -85,11 +86,12 @@ std::string WithName(std::string text, const std::string& name) {
 }  // namespace
 
 void RefuseForeignTable(const std::string& where, std::string_view start) {
-  start = start.substr(0, kInspectedBytes);
+  start = start.substr(0, kForeignBytes);
   for (const ForeignFormat& format : kFormats) {
-    if (Fits(format, where, start)) Refuse(where, format.name, format.reader, format.advice);
+    if (IsOfFormat(format, where, start)) RefuseForeign(where, format.name, format.reader, format.advice);
   }
-  if (const char* reader = JsonReader(start); reader != nullptr) Refuse(where, "JSON", reader, nullptr);
+  if (const char* reader = JsonReader(start); reader != nullptr)
+    RefuseForeign(where, "JSON", reader, nullptr);
 }
 
 }  // namespace l2gcn

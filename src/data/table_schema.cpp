@@ -12,8 +12,8 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "data/csv.h"
-#include "data/measures.h"
 #include "data/spellings.h"
+#include "data/table_numbers.h"
 #include "l2gcn/config.h"
 
 namespace l2gcn {
@@ -73,7 +73,7 @@ std::string WhereOf(const Dataset& dataset) {
   return dataset.path.empty() ? dataset.name : dataset.path;
 }
 
-std::string Listed(const std::vector<std::string>& names) {
+std::string ListedLevels(const std::vector<std::string>& names) {
   const size_t shown = std::min(names.size(), kToldCategories);
   return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<ptrdiff_t>(shown), ", "),
                      shown < names.size() ? ", …" : "");
@@ -103,10 +103,10 @@ class LevelFinder {
 
 // The number that a level stands for: 12, 12% or, as other programs write truth, True.
 bool NumberOfLevel(const std::string& level, float& number) {
-  Measure measure;
+  TableNumber parsed;
   const std::string folded = FoldSpelling(level);
-  const bool is_number = ParseMeasure(level, ',', measure);
-  number = is_number ? measure.number : folded == "true" ? 1.0f : 0.0f;
+  const bool is_number = ParseTableNumber(level, ',', parsed);
+  number = is_number ? parsed.number : folded == "true" ? 1.0f : 0.0f;
   return is_number || folded == "true" || folded == "false";
 }
 
@@ -173,7 +173,7 @@ class SchemaMap {
     }
     if (!respelled_.empty()) {
       context.Note(fmt::format("{}: spelled otherwise than the model knows them, and taken for the same: {}",
-                               WhereOf(dataset_), Listed(respelled_)));
+                               WhereOf(dataset_), ListedLevels(respelled_)));
     }
   }
 
@@ -313,7 +313,7 @@ class SchemaMap {
 
   void NoteUnseenOf(const Context& context, const Pair& pair, const Unseen& unseen) const {
     const std::string place = fmt::format("{}: column {}", WhereOf(dataset_), pair.ours.name);
-    const std::string examples = Listed(unseen.examples);
+    const std::string examples = ListedLevels(unseen.examples);
     const auto cells = [](uint64_t count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); };
     if (unseen.missing > 0) {
       context.Note(fmt::format("{}: {} without a value, counted as other: the model was trained on none",
@@ -327,7 +327,7 @@ class SchemaMap {
       context.Warn(
           fmt::format("{}: the model knows none of the values in its {} ({}), only {}: the column has no "
                       "effect on the predictions",
-                      place, cells(unseen.cells), examples, Listed(pair.ours.levels)));
+                      place, cells(unseen.cells), examples, ListedLevels(pair.ours.levels)));
     } else {
       context.Note(fmt::format("{}: {} of categories the model has not seen count as other ({})", place,
                                cells(unseen.cells), examples));

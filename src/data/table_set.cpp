@@ -12,12 +12,12 @@
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
-#include "data/measures.h"
 #include "data/npz.h"
 #include "data/reader.h"
 #include "data/spellings.h"
 #include "data/table_features.h"
 #include "data/table_match.h"
+#include "data/table_numbers.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;

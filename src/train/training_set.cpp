@@ -9,7 +9,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kToldClasses = 3;
+constexpr size_t kToldUnlearned = 3;
 
 }  // namespace
 
@@ -42,7 +42,7 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
   std::vector<std::string> told;  // the first classes without a train node
   uint64_t unseen = 0;
   for (uint32_t c = 0; c < labels.classes; ++c) {
-    if (members[c] == 0 && ++unseen <= kToldClasses) told.push_back(dataset.ClassName(c));
+    if (members[c] == 0 && ++unseen <= kToldUnlearned) told.push_back(dataset.ClassName(c));
   }
   if (unseen == 0) return;
   context.Warn(fmt::format("{} of {} classes ha{} no train node in split '{}' and cannot be learned: {}{}",

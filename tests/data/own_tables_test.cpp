@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "data/fixtures.h"
-#include "data/measures.h"
 #include "data/npy.h"
 #include "data/samples.h"
 #include "data/structure.h"
+#include "data/table_numbers.h"
 #include "data/table_schema.h"
 #include "data/table_set.h"
 #include "l2gcn/make_dataset.h"
@@ -348,9 +348,9 @@ TEST_F(OwnTables, AColumnOfMostlyNumbersIsOneOfNumbers) {
 
 TEST_F(OwnTables, NumbersCarryUnits) {
   const auto parse = [](const char* cell, char separator = ',') {
-    Measure measure;
-    return ParseMeasure(cell, separator, measure) ? fmt::format("{}|{}", measure.number, measure.unit)
-                                                  : "none";
+    TableNumber measure;
+    return ParseTableNumber(cell, separator, measure) ? fmt::format("{}|{}", measure.number, measure.unit)
+                                                      : "none";
   };
   EXPECT_EQ(parse("12%"), "12|%");
   EXPECT_EQ(parse("$12.00"), "12|$");

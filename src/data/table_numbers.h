@@ -11,14 +11,14 @@
 
 namespace l2gcn {
 
-struct Measure {
+struct TableNumber {
   float number = 0;       // finite
   std::string_view unit;  // within the cell; empty: none
   bool grouped = false;   // written as 1,234 or 0,5
 };
 
 // False where the cell is no number, with or without a unit.
-bool ParseMeasure(std::string_view cell, char separator, Measure& measure);
+bool ParseTableNumber(std::string_view cell, char separator, TableNumber& parsed);
 
 // Makes such columns of `table` numeric, except those listed in `as_text`.
 void TakeForNumbers(const Context& context, const std::vector<size_t>& as_text, Table& table);
