@@ -53,11 +53,13 @@ void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::s
            "Column of the edge list with weights, or none [weight, else the third]");
   add_file("--id", open.id_column, "COLUMN",
            "Id column of the node, feature and label tables [id, else the first]");
+  add_file("--missing", open.missing, "WORD,…",
+           "Words in the tables that mean no value, whatever their case, beside NA, null, ?, …");
   command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
       ->group("Tables in place of a data set");
   command
       .add_flag("--allow-unmatched", open.allow_unmatched,
-                "Go on although more than a tenth of the edges' ids have no row")
+                "Go on although more than a tenth of the edges' ids have no row, if some have one")
       ->group("Tables in place of a data set");
 }
 

@@ -15,6 +15,27 @@ void RunDataOptions::AddTo(CLI::App& command) {
            "Of a run with several seeds, take this one [the best on validation]");
 }
 
+namespace {
+
+// What a new table need not say again: the columns of the tables the model was trained on.
+void ReuseColumns(const OpenedRun& run, OpenOptions& open) {
+  // A new table need not have the column the model was trained to predict.
+  const TableSchema& schema = run.model.schema;
+  if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
+    open.label_column = schema.label;
+    open.label_optional = true;
+  }
+  if (open.id_column.empty() && !open.no_ids && !schema.id.empty()) {
+    open.id_column = schema.id;
+    open.id_optional = true;
+  }
+  if (open.missing.empty()) open.missing = run.open_options.missing;
+  open.model_edges = run.open_options.edges;
+  open.model_nodes = run.open_options.nodes;
+}
+
+}  // namespace
+
 RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command) {
   Require(options.run, "RUN", command);
   RunData opened;
@@ -22,12 +43,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   OpenOptions open = options.data.open;
   std::string spec = options.data.spec;
   if (options.data.named()) {
-    // A new table need not have the column the model was trained to predict.
-    const TableSchema& schema = opened.run.model.schema;
-    if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
-      open.label_column = schema.label;
-      open.label_optional = true;
-    }
+    ReuseColumns(opened.run, open);
   } else {
     if (!opened.run.knows_data) {
       throw Error(

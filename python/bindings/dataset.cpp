@@ -148,6 +148,7 @@ TableSchema SchemaOf(const nb::list& columns, const std::string& label) {
     column.marks_missing = nb::cast<bool>(dict["marks_missing"]);
     column.missing = nb::cast<uint64_t>(dict["missing"]);
     column.fill = nb::cast<float>(dict["fill"]);
+    if (dict.contains("unit")) column.unit = nb::cast<std::string>(dict["unit"]);
     schema.columns.push_back(std::move(column));
   }
   return schema;
@@ -235,6 +236,7 @@ nb::list GiveSchema(const TableSchema& schema) {
     dict["marks_missing"] = column.marks_missing;
     dict["missing"] = column.missing;
     dict["fill"] = column.fill;
+    dict["unit"] = column.unit;
     columns.append(dict);
   }
   return columns;
