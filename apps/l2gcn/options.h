@@ -114,6 +114,9 @@ struct OutputOptions {
              const std::string& replaces);
 };
 
+// Throws Error(kUsage) for an output that is named *.pdf: pages are HTML and figures SVG, which other programs convert.
+void RejectPdfOutput(const std::string& path);
+
 // Every --name of a command.
 std::vector<std::string> LongOptions(const CLI::App& command);
 

@@ -347,11 +347,9 @@ class Reproducer {
     Figure("fig-summary", chart);
   }
 
-  // A figure as SVG and as PDF.
   void Figure(const std::string& name, const Chart& chart) {
     done_.files.emplace_back(name + ".svg", ChartToSvg(chart));
-    done_.files.emplace_back(name + ".pdf", ChartToPdf(chart));
-    Line(fmt::format("written: {0}.svg, {0}.pdf", name));
+    Line(fmt::format("written: {}.svg", name));
   }
 
   // Theorems 5 and 6: the share of graphs told apart by depth, for colour refinement and both trainings.
