@@ -178,8 +178,8 @@ void AddCompare(Program& program) {
                   "Growth curves: layers=1..5, or nodes=N,N,… of a generated shape")
       ->type_name("WHAT=LIST");
   command.add_flag("--csv", arguments->csv, "Print comma-separated values");
-  arguments->output.AddTo(
-      command, "DIR", "Folder for result.json, comparison.txt and figures (SVG) [none]", "comparison");
+  arguments->output.AddTo(command, "DIR", "Folder for result.json, comparison.txt and figures (SVG) [none]",
+                          "comparison");
   command
       .add_option(
           "--resume", arguments->resume,
