@@ -118,6 +118,7 @@ std::vector<Comparison> RunAll(const Context& context, const CompareArguments& a
 }
 
 void RunCompare(Program& program, const CompareArguments& arguments) {
+  RejectPdfOutput(arguments.output.path);
   const Context context = program.MakeCommandContext();
   const bool resume = !arguments.resume.empty();
   std::optional<ComparisonFolder> folder;
@@ -177,8 +178,8 @@ void AddCompare(Program& program) {
                   "Growth curves: layers=1..5, or nodes=N,N,… of a generated shape")
       ->type_name("WHAT=LIST");
   command.add_flag("--csv", arguments->csv, "Print comma-separated values");
-  arguments->output.AddTo(
-      command, "DIR", "Folder for result.json, comparison.txt and figures (SVG, PDF) [none]", "comparison");
+  arguments->output.AddTo(command, "DIR", "Folder for result.json, comparison.txt and figures (SVG) [none]",
+                          "comparison");
   command
       .add_option(
           "--resume", arguments->resume,

@@ -22,6 +22,7 @@ void RunReportCommand(Program& program, const ReportArguments& arguments) {
     throw Error(ErrorKind::kUsage,
                 "report: RUN is missing; name a directory that l2gcn train wrote; see l2gcn report --help");
   }
+  RejectPdfOutput(arguments.output);
   ReportOptions options = arguments.options;
   options.open_data = !arguments.no_data;
   options.ceilings = !arguments.no_ceilings;

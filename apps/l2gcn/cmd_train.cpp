@@ -233,7 +233,9 @@ void RunTrain(Program& program, TrainOptions options) {
   program.UseStoredMachine(run.machine);
   Context context = program.BeginCommandContext();
   const auto start = std::chrono::steady_clock::now();
-  const Dataset dataset = OpenForRanks(context, run.dataset_spec, run.open_options);
+  ReportOptions report;
+  const Dataset dataset =
+      OpenForRanks(CollectingNotes(context, report.notes), run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   program.FinishCommandContext(context);
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
@@ -242,7 +244,7 @@ void RunTrain(Program& program, TrainOptions options) {
   if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
   if (!program.leads()) return;
-  if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
+  if (options.report) WriteReport(context, {result.run}, report, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
   if (options.profile) {

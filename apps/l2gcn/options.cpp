@@ -118,6 +118,14 @@ void CheckExactNames(bool exact, const std::string& path) {
   throw Error(ErrorKind::kUsage, "--exact-names: no .csv is written; leave it out");
 }
 
+void RejectPdfOutput(const std::string& path) {
+  if (!path.ends_with(".pdf")) return;
+  throw Error(ErrorKind::kUsage,
+              fmt::format("-o {}: PDF is not written; reports are HTML (print them from a browser) and figures "
+                          "SVG files in a folder (rsvg-convert -f pdf -o f1.pdf f1.svg)",
+                          path));
+}
+
 std::vector<std::string> LongOptions(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {

@@ -118,6 +118,9 @@ struct OutputOptions {
 void AddExactNames(CLI::App& command, bool& exact);
 void CheckExactNames(bool exact, const std::string& path);
 
+// Throws Error(kUsage) for an output that is named *.pdf: pages are HTML and figures SVG, which other programs convert.
+void RejectPdfOutput(const std::string& path);
+
 // Every --name of a command.
 std::vector<std::string> LongOptions(const CLI::App& command);
 

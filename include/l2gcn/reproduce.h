@@ -23,7 +23,7 @@ struct ReproduceOptions {
 struct Reproduction {
   std::string text;                                        // tables as people read them
   std::string json;                                        // the same figures
-  std::vector<std::pair<std::string, std::string>> files;  // (name, content) of figures: SVG and PDF
+  std::vector<std::pair<std::string, std::string>> files;  // (name, content) of figures, SVG
 };
 
 std::vector<std::string> ReproduceTargets();

@@ -84,7 +84,7 @@ Array<uint8_t> ReadRoles(const fs::path& path) {
 
 // A result with the checksums of the files it stands for.
 void WriteResult(const fs::path& directory, const TrainResult& result, const FileSums& files) {
-  Json json = Json::parse(ResultToJson(result));
+  Json json = ParseJson(ResultToJson(result), "result");
   json["files"] = files;
   WriteSealedJson((directory / "result.json").string(), json);
 }

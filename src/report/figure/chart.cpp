@@ -328,7 +328,6 @@ std::string TickText(double value, int decimals) {
 
 Drawing DrawChart(const Chart& chart) { return ChartDrawer(chart).Draw(); }
 std::string ChartToSvg(const Chart& chart) { return DrawingToSvg(DrawChart(chart)); }
-std::string ChartToPdf(const Chart& chart) { return DrawingToPdf(DrawChart(chart)); }
 
 std::string ChartToPageSvg(const Chart& chart) {
   ChartDrawer drawer(chart);
