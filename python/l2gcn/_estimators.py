@@ -301,7 +301,7 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
 
     def predict(self, X: Any = None, graph: Any = None) -> np.ndarray:
         """Labels of every node: of the nodes of fit(), or of a new graph with the same columns."""
-        decisions = self._compute("predict", X, graph)
+        decisions = self._compute("predict", X, graph, raw=True)
         if decisions.ndim == 2:
             return decisions.astype(self.label_type_)
         return np.asarray(self.classes_)[decisions]

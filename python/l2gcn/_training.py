@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _core, _plot
 from ._call import Progress, make_call
-from ._dataset import Dataset
+from ._dataset import Dataset, load_dataset
 from ._model import Model
 from ._ranks import by_rank_0
 from ._settings import documented, error, machine_settings, parted, run_settings, search_settings, train_settings
@@ -207,15 +207,11 @@ def plan(data: Union[Dataset, str, os.PathLike[str]], **settings: Unpack[StudyAr
 
 
 def open_data(data: Any, machine: Sequence[tuple[str, str]] = ()) -> Dataset:
-    """A Dataset as it is; a name or path opened."""
-    if isinstance(data, Dataset):
-        return data
+    """A Dataset as it is; anything else as `load_dataset` opens it."""
     if isinstance(data, (str, os.PathLike)):
-        from ._dataset import load_dataset
-
         said: Any = dict(machine)
         return load_dataset(data, **said)
-    raise error(f"data: a {type(data).__name__} given; expected a Dataset, a name or a path (Dataset.from_… makes one)", "usage")
+    return load_dataset(data)
 
 
 class Controller:
