@@ -31,6 +31,11 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "to_numpy")
 
 
+def is_table(value: Any) -> bool:
+    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, Arrow's Table."""
+    return is_frame(value) or hasattr(value, "collect_schema") or (hasattr(value, "column_names") and hasattr(value, "to_pandas"))
+
+
 def is_pyg(value: Any) -> bool:
     """Whether this is a PyG `Data`, or something like it."""
     return hasattr(value, "edge_index") and hasattr(value, "num_nodes")
@@ -76,10 +81,10 @@ def as_array(value: Any, what: str) -> np.ndarray:
     """Any array-like, tensors included, as a NumPy array that shares its memory where it can. A masked element is an error:
     the value below a mask must not count."""
     array = _read(value, what)
-    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-        where = tuple(int(i) for i in np.argwhere(np.ma.getmaskarray(array))[0])
-        at = where[0] if len(where) == 1 else where
-        raise error(f"{what}: {np.ma.count_masked(array)} masked values, the first at {at}; fill them in, such as by filled()")
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        places = np.argwhere(np.ma.getmaskarray(array))
+        first = ", ".join(str(i) for i in places[0])
+        raise error(f"{what}: {len(places)} masked values, the first at [{first}]; fill them in, as filled() does")
     return np.asarray(array)
 
 
@@ -93,7 +98,8 @@ def label_array(value: Any) -> np.ndarray:
             plain = plain.astype(np.int64)
         elif plain.dtype.kind not in "if":
             plain = plain.astype(object)
-        array = np.where(mask, None if plain.dtype.kind == "O" else -1, plain)
+        nothing: Any = None if plain.dtype.kind == "O" else -1
+        array = np.where(mask, nothing, plain)
     return np.asarray(array)
 
 

@@ -16,7 +16,7 @@ Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
 # Notes that say what of the caller's data has no effect. These are warnings in Python, whose callers see no notes.
-_LOSS = re.compile(r"\bleft out\b|\b(have|has) no (row|edge|features)\b|\bmodel (has not seen|does not know)\b")
+_LOSS = re.compile(r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 import numpy as np
 
 from . import _core, _interop
-from ._arrays import as_array, class_arrays, feature_arrays, feature_names, graph_arrays, is_frame, label_array, roles_of
+from ._arrays import as_array, class_arrays, feature_arrays, feature_names, graph_arrays, is_table, label_array, roles_of
 from ._call import ONE_THREAD, make_call
+from ._html import counted, table
 from ._ranks import by_rank_0
 from ._settings import error, machine_settings, open_options, options_and_machine, options_json
 
@@ -292,6 +293,16 @@ class Dataset:
             f"{self.n_classes} {kind})"
         )
 
+    def _repr_html_(self) -> str:
+        kind = "labels" if self.multilabel else "classes"
+        rows: list[tuple[str, Any]] = [("nodes", self.n_nodes), ("edges", self.n_edges), ("features", self.n_features)]
+        rows.append((kind, counted(self.n_classes, self._handle.class_names)))
+        if self.n_classes:
+            rows.append(("labelled nodes", int(self.labelled.sum())))
+        for split in self.splits.values():
+            rows.append((f"split {split.name}", f"{split.train.sum():,} train, {split.val.sum():,} val, {split.test.sum():,} test"))
+        return table(f"Dataset {self.name}", rows)
+
     # A data set does not change, so a copy is itself.
 
     def __copy__(self) -> Dataset:
@@ -422,7 +433,7 @@ def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) 
         return spec
     if not isinstance(spec, (str, os.PathLike)):
         return _interop.from_object(Dataset, spec, more, {**options, **({} if model is None else {"model": model})})
-    if is_frame(options.get("edges")) and not os.fspath(spec):
+    if is_table(options.get("edges")) and not os.fspath(spec):
         return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
     if more:
         raise error(f"load_dataset: {len(more)} more argument(s) after {os.fspath(spec)!r}; a name or path takes keywords alone", "usage")

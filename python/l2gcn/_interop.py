@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import as_array, is_array, is_dgl, is_frame, is_networkx, is_pyg, is_sparse
+from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table
 from ._call import make_call
 from ._settings import error, options_json, unknown
 from ._wording import in_python
@@ -64,19 +64,20 @@ def columns_of(model: Any) -> list[str]:
     return [] if model is None else [column["name"] for column in model._handle.schema]
 
 
-def _plain_frame(frame: Any, what: str) -> Any:
-    """A DataFrame of pandas or polars, with the index as columns where it says something; other tables become pandas'."""
-    if hasattr(frame, "collect") and not hasattr(frame, "to_csv"):
-        frame = frame.collect()  # polars' LazyFrame
-    if not hasattr(frame, "to_csv") and not hasattr(frame, "write_csv") and hasattr(frame, "to_pandas"):
+def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
+    """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
+    if hasattr(frame, "collect_schema"):
+        frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
+    elif not hasattr(frame, "to_csv") and hasattr(frame, "to_pandas"):
         frame = frame.to_pandas()
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
         raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
     index = getattr(frame, "index", None)
-    if index is None or all(name in frame.columns for name in index.names if name is not None):
-        words = index is not None and index.names == [None] and index.dtype.kind not in "iuf"
-        return frame.reset_index() if words else frame
-    return frame.reset_index()
+    if index is None:
+        return frame, False
+    unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
+    counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
+    return (frame.reset_index(), True) if counts else (frame, False)
 
 
 def _with_column(frame: Any, name: str) -> Any:
@@ -135,7 +136,7 @@ def from_pandas(
     program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
     plain numbers, `from_arrays` is faster.
     """
-    edges = _plain_frame(edges, "edges")
+    edges, _ = _plain_frame(edges, "edges")
     columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
@@ -143,10 +144,9 @@ def from_pandas(
         if label is not None or id is not None:
             raise error("label and id are columns of a node table; give nodes=DataFrame beside the edges", "usage")
     else:
-        given = list(getattr(nodes, "columns", []))
-        nodes = _plain_frame(nodes, "nodes")
+        nodes, by_index = _plain_frame(nodes, "nodes")
         names = [str(name) for name in nodes.columns]
-        if len(names) > len(given) and id is None:
+        if by_index and id is None:
             options["id"] = names[0]
         if label is not None and str(label) not in names:
             raise error(f"nodes: has no column '{label}': did you mean '{_core.nearest_name(str(label), names)}'?", "usage")
@@ -424,7 +424,7 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_frame, "from_pandas"),
+    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_table, "from_pandas"),
     Kind("a NetworkX graph", is_networkx, "from_networkx"),
     Kind("a PyG Data", is_pyg, "from_pyg"),
     Kind("a DGL graph", is_dgl, "from_dgl"),
@@ -470,11 +470,11 @@ def from_object(cls: type[Dataset], value: Any, more: tuple[Any, ...], options: 
     both = [one.name for one in places[: 1 + len(more)] if one.name in options]
     if both:
         raise error(f"{kind.maker}: {both[0]} is given twice", "usage")
-    return maker(value, *more, **known_arguments(maker, options))  # type: ignore[no-any-return]
+    return maker(value, *more, **known_arguments(maker, options))
 
 
 def _from_mapping(cls: type[Dataset], given: dict[str, Any], options: dict[str, Any]) -> Dataset:
-    if is_frame(given.get("edges")):
+    if is_table(given.get("edges")):
         return cls.from_pandas(**known_arguments(cls.from_pandas, {**given, **options}))
     if "edge_index" not in given:
         return cls.from_arrays(**known_arguments(cls.from_arrays, {**given, **options}))

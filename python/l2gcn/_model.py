@@ -12,6 +12,7 @@ from . import _core
 from ._arrays import roles_of
 from ._call import ONE_THREAD, make_call
 from ._dataset import Dataset, load_dataset, open_spec
+from ._html import counted, table
 from ._interop import is_graph
 from ._ranks import by_rank_0
 from ._settings import Function, documented, error, machine_settings, parted
@@ -194,6 +195,13 @@ class Model:
             f"Model({config['method']!r}, {self.n_features} features, {config['layers']} layers, "
             f"{self.n_classes} {'labels' if self.multilabel else 'classes'})"
         )
+
+    def _repr_html_(self) -> str:
+        config, kind = self.config, "labels" if self.multilabel else "classes"
+        rows = [("method", config["method"]), ("layers", self.n_layers), ("hidden", config["hidden"]), ("features", self.n_features)]
+        weights = sum(tensor.size for tensor in self.tensors.values())
+        rows += [(kind, counted(self.n_classes, self._handle.class_names)), ("weights", weights)]
+        return table("Model", rows)
 
     def __reduce__(self) -> Any:
         import tempfile  # slow to import, and rarely needed

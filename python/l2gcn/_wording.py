@@ -36,9 +36,14 @@ def _choices() -> Mapping[str, tuple[str, ...]]:
     return {row.name: row.choices for row in (*train_settings(), *run_settings(), *machine_settings())}
 
 
+def _is_placeholder(word: str) -> bool:
+    """FILE and COLUMN stand for values."""
+    return word.isalpha() and word.isupper() and len(word) > 1
+
+
 def _value(text: str) -> str:
     """A value of the command line as Python spells it."""
-    if _NUMBER.fullmatch(text) or text.isupper():  # FILE and COLUMN stand for values
+    if _NUMBER.fullmatch(text) or _is_placeholder(text):
         return text
     if "," in text and all(_NUMBER.fullmatch(word) for word in text.split(",")):
         return "[" + text.replace(",", ", ") + "]"
@@ -55,10 +60,10 @@ def _value_after(name: str, text: str, first: bool) -> Optional[str]:
     if first:  # "--scratch PATH: what is wrong with it"
         said = re.match(r" (.+?):( |$)", text)
         return said[1] if said else None
-    if _NUMBER.fullmatch(word) or word in ("auto", "none") or (word.isupper() and word.isalpha()):
+    if _NUMBER.fullmatch(word) or word in ("auto", "none") or _is_placeholder(word):
         return word
-    # "give --id person": a column's name, which may be any word.
-    return word if name in open_options() and word and word not in _NO_VALUE else None
+    # "give --id person": a column's name or a path, which may be any word.
+    return word if (name in open_options() or name == "resume") and word and word not in _NO_VALUE else None
 
 
 def in_python(text: str) -> str:
