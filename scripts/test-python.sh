@@ -10,7 +10,7 @@ folder=build/python
 venv=$folder/venv
 mkdir -p "$folder"
 # A stamp says that the environment is whole, and for which list of packages.
-packages=(scikit-build-core nanobind numpy scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest)
+packages=(scikit-build-core nanobind numpy scipy pandas polars scikit-learn networkx matplotlib tqdm joblib mypy pytest)
 if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$venv"
   /usr/bin/python3 -m venv "$venv"
