@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "data/npy.h"
+#include "l2gcn/settings.h"
 #include "run/checkpoint.h"
 #include "run/result_json.h"
 
@@ -230,7 +231,7 @@ StoredSettings ReadSettings(const std::string& config_path) {
   try {
     const Json json = Json::parse(ReadTextFile(path));
     const bool of_run = json.is_object() && json.contains("config");
-    settings.config = ConfigFromJson((of_run ? json.at("config") : json).dump(), where);
+    settings.overrides = OverridesFromJson(JsonText(of_run ? json.at("config") : json), where);
     if (!fs::is_regular_file(beside)) return settings;
     where = beside.string();
     OpenedRun source;

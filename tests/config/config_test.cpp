@@ -272,6 +272,22 @@ TEST(ConfigJson, RoundTripsEveryField) {
   EXPECT_EQ(back.lr, 0.0123);
 }
 
+TEST(ConfigJson, HandWrittenValuesReadAsOnTheCommandLine) {
+  const TrainConfig config = ConfigFromJson(
+      R"({"epochs": 5, "hidden": [8, 16], "layers": "3", "lr": "auto", "threshold": 0.3, "bias": true,
+          "layer-norm": "true", "seed": 18446744073709551615, "split": "paper"})",
+      "config.json");
+  EXPECT_EQ(config.epochs, (std::vector<uint32_t>{5}));
+  EXPECT_EQ(config.hidden, (std::vector<uint32_t>{8, 16}));
+  EXPECT_EQ(config.layers, 3u);
+  EXPECT_TRUE(config.FindsRate());
+  EXPECT_EQ(config.threshold, "0.3");
+  EXPECT_TRUE(config.bias);
+  EXPECT_TRUE(config.layer_norm);
+  EXPECT_EQ(config.seed, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(OverridesFromJson(R"({"epochs": 5})", "config.json"), (Overrides{{"epochs", "5"}}));
+}
+
 TEST(ConfigJson, MistakesNameTheFile) {
   const auto read = [](const std::string& text) {
     return MessageOf(ErrorKind::kInput, [&] { ConfigFromJson(text, "run/config.json"); });
@@ -279,7 +295,16 @@ TEST(ConfigJson, MistakesNameTheFile) {
   EXPECT_NE(read("{").find("run/config.json: not JSON at byte"), std::string::npos);
   EXPECT_NE(read("[]").find("expected a JSON object"), std::string::npos);
   EXPECT_NE(read(R"({"laers": 2})").find("'layers'"), std::string::npos);
-  EXPECT_NE(read(R"({"layers": "2"})").find("layers cannot be \"2\""), std::string::npos);
+  EXPECT_NE(read(R"({"layers": [2]})").find("layers: expected a number from 1 to 64, found a list"),
+            std::string::npos);
+  EXPECT_NE(read(R"({"layers": true})").find("--layers true: expected a whole number"), std::string::npos);
+  EXPECT_NE(
+      read(R"({"epochs": {"first": 5}})").find("epochs: expected a number or a list of numbers from 1 to"),
+      std::string::npos);
+  EXPECT_NE(read(R"({"epochs": [[5]]})").find("found a list of something else"), std::string::npos);
+  EXPECT_NE(read(R"({"epochs": []})").find("epochs: expected"), std::string::npos);
+  EXPECT_NE(read(R"({"bias": null})").find("bias: expected true or false, found null"), std::string::npos);
+  EXPECT_NE(read("{\"epochs\": " + std::string(100000, '[')).find("run/config.json"), std::string::npos);
   EXPECT_NE(read(R"({"layers": 0})").find("from 1 to 64"), std::string::npos);
   EXPECT_NE(read(R"({"epochs": [3, -1]})").find("--epochs -1"), std::string::npos);
 }
