@@ -18,8 +18,9 @@ void ShowHelp(Program& program, const std::string& name) {
   const std::vector<std::string> names = program.CommandNames();
   const bool known = std::find(names.begin(), names.end(), name) != names.end();
   if (!name.empty() && !known) {
+    const std::string near = Suggestion(name, names);
     throw Error(ErrorKind::kUsage,
-                fmt::format("unknown command '{}'{}; see l2gcn --help", name, Suggestion(name, names)));
+                fmt::format("unknown command '{}'{}", name, near.empty() ? "; see l2gcn --help" : near));
   }
   const CLI::App& shown = name.empty() ? program.app() : *program.app().get_subcommand(name);
   const std::string title = name.empty() ? "l2gcn" : "l2gcn " + name;

@@ -15,7 +15,8 @@ void Command::Needs(const std::vector<std::string>& options, const std::vector<s
     return std::any_of(others.begin(), others.end(),
                        [this](const std::string& one) { return count(one) > 0; });
   };
-  Only(options, given, fmt::format("without {}; add it, or leave the option out", fmt::join(others, " or ")));
+  const std::string names = fmt::format("{}", fmt::join(others, " or "));
+  Only(options, given, fmt::format("without {0}; give {0}, too, or leave it out", names));
 }
 
 void Command::Excludes(const std::vector<std::string>& options, const std::string& other) {
@@ -38,6 +39,12 @@ std::vector<std::string> Command::Group(const std::string& name) const {
 }
 
 void Command::CheckEffects() const {
+  for (const CLI::Option* option : get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") != values.end())
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is empty; give it a value or leave it out", option->get_name()));
+  }
   for (const Rule& rule : rules_) {
     if (rule.option->count() == 0 || rule.holds()) continue;
     throw Error(ErrorKind::kUsage, fmt::format("{} has no effect {}", rule.option->get_name(), rule.reason));

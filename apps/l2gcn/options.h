@@ -28,7 +28,7 @@ class Command : public CLI::App {
   // The names of all options in a group.
   std::vector<std::string> Group(const std::string& name) const;
 
-  // Throws Error(kUsage) naming the first option that has no effect.
+  // Throws Error(kUsage) naming the first option that has an empty value or no effect.
   void CheckEffects() const;
 
  private:

@@ -54,6 +54,21 @@ void OpenStandardStreams() {
 
 constexpr std::chrono::milliseconds kWordsOfRank0(500);
 
+// The parser's complaints as a person would put them: "--epochs: 1 required N missing", "-o: At Most 1 required but …".
+std::string ComplaintOf(const CLI::ParseError& error) {
+  const std::string text = error.what(), name = text.substr(0, text.find(": "));
+  const std::string_view required = ": 1 required ", missing = " missing";
+  const size_t at = text.find(required);
+  if (at != std::string::npos && text.ends_with(missing)) {
+    const size_t begin = at + required.size();
+    return fmt::format("{} needs a value: {} {}", name, name,
+                       text.substr(begin, text.size() - missing.size() - begin));
+  }
+  if (text.find(": At Most 1 required") != std::string::npos)
+    return fmt::format("{} is given more than once; leave all but one out", name);
+  return text;
+}
+
 int ExitStatus(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kUsage:
@@ -72,7 +87,9 @@ int ExitStatus(ErrorKind kind) {
 Program::Program() : app_("Trains graph convolutional networks layer by layer.", "l2gcn") {
   app_.set_version_flag("-V,--version", VersionText, "What this build holds, one line each");
   app_.set_help_flag("-h,--help", "This text");
-  app_.formatter(std::make_shared<HelpFormatter>());
+  const auto formatter = std::make_shared<HelpFormatter>();
+  formatter->label("SUBCOMMAND", "COMMAND");
+  app_.formatter(formatter);
   app_.allow_extras();            // refused later, with the nearest valid name
   app_.require_subcommand(0, 1);  // after a command its name may be a file's
   app_.footer("l2gcn COMMAND --help shows a command's options, with their defaults in brackets.\n");
@@ -163,7 +180,8 @@ void Program::ReportWritten(const std::string& path, uint64_t count, const std::
 }
 
 void Program::RefuseUnknown(const CLI::App& command) const {
-  const std::vector<std::string> extras = command.remaining();
+  std::vector<std::string> extras = command.remaining();
+  std::erase(extras, "--");  // what follows it is no option, which the parser has seen to
   if (extras.empty()) return;
   const std::string& word = extras.front();
   const bool option = word.starts_with('-'), top = &command == &app_;
@@ -176,8 +194,9 @@ void Program::RefuseUnknown(const CLI::App& command) const {
   if (!option && !top)
     throw Error(ErrorKind::kUsage, fmt::format("unexpected argument '{}'; see {}", word, help));
   const std::vector<std::string> names = option ? LongOptions(command) : CommandNames();
-  throw Error(ErrorKind::kUsage, fmt::format("unknown {} '{}'{}; see {}", option ? "option" : "command", flag,
-                                             Suggestion(flag, names), help));
+  const std::string near = Suggestion(flag, names);
+  throw Error(ErrorKind::kUsage, fmt::format("unknown {} '{}'{}", option ? "option" : "command", flag,
+                                             near.empty() ? "; see " + help : near));
 }
 
 std::vector<std::string> Program::CommandNames() const {
@@ -239,7 +258,7 @@ int Program::Main(int argc, const char* const* argv) {
     Dispatch(argc, argv);
     return kExitDone;
   } catch (const CLI::ParseError& outcome) {
-    if (outcome.get_exit_code() != 0) return Fail(outcome.what(), kExitUnusable);
+    if (outcome.get_exit_code() != 0) return Fail(ComplaintOf(outcome), kExitUnusable);
     return LeadsByEnvironment() ? app_.exit(outcome) : kExitDone;  // --help, --version
   } catch (const Error& error) {
     return Fail(error.what(), ExitStatus(error.kind()));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/setting_uses.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
 #include "l2gcn/config.h"
@@ -110,7 +111,7 @@ Overrides OverridesFor(const Overrides& stored, const std::string& method) {
                        std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
     // What ends a layer is the method's own affair: another method brings its own.
     const bool own = field.name == "method" || (field.name == "stop" && method != config.method);
-    if (takes && !own) overrides.emplace_back(field.name, value);
+    if (takes && !own && NeededFor(name, config).empty()) overrides.emplace_back(field.name, value);
   }
   return overrides;
 }

@@ -15,6 +15,7 @@
 #include "data/watch.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -161,11 +162,12 @@ Dataset OpenSynthetic(const Context& context, const std::string& shape, const Op
   std::vector<std::string> folders;
   for (const fs::path& folder : SearchFolders(options)) folders.push_back(folder.string());
   const std::string nearest = NearestName(spec, names);
+  const bool near = nearest != spec && !Suggestion(spec, names).empty();
   ThrowInput(
       "{}: no such path, and no data set of that name in {}{}; give a path, put the set there (--data-dir, "
       "$L2GCN_DATA), or use synthetic:SHAPE",
       spec, folders.empty() ? "the search folders (none exist)" : fmt::format("{}", fmt::join(folders, ", ")),
-      nearest.empty() || nearest == spec ? "" : fmt::format(" (did you mean {}?)", nearest));
+      near ? fmt::format(" (did you mean {}?)", nearest) : "");
 }
 
 }  // namespace

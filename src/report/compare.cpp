@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "config/methods.h"
+#include "config/setting_uses.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/memory_meter.h"
@@ -88,13 +89,19 @@ bool FindsRates(const std::string& method) { return FindMethod(method).loop == T
 // What the user said, less the settings this method does not have. A rate that only layers can be found for leaves the
 // others theirs.
 TrainConfig ConfigOf(const CompareOptions& options, const std::string& method, const Dataset& dataset) {
-  Overrides mine = {{"method", method}};
+  Overrides mine = {{"method", method}}, conditional;
   for (const auto& [name, value] : options.overrides) {
     const Field& field = FindField(name);
     const bool has = field.methods.empty() ||
                      std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
     const bool found = field.name == "lr" && value == field.word && !FindsRates(method);
-    if (field.name != "method" && has && !found) mine.emplace_back(name, value);
+    if (field.name == "method" || !has || found) continue;
+    (IsConditional(name) ? conditional : mine).emplace_back(name, value);
+  }
+  if (conditional.empty()) return ResolveConfig(mine, dataset);
+  const TrainConfig without = ResolveConfig(mine, dataset);
+  for (const auto& one : conditional) {
+    if (NeededFor(one.first, without).empty()) mine.push_back(one);
   }
   return ResolveConfig(mine, dataset);
 }
@@ -113,6 +120,18 @@ void RefuseUseless(const CompareOptions& options) {
     }
     if (FindField(name).name == "method")
       ThrowUsage("--method {}: compare takes several, separated by commas: --methods {}", value, value);
+  }
+}
+
+// The same of settings whose effect depends on others.
+void RefuseConditional(const CompareOptions& options, const std::vector<TrainConfig>& configs) {
+  for (const auto& [name, value] : options.overrides) {
+    const bool used = std::any_of(configs.begin(), configs.end(), [&name = name](const TrainConfig& config) {
+      return NeededFor(name, config).empty();
+    });
+    if (!used)
+      ThrowUsage("--{} {} has no effect without {}, which none of the methods has", FindField(name).name,
+                 value, NeededFor(name, configs.front()));
   }
 }
 
@@ -205,6 +224,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
     configs.push_back(ConfigOf(options, method, dataset));
     chosen = OnDeviceOf(chosen, method);
   }
+  RefuseConditional(options, configs);
   Comparison comparison;
   comparison.dataset_name = dataset.name;
   comparison.dataset_json = DescribeDatasetJson(dataset);

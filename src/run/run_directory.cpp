@@ -225,7 +225,8 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
 StoredSettings ReadSettings(const std::string& config_path) {
   const fs::path path = config_path, beside = path.parent_path() / "result.json";
   if (!fs::is_regular_file(path))
-    ThrowUsage("--config {}: no such file; expected a run's config.json", config_path);
+    ThrowUsage("--config {}: no such file; expected a run's config.json, or a JSON object of settings",
+               config_path);
   StoredSettings settings;
   std::string where = config_path;
   try {

@@ -8,6 +8,7 @@
 #include "config/methods.h"
 #include "config/stop_policies.h"
 #include "l2gcn/error.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -228,6 +229,30 @@ TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
 }
 
+TEST(ResolveConfig, SettingsWithoutAnEffectAreRefused) {
+  EXPECT_NE(
+      UsageOf({{"stop", "fixed"}, {"patience", "5"}}).find("--patience 5 has no effect without --stop early"),
+      std::string::npos);
+  EXPECT_NE(UsageOf({{"stop", "learned"}, {"watch", "val"}}).find("--stop early"), std::string::npos);
+  const Overrides early = {{"method", "l2gcn"}, {"stop", "early"}};
+  for (const auto& [name, value] :
+       Overrides{{"controller", "c"}, {"controller-kind", "paper"}, {"hold-out", "0.1"}}) {
+    Overrides said = early;
+    said.emplace_back(name, value);
+    EXPECT_NE(UsageOf(said).find("has no effect without --stop learned"), std::string::npos) << name;
+  }
+  EXPECT_NE(UsageOf({{"controller", "c"}, {"controller_kind", "paper"}}).find("--controller-kind paper"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"lr", "auto"}, {"on-nan", "restart"}}).find("a number for --lr"), std::string::npos);
+  EXPECT_NO_THROW(ResolveConfig({{"stop", "early"}, {"patience", "5"}}, Dataset()));
+  // A stored configuration names every setting; those without an effect are left out.
+  const TrainConfig stored = ResolveConfig({{"method", "l2gcn"}, {"preset", "paper"}}, SetOf("cora"));
+  const Overrides again = OverridesFor(OverridesFromJson(ConfigToJson(stored), "config.json"), "l2gcn");
+  const TrainConfig same = ResolveConfig(again, SetOf("cora"));
+  EXPECT_EQ(same.stop, "learned");
+  EXPECT_EQ(same.lr, stored.lr);
+}
+
 TEST(ResolveConfig, AControllerMakesTheMethod) {
   EXPECT_EQ(ResolveConfig({{"method", "lgcn"}, {"stop", "learned"}}, SetOf("cora")).method, "l2gcn");
   const TrainConfig fixed = ResolveConfig({{"preset", "paper"}, {"stop", "fixed"}}, SetOf("cora"));
@@ -312,6 +337,10 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+  EXPECT_EQ(Suggestion("trian", {"predict", "train"}), ": did you mean 'train'?");
+  EXPECT_EQ(Suggestion("--mem", {"--method", "--memory"}), ": did you mean '--memory'?");
+  EXPECT_EQ(Suggestion("help", {"generate", "embed"}), "");
+  EXPECT_EQ(Suggestion("x", {}), "");
 }
 
 TEST(FieldsTest, NumbersTellTheirRange) {
