@@ -222,6 +222,7 @@ void Program::Dispatch(int argc, const char* const* argv) {
   RefuseUnknown(app_);
   if (chosen_ == nullptr) throw Error(ErrorKind::kUsage, "no command given\n\n" + app_.help());
   RefuseUnknown(*chosen_);
+  UseStoredMachine({});
   chosen_->CheckEffects();
   terminal_.set_quiet(quiet_);
   terminal_.set_json(json_);
@@ -230,7 +231,6 @@ void Program::Dispatch(int argc, const char* const* argv) {
     std::fflush(stderr);
   };
   understood_ = true;
-  UseStoredMachine({});
   ranks_ = JoinRanks(tell, machine_.exchange, {argv + 1, argv + argc});
   if (!leads()) terminal_.set_mute();
   const bool shared = shared_.count(chosen_) != 0;
