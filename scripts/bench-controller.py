@@ -125,7 +125,7 @@ def make(folder, program, jobs):
 
 def kinds():
     """What is trained on every set: name and settings."""
-    yield "auto", ["--method", "l2gcn", "--lr", "auto", "--epochs", str(BUDGET)]
+    yield "auto", ["--lr", "auto", "--epochs", str(BUDGET)]
     yield "learned", ["--method", "l2gcn", "--epochs", str(BUDGET)]
     for rate in RATES:
         for epochs in EPOCHS:

@@ -6,7 +6,6 @@
 #                                                            has already as the same is left out, what is found is added to it.
 #                                                            DEVICE=cuda: on cards, in memory. SETS and SIZES choose some data
 #                                                            sets and numbers of ranks, EPOCHS the epochs of a layer
-#   scripts/bench-ranks.sh bytes      [BUILD]                bytes exchanged, counted, beside the plan's
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4 (JOBS, SIZES: some of them)
 #   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
@@ -21,7 +20,7 @@
 #
 # BUILD is build/release unless it is given. Ends with status 1 where bytes differ or a job did not end in 10 s.
 set -u
-mode=${1:?a mode: bits, bytes, memory, throughput, speed, cores, steps, network or kills}
+mode=${1:?a mode: bits, memory, throughput, speed, cores, steps, network or kills}
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/release
@@ -111,21 +110,6 @@ same_bits() {
 disk_budget() {
   ranks "$@" --memory 1M --dry-run 2>&1 | sed -n 's/.*needs \([0-9.]*\) MiB in memory or at least \([0-9.]*\) MiB from disk.*/\1 \2/p' |
     awk 'NR == 1 { least = int($2 * 1.15) + 1; if (least < $1) print least "M" }'
-}
-
-bytes() {
-  local set size method way
-  for set in cora pubmed synthetic:reddit; do
-    for method in "lgcn --epochs 2" "l2gcn --epochs 12"; do
-      for way in messages memory; do
-        exchange=(--exchange $way)
-        for size in 2 4; do
-          ranks "$size" train "$set" --preset paper --method $method --device cpu --threads 1 -o "$base/run" --force 2>&1 >/dev/null |
-            sed -n "s/^\(exchanged: .*\)/$set, ${method%% *}, R = $size: \1/p"
-        done
-      done
-    done
-  done
 }
 
 # The peak over time of USS (pages of one process alone) and PSS (shared pages divided by who shares them), by rank.

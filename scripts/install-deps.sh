@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Installs what building and testing need, on Debian 12; does nothing, and needs no root, when all of it is there.
-# This is the one list of packages. --lint adds what scripts/lint.sh needs, --fuzz what scripts/fuzz.sh needs,
-# --browser what scripts/test-browser.sh needs, --torch what scripts/test-interop.sh needs, --mpi Open MPI
-# (docs/cluster.md).
+# Installs what building and testing need, on Debian 12 and 13. Does nothing, and needs no root, when everything is there.
+# This is the one list of packages. Options add to it:
+#   --mpi      Open MPI (docs/cluster.md)
+#   --format   clang-format for the layout check of scripts/test.sh: Debian 12 alone has the version that it needs
+#   --lint     scripts/lint.sh
+#   --fuzz     scripts/fuzz.sh
+#   --browser  scripts/test-browser.sh
+#   --torch    scripts/test-interop.sh
+#   --serve    ab, for scripts/test-serve.sh
 set -euo pipefail
 
 packages=(
-  g++ cmake ninja-build ccache          # compiler and build
-  mold                                  # links the sanitiser builds
+  g++ cmake ninja-build make ccache     # compiler and build; make is CMake's default for projects that use the library
+  mold                                  # links the sanitizer builds
   libfmt-dev nlohmann-json3-dev         # text and JSON
   libcli11-dev                          # command line
   zlib1g-dev libdeflate-dev libzstd-dev # compressed archives
@@ -15,16 +20,23 @@ packages=(
   libmetis-dev                          # graph partitions for clustergcn
   libeigen3-dev                         # eigenvectors for --pca
   libyaml-cpp-dev                       # metadata of GraphBolt folders
+  libmicrohttpd-dev                     # l2gcn serve
   libgtest-dev libbenchmark-dev         # tests and benchmarks
   python3                               # writes the tables that tests read
   python3-dev python3-venv              # the Python package
-  clang-format                          # layout check
 )
-[ "${1:-}" = --lint ] && packages+=(clang-tidy)
-[ "${1:-}" = --browser ] && packages+=(chromium python3)
-[ "${1:-}" = --torch ] && packages+=(python3-torch libopenblas0-pthread)
-[ "${1:-}" = --mpi ] && packages+=(libopenmpi-dev openmpi-bin)
-[ "${1:-}" = --fuzz ] && packages+=(clang libclang-rt-14-dev)
+for option in "$@"; do
+  case $option in
+    --mpi) packages+=(libopenmpi-dev openmpi-bin) ;;
+    --format) if (. /etc/os-release && [ "${VERSION_ID:-}" = 12 ]); then packages+=(clang-format-14); fi ;;
+    --lint) packages+=(clang-tidy) ;;
+    --fuzz) packages+=(clang libclang-rt-dev) ;;
+    --browser) packages+=(chromium python3) ;;
+    --torch) packages+=(python3-torch libopenblas0-pthread) ;;
+    --serve) packages+=(apache2-utils) ;;
+    *) echo "install-deps.sh: unknown option '$option'" >&2; exit 2 ;;
+  esac
+done
 
 missing=()
 for package in "${packages[@]}"; do

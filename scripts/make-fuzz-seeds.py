@@ -74,6 +74,14 @@ put("yaml", "metadata", "dataset_name: x\ngraph:\n  nodes: [{num: 3}]\n  edges: 
                         "feature_data: [{domain: node, name: f, format: numpy, path: f.npy}]\ntasks: []\n")
 put("npy", "objects", b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (4000000000,), }".ljust(117) + b"\n")
 
+# A request as the HTTP library hands it over, and the progress of the run that is served (tests/fuzz/fuzz_serve.cpp).
+put("serve", "page", 'GET\n/\nhost: 127.0.0.1:6060\norigin: http://127.0.0.1:6060\n\n'
+                     '{"event":"begin","dataset":"<b>","method":"lgcn","runs":2}\n{"event":"seed","seed":1}\n'
+                     '{"event":"progress","phase":"train","layer":1,"layers":2,"epoch":2,"epochs":9,"loss":0.5,'
+                     '"stop_probability":0.25,"losses":[[1,0.75],[2,null]],"probabilities":[[2,0.25]]}\n')
+put("serve", "version", 'HEAD\n/version\nhost: [::1]:80\nsec-fetch-site: same-origin\n\n{"losses":[[1e17,1],[3,-1e300]]}\n{"event":"pro')
+put("serve", "foreign", 'GET\n/%00\nhost: lab.example\norigin: null\n\n')
+
 
 def bundle(kind, name, files):
     """A folder in one file (tests/data/bundle.h)."""
@@ -163,7 +171,11 @@ program = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else "build/release/l2gc
 
 
 def unsummed(path):
-    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1)
+    return path.read_bytes().replace(b'"checksum"', b'"unsummed"', 1).replace(b'"blocks"', b'"unused"')
+
+
+def pack(files):
+    return b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items())
 
 
 def make_own(folder):
@@ -174,7 +186,14 @@ def make_own(folder):
     for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--powers", "0,1"])):
         run("train", "set", "--preset", "paper", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
         files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
-        put("model", name, b"\n".join(b"@@ " + file.encode() + b"\n" + data for file, data in files.items()))
+        put("model", name, pack(files))
+        # Once as it is, once without checksums, so that what they cover is reached.
+        files = {file: (folder / name / file).read_bytes() for file in ("result.json", "config.json", "split.npy", "model.safetensors")}
+        files["result.json"] = files["result.json"].replace(str(folder).encode() + b"/", b"")
+        put("run", name, pack(files))
+        for file in files:
+            files[file] = files[file].replace(b'"checksum"', b'"unsummed"').replace(b'"files"', b'"lists"')
+        put("run", name + "-unsummed", pack(files))
     put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
     put("settings", "result", (folder / "lgcn/result.json").read_text().replace(str(folder) + "/", ""))
     subprocess.run([program, "search", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)
@@ -193,9 +212,41 @@ def make_own(folder):
     put("settings", "begun", (kept / "begun.json").read_bytes())
 
 
+def make_program(folder):
+    """What whole commands read: native sets, a run, settings, a comparison and a reproduction."""
+    def run(*words):
+        subprocess.run([program, *words, "-q"], cwd=folder, stdout=subprocess.DEVNULL, check=True)
+
+    def pack(kind, name, files):
+        parts = [b"@@ " + place.encode() + b"\n" + unsummed(path).replace(bytes(folder), b"")
+                 for place, path in sorted(files.items())]
+        put("program_" + kind, name, b"\n".join(parts))
+
+    def files_of(name, place, only=None):
+        return {f"{place}/{path.name}": path for path in (folder / name).iterdir() if only is None or path.name in only}
+    training = "--preset paper --method lgcn --hidden 2 --epochs 1 --device cpu".split()
+    run("generate", "cora", "--nodes", "24", "--edges", "40", "--features", "4", "-o", "sparse")
+    (folder / "edges.csv").write_text("a,b,w\n" + "".join(f"n{u},n{(u + k) % 20},{k}\n" for u in range(20) for k in (1, 3)))
+    (folder / "nodes.csv").write_text("id,x,word,part,y\n" + "".join(
+        f"n{u},{'' if u % 7 == 0 else u},{'red' if u % 3 else ''},{('train', 'train', 'val', 'test')[u % 4]},{'ab'[u % 2]}\n" for u in range(20)))
+    run("convert", "--edges", "edges.csv", "--nodes", "nodes.csv", "--label", "y", "table")
+    run("train", "table", *training, "--scale", "standard", "-o", "run")
+    run("compare", "sparse", "--preset", "paper", "--methods", "lgcn,gcn", "--epochs", "1", "--hidden", "2", "--device", "cpu", "-o", "compared")
+    run("reproduce", "table-epochs", "--quick", "--sets", "cora", "--runs", "1", "--max-seconds", "1", "-o", "reproduced")
+    for name in ("sparse", "table"):
+        pack("native", name, files_of(name, "set"))
+    pack("run", "table", files_of("table", "set") | files_of("run", "run", {"result.json", "config.json", "model.safetensors", "split.npy"}))
+    pack("settings", "config", files_of("sparse", "set") | {"settings.json": folder / "run/config.json"})
+    pack("report", "comparison", {"report.json": folder / "compared/result.json"})
+    pack("report", "reproduction", {"report.json": next((folder / "reproduced").rglob("*.json"))})
+
+
 if program.exists():
     with tempfile.TemporaryDirectory() as folder:
         make_own(pathlib.Path(folder))
+if program.exists():
+    with tempfile.TemporaryDirectory() as folder:
+        make_program(pathlib.Path(folder))
 if program.exists():
     with tempfile.TemporaryDirectory() as folder:
         tables = {"toy_edges.csv": "source,target\na,b\na,c\nb,c\n", "toy_features.csv": "id,x,y\na,1,2\nb,3,4\nc,5,6\nd,7,8\n",
@@ -205,4 +256,4 @@ if program.exists():
         for name, text in tables.items():
             (source / name).write_text(text)
         subprocess.run([program, "convert", source, native, "--quiet"], check=True)
-        bundle("native", "sample", {path.name: path.read_bytes() for path in sorted(native.iterdir())})
+        bundle("native", "sample", {path.name: unsummed(path) for path in sorted(native.iterdir())})

@@ -10,7 +10,7 @@ folder=build/python
 venv=$folder/venv
 mkdir -p "$folder"
 # A stamp says that the environment is whole, and for which list of packages.
-packages=(scikit-build-core nanobind numpy scipy pandas scikit-learn networkx matplotlib tqdm joblib mypy pytest)
+packages=(scikit-build-core nanobind numpy scipy pandas polars scikit-learn networkx matplotlib tqdm joblib mypy pytest)
 if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
   rm -rf "$venv"
   /usr/bin/python3 -m venv "$venv"
@@ -19,6 +19,6 @@ if [ "$(cat "$venv/packages" 2>/dev/null)" != "${packages[*]}" ]; then
 fi
 rm -rf "$folder/wheel"
 CXX=${CXX:-c++} "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
-  --config-settings=cmake.define.L2GCN_WERROR=ON .
+  --config-settings=cmake.define.L2GCN_WERROR="${L2GCN_WERROR:-OFF}" .
 "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --force-reinstall "$folder"/wheel/*.whl
 "$venv/bin/python" -m pytest python/tests "$@"

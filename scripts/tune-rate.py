@@ -74,7 +74,7 @@ BENCH = bench()
 
 def auto(course):
     return {"name": json.dumps(course, sort_keys=True), "course": course,
-            "settings": {"method": "l2gcn", "lr": "auto", "epochs": str(BENCH.BUDGET)}}
+            "settings": {"lr": "auto", "epochs": str(BENCH.BUDGET)}}
 
 
 def cells():

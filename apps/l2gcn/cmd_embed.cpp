@@ -14,11 +14,13 @@ namespace {
 struct EmbedOptions {
   RunDataOptions source;
   OutputOptions output;
+  bool exact_names = false;
   uint32_t layer = 0;
 };
 
 void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
+  CheckExactNames(options.exact_names, options.output.path);
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
@@ -26,8 +28,11 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   const Matrix embeddings =
       Embed(context, opened.run.model, opened.dataset, options.layer, &opened.run.split);
   if (!program.leads()) return;
-  if (to_stdout) return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink());
-  ExportEmbeddings(context, opened.dataset, embeddings, options.output.path);
+  if (to_stdout) {
+    return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink(),
+                           options.exact_names);
+  }
+  ExportEmbeddings(context, opened.dataset, embeddings, options.output.path, options.exact_names);
   program.ReportWritten(options.output.path, embeddings.rows, "embeddings");
 }
 
@@ -35,7 +40,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
 
 void AddEmbed(Program& program) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
+  Command& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
   program.OnRunByRanks(command, [&program, options, &command] { RunEmbed(program, *options, command); });
   options->source.AddTo(command);
   AddWhole(command, "layer", options->layer, 1, 64, "Which layer's output, from 1 [the last]");
@@ -43,6 +48,7 @@ void AddEmbed(Program& program) {
                         ".npy (nodes × width) or .csv (node and one column a dimension); "
                         "-: that table on standard output",
                         "");
+  AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
 }

@@ -22,6 +22,7 @@ using Scores = std::vector<std::pair<std::string, Score>>;  // part of the split
 struct EvaluateOptions {
   RunDataOptions source;
   std::string split, confusion;
+  bool exact_names = false;
 };
 
 // The user's split, else the run's own parts; of a data set that has none of them, its own or a drawn split.
@@ -117,7 +118,7 @@ Json ConfusionJson(const Score& score, bool multilabel) {
 
 std::string ToJson(const RunData& opened, const Split& split, const Scores& scores) {
   Json object = {{"run", opened.run.directory},
-                 {"dataset", Json::parse(DescribeDatasetJson(opened.dataset))},
+                 {"dataset", ParseJson(DescribeDatasetJson(opened.dataset), "dataset")},
                  {"split", split.name},
                  {"thresholds", opened.run.model.thresholds},
                  {"f1", Json::object()}};
@@ -147,17 +148,17 @@ std::string PartsTable(const Scores& scores) {
     for (const Figure& figure : kFigures) text += fmt::format(" {:>11}", FigureText(figure, score));
     text += fmt::format("   {}, {}\n", Percent(score.baseline_f1), Percent(score.baseline_macro_f1));
   }
-  return text +
-         fmt::format("  baseline: {}; in per cent but for the log loss\n", scores.back().second.baseline);
+  return text + fmt::format("  baseline: {}; in per cent but for the log loss\n",
+                            OneLine(scores.back().second.baseline));
 }
 
 std::string ClassesTable(const std::string& part, const Score& score) {
   std::string text = fmt::format("\n  {} by class\n  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", part,
                                  "class", "precision", "recall", "F1", "ROC AUC", "count", "predicted");
   for (const ClassScore& one : score.classes) {
-    text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", one.name, Percent(one.precision),
-                        Percent(one.recall), Percent(one.f1), Percent(one.roc_auc), Grouped(one.count),
-                        Grouped(one.predicted));
+    text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", OneLine(one.name),
+                        Percent(one.precision), Percent(one.recall), Percent(one.f1), Percent(one.roc_auc),
+                        Grouped(one.count), Grouped(one.predicted));
   }
   return text;
 }
@@ -168,9 +169,9 @@ std::string ConfusionTable(const Score& score) {
   const size_t classes = score.classes.size();
   if (classes > kMostShown || score.confusion.size() != classes * classes) return "";
   std::string text = fmt::format("\n  confusion: true class by row, predicted by column\n  {:<28}", "");
-  for (const ClassScore& one : score.classes) text += fmt::format(" {:>8.8}", one.name);
+  for (const ClassScore& one : score.classes) text += fmt::format(" {:>8.8}", OneLine(one.name));
   for (size_t row = 0; row < classes; ++row) {
-    text += fmt::format("\n  {:<28}", score.classes[row].name);
+    text += fmt::format("\n  {:<28}", OneLine(score.classes[row].name));
     for (size_t col = 0; col < classes; ++col)
       text += fmt::format(" {:>8}", Grouped(score.confusion[row * classes + col]));
   }
@@ -178,8 +179,8 @@ std::string ConfusionTable(const Score& score) {
 }
 
 std::string ToText(const RunData& opened, const Split& split, const Scores& scores) {
-  std::string text =
-      fmt::format("{} on {}, split {}\n", opened.run.directory, opened.dataset.name, split.name);
+  std::string text = fmt::format("{} on {}, split {}\n", opened.run.directory, OneLine(opened.dataset.name),
+                                 OneLine(split.name));
   const auto& [part, score] = MainPart(scores);
   text += PartsTable(scores) + ClassesTable(part, score);
   if (!opened.run.model.multilabel) text += ConfusionTable(score);
@@ -197,6 +198,7 @@ void CheckConfusionPath(const std::string& path) {
 
 void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::App& command) {
   CheckConfusionPath(options.confusion);
+  CheckExactNames(options.exact_names, options.confusion);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
@@ -208,7 +210,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
     const auto& [part, score] = MainPart(scores);
     const std::string title =
         fmt::format("{} on {}, {} nodes", opened.run.directory, opened.dataset.name, part);
-    ExportConfusion(score, opened.run.model.multilabel, title, options.confusion);
+    ExportConfusion(score, opened.run.model.multilabel, title, options.confusion, options.exact_names);
   }
   program.terminal().Print(program.json() ? ToJson(opened, split, scores) : ToText(opened, split, scores));
 }
@@ -217,7 +219,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
 
 void AddEvaluate(Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App& command = program.AddCommand(
+  Command& command = program.AddCommand(
       "evaluate", "F1, AUC, log loss, per-class figures, confusion, and the trivial baseline");
   program.OnRunByRanks(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
   options->source.AddTo(command);
@@ -227,6 +229,7 @@ void AddEvaluate(Program& program) {
                   "Write the test nodes' confusion matrix: .csv, or a picture .svg")
       ->type_name("FILE")
       ->group("Output");
+  AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
 }

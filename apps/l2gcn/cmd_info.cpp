@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -12,6 +11,7 @@
 #include "l2gcn/error.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/train.h"
+#include "l2gcn/unfinished.h"
 #include "options.h"
 #include "program.h"
 #include "result_text.h"
@@ -24,13 +24,13 @@ using Json = nlohmann::ordered_json;
 
 std::string SplitsText(const Json& splits) {
   std::string text;
-  for (const Json& name : splits) text += (text.empty() ? "" : ", ") + name.get<std::string>();
+  for (const Json& name : splits) text += (text.empty() ? "" : ", ") + OneLine(name.get<std::string>());
   return text.empty() ? "none" : text;
 }
 
 std::string DatasetText(const Json& dataset) {
   const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
-  std::string text = fmt::format("{} ({})\n", dataset.at("name").get<std::string>(),
+  std::string text = fmt::format("{} ({})\n", OneLine(dataset.at("name").get<std::string>()),
                                  dataset.at("format").get<std::string>());
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
@@ -40,8 +40,8 @@ std::string DatasetText(const Json& dataset) {
   return text;
 }
 
-// A stored data set opens without being read, so its nodes are counted at once only where that takes a few
-// milliseconds; --counts asks for it. Other formats are read anyway.
+// A stored data set opens without being read. What is counted must be read and checked as training does it, so larger
+// sets are counted with --counts only. Other formats are read anyway.
 constexpr uint64_t kMostCountedAtOnce = 1'000'000;
 
 // {"min", "median", "mean", "max", "isolated"} of the nodes' degrees, or null for a graph without nodes.
@@ -74,7 +74,29 @@ Json DegreesOf(const Graph& graph) {
           {"isolated", usual[0]}};
 }
 
-// Classes, labelled nodes and degrees: {"classes": [{"name", "count"}], "labelled", "unlabelled", "degree":
+// How many cells of each column of the table are missing: the feature behind the column's others marks them.
+Json MissingCells(const Dataset& dataset) {
+  Json missing = Json::object();
+  const Features& features = dataset.features;
+  uint32_t end = 0;
+  for (const TableColumn& column : dataset.schema.columns) {
+    end += column.width();
+    if (!column.marks_missing) continue;
+    uint64_t cells = 0;
+    float value = 0;
+    if (features.stores_sparse()) {
+      const CsrMatrix& rows = features.csr();
+      for (size_t e = 0; e < rows.nnz(); ++e) cells += rows.indices[e] == end - 1 && rows.values[e] != 0;
+    } else {
+      for (size_t node = 0; node < features.rows(); ++node)
+        cells += *features.ReadColumns(node, end - 1, end, &value) != 0;
+    }
+    if (cells > 0) missing[column.name] = cells;
+  }
+  return missing;
+}
+
+// The data set must have been checked. Classes, labelled nodes and degrees: {"classes": [{"name", "count"}], "labelled", "unlabelled", "degree":
 // {"min", "median", "mean", "max", "isolated"}, "missing": {column: cells}}.
 Json CountsOf(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
@@ -92,8 +114,7 @@ Json CountsOf(const Dataset& dataset) {
   for (uint32_t c = 0; c < labels.classes; ++c)
     classes.push_back({{"name", dataset.ClassName(c)}, {"count", members[c]}});
   Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
-  for (const TableColumn& column : dataset.schema.columns)
-    if (column.missing > 0) json["missing"][column.name] = column.missing;
+  if (const Json missing = MissingCells(dataset); !missing.empty()) json["missing"] = missing;
   if (const Json degrees = DegreesOf(dataset.graph); !degrees.is_null()) json["degree"] = degrees;
   return json;
 }
@@ -114,12 +135,13 @@ std::string CountsText(const Json& counts) {
   if (counts.contains("missing")) {
     std::string columns;
     for (const auto& [name, cells] : counts.at("missing").items())
-      columns += fmt::format("{}{} {}", columns.empty() ? "" : ", ", name, Grouped(cells.get<uint64_t>()));
+      columns +=
+          fmt::format("{}{} {}", columns.empty() ? "" : ", ", OneLine(name), Grouped(cells.get<uint64_t>()));
     text += "\n  missing     " + columns;
   }
   const Json& classes = counts.at("classes");
   for (size_t i = 0; i < classes.size() && i < kMostListed; ++i) {
-    text += fmt::format("\n    {:<28}{:>12}", classes[i].at("name").get<std::string>(),
+    text += fmt::format("\n    {:<28}{:>12}", OneLine(classes[i].at("name").get<std::string>()),
                         Grouped(classes[i].at("count").get<uint64_t>()));
   }
   if (classes.size() > kMostListed) text += fmt::format("\n    … and {} more", classes.size() - kMostListed);
@@ -140,10 +162,8 @@ bool IsRun(const std::string& path) {
   return !path.empty() && fs::exists(fs::path(path) / "result.json", ignored);
 }
 
-void ShowRun(Program& program, const std::string& path) {
-  const OpenedRun run = OpenRun(path);
-  const Json result = Json::parse(std::ifstream(fs::path(path) / "result.json"));
-  const Json config = Json::parse(ConfigToJson(run.model.config));
+void PrintRun(Program& program, const std::string& path, const OpenedRun& run, const Json& result) {
+  const Json config = ParseJson(ConfigToJson(run.model.config), path);
   if (program.json()) {
     const Json object = {
         {"kind", "run"}, {"dataset", result.at("dataset")}, {"config", config}, {"result", result}};
@@ -159,6 +179,16 @@ void ShowRun(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
+void ShowRun(Program& program, const std::string& path) {
+  const OpenedRun run = OpenRun(path);
+  const std::string file = (fs::path(path) / "result.json").string();
+  try {
+    PrintRun(program, path, run, ParseJson(ReadRunResult(path), file));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: damaged: {}", file, error.what()));
+  }
+}
+
 // A model that SaveModel wrote, without the record of a run.
 bool IsModel(const std::string& path) {
   std::error_code ignored;
@@ -172,7 +202,7 @@ void ShowModel(Program& program, const std::string& path) {
                          {"features", model.features},
                          {"classes", model.classes},
                          {"multilabel", model.multilabel},
-                         {"config", Json::parse(ConfigToJson(model.config))}};
+                         {"config", ParseJson(ConfigToJson(model.config), path)}};
     return program.terminal().Print(object.dump());
   }
   program.terminal().Print(fmt::format("model {}\n  features  {}\n  classes   {}\n\nsettings{}", path,
@@ -186,34 +216,71 @@ bool IsController(const std::string& path) {
 }
 
 void ShowController(Program& program, const std::string& path) {
-  const std::string json = Controller::Load(path).DescribeJson();
-  if (program.json()) return program.terminal().Print(JsonLine(Json::parse(json)));
+  const Json json = ParseJson(Controller::Load(path).DescribeJson(), path);
+  if (program.json()) return program.terminal().Print(JsonLine(json));
   std::string text = "controller " + path;
-  for (const auto& [name, value] : Json::parse(json).at("controller").items()) {
+  for (const auto& [name, value] : json.at("controller").items()) {
     text += fmt::format("\n  {:<18}{}", name, value.is_string() ? value.get<std::string>() : JsonLine(value));
   }
   program.terminal().Print(text);
 }
 
+// How far a run is that is not finished, and how to go on with it.
+void ShowUnfinished(Program& program, const Json& run) {
+  if (program.json()) {
+    Json object = {{"kind", "unfinished run"}};
+    object.update(run);
+    return program.terminal().Print(JsonLine(object));
+  }
+  const bool training = run.at("training").get<bool>();
+  std::string text = fmt::format("run {}: {}", run.at("run").get<std::string>(),
+                                 training ? "is being trained" : "was cut off and is not finished");
+  if (run.contains("dataset")) {
+    const std::string dataset = run.at("dataset").get<std::string>();
+    text += fmt::format("\n  data set    {}", dataset.empty() ? "the embedded demo graph" : dataset);
+    text += fmt::format("\n  seeds       {} of {} finished", run.at("seeds_finished").get<uint64_t>(),
+                        run.at("runs").get<uint64_t>());
+    if (const Json& at = run.at("checkpoint"); !at.is_null())
+      text += fmt::format("\n  checkpoint  seed {}, layer {}, epoch {}", at.at("seed").get<uint64_t>(),
+                          at.at("layer").get<uint64_t>(), at.at("epoch").get<uint64_t>());
+    for (const auto& [name, value] : run.at("settings").items())
+      text += fmt::format("\n  {:<12}{}", name, value.get<std::string>());
+  }
+  const std::string next = training ? "follow it with  l2gcn serve " + run.at("run").get<std::string>()
+                                    : "go on with  " + run.at("resume").get<std::string>();
+  program.terminal().Print(text + "\n" + next);
+}
+
+// Whether the path is something else than a data set.
+bool HoldsNoData(const std::string& path) {
+  return IsRun(path) || IsModel(path) || IsController(path) || !DescribeUnfinishedJson(path).empty();
+}
+
 void ShowDataset(Program& program, const DataOptions& data, bool verify, bool count) {
-  const Context given = program.MakeCommandContext();
+  Context given = program.MakeCommandContext();
   OpenOptions open = data.open;
-  open.map_only = !verify;
-  const Dataset dataset = OpenDataset(given, data.spec, open);
+  open.map_only = !verify && !count;
+  Dataset dataset = OpenDataset(given, data.spec, open);
+  const bool counted = dataset.checked || dataset.nodes() <= kMostCountedAtOnce;
+  if (counted && !dataset.checked) {
+    open.map_only = false;
+    given.on_note = nullptr;  // notes have been shown
+    dataset = OpenDataset(given, data.spec, open);
+  }
   const Context context = PlacedForReading(given, dataset);
   if (verify) {
     const uint64_t bytes = VerifyDataset(context, dataset.path);
-    context.Note(fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
+    program.terminal().Note(
+        fmt::format("{}: {} bytes agree with their checksums", dataset.path, Grouped(bytes)));
   }
-  const Json description = Json::parse(DescribeDatasetJson(dataset));
-  const bool counted = count || verify || dataset.format != "native" || dataset.nodes() <= kMostCountedAtOnce;
+  const Json description = ParseJson(DescribeDatasetJson(dataset), dataset.path);
   const Json counts = counted ? CountsOf(dataset) : Json(nullptr);
   const TrainConfig config = ResolveConfig({}, dataset);
   if (program.json()) {
     const Json object = {{"kind", "dataset"},
                          {"dataset", description},
                          {"counts", counts},
-                         {"config", Json::parse(ConfigToJson(config))},
+                         {"config", ParseJson(ConfigToJson(config), dataset.path)},
                          {"path", dataset.path}};
     program.terminal().Print(JsonLine(object));
     return;
@@ -229,23 +296,29 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify, bool co
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
   auto verify = std::make_shared<bool>(false), count = std::make_shared<bool>(false);
-  CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
+  Command& command = program.AddCommand("info", "What a data set, a run or a controller holds");
   program.OnRun(command, [&program, data, verify, count, &command] {
     if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
+    const std::string unfinished = DescribeUnfinishedJson(data->spec);
+    if (!unfinished.empty()) return ShowUnfinished(program, Json::parse(unfinished));
     ShowDataset(program, *data, *verify, *count);
   });
   data->AddTo(command, "WHAT",
               "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
   command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
-      ->group("Data");
+      ->group(kDataGroup);
   command
       .add_flag("--counts", *count,
                 "Count classes and degrees also of a native data set with more than a million nodes")
-      ->group("Data");
+      ->group(kDataGroup);
   program.AddComputeOptions(command);
+  for (const char* group : {kDataGroup, kTablesGroup})
+    command.Only(
+        command.Group(group), [data] { return !HoldsNoData(data->spec); },
+        "on a run, a model or a controller; it is for data sets");
 }
 
 }  // namespace l2gcn::cli

@@ -14,10 +14,12 @@ namespace {
 struct PredictOptions {
   RunDataOptions source;
   OutputOptions output;
+  bool exact_names = false;
 };
 
 void RunPredict(Program& program, const PredictOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
+  CheckExactNames(options.exact_names, options.output.path);
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
@@ -27,8 +29,9 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (!program.leads()) return;
   if (to_stdout)
-    return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink());
-  ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path);
+    return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink(),
+                            options.exact_names);
+  ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path, options.exact_names);
   program.ReportWritten(options.output.path, logits.rows, "predictions");
 }
 
@@ -36,7 +39,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
 
 void AddPredict(Program& program) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App& command = program.AddCommand("predict", "Write every node's class and probabilities");
+  Command& command = program.AddCommand("predict", "Write every node's class and probabilities");
   program.OnRunByRanks(command, [&program, options, &command] { RunPredict(program, *options, command); });
   options->source.AddTo(command);
   options->output.AddTo(
@@ -45,6 +48,7 @@ void AddPredict(Program& program) {
       "node,split, every label's probability, labels that are on); .npy: probabilities, "
       "nodes × classes; -: the table on standard output",
       "");
+  AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
 }

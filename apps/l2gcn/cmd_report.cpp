@@ -22,6 +22,7 @@ void RunReportCommand(Program& program, const ReportArguments& arguments) {
     throw Error(ErrorKind::kUsage,
                 "report: RUN is missing; name a directory that l2gcn train wrote; see l2gcn report --help");
   }
+  RejectPdfOutput(arguments.output);
   ReportOptions options = arguments.options;
   options.open_data = !arguments.no_data;
   options.ceilings = !arguments.no_ceilings;
@@ -34,7 +35,7 @@ void RunReportCommand(Program& program, const ReportArguments& arguments) {
 
 void AddReport(Program& program) {
   auto arguments = std::make_shared<ReportArguments>();
-  CLI::App& command =
+  Command& command =
       program.AddCommand("report", "One self-contained page about a run, a comparison or a reproduction");
   program.OnRun(command, [&program, arguments] { RunReportCommand(program, *arguments); });
   command.add_option("RUN", arguments->sources,
@@ -49,6 +50,10 @@ void AddReport(Program& program) {
   command.add_option("--data-dir", arguments->options.data_dir, "Where data sets are looked for first")
       ->type_name("DIR");
   program.AddComputeOptions(command);
+  command.Excludes({"--map-nodes", "--map", "--data-dir"}, "--no-data");
+  command.Only(
+      {"--map"}, [arguments] { return arguments->options.map_nodes > 0; },
+      "with --map-nodes 0, which draws no map; leave one of the two out");
 }
 
 }  // namespace l2gcn::cli

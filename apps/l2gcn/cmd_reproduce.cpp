@@ -20,8 +20,10 @@ struct ReproduceArguments {
 
 void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
   Require(arguments.options.target, "TARGET", command);
+  RejectPdfOutput(arguments.output);
   ReproduceOptions options = arguments.options;
   options.max_seconds = arguments.max_seconds;
+  CheckReproduction(options);
   const Context context = program.MakeCommandContext();
   if (program.leads()) options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
   const Reproduction result = Reproduce(context, options);
@@ -35,7 +37,7 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
 
 void AddReproduce(Program& program) {
   auto arguments = std::make_shared<ReproduceArguments>();
-  CLI::App& command =
+  Command& command =
       program.AddCommand("reproduce", "A table or figure of the paper, its figures beside ours");
   program.OnRunByRanks(command,
                        [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
@@ -52,7 +54,7 @@ void AddReproduce(Program& program) {
       ->delimiter(',');
   AddWhole(command, "max-seconds", arguments->max_seconds, 0, 1000000,
            "Stop a training past this many seconds of its clock, which its row then says; 0: never [0]");
-  command.add_option("-o,--output", arguments->output, "Folder for JSON, SVG and PDF files [reproduction]")
+  command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
       ->type_name("DIR");
   command.add_flag("--resume", arguments->resume,
                    "Go on with a reproduction that was cut off: rows already measured are kept");

@@ -46,9 +46,9 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   SaveSearch(controller, command.search, result, path, replace);
   std::error_code ignored;
   fs::remove(output.state_path, ignored);
-  Json json = Json::parse(controller.DescribeJson());
+  Json json = ParseJson(controller.DescribeJson(), path);
   json["file"] = path;
-  json["search"] = Json::parse(SearchResultJson(command.search, result));
+  json["search"] = ParseJson(SearchResultJson(command.search, result), path);
   if (program.json()) return program.terminal().Print(JsonLine(json, 2));
   const Json& settings = json.at("controller");
   program.terminal().Print(fmt::format(
@@ -64,14 +64,14 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
 
 void AddSearch(Program& program) {
   auto command = std::make_shared<SearchCommand>();
-  CLI::App& app = program.AddCommand("search", "Learn a stopping controller");
+  Command& app = program.AddCommand("search", "Learn a stopping controller");
   program.OnRunByRanks(app, [&program, command, &app] { RunSearch(program, *command, app); });
   app.add_option("DATASET", command->specs, "Data sets to learn on; none: the embedded demo graph")
       ->type_name("");
   AddOpenOptions(app, command->open);
   AddFields(app, SearchFields(), command->search, "Search");
   command->training.AddTo(app,
-                          {"method", "threshold", "stop", "controller", "controller-kind", "patience",
+                          {"method", "threshold", "stop", "controller", "patience",
                            "watch", "seed", "batch", "drop-last"},
                           {{"preset", "paper"}});
   command->output.AddTo(app, "FILE", "Controller file (safetensors); FILE.json gets the reward curve",

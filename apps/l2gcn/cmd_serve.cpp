@@ -36,7 +36,7 @@ void RunServe(Program& program, const CLI::App& command, const ServeArguments& a
 
 void AddServe(Program& program) {
   auto arguments = std::make_shared<ServeArguments>();
-  CLI::App& command = program.AddCommand("serve", "The report of a run over HTTP, live while it goes on");
+  Command& command = program.AddCommand("serve", "The report of a run over HTTP, live while it goes on");
   program.OnRun(command, [&program, &command, arguments] { RunServe(program, command, *arguments); });
   AddPositional(command, "RUN", arguments->run, "Run directory, there or in the making");
   arguments->options.port = 6060;
@@ -45,6 +45,12 @@ void AddServe(Program& program) {
       .add_option("--address", arguments->options.address,
                   "Address to listen on; others than loopback open the report to others [127.0.0.1]")
       ->type_name("ADDRESS");
+  command
+      .add_option(
+          "--host", arguments->options.hosts,
+          "Host name under which the page may be opened, besides IP addresses and localhost; repeatable")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   AddWhole(command, "map-nodes", arguments->options.report.map_nodes, 0, 5000,
            "Nodes in the map of the embeddings; 0: no map [1000]");
   command

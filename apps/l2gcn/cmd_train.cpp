@@ -118,8 +118,9 @@ std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
 }
 
 // What the command line says of a new training.
-RunOptions NewRun(const TrainOptions& options, const Overrides& overrides) {
+RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const Overrides& machine) {
   RunOptions run;
+  run.machine = machine;
   run.output = options.output.path;
   run.force = options.output.force;
   run.dataset_spec = options.data.spec;
@@ -139,8 +140,11 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
             "--resume {}: was begun with {} {}, not {}; leave it out, or start anew with -o and --force",
             options.resume, what, before, now));
   };
-  if (options.data.named() && options.data.spec != unfinished.dataset_spec)
-    refuse("data set", unfinished.dataset_spec, options.data.spec);
+  std::string spec = options.data.spec;
+  OpenOptions open = options.data.open;
+  MakePathsAbsolute(spec, open);
+  if (options.data.named() && spec != unfinished.dataset_spec)
+    refuse("data set", unfinished.dataset_spec, spec);
   RunOptions run;
   run.output = options.resume;
   run.force = unfinished.force;
@@ -148,6 +152,7 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   run.dataset_spec = unfinished.dataset_spec;
   run.open_options = unfinished.open_options;
   run.overrides = unfinished.overrides;
+  run.machine = unfinished.machine;
   run.checkpoint_seconds = unfinished.checkpoint_seconds;
   run.checkpoint_epochs = unfinished.checkpoint_epochs;
   SetFields(RunFields(), options.run, run);
@@ -199,36 +204,39 @@ Overrides WithStored(TrainOptions& options) {
                             "one: l2gcn train DATASET --config FILE",
                             options.settings));
   }
-  std::string method = stored.config.method;
-  for (const auto& [name, value] : flags) method = name == "method" ? value : method;
-  Overrides all = OverridesOf(stored.config, method);
+  std::string method;
+  for (const Overrides* said : {&stored.overrides, &flags})
+    for (const auto& [name, value] : *said) method = name == "method" ? value : method;
+  Overrides all = method.empty() ? stored.overrides : OverridesFor(stored.overrides, method);
   all.insert(all.end(), flags.begin(), flags.end());
   return all;
 }
 
+// What is to be trained, on rank 0; others, and a run that is finished already, have no seeds.
+RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrides& overrides) {
+  RunOptions none;
+  none.runs = 0;
+  if (!program.leads()) return none;
+  if (options.resume.empty()) return NewRun(options, overrides, program.machine());
+  UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
+  if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
+  program.terminal().Note(options.resume + ": was finished already");
+  program.terminal().Print(program.json() ? unfinished.finished_json
+                                          : Summary(ParseJson(unfinished.finished_json, options.resume + "/result.json")));
+  return none;
+}
+
 void RunTrain(Program& program, TrainOptions options) {
   const Overrides overrides = WithStored(options);
+  RunOptions run = BegunRun(program, options, overrides);
+  ShareRunOptions(program.ranks(), run);
+  if (run.runs == 0) return;  // it was finished already
+  program.UseStoredMachine(run.machine);
   Context context = program.BeginCommandContext();
-  RunOptions run;
-  if (!program.leads()) {
-    run.runs = 0;  // rank 0 says how many
-  } else if (options.resume.empty()) {
-    run = NewRun(options, overrides);
-  } else {
-    UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
-    if (!unfinished.finished_json.empty()) {
-      program.terminal().Note(options.resume + ": was finished already");
-      const Json result = Json::parse(unfinished.finished_json);
-      run.runs = 0;
-      ShareRunOptions(context, run);
-      return program.terminal().Print(program.json() ? unfinished.finished_json : Summary(result));
-    }
-    run = OldRun(options, std::move(unfinished));
-  }
-  ShareRunOptions(context, run);
-  if (run.runs == 0) return;  // rank 0 found the run finished
   const auto start = std::chrono::steady_clock::now();
-  const Dataset dataset = OpenForRanks(context, run.dataset_spec, run.open_options);
+  ReportOptions report;
+  const Dataset dataset =
+      OpenForRanks(CollectingNotes(context, report.notes), run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   program.FinishCommandContext(context);
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
@@ -237,21 +245,21 @@ void RunTrain(Program& program, TrainOptions options) {
   if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
   if (!program.leads()) return;
-  if (options.report) WriteReport(context, {result.run}, {}, result.run + "/report.html", &dataset);
+  if (options.report) WriteReport(context, {result.run}, report, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
   if (options.profile) {
     const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
     terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
-  terminal.Print(program.json() ? json : Summary(Json::parse(json)));
+  terminal.Print(program.json() ? json : Summary(ParseJson(json, result.run)));
 }
 
 }  // namespace
 
 void AddTrain(Program& program) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App& command = program.AddCommand("train", "Train, evaluate, write the run");
+  Command& command = program.AddCommand("train", "Train, evaluate, write the run");
   program.OnRunByRanks(command, [&program, options] { RunTrain(program, *options); });
   options->data.AddTo(
       command, "DATASET",
@@ -259,7 +267,8 @@ void AddTrain(Program& program) {
   options->config.AddTo(command);
   command
       .add_option("--config", options->settings,
-                  "Settings of a run's config.json, and its data set where none is named; flags override")
+                  "Settings from a run's config.json, with its data set where none is named, or from a JSON "
+                  "object such as {\"epochs\": 5}; flags override")
       ->type_name("FILE")
       ->group("Training");
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
@@ -282,6 +291,9 @@ void AddTrain(Program& program) {
       ->group("Output");
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Needs({"--force"}, {"--output", "--resume"});
+  for (const char* group : {kDataGroup, kTablesGroup}) command.Excludes(command.Group(group), "--resume");
+  command.Excludes({"--output", "--config"}, "--resume");
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "l2gcn/error.h"
+#include "l2gcn/json_depth.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -38,13 +40,13 @@ std::string BaselineText(const Json& result) {
     if (baseline.at(part).is_null()) continue;
     text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, Percent(baseline.at(part).get<double>()));
   }
-  return fmt::format("{}  ({})", text, baseline.at("name").get<std::string>());
+  return fmt::format("{}  ({})", text, OneLine(baseline.at("name").get<std::string>()));
 }
 
 std::string SplitText(const Json& result) {
   if (!result.contains("split")) return "";
   const Json& split = result.at("split");
-  std::string text = split.at("name").get<std::string>() + ":";
+  std::string text = OneLine(split.at("name").get<std::string>()) + ":";
   for (const char* part : {"train", "val", "test"})
     text += fmt::format(" {} {}", Grouped(split.at(part).get<uint64_t>()), part);
   const auto unlabelled = split.at("unlabelled").get<uint64_t>();
@@ -53,6 +55,15 @@ std::string SplitText(const Json& result) {
 
 std::string Counted(uint64_t count, const std::string& thing) {
   return fmt::format("{} {}{}", Grouped(count), thing, count == 1 ? "" : "s");
+}
+
+Json ParseJson(const std::string& text, const std::string& where) {
+  CheckJsonDepth(text, where);
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw Error(ErrorKind::kInput, fmt::format("{}: not JSON at byte {}; it is damaged", where, error.byte));
+  }
 }
 
 std::string JsonLine(const nlohmann::ordered_json& json, int indent) {

@@ -21,6 +21,9 @@ std::string Counted(uint64_t count, const std::string& thing);
 // "80 + 80"; "78.3" where it is a mean
 std::string EpochsText(const nlohmann::ordered_json& result);
 
+// The document of a JSON text, with the limits for text from outside. Throws Error(kInput) naming `where`.
+nlohmann::ordered_json ParseJson(const std::string& text, const std::string& where);
+
 // One line of JSON (or several, indented), valid whatever bytes names and paths hold.
 std::string JsonLine(const nlohmann::ordered_json& json, int indent = -1);
 

@@ -8,12 +8,39 @@
 
 namespace l2gcn::cli {
 
-void RunDataOptions::AddTo(CLI::App& command) {
+void RunDataOptions::AddTo(Command& command) {
   AddPositional(command, "RUN", run, "Directory that l2gcn train wrote");
   data.AddTo(command, "DATASET", "Apply the model to this data set [the one it was trained on]");
+  // Without a data set of their own these commands open the run's, the way the run opened it.
+  for (const char* group : {kDataGroup, kTablesGroup}) {
+    std::vector<std::string> names = command.Group(group);
+    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
+    command.Needs(names, {"DATASET", "--edges"});
+  }
   AddWhole(command, "seed", seed, 0, std::numeric_limits<int64_t>::max(),
            "Of a run with several seeds, take this one [the best on validation]");
 }
+
+namespace {
+
+// What a new table need not say again: the columns of the tables the model was trained on.
+void ReuseColumns(const OpenedRun& run, OpenOptions& open) {
+  // A new table need not have the column the model was trained to predict.
+  const TableSchema& schema = run.model.schema;
+  if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
+    open.label_column = schema.label;
+    open.label_optional = true;
+  }
+  if (open.id_column.empty() && !open.no_ids && !schema.id.empty()) {
+    open.id_column = schema.id;
+    open.id_optional = true;
+  }
+  if (open.missing.empty()) open.missing = run.open_options.missing;
+  open.model_edges = run.open_options.edges;
+  open.model_nodes = run.open_options.nodes;
+}
+
+}  // namespace
 
 RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command) {
   Require(options.run, "RUN", command);
@@ -22,12 +49,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   OpenOptions open = options.data.open;
   std::string spec = options.data.spec;
   if (options.data.named()) {
-    // A new table need not have the column the model was trained to predict.
-    const TableSchema& schema = opened.run.model.schema;
-    if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
-      open.label_column = schema.label;
-      open.label_optional = true;
-    }
+    ReuseColumns(opened.run, open);
   } else {
     if (!opened.run.knows_data) {
       throw Error(

@@ -44,16 +44,18 @@ std::string FitPieces(const std::string& line, size_t columns) {
   return gap == std::string::npos ? fitted : fitted.substr(0, gap);
 }
 
+// What matters most comes first: a narrow terminal shows only the first pieces.
 std::string Describe(const Progress& progress) {
-  std::string line = progress.phase;
+  std::string line = progress.parts.empty() ? progress.phase : progress.parts + "  " + progress.phase;
   if (progress.layer > 0) line += fmt::format(" layer {}/{}", progress.layer, progress.layers);
   if (progress.epochs > 0) line += fmt::format("  epoch {}/{}", progress.epoch, progress.epochs);
+  if (progress.seconds_left > 0)
+    line += fmt::format("  {}{} left", progress.at_most ? "at most " : "", Duration(progress.seconds_left));
+  if (progress.validation_epoch > 0) line += fmt::format("  val F1 {}", Percent(progress.validation_f1));
   if (progress.epoch > 0) line += fmt::format("  loss {:.4f}", progress.loss);
-  if (progress.nodes_per_second > 0) {
-    line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
-  }
-  if (progress.seconds_left > 0) line += fmt::format("  {} left", Duration(progress.seconds_left));
   if (progress.stop_probability >= 0) line += fmt::format("  stop {:.2f}", progress.stop_probability);
+  if (progress.nodes_per_second > 0)
+    line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
   return line;
 }
 
@@ -100,6 +102,20 @@ std::string Printable(std::string_view text) {
     text.remove_prefix(count == 0 ? 1 : count);
   }
   return shown;
+}
+
+std::string OneLine(std::string_view text) {
+  std::string line;
+  for (const char c : Printable(text)) {
+    if (c == '\n') {
+      line += "\\n";
+    } else if (c == '\t') {
+      line += "\\t";
+    } else {
+      line += c;
+    }
+  }
+  return line;
 }
 
 Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now()) {}
@@ -149,7 +165,9 @@ void Terminal::Print(const std::string& text) {
 
 std::function<void(std::string_view)> Terminal::Sink() {
   EndLiveLine();
-  return [](std::string_view text) {
+  return [shown = isatty(STDOUT_FILENO) != 0](std::string_view text) {
+    const std::string safe = shown ? Printable(text) : std::string();
+    if (shown) text = safe;
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) ThrowUnwritable();
   };
 }

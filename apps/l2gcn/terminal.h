@@ -30,7 +30,7 @@ class Terminal {
   void Note(const std::string& text);        // silent under --quiet
   void ShowAlways(const std::string& text);  // warnings and errors: always shown
   void Print(const std::string& text);       // a result, on standard output; a newline is added
-  // Takes a result bit by bit, for tables too long to hold; throws Error(kRuntime) once it cannot be written.
+  // Takes a result line by line, for tables too long to hold: exact, but for what would steer a terminal; throws Error(kRuntime) once it cannot be written.
   std::function<void(std::string_view)> Sink();
   // Ends a live line and flushes; throws Error(kRuntime) if standard output could not be written.
   void Finish();
@@ -49,6 +49,9 @@ class Terminal {
 
 // Text that is safe to show: valid UTF-8, and no control character but line break and tab; others as \xNN.
 std::string Printable(std::string_view text);
+
+// The same on one line: line breaks and tabs as \n and \t. For names in tables.
+std::string OneLine(std::string_view text);
 
 // 1234567 → "1,234,567"; 0.8456 → "84.56"; bytes → "12.3 MiB".
 std::string Grouped(uint64_t number);

@@ -75,7 +75,7 @@ std::string ComparisonToText(const Comparison& comparison);
 std::string ComparisonToJson(const Comparison& comparison);
 std::string ComparisonToCsv(const Comparison& comparison);
 
-// (name, content) of SVG and PDF files. One comparison: F1 and memory against training time. Several:
+// (name, content) of SVG files. One comparison: F1 and memory against training time. Several:
 // training time against what was varied ("layers" or "nodes"), whose values are `at`.
 std::vector<std::pair<std::string, std::string>> ComparisonFigures(const std::vector<Comparison>& all,
                                                                    const std::string& varied,

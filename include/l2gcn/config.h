@@ -149,8 +149,8 @@ void Validate(const TrainConfig& config);
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
 
-// What `config` says, as a user would say it: every setting that `method` has a use for, its own or another.
-Overrides OverridesOf(const TrainConfig& config, const std::string& method);
+// What `stored` says, as far as `method` has a use for it; another method's stop policy is left out, too.
+Overrides OverridesFor(const Overrides& stored, const std::string& method);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);

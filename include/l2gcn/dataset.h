@@ -59,6 +59,7 @@ struct TableColumn {
   uint64_t missing = 0;             // cells missing
   float fill =
       0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
+  std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
 
   uint32_t width() const {
     return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
@@ -72,6 +73,8 @@ struct TableSchema {
   std::vector<std::string>
       ignored;        // columns that became no features: split columns, too many words, nothing at all
   std::string label;  // name of the label column, or empty
+  std::string id;     // name of the id column, or empty: row k is node k
+  std::string path;   // file of the table, for messages; not stored
 
   bool empty() const { return columns.empty(); }
   uint32_t width() const;
@@ -122,11 +125,14 @@ struct OpenOptions {
   std::string label_column;     // column of the node or label table that holds labels; empty: the last
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
+  bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
       weight_column;  // of the edge list; empty: found. Weight "none": none
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
+  std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
+  std::string missing;           // words that mean "no value" in tables, with commas between; any case
   bool no_ids = false;           // row k of features and labels is node k
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
 };

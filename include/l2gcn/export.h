@@ -9,6 +9,9 @@
 //
 // split is train, val, test or empty; truth is empty where it is not known; several labels stand in one field
 // with ';' between them. As .npy: the probabilities, float32 (nodes × classes).
+//
+// Names that a spreadsheet would run as a formula (those that begin with = + - @, a tab or a carriage return and are no
+// numbers) get an apostrophe in front in every .csv, and a note says how many. `exact_names` writes them as they are.
 #pragma once
 
 #include <functional>
@@ -32,20 +35,23 @@ using TextSink = std::function<void(std::string_view text)>;
 // `logits` (nodes × classes) are the model's; `split` may have no roles. The class is the model's decision,
 // its thresholds included; `probability` is that class's.
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
-                       const Matrix& logits, const Split& split, const std::string& path);
+                       const Matrix& logits, const Split& split, const std::string& path,
+                       bool exact_names = false);
 void WritePredictions(const Context& context, const Model& model, const Dataset& dataset,
-                      const Matrix& logits, const Split& split, const TextSink& sink);
+                      const Matrix& logits, const Split& split, const TextSink& sink,
+                      bool exact_names = false);
 
 // .csv: node and one column a dimension. .npy: float32 (nodes × width).
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
-                      const std::string& path);
+                      const std::string& path, bool exact_names = false);
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
-                     const TextSink& sink);
+                     const TextSink& sink, bool exact_names = false);
 
 // A confusion matrix (Score::confusion) as .csv or as a picture, .svg; `names` are the classes'. Multi-label
 // ones are a row a label: true negatives, false positives, false negatives, true positives.
-void ExportConfusion(const Score& score, bool multilabel, const std::string& title, const std::string& path);
-std::string ConfusionToCsv(const Score& score, bool multilabel);
+void ExportConfusion(const Score& score, bool multilabel, const std::string& title, const std::string& path,
+                     bool exact_names = false);
+std::string ConfusionToCsv(const Score& score, bool multilabel, bool exact_names = false);
 std::string ConfusionToSvg(const Score& score, bool multilabel, const std::string& title);
 
 }  // namespace l2gcn

@@ -108,7 +108,7 @@ Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset)
 
 // Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph. A model that
 // uses what is known of train nodes (it spreads labels, or its last layer reads them) takes those of `known`, which may be null or empty: it then does without, and
-// says so in a note.
+// says so in a note. Throws Error(kInput) naming the nodes whose logits overflow.
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset,
                      const Split* known = nullptr);
 // Output of layer `layer` (1-based; 0 = the last) for every node. `known` as above, for a model whose last layer reads

@@ -6,14 +6,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "l2gcn/config.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
-#include "l2gcn/layer_moves.h"
 #include "l2gcn/model.h"
 #include "l2gcn/step_choice.h"
 
@@ -36,7 +34,6 @@ struct MemoryPlan {
   bool shares_memory = false;                // they see each other's rows in memory, else by messages
   std::string why_messages;                  // where memory was wanted and cannot be
   std::vector<StepChoice> steps;             // of every layer, where ranks train by messages; else empty
-  uint64_t exchange_bytes = 0;  // that they send each other, all together, but for what decisions look at
 
   // Bytes of memory that the run will take: at most the budget.
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
@@ -53,10 +50,6 @@ MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const Tr
                         uint32_t runs = 1);
 // The plan of applying a trained model to all nodes, by all ranks together.
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model);
-
-// The bytes that ranks send each other in a training whose decisions looked at nodes as often as `moves` says (Trained).
-uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                    const MemoryPlan& plan, std::span<const LayerMoves> moves);
 
 // The context with the plan's device, and with the place that it gives to what does not fit (Context::disk). From then on the pages of a
 // mapped data set stay resident only as far as the budget allows.

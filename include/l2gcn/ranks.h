@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
@@ -91,10 +92,11 @@ class Ranks {
 // The ranks that a launcher started, or null where this process was started alone or as the only one, or where the
 // environment has L2GCN_RANKS=alone. Loads Open MPI
 // through libl2gcn_mpi.so. Throws Error(kUsage) where a launcher is there and that file is not, or where ranks are of
-// different builds. Where processors differ, all ranks take the instruction set that all have (L2GCN_SIMD). `exchange` is
+// different builds or were given different `words` (a command line). Where processors differ, all ranks take the instruction set that all have (L2GCN_SIMD). `exchange` is
 // the word for Ranks::SettleExchange.
 // `tell` is called with one sentence when a rank is lost, from another thread; then the process ends.
-std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, const std::string& exchange);
+std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, const std::string& exchange,
+                                 const std::vector<std::string>& words = {});
 
 // Before ranks are joined: whether this process was started alone, or is rank 0 by what a launcher has put into its
 // environment. Mistakes that all ranks make alike are told by that one.

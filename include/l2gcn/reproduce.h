@@ -23,7 +23,7 @@ struct ReproduceOptions {
 struct Reproduction {
   std::string text;                                        // tables as people read them
   std::string json;                                        // the same figures
-  std::vector<std::pair<std::string, std::string>> files;  // (name, content) of figures: SVG and PDF
+  std::vector<std::pair<std::string, std::string>> files;  // (name, content) of figures, SVG
 };
 
 std::vector<std::string> ReproduceTargets();
@@ -32,6 +32,9 @@ std::vector<std::string> ReproduceSets();
 
 // The share of its full size at which --quick generates a shape: 1 for the small ones, else less.
 double QuickScale(const std::string& shape);
+
+// Throws Error(kUsage) for an unknown target or set, naming the nearest, and for an option the target has no use for.
+void CheckReproduction(const ReproduceOptions& options);
 
 // Every row says whether its data set is the real one or a generated shape, and at which scale.
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options);

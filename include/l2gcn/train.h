@@ -12,7 +12,6 @@
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/disk_use.h"
-#include "l2gcn/layer_moves.h"
 #include "l2gcn/model.h"
 #include "l2gcn/stop_policy.h"
 
@@ -104,8 +103,6 @@ struct Trained {
   // The device and the features that training used, so that evaluation need not prepare them again. Holds
   // memory of the data set and of the device; EvaluateTrained lets it go.
   std::shared_ptr<LayerPipeline> pipeline;
-  // Of every layer that was trained layer by layer; not part of the result.
-  std::vector<LayerMoves> moves;
 };
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 // The same with a policy of the caller's in place of the configuration's.
@@ -120,6 +117,7 @@ using PolicyMaker =
 // fields of trained.result.
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
+class Ranks;
 class RunClaim;  // a run's name, taken (run/run_claim.h)
 
 struct RunOptions {
@@ -140,16 +138,21 @@ struct RunOptions {
   double checkpoint_seconds = 60;
   uint32_t checkpoint_epochs = 0;
   Overrides overrides;  // what the user said of the settings: all that is needed to resolve them again
+  Overrides machine;    // what the user said of the machine (MachineFields()), for whoever resumes the run
   // The name already taken (ClaimRun, OpenUnfinishedRun); null: RunTraining takes it.
   std::shared_ptr<RunClaim> claim;
 };
+
+// Makes what names a data set hold from any folder and without the environment: paths become absolute, and for a known
+// name `open.data_dir` becomes the folder that has it. Nothing changes where nothing is found.
+void MakePathsAbsolute(std::string& spec, OpenOptions& open);
 
 // Takes the name options.output before the data set is opened, so that from then on the training can be
 // resumed by it.
 std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options);
 
-// Where ranks share the work: all get rank 0's data set, settings and number of runs.
-void ShareRunOptions(const Context& context, RunOptions& options);
+// Where ranks share the work (else `ranks` is null): all get rank 0's data set, settings, machine and number of runs.
+void ShareRunOptions(Ranks* ranks, RunOptions& options);
 
 // Trains, evaluates and writes every seed. A run directory appears whole or not at all. A training that was
 // cut off and resumed gives the same bits as one that was not; only its seconds and peak memory are its own.
@@ -181,12 +184,16 @@ struct OpenedRun {
   std::string dataset_spec;  // what to open when the user names no data set
   OpenOptions open_options;
 };
+// Every file that is read must agree with the checksum that the run has for it; runs of earlier versions have none.
 OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);
+
+// The result that a run directory holds, as ResultToJson wrote it, once its checksum has been compared.
+std::string ReadRunResult(const std::string& directory);
 
 // Settings to train with again: a run's config.json, or a plain object of settings. Where a run's result.json
 // stands beside the file, also what it was trained on.
 struct StoredSettings {
-  TrainConfig config;
+  Overrides overrides;  // those that the file names
   bool has_source = false;
   std::string dataset_spec;
   OpenOptions open_options;
@@ -199,6 +206,7 @@ struct UnfinishedRun {
   uint32_t runs = 1;
   bool force = false;  // an earlier run of that name was to be replaced
   Overrides overrides;
+  Overrides machine;  // applies where the user says nothing else
   std::string dataset_spec;
   OpenOptions open_options;
   double checkpoint_seconds = 60;

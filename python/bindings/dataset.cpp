@@ -34,6 +34,15 @@ Handle Open(Call& call, const std::string& spec, const std::string& options_json
   return handle;
 }
 
+// Tables that exist only while they are read: the data set does not remember their paths, and counts as one from memory.
+Handle OpenTables(Call& call, const std::string& options_json, const std::vector<std::string>& columns) {
+  Handle handle = Open(call, "", options_json, columns);
+  handle->options = {};
+  handle->data.path.clear();
+  handle->data.format = "memory";  // as MakeDataset says of arrays
+  return handle;
+}
+
 // The named array of a dict; an absent one reads as None.
 SharedBuffer BufferOf(const nb::dict& arrays, const char* name) {
   return arrays.contains(name) ? ReadBuffer(arrays[name], name) : SharedBuffer{};
@@ -148,6 +157,7 @@ TableSchema SchemaOf(const nb::list& columns, const std::string& label) {
     column.marks_missing = nb::cast<bool>(dict["marks_missing"]);
     column.missing = nb::cast<uint64_t>(dict["missing"]);
     column.fill = nb::cast<float>(dict["fill"]);
+    if (dict.contains("unit")) column.unit = nb::cast<std::string>(dict["unit"]);
     schema.columns.push_back(std::move(column));
   }
   return schema;
@@ -235,6 +245,7 @@ nb::list GiveSchema(const TableSchema& schema) {
     dict["marks_missing"] = column.marks_missing;
     dict["missing"] = column.missing;
     dict["fill"] = column.fill;
+    dict["unit"] = column.unit;
     columns.append(dict);
   }
   return columns;
@@ -300,6 +311,7 @@ void BindDataset(nb::module_& module) {
       .def("node_name", [](const DatasetHandle& h, uint32_t node) { return h.data.NodeName(node); });
   module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"),
              nb::arg("columns"));
+  module.def("open_tables", OpenTables, nb::arg("call"), nb::arg("options_json"), nb::arg("columns"));
   module.def("make_dataset", Make, nb::arg("call"), nb::arg("arrays"));
   module.def("with_splits", WithSplits, nb::arg("call"), nb::arg("data"), nb::arg("splits"));
   module.def("with_schema", WithSchema, nb::arg("data"), nb::arg("columns"), nb::arg("label"));

@@ -2,8 +2,10 @@
 // settings; the package around it (python/l2gcn) is what people call.
 //
 // Errors: what the library throws arrives as l2gcn.Error, a ValueError with the program's own sentence and its
-// kind in `kind`; memory that cannot be had arrives as MemoryError.
+// kind in `kind`; memory that cannot be had arrives as MemoryError. The package registers a function that rewords
+// options of the command line as keyword arguments (python/l2gcn/_wording.py).
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <filesystem>
 
@@ -28,11 +30,22 @@ const char* KindName(ErrorKind kind) {
   return "";
 }
 
+// The package's function of a sentence. It is never released: the interpreter may be gone before statics are.
+nb::object& Wording() {
+  static auto* const wording = new nb::object();
+  return *wording;
+}
+
+nb::object Reworded(const std::string& text) {
+  const nb::object sentence = nb::cast(text);
+  return Wording().is_valid() ? Wording()(sentence) : sentence;
+}
+
 // Raises an instance of the class in `payload` with the sentence and its kind.
 void Translate(const std::exception_ptr& pointer, void* payload) {
   const nb::handle type(static_cast<PyObject*>(payload));
   const auto raise = [&](const std::string& text, const char* kind) {
-    const nb::object instance = type(text.c_str());
+    const nb::object instance = type(Reworded(text));
     instance.attr("kind") = kind;
     PyErr_SetObject(type.ptr(), instance.ptr());
   };
@@ -41,7 +54,7 @@ void Translate(const std::exception_ptr& pointer, void* payload) {
   } catch (const Error& error) {
     raise(error.what(), KindName(error.kind()));
   } catch (const std::bad_alloc&) {
-    PyErr_SetString(PyExc_MemoryError, OutOfMemoryMessage(0).c_str());
+    PyErr_SetObject(PyExc_MemoryError, Reworded(OutOfMemoryMessage(0)).ptr());
   } catch (const std::filesystem::filesystem_error& error) {
     raise(error.path1().string() + ": " + error.code().message(), KindName(ErrorKind::kRuntime));
   }
@@ -62,6 +75,9 @@ NB_MODULE(_core, module) {
       PyExc_ValueError, nullptr));
   module.attr("Error") = error;
   nb::register_exception_translator(Translate, error.release().ptr());
+  module.def(
+      "set_wording", [](nb::object wording) { Wording() = std::move(wording); }, nb::arg("wording"),
+      "The function that rewords the library's sentences for Python.");
   BindRanks(module);
   BindCall(module);
   BindDataset(module);

@@ -1,4 +1,4 @@
-// Searching a controller and comparing methods.
+// Searching a controller, comparing methods, and reports of runs.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -6,6 +6,7 @@
 
 #include "buffers.h"
 #include "l2gcn/compare.h"
+#include "l2gcn/report.h"
 #include "objects.h"
 
 namespace l2gcn::python {
@@ -67,6 +68,16 @@ nb::dict CompareData(Call& call, const DatasetHandle& data, const std::vector<st
   return dict;
 }
 
+// `data`: the runs' data set where it is in memory, else null.
+void Report(Call& call, const std::vector<std::string>& sources, const std::string& path,
+            const DatasetHandle* data, const std::string& data_dir) {
+  ReportOptions options;
+  options.data_dir = data_dir;
+  call.Run([&](const Context& context) {
+    WriteReport(context, sources, options, path, data == nullptr ? nullptr : &data->data);
+  });
+}
+
 }  // namespace
 
 void BindStudies(nb::module_& module) {
@@ -86,6 +97,8 @@ void BindStudies(nb::module_& module) {
   module.def("compare", CompareData, nb::arg("call"), nb::arg("data"), nb::arg("methods"), nb::arg("runs"),
              nb::arg("overrides"), nb::arg("to_f1"), nb::arg("equal_f1"), nb::arg("score_every"),
              nb::arg("max_seconds"));
+  module.def("write_report", Report, nb::arg("call"), nb::arg("sources"), nb::arg("path"),
+             nb::arg("data").none(), nb::arg("data_dir"));
 }
 
 }  // namespace l2gcn::python

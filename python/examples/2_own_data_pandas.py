@@ -35,13 +35,13 @@ for _ in range(1500):
 edges = pd.DataFrame(pairs, columns=["from", "to"])
 
 # %% As a data set: numbers become features, words one feature a level, missing cells are marked
-data = l2gcn.Dataset.from_pandas(edges, nodes, label="team", id="person", source="from", target="to")
+data = l2gcn.load_dataset(edges, nodes, label="team", id="person", source="from", target="to")
 print(data)
 print("features:", data.feature_names)
 
 # %% Train on the known half, predict the others
 run = l2gcn.train(data, method="lgcn", split="random:0.8,0.1,0.1", epochs=60, lr=0.01)
-predicted = np.array(run.model.class_names, dtype=object)[run.model.predict(data)]
+predicted = run.model.predict(data)  # names of teams
 unknown = nodes["team"].isna().to_numpy()
 truth = np.array(["sales", "research", "support"], dtype=object)[team]
 print(f"right for {np.mean(predicted[unknown] == truth[unknown]):.0%} of the {unknown.sum()} people whose team was unknown")

@@ -6,9 +6,9 @@
 >>> sorted(run.f1)
 ['test', 'train', 'val']
 
-`load_dataset` opens what the program opens; `Dataset` comes from and goes to NumPy, scipy, pandas, NetworkX, PyG, DGL
-and OGB; `train`, `search`, `compare` and `evaluate` are the program's commands, to the same bits; `GCNClassifier` and
-`GCNEmbedder` have scikit-learn's manners. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
+`load_dataset` opens what the program opens, and takes arrays, DataFrames and graphs of NumPy, scipy, pandas, polars, NetworkX,
+PyG and DGL; `train`, `search`, `compare`, `evaluate` and `report` are the program's commands, to the same bits; `GCNClassifier`
+and `GCNEmbedder` follow scikit-learn's conventions. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
 
 Importing needs NumPy and nothing else; other libraries are used when the caller has them.
 """
@@ -22,7 +22,7 @@ from ._dataset import Dataset, Split, list_datasets, load_dataset
 from ._model import Model, evaluate, load_model
 from ._ranks import rank
 from ._settings import Setting, machine_settings, run_settings, search_settings, train_settings
-from ._training import Comparison, Controller, Decision, Run, compare, plan, search, train
+from ._training import Comparison, Controller, Decision, Run, compare, plan, report, search, train
 
 if TYPE_CHECKING:
     from ._estimators import GCNClassifier, GCNEmbedder, NotFittedError
@@ -52,6 +52,7 @@ __all__ = [
     "methods",
     "plan",
     "rank",
+    "report",
     "run_settings",
     "search",
     "search_settings",

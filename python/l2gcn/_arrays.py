@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 import numpy as np
 
+from . import _core
 from ._settings import error
 
 
@@ -30,14 +31,76 @@ def is_frame(value: Any) -> bool:
     return hasattr(value, "columns") and hasattr(value, "to_numpy")
 
 
-def as_array(value: Any, what: str) -> np.ndarray:
-    """Any array-like, tensors included, as a NumPy array that shares its memory where it can."""
+def is_table(value: Any) -> bool:
+    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, Arrow's Table."""
+    return is_frame(value) or hasattr(value, "collect_schema") or (hasattr(value, "column_names") and hasattr(value, "to_pandas"))
+
+
+def is_pyg(value: Any) -> bool:
+    """Whether this is a PyG `Data`, or something like it."""
+    return hasattr(value, "edge_index") and hasattr(value, "num_nodes")
+
+
+def is_dgl(value: Any) -> bool:
+    """Whether this is a DGL graph, or something like it."""
+    return hasattr(value, "ndata") and hasattr(value, "edata")
+
+
+def is_array(value: Any) -> bool:
+    """Whether this is an array or tensor: something NumPy reads without looking at each element."""
+    return hasattr(value, "__array__") or hasattr(value, "detach") or hasattr(value, "__array_interface__")
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for a value that is not there: None, NaN, NaT, or the NA of pandas."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    unequal = value != value
+    return isinstance(unequal, (bool, np.bool_)) and bool(unequal)
+
+
+def missing_in(values: np.ndarray) -> np.ndarray:
+    """Which elements of an array of objects are missing."""
+    return np.asarray(np.frompyfunc(is_missing, 1, 1)(values), dtype=bool)
+
+
+def _read(value: Any, what: str) -> np.ndarray:
+    """As `as_array`, masked arrays as they are."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
+        value = value.to_dense() if getattr(value, "is_sparse", False) else value
+    if is_sparse(value):
+        raise error(f"{what}: a sparse matrix of shape {tuple(value.shape)}; expected a dense array")
     try:
-        return np.asarray(value)
-    except ValueError as problem:
+        return np.asanyarray(value)
+    except (ValueError, TypeError, RuntimeError, OverflowError) as problem:
         raise error(f"{what}: cannot be read as an array: {problem}") from None
+
+
+def as_array(value: Any, what: str) -> np.ndarray:
+    """Any array-like, tensors included, as a NumPy array that shares its memory where it can. A masked element is an error:
+    the value below a mask must not count."""
+    array = _read(value, what)
+    if isinstance(array, np.ma.MaskedArray) and np.ma.getmaskarray(array).any():
+        places = np.argwhere(np.ma.getmaskarray(array))
+        first = ", ".join(str(i) for i in places[0])
+        raise error(f"{what}: {len(places)} masked values, the first at [{first}]; fill them in, as filled() does")
+    return np.asarray(array)
+
+
+def label_array(value: Any) -> np.ndarray:
+    """Labels as an array. Where it is masked, they are unlabelled: −1, or None among other objects and words."""
+    array = _read(value.to_numpy() if hasattr(value, "to_numpy") else value, "y")
+    if isinstance(array, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(array)
+        plain = np.asarray(array)
+        if plain.dtype.kind in "bu":
+            plain = plain.astype(np.int64)
+        elif plain.dtype.kind not in "if":
+            plain = plain.astype(object)
+        nothing: Any = None if plain.dtype.kind == "O" else -1
+        array = np.where(mask, nothing, plain)
+    return np.asarray(array)
 
 
 def feature_names(features: Any) -> Optional[np.ndarray]:
@@ -49,7 +112,7 @@ def feature_names(features: Any) -> Optional[np.ndarray]:
     if kinds == {True}:
         return np.asarray(names, dtype=object)
     if len(kinds) > 1:
-        raise TypeError(
+        raise FeatureTypeError(
             "Feature names are only supported if all input features have string names, but your input has "
             "some that are not; use X.columns = X.columns.astype(str) if you want them all to be"
         )
@@ -63,7 +126,7 @@ def feature_arrays(features: Any) -> dict[str, Any]:
     if is_sparse(features):
         return _sparse_features(features)
     if is_frame(features):
-        features = features.to_numpy()
+        features = _frame_values(features)
     array = as_array(features, "features")
     if array.ndim != 2:
         raise error(
@@ -76,8 +139,8 @@ def feature_arrays(features: Any) -> dict[str, Any]:
         try:
             array = array.astype(np.float32)
         except TypeError as problem:
-            raise TypeError(f"features: {problem}; expected numbers") from None
-        except ValueError as problem:
+            raise FeatureTypeError(f"features: {problem}; expected numbers") from None
+        except (ValueError, OverflowError) as problem:
             raise error(f"features: {problem}; expected numbers") from None
     if array.dtype.kind not in "fiub":
         raise error(f"features: elements of type {array.dtype}; expected numbers")
@@ -85,6 +148,18 @@ def feature_arrays(features: Any) -> dict[str, Any]:
         with np.errstate(over="ignore"):
             array = array.astype(np.float32)
     return {"features": np.require(array, requirements=["C", "A"])}
+
+
+class FeatureTypeError(_core.Error, TypeError):
+    """Features that are no numbers at all. It is a TypeError, too, as scikit-learn expects of estimators."""
+
+    kind = "input"
+
+
+def _frame_values(frame: Any) -> np.ndarray:
+    """The values of a DataFrame; missing ones of nullable columns are NaN."""
+    values = np.asarray(frame.to_numpy())
+    return values if values.dtype.kind != "O" else np.where(missing_in(values), np.nan, values)
 
 
 def _sparse_features(features: Any) -> dict[str, Any]:
@@ -102,12 +177,31 @@ def _sparse_features(features: Any) -> dict[str, Any]:
     }
 
 
-def index_array(value: Any, what: str) -> np.ndarray:
+def class_arrays(array: np.ndarray) -> tuple[np.ndarray, Optional[list[str]]]:
+    """(class of each node, −1 where unknown; names of the classes or None) of one label a node: whole numbers, or words."""
+    if array.dtype.kind == "O":
+        unknown = missing_in(array)
+    else:
+        unknown = np.isnan(array) if array.dtype.kind == "f" else np.zeros(len(array), dtype=bool)
+    known = array[~unknown]
+    if array.dtype.kind in "OUS" and all(isinstance(one, (str, bytes)) for one in known.tolist()):
+        names, numbers = np.unique(known.astype(str), return_inverse=True)
+        classes = np.full(len(array), -1, dtype=np.int64)
+        classes[~unknown] = numbers.reshape(-1)
+        return classes, [str(name) for name in names]
+    if array.dtype.kind == "O" and all(isinstance(one, (int, np.integer)) and not isinstance(one, bool) for one in known.tolist()):
+        return index_array(np.where(unknown, -1, array).tolist(), "y"), None
+    if array.dtype.kind == "f" and (np.abs(known) < 2**31).all() and (known == np.floor(known)).all():
+        return np.where(unknown, -1, array).astype(np.int64), None
+    return index_array(array, "y", "whole numbers or words, and −1 or NaN where there is none"), None
+
+
+def index_array(value: Any, what: str, expected: str = "whole numbers") -> np.ndarray:
     """Whole numbers of 32 or 64 bits, one behind the other."""
     array = as_array(value, what)
     if array.dtype.kind == "b" or array.dtype.kind not in "iu":
         if array.size:
-            raise error(f"{what}: elements of type {array.dtype}; expected whole numbers")
+            raise error(f"{what}: elements of type {array.dtype}; expected {expected}")
         array = array.astype(np.int64)
     if array.dtype.itemsize < 4:
         array = array.astype(np.int32)

@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 import warnings
 from typing import Any, Callable, Optional, Sequence, Union
 
 from . import _core
 from ._ranks import joined, rank
+from ._wording import in_python
 
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
-def make_call(machine: Sequence[tuple[str, str]] = (), progress: Progress = False, verbose: int = 0) -> _core.Call:
-    """A call that computes with what was said of the machine's settings. Of several ranks the first alone tells."""
+# Notes that say what of the caller's data has no effect. These are warnings in Python, whose callers see no notes.
+_LOSS = re.compile(r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b")
+_PACKAGE = os.path.dirname(os.path.abspath(__file__))
+
+
+def make_call(
+    machine: Sequence[tuple[str, str]] = (),
+    progress: Progress = False,
+    verbose: int = 0,
+    reword: Callable[[str], str] = in_python,
+) -> _core.Call:
+    """A call that computes with these settings of the machine. Of several ranks the first alone tells."""
     tell: Optional[Callable[[dict[str, Any]], Any]] = None
     leads = rank() == 0
     if callable(progress):
         tell = progress
     elif progress:
         tell = ProgressBar()
+
+    def note(text: str) -> None:
+        if _LOSS.search(text):
+            warn(reword(text))
+        elif verbose:
+            print("l2gcn:", reword(text))
+
     return _core.Call(
         machine=list(machine),
         progress=tell if leads else None,
-        note=_print_note if verbose and leads else None,
-        warning=_warn if leads else None,
+        note=note if leads else None,
+        warning=(lambda text: warn(reword(text))) if leads else None,
         ranks=joined,
     )
 
@@ -33,12 +53,12 @@ def make_call(machine: Sequence[tuple[str, str]] = (), progress: Progress = Fals
 ONE_THREAD = (("threads", "1"),)
 
 
-def _print_note(text: str) -> None:
-    print("l2gcn:", text)
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UserWarning, stacklevel=4)
+def warn(text: str) -> None:
+    """A UserWarning at the line that called the package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 class ProgressBar:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 import numpy as np
 
 from . import _core, _interop
-from ._arrays import feature_arrays, feature_names, graph_arrays, index_array, as_array, roles_of
+from ._arrays import as_array, class_arrays, feature_arrays, feature_names, graph_arrays, is_table, label_array, roles_of
 from ._call import ONE_THREAD, make_call
+from ._html import counted, table
 from ._ranks import by_rank_0
 from ._settings import error, machine_settings, open_options, options_and_machine, options_json
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ._parameters import OpenArguments, OpenOptions
+    from ._parameters import OpenOptions
 
 
 class Split(NamedTuple):
@@ -76,7 +78,8 @@ class Dataset:
             Edges. A symmetric CSR matrix with sorted rows is shared, not copied. Weights are read from a matrix whose
             values are not all 1, from the attribute "weight" of a NetworkX graph, or given as (edge_index, weights).
         y : array (nodes,) or (nodes, labels), optional
-            Class of each node from 0 on, −1 where it is unknown; or 0/1 a label, −1 in the rows of unlabelled nodes.
+            Class of each node: a number from 0 on, or a word. −1, NaN, None and masked elements are unlabelled. Or a matrix of 0
+            and 1, with −1 or NaN in the rows of unlabelled nodes.
         train, val, test : mask or node numbers, optional
             The split. Where none is given, training draws one (setting `split`).
         directed, keep_self_loops : bool
@@ -89,10 +92,10 @@ class Dataset:
         arrays.update(graph_arrays(graph, rows))
         arrays.update(_label_arrays(y))
         if nodes is not None:
-            arrays["nodes"] = int(nodes)
+            arrays["nodes"] = _count(nodes)
         count = rows if rows is not None else arrays.get("nodes")
         if count is None and y is not None:
-            count = arrays["nodes"] = len(y)
+            count = arrays["nodes"] = len(arrays["classes_of"] if "classes_of" in arrays else arrays["label_matrix"])
         if count is None:
             raise error(f"{name}: how many nodes? Give X, y or nodes beside an edge index")
         parts = {"train": train, "val": val, "test": test}
@@ -290,6 +293,16 @@ class Dataset:
             f"{self.n_classes} {kind})"
         )
 
+    def _repr_html_(self) -> str:
+        kind = "labels" if self.multilabel else "classes"
+        rows: list[tuple[str, Any]] = [("nodes", self.n_nodes), ("edges", self.n_edges), ("features", self.n_features)]
+        rows.append((kind, counted(self.n_classes, self._handle.class_names)))
+        if self.n_classes:
+            rows.append(("labelled nodes", int(self.labelled.sum())))
+        for split in self.splits.values():
+            rows.append((f"split {split.name}", f"{split.train.sum():,} train, {split.val.sum():,} val, {split.test.sum():,} test"))
+        return table(f"Dataset {self.name}", rows)
+
     # A data set does not change, so a copy is itself.
 
     def __copy__(self) -> Dataset:
@@ -352,6 +365,16 @@ def _stored_features(data: Dataset) -> dict[str, Any]:
     }
 
 
+def _count(nodes: Any) -> int:
+    try:
+        count = operator.index(nodes)
+    except TypeError:
+        raise error(f"nodes: {nodes!r} given; expected a whole number", "usage") from None
+    if not 0 < count < 2**32:
+        raise error(f"nodes: {count} given; expected a number of nodes from 1 on", "usage")
+    return count
+
+
 def _row_count(arrays: dict[str, Any]) -> Optional[int]:
     if "features" in arrays:
         return int(arrays["features"].shape[0])
@@ -363,11 +386,14 @@ def _row_count(arrays: dict[str, Any]) -> Optional[int]:
 def _label_arrays(y: Any, labelled: Any = None) -> dict[str, Any]:
     if y is None:
         return {}
-    array = as_array(y, "y")
+    array = label_array(y)
     if array.ndim == 1:
-        return {"classes_of": index_array(array, "y")}
+        classes, names = class_arrays(array)
+        return {"classes_of": classes, **({} if names is None else {"class_names": names})}
     if array.ndim != 2:
         raise error(f"y: an array of {array.ndim} dimensions; expected 1, a class a node, or 2, 0 or 1 a label")
+    if array.dtype.kind not in "biuf":
+        raise error(f"y: a matrix of type {array.dtype}; expected 0 or 1 a label, and −1 or NaN in the rows of unlabelled nodes")
     known = ~((array < 0) | np.not_equal(array, array)).any(axis=1)
     if not np.isin(array[known], (0, 1)).all():
         raise error("y: a matrix of labels holds more than 0 and 1, and −1 or NaN in the rows of unlabelled nodes")
@@ -383,7 +409,9 @@ def _label_arrays(y: Any, labelled: Any = None) -> dict[str, Any]:
 def _id_arrays(ids: Any) -> dict[str, Any]:
     if ids is None:
         return {}
-    array = np.asarray(ids)
+    array = as_array(ids, "node_ids")
+    if array.ndim != 1:
+        raise error(f"node_ids: an array of {array.ndim} dimensions; expected 1, an id a node")
     if array.dtype.kind in "iu":
         return {"node_ids": np.ascontiguousarray(array, dtype=np.int64)}
     return {"node_names": [str(one) for one in array.tolist()]}
@@ -395,27 +423,46 @@ def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
     return Split(name, roles == 1, roles == 2, roles == 3)
 
 
-def load_dataset(spec: str | os.PathLike[str] = "", *, model: Any = None, **options: Unpack[OpenArguments]) -> Dataset:
+def open_spec(spec: str, options: str, machine: Any = (), model: Any = None) -> Dataset:
+    """A path or name opened; `options` as JSON."""
+    return Dataset(_core.open_dataset(make_call(machine), spec, options, _interop.columns_of(model)))
+
+
+def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) -> Dataset:
+    if isinstance(spec, Dataset) and not more and not options:
+        return spec
+    if not isinstance(spec, (str, os.PathLike)):
+        return _interop.from_object(Dataset, spec, more, {**options, **({} if model is None else {"model": model})})
+    if is_table(options.get("edges")) and not os.fspath(spec):
+        return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
+    if more:
+        raise error(f"load_dataset: {len(more)} more argument(s) after {os.fspath(spec)!r}; a name or path takes keywords alone", "usage")
     text, machine = options_and_machine(options)
-    return Dataset(_core.open_dataset(make_call(machine), os.fspath(spec), text, _interop.columns_of(model)))
+    path = os.fspath(spec)
+    return open_spec(path if isinstance(path, str) else os.fsdecode(path), text, machine, model)
 
 
-load_dataset.__doc__ = f"""Opens a data set as the program does.
+load_dataset.__doc__ = f"""Opens a data set: a name, a path, tables, arrays, or another library's graph.
 
 Parameters
 ----------
-spec : str or path
+spec : str, path, or object
     A path, a known name ("cora"), or "synthetic:SHAPE"; "" is the demo graph. Formats are listed in docs/formats.md.
+    Or an object, which goes to the class method of `Dataset` that takes it, with the other arguments:
+
+{_interop.describe_kinds("    ")}
 model : Model, optional
     The model that will predict on a node table: its columns become features whatever they hold, since a short table may look
     as if a column of categories held names.
 **options
-    How it is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
+    How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/your-own-data.md).
     And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.
 
 >>> load_dataset("synthetic:cora")
 Dataset('synthetic:cora', 2708 nodes, 5278 edges, 1433 features, 7 classes)
+>>> load_dataset({{"X": np.eye(3), "graph": [[0, 1], [1, 2]], "y": [0, 1, -1]}})
+Dataset('arrays', 3 nodes, 2 edges, 3 features, 2 classes)
 """
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import as_array, feature_names, index_array, is_frame, node_mask
+from ._arrays import as_array, feature_names, index_array, is_missing, label_array, node_mask
 from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
 from ._dataset import Dataset
 from ._model import Model
@@ -213,7 +213,7 @@ class _GraphEstimator(BaseEstimator):
                 )
             graph = self.data_
         labels = self.data_.labels if same else None
-        made = _make(np.asarray(X) if is_frame(X) else X, graph, labels)
+        made = _make(X, graph, labels)
         if made.n_features != self.n_features_in_:
             raise error(
                 f"X has {made.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
@@ -301,7 +301,7 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
 
     def predict(self, X: Any = None, graph: Any = None) -> np.ndarray:
         """Labels of every node: of the nodes of fit(), or of a new graph with the same columns."""
-        decisions = self._compute("predict", X, graph)
+        decisions = self._compute("predict", X, graph, raw=True)
         if decisions.ndim == 2:
             return decisions.astype(self.label_type_)
         return np.asarray(self.classes_)[decisions]
@@ -331,7 +331,7 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
         if y is None:
             raise error("score: y is missing: the true labels", "usage")
         predicted = self.predict(X, graph)
-        truth = as_array(y, "y")
+        truth = label_array(y)
         if truth.shape[0] != predicted.shape[0]:
             raise error(f"score: y has {truth.shape[0]} rows for {predicted.shape[0]} nodes; expected one a node")
         known = _is_known(truth)
@@ -409,7 +409,7 @@ def _is_known(y: np.ndarray) -> np.ndarray:
     if y.ndim == 2:
         return np.array(~((y < 0) | np.not_equal(y, y)).any(axis=1))
     if y.dtype.kind == "O":
-        return np.array([value is not None and value == value and not _is_minus_one(value) for value in y], dtype=bool)
+        return np.array([not is_missing(value) and not _is_minus_one(value) for value in y], dtype=bool)
     if y.dtype.kind == "f":
         return np.array(~np.isnan(y) & (y != -1))
     if y.dtype.kind == "i":
@@ -439,7 +439,7 @@ def _make(X: Any, graph: Any, y: Any = None, **more: Any) -> Dataset:
 
 def _encode(y: Any, count: int) -> tuple[np.ndarray, Any, Any]:
     """Labels as numbers from 0 on, −1 where unknown; the labels those numbers stand for; their type."""
-    labels = as_array(y.to_numpy() if hasattr(y, "to_numpy") else y, "y")
+    labels = label_array(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         import warnings
 

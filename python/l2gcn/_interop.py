@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
-from typing import TYPE_CHECKING, Any, Optional
+import re
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
 
 import numpy as np
 
-from ._arrays import as_array
-from ._settings import error
+from . import _core
+from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table
+from ._call import make_call
+from ._settings import error, options_json, unknown
+from ._wording import in_python
 
 if TYPE_CHECKING:
     from ._dataset import Dataset
@@ -50,12 +56,48 @@ def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
     return adjacency, self.features, self.labels
 
 
-# pandas
+# DataFrames
 
 
 def columns_of(model: Any) -> list[str]:
     """The columns of tables that a model reads; None: of no model."""
     return [] if model is None else [column["name"] for column in model._handle.schema]
+
+
+def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
+    """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
+    if hasattr(frame, "collect_schema"):
+        frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
+    elif not hasattr(frame, "to_csv") and hasattr(frame, "to_pandas"):
+        frame = frame.to_pandas()
+    if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
+        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
+    index = getattr(frame, "index", None)
+    if index is None:
+        return frame, False
+    unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
+    counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
+    return (frame.reset_index(), True) if counts else (frame, False)
+
+
+def _with_column(frame: Any, name: str) -> Any:
+    """The frame with one more column, which is empty."""
+    if hasattr(frame, "assign"):
+        return frame.assign(**{name: None})
+    return frame.with_columns(importlib.import_module(type(frame).__module__.split(".")[0]).lit(None).alias(name))
+
+
+def _write_table(frame: Any, path: str, what: str) -> str:
+    try:
+        if hasattr(frame, "to_csv"):
+            frame.to_csv(path, index=False)
+        else:
+            frame.write_csv(path)
+    except OSError:
+        raise
+    except Exception as problem:  # what a table holds may not be text, and each library has errors of its own
+        raise error(f"{what}: cannot be written as text: {problem}") from None
+    return path
 
 
 def from_pandas(
@@ -74,59 +116,64 @@ def from_pandas(
     allow_unmatched: bool = False,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames, by the same rules as the program's --edges and --nodes (docs/your-own-data.md).
+    """A data set from two DataFrames of pandas or polars, by the rules of docs/your-own-data.md.
 
     Parameters
     ----------
     edges : DataFrame
         Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them.
     nodes : DataFrame, optional
-        One row a node: its id (`id`; the index where it has a name that is no column's), its label (`label`) and
-        features. Numbers become one feature, words one a level; missing cells are marked.
+        One row a node: its id (`id`; the index where it has a name that is no column's, or holds words), its label (`label`)
+        and features. Numbers become one feature, words one a level; missing cells are marked.
     label : str, optional
         The column of labels; None: the node table has none.
+    allow_unmatched : bool
+        Go on although many ids of the edges have no row.
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold.
 
-    The tables pass through the program's own reader as text, so ids match, categories and missing cells are read
-    exactly as from files. For large tables of plain numbers, `from_arrays` is faster.
+    A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
+    program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
+    plain numbers, `from_arrays` is faster.
     """
-    from . import _core
-    from ._call import make_call
-    from ._settings import options_json
+    edges, _ = _plain_frame(edges, "edges")
+    columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
+    options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
+    options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
+    if nodes is None:
+        if label is not None or id is not None:
+            raise error("label and id are columns of a node table; give nodes=DataFrame beside the edges", "usage")
+    else:
+        nodes, by_index = _plain_frame(nodes, "nodes")
+        names = [str(name) for name in nodes.columns]
+        if by_index and id is None:
+            options["id"] = names[0]
+        if label is not None and str(label) not in names:
+            raise error(f"nodes: has no column '{label}': did you mean '{_core.nearest_name(str(label), names)}'?", "usage")
+        if label is None:
+            # The reader takes the last column for labels unless one is named: an empty one means none.
+            options["label"] = "label"
+            while options["label"] in names:
+                options["label"] += "_"
+            nodes = _with_column(nodes, options["label"])
+    return _open_tables(cls, {"edges": edges, "nodes": nodes}, options, model)
 
-    options: dict[str, Any] = {
-        "directed": directed,
-        "keep_self_loops": keep_self_loops,
-        "allow_unmatched": allow_unmatched,
-        "source_column": source,
-        "target_column": target,
-        "weight_column": weight,
-        "id_column": id,
-    }
+
+def _open_tables(cls: type[Dataset], tables: dict[str, Any], options: dict[str, Any], model: Any) -> Dataset:
     import tempfile  # slow to import, and rarely needed
 
     with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
-        options["edges"] = os.path.join(folder, "edges.csv")
-        edges.to_csv(options["edges"], index=False)
-        if nodes is not None:
-            if nodes.index.name is not None and nodes.index.name not in nodes.columns:
-                nodes = nodes.reset_index()
-                options["id_column"] = id or nodes.columns[0]
-            if label is not None and label not in nodes.columns:
-                nearest = _core.nearest_name(str(label), [str(c) for c in nodes.columns])
-                raise error(f"nodes: has no column '{label}': did you mean '{nearest}'?", "usage")
-            if label is None:
-                # The reader takes the last column for labels unless one is named: an empty one means none.
-                label = "label"
-                while label in nodes.columns:
-                    label += "_"
-                nodes = nodes.assign(**{label: None})
-            options["label_column"] = label
-            options["nodes"] = os.path.join(folder, "nodes.csv")
-            nodes.to_csv(options["nodes"], index=False)
-        handle = _core.open_dataset(make_call(), "", options_json(options), columns_of(model))
-        return cls(handle)
+
+        def reword(text: str) -> str:
+            return in_python(re.sub(rf"({re.escape(folder)}/)?\b(edges|nodes)\.csv\b", r"\2", text))
+
+        for name, table in tables.items():
+            if table is not None:
+                options[name] = _write_table(table, os.path.join(folder, f"{name}.csv"), name)
+        try:
+            return cls(_core.open_tables(make_call(reword=reword), options_json(options), columns_of(model)))
+        except _core.Error as problem:
+            raise error(reword(str(problem)), problem.kind) from None
 
 
 def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
@@ -248,8 +295,10 @@ def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any
     weights = getattr(data, "edge_weight", None)
     if weights is None:
         attributes = getattr(data, "edge_attr", None)
-        if attributes is not None and (attributes.dim() == 1 or attributes.shape[1] == 1):
+        if attributes is not None and (len(attributes.shape) == 1 or attributes.shape[1] == 1):
             weights = attributes.reshape(-1)
+    if data.edge_index is None:
+        raise error("edge_index: the Data has none; expected an array of shape (2, edges)")
     edges = as_array(data.edge_index, "edge_index")
     graph: Any = edges if weights is None else (edges, as_array(weights, "edge_weight"))
     masks: dict[str, Any] = {}
@@ -295,6 +344,8 @@ def from_dgl(
     cls: type[Dataset], /, graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
 ) -> Dataset:
     """A data set from a homogeneous DGL graph: ndata[features], ndata[label], the masks, and edata[weight]."""
+    if not getattr(graph, "is_homogeneous", True):
+        raise error("graph: a DGL graph of several kinds of nodes or edges; make it one by dgl.to_homogeneous", "usage")
     source, target = (as_array(end, "edges") for end in graph.edges())
     edges: Any = np.stack([source, target]).astype(np.int64, copy=False)
     if weight is not None:
@@ -359,3 +410,81 @@ def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: O
     options.setdefault("nodes", int(graph["num_nodes"]))
     options.setdefault("name", "ogb")
     return cls.from_arrays(graph.get("node_feat"), as_array(graph["edge_index"], "edge_index"), y, **parts, **options)
+
+
+# Whatever the caller has
+
+
+class Kind(NamedTuple):
+    """A kind of object that `load_dataset` takes."""
+
+    what: str
+    fits: Callable[[Any], bool]
+    maker: str  # the class method of Dataset
+
+
+KINDS = (
+    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_table, "from_pandas"),
+    Kind("a NetworkX graph", is_networkx, "from_networkx"),
+    Kind("a PyG Data", is_pyg, "from_pyg"),
+    Kind("a DGL graph", is_dgl, "from_dgl"),
+    Kind("a scipy adjacency matrix, X and y", is_sparse, "from_scipy"),
+    Kind("an array of features, graph and y", is_array, "from_arrays"),
+    Kind("a dict of these arguments (X, graph, y …), or of a Data's (x, edge_index, y …)", lambda value: isinstance(value, Mapping), "from_arrays"),
+)
+
+
+def describe_kinds(indent: str) -> str:
+    """The kinds as lines of a docstring."""
+    return "\n".join(f"{indent}- {kind.what}: `Dataset.{kind.maker}`" for kind in KINDS)
+
+
+def is_graph(value: Any) -> bool:
+    """Whether this is a graph with what belongs to it, rather than features or a table."""
+    return is_networkx(value) or is_pyg(value) or is_dgl(value)
+
+
+def known_arguments(maker: Callable[..., Dataset], given: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments, all of which the class method takes; else an error that names the nearest."""
+    parameters = dict(inspect.signature(maker).parameters)
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        parameters.update(inspect.signature(getattr(maker, "__self__").from_arrays).parameters)
+    for name in given:
+        if name not in parameters:
+            raise unknown(name, parameters, f"argument of {maker.__name__}")
+    return given
+
+
+def from_object(cls: type[Dataset], value: Any, more: tuple[Any, ...], options: dict[str, Any]) -> Dataset:
+    """A data set from an object of any of the KINDS."""
+    kind = next((one for one in KINDS if one.fits(value)), None)
+    if kind is None:
+        expected = "; ".join(one.what for one in KINDS)
+        raise error(f"data: a {type(value).__name__} given; expected a Dataset; a name or a path; {expected}", "usage")
+    maker = getattr(cls, kind.maker)
+    if isinstance(value, Mapping):
+        return _from_mapping(cls, {str(name): one for name, one in value.items()}, options)
+    places = [one for one in inspect.signature(maker).parameters.values() if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    if len(more) >= len(places):
+        raise error(f"{kind.maker}: {1 + len(more)} arrays or tables given; expected at most {len(places)}", "usage")
+    both = [one.name for one in places[: 1 + len(more)] if one.name in options]
+    if both:
+        raise error(f"{kind.maker}: {both[0]} is given twice", "usage")
+    return maker(value, *more, **known_arguments(maker, options))
+
+
+def _from_mapping(cls: type[Dataset], given: dict[str, Any], options: dict[str, Any]) -> Dataset:
+    if is_table(given.get("edges")):
+        return cls.from_pandas(**known_arguments(cls.from_pandas, {**given, **options}))
+    if "edge_index" not in given:
+        return cls.from_arrays(**known_arguments(cls.from_arrays, {**given, **options}))
+    attributes = ("x", "edge_index", "edge_weight", "edge_attr", "y", "train_mask", "val_mask", "test_mask", "num_nodes")
+    for name in given:
+        if name not in attributes:
+            raise unknown(name, attributes, "attribute of a Data")
+    if given.get("num_nodes") is None:
+        rows = next((given[name] for name in ("x", "y") if given.get(name) is not None), None)
+        if rows is None:
+            raise error("num_nodes: how many nodes? Give it, x or y beside edge_index")
+        given["num_nodes"] = len(as_array(rows, "x or y"))
+    return cls.from_pyg(SimpleNamespace(**given), **known_arguments(cls.from_pyg, options))

@@ -11,7 +11,9 @@ import numpy as np
 from . import _core
 from ._arrays import roles_of
 from ._call import ONE_THREAD, make_call
-from ._dataset import Dataset, load_dataset
+from ._dataset import Dataset, load_dataset, open_spec
+from ._html import counted, table
+from ._interop import is_graph
 from ._ranks import by_rank_0
 from ._settings import Function, documented, error, machine_settings, parted
 
@@ -91,16 +93,22 @@ class Model:
         graph: Any = None,
         *,
         known: Any = None,
+        raw: bool = False,
         **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
         """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels).
 
-        `data` is a Dataset, or features with `graph` beside them as in `Dataset.from_arrays`. A model of preset "best" may
+        Classes are given by name, as strings, where they have names (`class_names`), else by number. `raw=True` gives numbers
+        always: places in `class_names` and columns of `predict_proba`.
+
+        `data` is a Dataset, a graph that `load_dataset` takes, or features with `graph` beside them as in `Dataset.from_arrays`. A model of preset "best" may
         spread the labels of train nodes over the graph: those of the nodes in `known` (a mask or node numbers), by default
         of the train nodes where `data` is what it was trained on, else of none.
         """
         data = as_dataset(data, graph)
-        return _core.decisions(machine_call(machine), self._handle, data._handle, self._known(data, known))
+        decided: np.ndarray = _core.decisions(machine_call(machine), self._handle, data._handle, self._known(data, known))
+        names = self._handle.class_names
+        return decided if raw or self.multilabel or not names else np.array(names)[decided]
 
     @computing
     def predict_proba(
@@ -188,6 +196,13 @@ class Model:
             f"{self.n_classes} {'labels' if self.multilabel else 'classes'})"
         )
 
+    def _repr_html_(self) -> str:
+        config, kind = self.config, "labels" if self.multilabel else "classes"
+        rows = [("method", config["method"]), ("layers", self.n_layers), ("hidden", config["hidden"]), ("features", self.n_features)]
+        weights = sum(tensor.size for tensor in self.tensors.values())
+        rows += [(kind, counted(self.n_classes, self._handle.class_names)), ("weights", weights)]
+        return table("Model", rows)
+
     def __reduce__(self) -> Any:
         import tempfile  # slow to import, and rarely needed
 
@@ -218,11 +233,11 @@ def _from_files(files: dict[str, bytes]) -> Model:
 
 
 def as_dataset(data: Any, graph: Any = None) -> Dataset:
-    """A Dataset as it is, or features with a graph as one."""
-    if isinstance(data, Dataset):
+    """A Dataset as it is, what `load_dataset` opens, or features with a graph as one."""
+    if isinstance(data, (Dataset, str, os.PathLike)) or is_graph(data):
         if graph is not None:
-            raise error("a Dataset has its graph; give graph beside features only", "usage")
-        return data
+            raise error(f"a {type(data).__name__} has its graph; give graph beside features only", "usage")
+        return load_dataset(data)
     return Dataset.from_arrays(data, graph)
 
 
@@ -282,7 +297,7 @@ def evaluate(
     if data is None:
         if not origin.get("knows_data"):
             raise error("the model does not say which data set it was trained on; give one", "usage")
-        data = load_dataset(origin["spec"], model=model, **json.loads(origin["options_json"]), **machine)
+        data = open_spec(origin["spec"], origin["options_json"], parted(machine, machine_settings())[0], model)
         name, roles = origin["split_name"], origin["roles"]
     parts = {"train": train, "val": val, "test": test}
     if any(part is not None for part in parts.values()):

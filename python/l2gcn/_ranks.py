@@ -32,6 +32,8 @@ def _end_all(ranks: _core.Ranks) -> None:
 
 
 def _join() -> Optional[_core.Ranks]:
+    if sys.argv[:1] == ["-m"]:
+        return None  # `python -m l2gcn` is becoming the program (__main__.py), which joins by itself
     ranks = _core.join_ranks()
     if ranks is None:
         return None

@@ -11,7 +11,6 @@ import functools
 import inspect
 import json
 import os
-import re
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, TypeVar
 
@@ -53,7 +52,9 @@ class Setting:
                 kind += " or str"
         if self.range:
             kind += " " + self.range
-        sentence = re.sub(r"--([a-z][a-z-]*)", lambda found: "`" + found[1].replace("-", "_") + "`", self.help)
+        from ._wording import in_python  # which reads these tables
+
+        sentence = in_python(self.help)
         if self.methods:
             sentence += " (" + ", ".join(self.methods) + ")"
         return f"{self.name} : {kind}, default {self.typed_default!r}\n    {sentence}"
@@ -117,9 +118,17 @@ def machine_settings() -> tuple[Setting, ...]:
 
 
 @functools.lru_cache(maxsize=None)
+def _stored_options() -> dict[str, tuple[str, Any]]:
+    """Options of opening a data set by keyword, which is the program's name of it (`label` for --label), each with the name
+    under which runs keep it (`label_column`) and its default."""
+    stored = json.loads(_core.open_options_json())
+    return {name.removesuffix("_column"): (name, value) for name, value in stored.items()}
+
+
+@functools.lru_cache(maxsize=None)
 def open_options() -> dict[str, Any]:
     """Every option of opening a data set, with its default."""
-    return dict(json.loads(_core.open_options_json()))
+    return {keyword: default for keyword, (_, default) in _stored_options().items()}
 
 
 def as_text(value: Any) -> str:
@@ -192,7 +201,7 @@ def options_json(options: Mapping[str, Any]) -> str:
             value = value.item()
         if not isinstance(value, expected) or isinstance(value, bool) is not (expected is bool):
             raise error(f"{name}: {value!r} given; expected {expected.__name__}", "usage")
-        said[name] = value
+        said[_stored_options()[name][0]] = value
     return json.dumps(said)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from . import _core, _plot
 from ._call import Progress, make_call
-from ._dataset import Dataset
+from ._dataset import Dataset, load_dataset
+from ._html import table
 from ._model import Model
 from ._ranks import by_rank_0
 from ._settings import documented, error, machine_settings, parted, run_settings, search_settings, train_settings
@@ -126,6 +127,15 @@ class Run:
 
     plot = _plot.plot_run
 
+    def _repr_html_(self) -> str:
+        parts = [part for part, value in self.f1.items() if value is not None]
+        seeds = [(str(one["seed"]), one["f1"], one["seconds"]) for one in self.result["runs"]]
+        if len(seeds) > 1:
+            seeds.append(("mean", self.f1, self.seconds))
+        rows = [(seed, *(100 * float(f1[part]) for part in parts), float(seconds["total"])) for seed, f1, seconds in seeds]
+        title = f"{self.result['method']} on {self.data.name}: F1 (%)"
+        return table(title, rows, ("seed", *parts, "seconds"))
+
     def __repr__(self) -> str:
         f1 = ", ".join(f"{part} {100 * value:.2f}" for part, value in self.f1.items() if value is not None)
         return f"Run({self.result['method']!r} on {self.data.name!r}, F1 {f1}, {len(self.seeds)} seed(s))"
@@ -207,15 +217,11 @@ def plan(data: Union[Dataset, str, os.PathLike[str]], **settings: Unpack[StudyAr
 
 
 def open_data(data: Any, machine: Sequence[tuple[str, str]] = ()) -> Dataset:
-    """A Dataset as it is; a name or path opened."""
-    if isinstance(data, Dataset):
-        return data
+    """A Dataset as it is; anything else as `load_dataset` opens it."""
     if isinstance(data, (str, os.PathLike)):
-        from ._dataset import load_dataset
-
         said: Any = dict(machine)
         return load_dataset(data, **said)
-    raise error(f"data: a {type(data).__name__} given; expected a Dataset, a name or a path (Dataset.from_… makes one)", "usage")
+    return load_dataset(data)
 
 
 class Controller:
@@ -303,6 +309,56 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.text
+
+
+def report(
+    run: Any, path: Union[None, str, os.PathLike[str]] = None, *, data_dir: str | os.PathLike[str] = ""
+) -> str:
+    """Writes one self-contained HTML page about a run or a comparison, as the program's report does, and returns its path.
+
+    Parameters
+    ----------
+    run : Run, Comparison, or the path of a run's directory; or a list of them
+    path : path, optional
+        Where the page goes; None: report.html in the current folder.
+    data_dir : path, optional
+        Where data sets of stored runs are looked for first.
+
+    A run that was not saved is reported as it is in memory, with its own data set.
+
+    >>> report(train("synthetic:cora", preset="paper", epochs=2), "page.html")    # doctest: +SKIP
+    'page.html'
+    """
+    import tempfile  # slow to import, and rarely needed
+
+    target = os.fspath("report.html" if path is None else path)
+    wanted = list(run) if isinstance(run, (list, tuple)) else [run]
+    runs = [one for one in wanted if isinstance(one, Run)]
+    data = runs[0].data._handle if runs and len({id(one.data) for one in runs}) == 1 and len(runs) == len(wanted) else None
+
+    def write() -> str:
+        with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
+            sources = [_report_source(one, os.path.join(folder, str(i))) for i, one in enumerate(wanted)]
+            _core.write_report(make_call(), sources, target, data, os.fspath(data_dir))
+        return target
+
+    return by_rank_0(write)
+
+
+def _report_source(one: Any, place: str) -> str:
+    """What the library reads of a run or a comparison; what is not stored is written below `place`."""
+    if isinstance(one, (str, os.PathLike)):
+        return os.fspath(one)
+    os.makedirs(place)
+    if isinstance(one, Run):
+        directory = os.path.join(place, f"{os.path.basename(one.data.name) or 'data'}-{one.result['method']}".replace(":", "-"))
+        return _core.save_run(make_call(), one._handle, directory, False)
+    if isinstance(one, Comparison):
+        file = os.path.join(place, "comparison.json")
+        with open(file, "w", encoding="utf-8") as stream:
+            json.dump(one.result, stream)
+        return file
+    raise error(f"report: a {type(one).__name__} given; expected a Run, a Comparison, or the path of a run's directory", "usage")
 
 
 @documented(

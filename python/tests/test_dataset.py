@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import types
 
 import numpy as np
 import pytest
@@ -135,12 +136,109 @@ def test_native_directory(tmp_path):
         (dict(X=X, graph=EDGES, train=[0, 1], val=[1]), "node 1 is in train and in val"),
         (dict(X=X, graph=EDGES, train=np.ones(3, dtype=bool)), r"a mask of shape \(3,\) for 4 nodes"),
         (dict(graph=EDGES), "how many nodes"),
+        (dict(X=np.ma.array(X, mask=X == 5), graph=EDGES), r"features: 1 masked values, the first at \[1, 2\]; fill them in"),
+        (dict(X=X, graph=np.ma.array(EDGES, mask=EDGES == 3)), "graph: 1 masked values"),
+        (dict(X=X, graph=(EDGES, np.ma.array([1.0, 2.0, 3.0], mask=[1, 0, 0]))), "weights: 1 masked values"),
+        (dict(X=X, graph=EDGES, train=np.ma.array([True] * 4, mask=[1, 0, 0, 0])), "train: 1 masked values"),
     ],
 )
 def test_mistakes(arguments, sentence):
     with pytest.raises(Error, match=sentence) as caught:
         Dataset.from_arrays(**arguments)
     assert isinstance(caught.value, ValueError) and caught.value.kind == "input"
+
+
+def test_load_dataset_takes_objects(tmp_path):
+    """What README promises: a path, arrays, a dict, a DataFrame, a graph of another library."""
+    sparse = pytest.importorskip("scipy.sparse")
+    networkx = pytest.importorskip("networkx")
+    pandas = pytest.importorskip("pandas")
+    y = np.array([0, 1, -1, 0])
+    expected = Dataset.from_arrays(X, EDGES, y)
+    adjacency = sparse.coo_array((np.ones(3), EDGES), shape=(4, 4))
+    like_pyg = {"x": X, "edge_index": EDGES, "y": y}
+    for data in (
+        l2gcn.load_dataset(expected),
+        l2gcn.load_dataset(X, EDGES, y),
+        l2gcn.load_dataset(X, graph=EDGES, y=y),
+        l2gcn.load_dataset({"X": X, "graph": EDGES}, y=y),
+        l2gcn.load_dataset(like_pyg),
+        l2gcn.load_dataset(types.SimpleNamespace(**like_pyg, num_nodes=4)),
+        l2gcn.load_dataset(adjacency, X, y=y),
+    ):
+        same_data(data, expected)
+    graph = networkx.Graph(EDGES.T.tolist())
+    assert l2gcn.load_dataset(graph, features=X).n_edges == 3
+    edges, nodes = pandas.DataFrame(EDGES.T, columns=["a", "b"]), pandas.DataFrame({"id": range(4), "size": X[:, 0], "kind": list("xyxy")})
+    for tables in (
+        l2gcn.load_dataset(edges, nodes, label="kind"),
+        l2gcn.load_dataset(edges=edges, nodes=nodes, label="kind"),
+        l2gcn.load_dataset({"edges": edges, "nodes": nodes}, label="kind"),
+    ):
+        assert tables.n_edges == 3 and tables.class_names == ["x", "y"]
+    edges.to_csv(tmp_path / "e.csv", index=False)
+    nodes.to_csv(tmp_path / "n.csv", index=False)
+    files = l2gcn.load_dataset(edges=tmp_path / "e.csv", nodes=tmp_path / "n.csv", label="kind", id="id")
+    same_data(files, tables)
+    assert l2gcn.train(like_pyg | {"y": [0, 1, 0, 1]}, preset="paper", epochs=1, split="random:0.5,0,0.5").data.n_nodes == 4
+
+
+@pytest.mark.parametrize(
+    "arguments, options, sentence",
+    [
+        ((3,), {}, "a int given; expected a Dataset; a name or a path; a DataFrame of edges.*a PyG Data.*a dict"),
+        (([1, 2],), {}, "a list given; expected a Dataset"),
+        ((None,), {}, "a NoneType given"),
+        ((X, EDGES, [0] * 4, 5), {}, "from_arrays: 4 arrays or tables given; expected at most 3"),
+        ((X, EDGES), {"graph": EDGES}, "graph is given twice"),
+        ((X,), {"labl": 3}, "unknown argument of from_arrays 'labl'"),
+        ((X,), {"data_dir": "x"}, "unknown argument of from_arrays 'data_dir'"),
+        (("synthetic:cora", X), {}, "1 more argument"),
+        (({"edge_index": EDGES},), {}, "how many nodes"),
+        (({"edge_index": EDGES, "x": X, "train_msk": 1},), {}, "unknown attribute of a Data 'train_msk': did you mean 'train_mask'"),
+        (({"X": X, "grap": EDGES},), {}, "unknown argument of from_arrays 'grap': did you mean 'graph'"),
+        ((), {"label_column": "x"}, "unknown option 'label_column'"),
+        ((), {"edges": 3}, "edges: 3 given; expected str"),
+    ],
+)
+def test_load_dataset_says_what_it_takes(arguments, options, sentence):
+    with pytest.raises(Error, match=sentence) as caught:
+        l2gcn.load_dataset(*arguments, **options)
+    assert caught.value.kind in ("usage", "input")
+
+
+def test_masked_labels_are_unlabelled():
+    """A value below a mask never counts."""
+    mask = [False, True, False, False]
+    for labels, expected in (
+        (np.ma.array([0, 5, 1, 0], mask=mask), [0, -1, 1, 0]),
+        (np.ma.array([0, 1, 1, 0], mask=mask, dtype=np.uint8), [0, -1, 1, 0]),
+        (np.ma.array([0.0, 1.0, 1.0, 0.0], mask=mask), [0, -1, 1, 0]),
+        (np.ma.array(["a", "z", "b", "a"], mask=mask), [0, -1, 1, 0]),
+    ):
+        data = Dataset.from_arrays(X, EDGES, labels)
+        assert data.labels.tolist() == expected and data.n_classes == 2
+    rows = Dataset.from_arrays(X, EDGES, np.ma.array([[0, 1], [1, 1], [1, 0], [1, 1]], mask=[[0, 0], [0, 1], [0, 0], [0, 0]]))
+    assert rows.labelled.tolist() == [True, False, True, True]
+    clf = l2gcn.GCNClassifier(preset="paper", epochs=1, hidden=4)
+    clf.fit(X, np.ma.array(["a", "z", "b", "a"], mask=mask), graph=EDGES, val=[])
+    assert clf.classes_.tolist() == ["a", "b"]
+    assert clf.score(y=np.ma.array(clf.predict(), mask=mask)) == 1
+
+
+def test_labels_without_a_value():
+    """−1, NaN, None and NA are unlabelled; words are names of classes."""
+    pandas = pytest.importorskip("pandas")
+    for labels in (
+        [0, -1, 1, 0],
+        [0.0, np.nan, 1.0, 0.0],
+        [0, None, 1, 0],
+        pandas.array([0, None, 1, 0], dtype="Int64"),
+        pandas.Series(["a", None, "b", "a"], dtype="category"),
+        ["a", None, "b", "a"],
+    ):
+        assert Dataset.from_arrays(X, EDGES, labels).labels.tolist() == [0, -1, 1, 0]
+    assert Dataset.from_arrays(X, EDGES, ["u", "v", "u", "v"]).class_names == ["u", "v"]
 
 
 def test_mistakes_of_options_and_settings(citations):
@@ -152,7 +250,7 @@ def test_mistakes_of_options_and_settings(citations):
         l2gcn.load_dataset("synthetic:cors")
     for settings, sentence in (
         ({"epoch": 3}, "unknown setting 'epoch': did you mean 'epochs'"),
-        ({"lr": -1}, "--lr -1: expected a number above 0"),
+        ({"lr": -1}, "lr=-1: expected a number above 0"),
         ({"method": "lgnc"}, "did you mean 'lgcn'"),
         ({"hidden": [1, 2, 3]}, "3 values for 2 layers"),
         ({"method": "lgcn", "hops": 3}, "method lgcn has no use for it"),

@@ -233,7 +233,7 @@ def test_mistakes(problem):
         clf.predict(X[:10])
     with pytest.raises(Error, match="X has 3 features, but GCNClassifier is expecting 8 features"):
         clf.predict(X[:, :3])
-    with pytest.raises(Error, match="--lr -1: expected a number above 0"):
+    with pytest.raises(Error, match="lr=-1: expected a number above 0"):
         GCNClassifier(lr=-1).fit(X, y)
 
 

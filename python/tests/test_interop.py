@@ -60,6 +60,100 @@ def test_pandas_reads_tables_as_the_program_does():
         Dataset.from_pandas(edges, nodes, label="kinds")
 
 
+def people(count: int = 60) -> tuple[dict, dict]:
+    """Columns of two tables: an id that the node table lacks, a row without an edge, and a column of names."""
+    who = [f"n{i}" for i in range(count)]
+    nodes = {"who": who, "size": [float(i % 7) for i in range(count)], "e-mail": [f"{one}@x" for one in who], "kind": ["x", "y"] * (count // 2)}
+    nodes = {name: values[1:] + [values[0]] for name, values in nodes.items()}
+    nodes["who"][-1] = "lonely"
+    return {"from": who, "to": who[1:] + who[:1]}, nodes
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_warn_of_what_has_no_effect(library):
+    frames = pytest.importorskip(library)
+    edges, nodes = (frames.DataFrame(columns) for columns in people())
+    with pytest.warns(UserWarning) as seen:
+        data = Dataset.from_pandas(edges, nodes, label="kind", id="who")
+    told = [str(one.message) for one in seen]
+    assert any(re.fullmatch("nodes: column e-mail .* left out", text) for text in told), told
+    assert any(text.startswith("edges: 1 of 60 ids have no row in nodes (n0)") for text in told), told
+    assert any(text.startswith("nodes: 1 of 60 rows have no edge (lonely)") for text in told), told
+    assert all(one.filename == __file__ for one in seen)
+    assert data.feature_names == ["size", "size missing"] and data.n_nodes == 61
+
+
+def test_files_warn_alike(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    edges, nodes = (pandas.DataFrame(columns) for columns in people())
+    edges.to_csv(tmp_path / "e.csv", index=False)
+    nodes.to_csv(tmp_path / "n.csv", index=False)
+    with pytest.warns(UserWarning) as seen:
+        l2gcn.load_dataset(edges=tmp_path / "e.csv", nodes=tmp_path / "n.csv", label="kind", id="who")
+    assert any(re.fullmatch("n.csv: column e-mail .* left out", str(one.message)) for one in seen)
+
+
+def test_polars():
+    """A polars DataFrame is read as pandas' with the same cells, missing ones and types included."""
+    polars, pandas = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    cells = {"who": ["a", "b", "c", "d"], "size": [1.0, None, 3.0, 4.0], "colour": ["red", "blue", "red", "red"], "kind": ["x", "y", "x", None]}
+    ends = {"from": ["a", "b", "c"], "to": ["b", "c", "d"]}
+    expected = Dataset.from_pandas(pandas.DataFrame(ends), pandas.DataFrame(cells), label="kind", id="who")
+    for edges, nodes in ((polars.DataFrame(ends), polars.DataFrame(cells)), (polars.LazyFrame(ends), polars.LazyFrame(cells))):
+        data = Dataset.from_pandas(edges, nodes, label="kind", id="who")
+        same_data(data, expected)
+        assert data.feature_names == expected.feature_names and data.class_names == expected.class_names
+    assert l2gcn.load_dataset(polars.LazyFrame(ends), nodes=polars.LazyFrame(cells), label="kind").n_nodes == 4
+    bare = l2gcn.load_dataset(polars.DataFrame(ends), polars.DataFrame(cells).drop("kind"), id="who")
+    assert bare.n_classes == 0 and bare.n_features == 4
+    X = np.arange(8, dtype=np.float32).reshape(4, 2)
+    arrays = Dataset.from_arrays(polars.DataFrame(X, schema=["u", "v"]), [[0, 1], [1, 2]], polars.Series([0, None, 1, 0]))
+    assert arrays.labels.tolist() == [0, -1, 1, 0] and arrays.feature_names == ["u", "v"]
+    np.testing.assert_array_equal(arrays.features, X)
+    clf = l2gcn.GCNClassifier(preset="paper", epochs=1, hidden=4).fit(polars.DataFrame(X, schema=["u", "v"]), ["p", "q", "p", None], val=[])
+    assert clf.predict().shape == (4,)
+    with pytest.raises(l2gcn.Error, match="nodes: cannot be written as text"):
+        Dataset.from_pandas(polars.DataFrame(ends), polars.DataFrame({"who": ["a"], "l": [[1, 2]]}), id="who")
+
+
+def test_frames_speak_of_keywords():
+    """What the reader says of two DataFrames names neither files nor options."""
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": ["a", "b", "c"], "to": ["b", "c", "d"]})
+    nodes = pandas.DataFrame({"key": [1, 2, 3, 4], "who": ["a", "b", "c", "d"], "kind": ["x", "y", "x", "y"]})
+    with pytest.raises(l2gcn.Error) as caught:
+        Dataset.from_pandas(edges, nodes, label="kind", id="key")
+    text = str(caught.value)
+    assert text.startswith("edges: 4 of its 4 ids") and "give id='who'" in text and "allow_unmatched=True" in text
+    assert "--" not in text and ".csv" not in text and caught.value.kind == "input"
+    with pytest.raises(l2gcn.Error, match="label and id are columns of a node table"):
+        Dataset.from_pandas(edges, label="kind")
+    with pytest.raises(l2gcn.Error, match="nodes: a list given; expected a DataFrame of pandas or polars"):
+        Dataset.from_pandas(edges, [1, 2])
+
+
+def test_ids_of_an_index():
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": ["a", "b", "c"], "to": ["b", "c", "d"]})
+    nodes = pandas.DataFrame({"size": [1, 2, 3, 4], "kind": ["x", "y", "x", "y"]}, index=["a", "b", "c", "d"])
+    for index in (nodes, nodes.rename_axis("who")):
+        data = Dataset.from_pandas(edges, index, label="kind")
+        assert data.node_ids.tolist() == ["a", "b", "c", "d"] and data.feature_names == ["size"]
+
+
+def test_runs_on_frames_do_not_name_their_files(tmp_path):
+    """Tables from memory are gone once they are read: a run on them asks for its data, as one on arrays does."""
+    pandas = pytest.importorskip("pandas")
+    edges, nodes = (pandas.DataFrame(columns) for columns in people())
+    data = Dataset.from_pandas(edges, nodes.drop(columns="e-mail").assign(who=edges["from"]), label="kind", id="who")
+    assert data.format == "memory"
+    path = l2gcn.train(data, preset="paper", epochs=1).save(tmp_path / "run")
+    assert "/l2gcn-" not in "".join(file.read_text() for file in (tmp_path / "run").glob("*.json"))
+    with pytest.raises(l2gcn.Error, match="does not say which data set it was trained on"):
+        l2gcn.evaluate(path)
+    assert l2gcn.evaluate(path, data)["test"]["nodes"] > 0
+
+
 def test_columns_of_a_model():
     """In a short table a column of categories looks like names, and is left out; the model that will read it knows better."""
     pandas = pytest.importorskip("pandas")
@@ -69,7 +163,8 @@ def test_columns_of_a_model():
     edges = pandas.DataFrame({"from": who, "to": np.roll(who, 25)})
     model = l2gcn.train(Dataset.from_pandas(edges, nodes, label="kind", id="who"), preset="paper", method="lgcn", epochs=2).model
     few, ring = nodes[["who", "size", "town"]][:25], pandas.DataFrame({"from": who[:25], "to": np.roll(who[:25], 1)})
-    assert Dataset.from_pandas(ring, few, id="who").feature_names == ["size"]
+    with pytest.warns(UserWarning, match="column town .* left out"):
+        assert Dataset.from_pandas(ring, few, id="who").feature_names == ["size"]
     known = Dataset.from_pandas(ring, few, id="who", model=model)
     assert known.n_features == 26 and model.predict(known).shape == (25,)
 

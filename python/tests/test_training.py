@@ -13,6 +13,8 @@ import time
 import numpy as np
 import pytest
 
+from conftest import small
+
 import l2gcn
 
 METHODS = ["lgcn", "l2gcn", "gcn", "sgc"]
@@ -141,6 +143,48 @@ def test_run_and_its_columns(citations, tmp_path):
     assert scores["test"]["f1"] == run.f1["test"] == l2gcn.evaluate(run)["test"]["f1"]
     assert scores["test"]["confusion"].sum() == 1000
     assert l2gcn.evaluate(run.model, citations, test=np.arange(100))["test"]["nodes"] == 100
+
+
+def test_predictions_are_names_of_classes(citations, tmp_path):
+    """Classes are told by name where they have one, as scikit-learn's classifiers do; raw=True gives numbers."""
+    data = small()
+    model = l2gcn.train(data, preset="paper", method="lgcn", epochs=3).model
+    names = model.predict(data)
+    assert names.dtype.kind == "U" and set(names) <= {"red", "green", "blue"}
+    numbers = model.predict(data, raw=True)
+    np.testing.assert_array_equal(numbers, model.predict_proba(data).argmax(axis=1))
+    assert names.tolist() == [model.class_names[c] for c in numbers]
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(l2gcn.load_model(tmp_path / "model").predict(data), names)
+    assert l2gcn.train(citations, preset="paper", method="lgcn", epochs=1).model.predict(citations).dtype.kind == "i"
+
+
+def test_report(citations, tmp_path, monkeypatch):
+    """A page about a run in memory or on disk, or about a comparison."""
+    monkeypatch.chdir(tmp_path)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=2)
+    assert l2gcn.report(run) == "report.html"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<html" in page and "synthetic:cora" in page and str(tmp_path) not in page
+    assert "confusion" in page.lower()  # the data set is at hand
+    stored = run.save(tmp_path / "run")
+    comparison = l2gcn.compare(citations, ["lgcn", "sgc"], preset="paper", epochs=1)
+    for source in (stored, comparison, [run, run]):
+        assert l2gcn.report(source, tmp_path / "page.html") == str(tmp_path / "page.html")
+        assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    with pytest.raises(l2gcn.Error, match="report: a int given; expected a Run, a Comparison"):
+        l2gcn.report(3)
+
+
+def test_tables_of_notebooks():
+    """Names come from files: what notebooks show is escaped."""
+    data = l2gcn.Dataset.from_arrays(np.eye(6), None, [0, 1] * 3, class_names=["<b>", "&"], name="<script>")
+    run = l2gcn.train(data, preset="paper", method="lgcn", epochs=1, runs=2, split="random:0.5,0,0.5")
+    for thing, expected in ((data, "2: &lt;b&gt;, &amp;"), (run, "<td style=\"text-align:left\">mean</td>"), (run.model, "lgcn")):
+        html = thing._repr_html_()
+        assert html.startswith("<table>") and html.endswith("</table>") and expected in html
+        assert "<script>" not in html and "<b>, " not in html
+    assert "<table>" in l2gcn.Dataset.from_arrays(np.eye(3))._repr_html_()
 
 
 def test_several_seeds_and_output(citations, tmp_path):

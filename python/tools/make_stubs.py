@@ -73,7 +73,6 @@ parameters = [
     typed_dict("StudyArguments", types(train_settings(), machine_settings())),
     typed_dict("SearchArguments", types(search_settings(), machine_settings())),
     typed_dict("OpenOptions", opening),
-    typed_dict("OpenArguments", {**opening, **types(machine_settings())}),
     typed_dict("EstimatorSettings", {**types(estimator_settings()), **own}),
 ]
 (folder / "_parameters.pyi").write_text("\n".join(parameters), encoding="utf-8")

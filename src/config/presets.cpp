@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 
 #include "config/methods.h"
+#include "config/setting_uses.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -207,6 +209,10 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   if (!config.stop) config.stop = method.stop;
   if (ValueFor(overrides, "drop-last").empty()) config.drop_last = DropsLast(dataset, config, layerwise);
   Validate(config);
+  for (const auto& [name, value] : overrides) {
+    if (const std::string needed = NeededFor(name, config); !needed.empty())
+      ThrowUsage("--{} {} has no effect without {}", FindField(name).name, value, needed);
+  }
   if (config.threshold && dataset.nodes() > 0 && !dataset.labels.multilabel && dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",
                dataset.name, dataset.labels.classes);

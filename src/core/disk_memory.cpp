@@ -1,6 +1,7 @@
 #include "core/disk_memory.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -16,11 +17,11 @@
 #include <optional>
 #include <string>
 
-#include "core/array_sum.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/mapping.h"
 #include "core/memory_meter.h"
+#include "core/scratch_folder.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -29,12 +30,23 @@ namespace {
 constexpr size_t kPageBytes = ScratchPages::kPage;
 constexpr size_t kOneRead = size_t{8} << 20;
 constexpr auto kWatchEvery = std::chrono::milliseconds(1);
+constexpr double kSecondsBetweenReturns = 0.05;  // of free memory, which takes the heap's locks
 
 size_t PagesUp(size_t bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPageBytes; }
 
 // Mapped pages may stay until the process comes this close to its budget.
 uint64_t WatchMargin(uint64_t budget) {
   return std::clamp<uint64_t>(budget / 12, uint64_t{8} << 20, uint64_t{128} << 20);
+}
+
+// Memory that is freed goes back to the system at once, or nearly so. Else the C library learns from the large blocks it
+// sees to keep ever more: 25 MiB of a budget of 100 were free memory of the heap.
+void KeepHeapTight() {
+#ifdef __GLIBC__
+  constexpr int kMostKept = 256 << 10;
+  mallopt(M_MMAP_THRESHOLD, kMostKept);
+  mallopt(M_TRIM_THRESHOLD, kMostKept);
+#endif
 }
 
 [[noreturn]] void ThrowScratch(const fs::path& directory, const char* what, int error, uint64_t bytes) {
@@ -45,7 +57,8 @@ uint64_t WatchMargin(uint64_t budget) {
         "--scratch",
         directory.string(), SizeText(bytes), SizeText(space.f_bavail * space.f_frsize));
   }
-  ThrowRuntime("{}: cannot {} scratch: {}", directory.string(), what, std::strerror(error));
+  ThrowRuntime("{}: cannot {} scratch: {}{}", directory.string(), what, std::strerror(error),
+               error == EFBIG ? "; raise the limit on file sizes (ulimit -f)" : "");
 }
 
 // A file that has no name from the beginning, or at once.
@@ -80,6 +93,14 @@ Descriptor OpenDirectly(const Descriptor& file) {
   return Descriptor(open(fmt::format("/proc/self/fd/{}", file.get()).c_str(), O_RDWR | O_CLOEXEC | O_DIRECT));
 }
 
+// The name of an open file; a number where the system does not say.
+std::string NameOf(int file) {
+  std::error_code error;
+  const std::string link = fmt::format("/proc/self/fd/{}", file);
+  const fs::path name = fs::read_symlink(link, error);
+  return error ? link : name.string();
+}
+
 // Reads until `least` of `bytes` are there: a read past the page cache may go beyond the end of the file.
 void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) {
   size_t done = 0;
@@ -87,8 +108,10 @@ void ReadWhole(int file, uint64_t offset, size_t least, size_t bytes, char* to) 
     const ssize_t got =
         pread(file, to + done, std::min(bytes - done, kOneRead), static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) ThrowRuntime("cannot read back what lies on disk: {}", std::strerror(errno));
-    if (got == 0) ThrowInput("a file of the data set was cut short while it was read");
+    if (got < 0) ThrowRuntime("{}: cannot read: {}", NameOf(file), std::strerror(errno));
+    if (got == 0) {
+      ThrowRuntime("{}: became shorter while it was read; run again once the file is whole", NameOf(file));
+    }
     done += static_cast<size_t>(got);
   }
 }
@@ -109,6 +132,12 @@ uint64_t ResidentPages(int statm) {
   uint64_t size = 0, resident = 0;
   std::sscanf(text, "%" SCNu64 " %" SCNu64, &size, &resident);
   return resident;
+}
+
+// Whether a process has come so close to its budget that pages have to go.
+bool IsNear(uint64_t budget, const Descriptor& statm) {
+  const uint64_t most = budget - std::min(budget, WatchMargin(budget));
+  return statm.valid() && ResidentPages(statm.get()) * kPageBytes > most;
 }
 
 }  // namespace
@@ -134,21 +163,6 @@ char* DiskBuffer::Reserve(size_t bytes) {
 ScratchPages::ScratchPages(const fs::path& directory, std::shared_ptr<DiskCounters> counters)
     : directory_(directory), file_(OpenScratchDirect(directory)), counters_(std::move(counters)) {
   if (!file_.valid()) ThrowScratch(directory_, "make a file for", errno, 0);
-}
-
-ScratchPages::ScratchPages(fs::path directory, Descriptor file, std::shared_ptr<DiskCounters> counters)
-    : directory_(std::move(directory)), file_(std::move(file)), counters_(std::move(counters)) {}
-
-ScratchPages ScratchPages::Named(const fs::path& path, std::shared_ptr<DiskCounters> counters) {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC;
-  Descriptor file(open(path.c_str(), kFlags | O_DIRECT, 0600));
-  if (!file.valid()) file = Descriptor(open(path.c_str(), kFlags, 0600));
-  if (!file.valid()) ThrowScratch(path.parent_path(), "make a file for", errno, 0);
-  return {path.parent_path(), std::move(file), std::move(counters)};
-}
-
-void ScratchPages::Sync() const {
-  if (fdatasync(file_.get()) != 0) ThrowScratch(directory_, "sync", errno, 0);
 }
 
 void ScratchPages::Write(uint64_t offset, const void* data, size_t bytes) {
@@ -185,7 +199,8 @@ DiskMemory::DiskMemory(uint64_t budget, fs::path directory)
     ThrowUsage("--scratch {}: no file can be made there: {}; name a folder on a disk with room",
                directory_.string(), std::strerror(errno));
   }
-  KeptScratch::Clean(directory_);
+  ScratchFolder::RemoveLeftOvers(directory_);
+  KeepHeapTight();
   watcher_ = std::thread([this] { KeepUnderBudget(); });
 }
 
@@ -238,8 +253,6 @@ void DiskMemory::WatchRange(const void* begin, size_t bytes) {
                       Range{mapping->end - mapping->begin, mapping->offset, OpenMapped(*mapping)});
 }
 
-void DiskMemory::KeepFor(const fs::path& owner) { kept_ = KeptScratch::Take(directory_, owner); }
-
 std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t bytes) const {
   const auto address = reinterpret_cast<uintptr_t>(from);
   const std::lock_guard lock(mutex_);
@@ -249,7 +262,7 @@ std::optional<DiskMemory::Place> DiskMemory::FindPlace(const void* from, size_t 
   if (!range->second.file.valid() || address + bytes > range->first + range->second.bytes)
     return std::nullopt;
   const Range& found = range->second;
-  return Place{found.file.get(), found.offset + (address - range->first), found.is_block, found.identity};
+  return Place{found.file.get(), found.offset + (address - range->first), found.is_block};
 }
 
 bool DiskMemory::WritePages(void* to, const char* from, size_t bytes) const {
@@ -258,12 +271,6 @@ bool DiskMemory::WritePages(void* to, const char* from, size_t bytes) const {
   WriteWhole(directory_, place->file, place->offset, from, bytes);
   counters_->written += bytes;
   return true;
-}
-
-void DiskMemory::Identify(const void* block, uint64_t identity) {
-  const std::lock_guard lock(mutex_);
-  const auto range = ranges_.find(reinterpret_cast<uintptr_t>(block));
-  if (range != ranges_.end() && range->second.is_block) range->second.identity = identity;
 }
 
 const char* DiskMemory::Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const {
@@ -285,33 +292,12 @@ const char* DiskMemory::View(const void* from, size_t bytes, DiskBuffer& buffer)
   return to + lead;
 }
 
-void DiskMemory::AddIdentity(const Context& context, const void* from, size_t bytes,
-                             ChecksumStream& sum) const {
-  const std::optional<Place> place = FindPlace(from, bytes);
-  if (place && place->identity != 0) {
-    const uint64_t words[] = {place->identity, place->offset, bytes};
-    return sum.Add(words, sizeof(words));
-  }
-  struct stat status {};
-  if (!place || fstat(place->file, &status) != 0 || status.st_nlink == 0)
-    return AddArray(context, from, bytes, sum);
-  const uint64_t words[] = {static_cast<uint64_t>(status.st_dev),
-                            static_cast<uint64_t>(status.st_ino),
-                            static_cast<uint64_t>(status.st_size),
-                            static_cast<uint64_t>(status.st_mtim.tv_sec),
-                            static_cast<uint64_t>(status.st_mtim.tv_nsec),
-                            place->offset,
-                            bytes};
-  sum.Add(words, sizeof(words));
-}
-
 DiskUse DiskMemory::Use() const {
   const std::lock_guard lock(mutex_);
   DiskUse use = use_;
   use.seconds = watch_.Seconds();
   use.read_bytes = counters_->read;
   use.written_bytes = counters_->written;
-  if (kept_ != nullptr) use.panels = kept_->panels();
   return use;
 }
 
@@ -323,7 +309,6 @@ void DiskMemory::SetPlan(uint64_t bytes, double read_rate, double write_rate) {
 }
 
 void DiskMemory::CountPanel(const DiskUse& before, double seconds) {
-  if (kept_ != nullptr) kept_->CountPanel();
   const std::lock_guard lock(mutex_);
   ++use_.panels;
   use_.panel_read_bytes += counters_->read - before.read_bytes;
@@ -353,8 +338,7 @@ DiskRates MeasureDisk(const fs::path& directory) {
 }
 
 void DiskMemory::Relax() {
-  const uint64_t most = budget_ - std::min(budget_, WatchMargin(budget_));
-  if (!statm_.valid() || ResidentPages(statm_.get()) * kPageBytes <= most) return;
+  if (!IsNear(budget_, statm_)) return;
   const std::lock_guard lock(mutex_);
   for (const auto& [begin, range] : ranges_)
     madvise(reinterpret_cast<void*>(begin), range.bytes, MADV_DONTNEED);
@@ -362,10 +346,15 @@ void DiskMemory::Relax() {
 
 void DiskMemory::KeepUnderBudget() {
   std::unique_lock lock(mutex_);
+  Stopwatch since_return;
   while (!ending_) {
     end_.wait_for(lock, kWatchEvery);
     lock.unlock();
     Relax();
+    if (IsNear(budget_, statm_) && since_return.Seconds() > kSecondsBetweenReturns) {
+      ReturnFreeMemory();
+      since_return = Stopwatch();
+    }
     lock.lock();
   }
 }

@@ -1,8 +1,8 @@
 // Memory that lies in files: where a run under a budget (Context::host_memory) keeps what does not fit.
 //
 // Three things are here. Blocks of scratch: arrays in a file that has no name, so that nothing is left behind however
-// the process ends; only what the next process may go on with has a name (core/kept_scratch.h). Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch
-// over mapped pages: a thread looks at the resident size of the process every millisecond and, when that comes close to
+// the process ends. Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch over
+// mapped pages: a thread looks at the resident size of the process every millisecond and, when that comes close to
 // the budget, lets go of the pages of all watched mappings; they are read again from their files when they are touched.
 // So code that walks over a mapped array needs to know nothing of the budget.
 //
@@ -22,16 +22,12 @@
 #include <string>
 #include <thread>
 
-#include "core/checksum.h"
 #include "core/clock.h"
 #include "core/files.h"
-#include "core/kept_scratch.h"
 #include "l2gcn/array.h"
 #include "l2gcn/disk_use.h"
 
 namespace l2gcn {
-
-struct Context;
 
 // A number of bytes for people: GiB from one on, MiB below.
 std::string SizeText(uint64_t bytes);
@@ -55,23 +51,18 @@ struct DiskCounters {
   std::atomic<uint64_t> read{0}, written{0};
 };
 
-// A scratch file for whole pages at page boundaries, without a name or with one.
+// A scratch file without a name, for whole pages at page boundaries.
 class ScratchPages {
  public:
   static constexpr size_t kPage = 4096;
 
   explicit ScratchPages(const std::filesystem::path& directory,
                         std::shared_ptr<DiskCounters> counters = nullptr);
-  // The file `path`, with what it holds if it is there.
-  static ScratchPages Named(const std::filesystem::path& path, std::shared_ptr<DiskCounters> counters);
   // `bytes` and `offset` are multiples of kPage, `data` is aligned to it.
   void Write(uint64_t offset, const void* data, size_t bytes);
   void Read(uint64_t offset, size_t bytes, void* data) const;
-  // What was written will outlast a loss of power.
-  void Sync() const;
 
  private:
-  ScratchPages(std::filesystem::path directory, Descriptor file, std::shared_ptr<DiskCounters> counters);
   std::filesystem::path directory_;
   Descriptor file_;
   std::shared_ptr<DiskCounters> counters_;  // may be null
@@ -95,7 +86,7 @@ class ScratchBytes {
 class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
  public:
   // `budget` in bytes for the whole process. Throws Error(kUsage) if no file can be made in `directory`. What killed
-  // processes left there and nobody can go on with is removed.
+  // processes left there is removed.
   DiskMemory(uint64_t budget, std::filesystem::path directory);
   ~DiskMemory();
   DiskMemory(const DiskMemory&) = delete;
@@ -120,12 +111,7 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   // and nothing is done, where `to` lies in no block. Pages of the same block must not be written through memory at the
   // same time.
   bool WritePages(void* to, const char* from, size_t bytes) const;
-  // Says what the bytes of a block are, for AddIdentity: whoever made them from something known need not have them read.
-  void Identify(const void* block, uint64_t identity);
   ScratchPages NewPages() const { return ScratchPages(directory_, counters_); }
-  ScratchPages NamedPages(const std::filesystem::path& path) const {
-    return ScratchPages::Named(path, counters_);
-  }
   ScratchBytes NewBytes() const { return ScratchBytes(directory_, counters_); }
 
   // What was moved so far. The plan's part comes from SetPlan.
@@ -133,12 +119,6 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   void SetPlan(uint64_t bytes, double read_rate, double write_rate);
   // A panel of columns was aggregated since `before`, in so many seconds.
   void CountPanel(const DiskUse& before, double seconds);
-
-  // From now on results are kept for the process that goes on with the run whose unfinished directory is `owner`.
-  void KeepFor(const std::filesystem::path& owner);
-  KeptScratch* kept() const { return kept_.get(); }  // null: nothing is kept
-  // Nobody will go on with the run any more: what is kept for that goes now.
-  void EndKeeping() { kept_.reset(); }
 
   // Watches a mapped array until this object goes. Does nothing where the array is not mapped from a file.
   template <class T>
@@ -153,9 +133,6 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   const char* Fetch(const void* from, size_t bytes, DiskBuffer& buffer) const;
   // The same, but what is not watched stays where it lies: for passes that look at bytes once.
   const char* View(const void* from, size_t bytes, DiskBuffer& buffer) const;
-  // Adds what bytes at `from` are to a checksum: where they lie in which file if they are watched and the file has a
-  // name, what Identify said of them, else the bytes themselves.
-  void AddIdentity(const Context& context, const void* from, size_t bytes, ChecksumStream& sum) const;
   template <class T>
   const T* Fetch(const Array<T>& array, size_t first, size_t count, DiskBuffer& buffer) const {
     return reinterpret_cast<const T*>(Fetch(array.data() + first, count * sizeof(T), buffer));
@@ -167,7 +144,6 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
     uint64_t offset;        // of that address in the file
     Descriptor file;        // open for reading, past the page cache if possible, or invalid
     bool is_block = false;  // of scratch; the file may be written, too
-    uint64_t identity = 0;  // of the bytes, if somebody said it
   };
 
   // The file and the offset in it of watched bytes; nothing where they are not watched, or not in one file.
@@ -175,7 +151,6 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
     int file;
     uint64_t offset;
     bool is_block;
-    uint64_t identity;
   };
   std::optional<Place> FindPlace(const void* from, size_t bytes) const;
   void WatchRange(const void* begin, size_t bytes);
@@ -189,7 +164,6 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   std::condition_variable end_;
   bool ending_ = false;
   std::thread watcher_;
-  std::shared_ptr<KeptScratch> kept_;
   const std::shared_ptr<DiskCounters> counters_ = std::make_shared<DiskCounters>();
   DiskUse use_;  // but for the counters
   const Stopwatch watch_;

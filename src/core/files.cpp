@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "core/error_format.h"
@@ -18,14 +19,18 @@ namespace {
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
+const char* WriteAdvice(int error) {
+  return error == EFBIG ? "raise the limit on file sizes (ulimit -f)"
+                        : "free some space or choose another output";
+}
+
 void WriteFully(int descriptor, const char* data, size_t bytes, int64_t offset, const fs::path& path) {
   while (bytes > 0) {
     const ssize_t done =
         offset < 0 ? write(descriptor, data, bytes) : pwrite(descriptor, data, bytes, offset);
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) {
-      ThrowRuntime("{}: cannot write: {}; free some space or choose another output", path.string(),
-                   std::strerror(errno));
+      ThrowRuntime("{}: cannot write: {}; {}", path.string(), std::strerror(errno), WriteAdvice(errno));
     }
     data += done;
     bytes -= static_cast<size_t>(done);
@@ -47,8 +52,15 @@ void ReadFully(int descriptor, uint8_t* data, size_t bytes, const fs::path& path
 }  // namespace
 
 std::filesystem::path ScratchDirectory(const Context& context) {
-  return context.scratch_directory.empty() ? std::filesystem::temp_directory_path()
-                                           : std::filesystem::path(context.scratch_directory);
+  if (!context.scratch_directory.empty()) return context.scratch_directory;
+  const char* const named = std::getenv("TMPDIR");
+  const fs::path path = named != nullptr && *named != '\0' ? named : "/tmp";
+  std::error_code error;
+  if (!fs::is_directory(path, error)) {
+    ThrowUsage("TMPDIR={}: is not a folder; set TMPDIR to one, or name a folder for scratch with --scratch",
+               path.string());
+  }
+  return path;
 }
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {

@@ -46,20 +46,25 @@ nlohmann::ordered_json ReadJsonFile(const std::string& path) {
 }
 
 void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json) {
-  nlohmann::ordered_json sealed = nlohmann::ordered_json::parse(JsonText(json));  // as a reader will see it
+  nlohmann::ordered_json sealed = ParseJson(JsonText(json), path);  // as a reader will see it
   const std::string text = JsonText(sealed);
   sealed["checksum"] = ChecksumText(Checksum(text.data(), text.size()));
   WriteFileWhole(path, JsonText(sealed) + "\n");
 }
 
-nlohmann::ordered_json ReadSealedJson(const std::string& path) {
+nlohmann::ordered_json ReadSealedJson(const std::string& path, Seal seal) {
   nlohmann::ordered_json json = ReadJsonFile(path);
-  if (!json.is_object() || !json.contains("checksum")) ThrowInput("{}: damaged: it has no checksum", path);
+  if (!json.is_object()) ThrowInput("{}: damaged: it holds no object", path);
+  if (!json.contains("checksum")) {
+    if (seal == Seal::kIfThere) return json;
+    ThrowInput("{}: damaged: it has no checksum", path);
+  }
   const nlohmann::ordered_json expected = json.at("checksum");
   json.erase("checksum");
   const std::string text = JsonText(json);
   if (expected != ChecksumText(Checksum(text.data(), text.size()))) {
-    ThrowInput("{}: does not agree with its checksum; it was changed or damaged", path);
+    ThrowInput("{}: does not agree with its checksum; it was changed or damaged: restore it or train again",
+               path);
   }
   return json;
 }

@@ -6,24 +6,22 @@
 #include <string>
 #include <string_view>
 
-namespace l2gcn {
+#include "l2gcn/json_depth.h"
 
-// Deeper objects and lists than any file of ours has; readers below recurse once a level.
-constexpr size_t kJsonDepth = 64;
+namespace l2gcn {
 
 // The document as text; bytes that are no UTF-8 become U+FFFD.
 std::string JsonText(const nlohmann::ordered_json& json, int indent = -1);
 
-// Throws Error(kInput) naming `where`: no JSON (with the byte), or nested deeper than kJsonDepth.
+// The one place that parses JSON into a document (tests/structure/check-json.sh). Throws Error(kInput) naming `where`:
+// no JSON (with the byte), or nested deeper than kJsonDepth.
 nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where);
 nlohmann::ordered_json ReadJsonFile(const std::string& path);
 
 // A document with a checksum of its own in a file, which is replaced whole; reading compares it. For files
-// that nobody but the program writes.
+// that nobody but the program writes. Files of earlier versions have no checksum: with kIfThere they are believed.
+enum class Seal { kNeeded, kIfThere };
 void WriteSealedJson(const std::string& path, const nlohmann::ordered_json& json);
-nlohmann::ordered_json ReadSealedJson(const std::string& path);
-
-// Throws Error(kInput) if objects and lists of `text` are nested deeper than kJsonDepth.
-void CheckJsonDepth(std::string_view text, const std::string& where);
+nlohmann::ordered_json ReadSealedJson(const std::string& path, Seal seal = Seal::kNeeded);
 
 }  // namespace l2gcn

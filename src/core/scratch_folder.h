@@ -1,5 +1,5 @@
-// A folder in scratch for files that need names for a while. It goes with this object; what a killed process left is
-// removed by whoever next uses the scratch folder (KeptScratch::Clean).
+// A folder in scratch for files that need names for a while. It is locked by its process and goes with this object; what
+// a killed process left is removed by whoever next uses the scratch folder.
 #pragma once
 
 #include <filesystem>
@@ -16,6 +16,9 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
   const std::filesystem::path& path() const { return path_; }
+
+  // Removes the folders that killed processes left in `directory`.
+  static void RemoveLeftOvers(const std::filesystem::path& directory);
 
  private:
   std::filesystem::path path_;

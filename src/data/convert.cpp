@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "core/csv_field.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "data/edge_stream.h"
@@ -41,13 +42,9 @@ const FormatWriter& WriterOf(const std::string& destination, const std::string& 
 }  // namespace
 
 void WriteEdgeCsv(const Context& context, const Dataset& dataset, const fs::path& path, bool force) {
-  // A name with the separator, a quote or a line break in it would not read back as one field.
-  const auto quoted = [](const std::string& name) {
-    if (name.find_first_of(",;|\"\r\n\t# ") == std::string::npos) return name;
-    std::string text = "\"";
-    for (const char c : name) text.append(c == '"' ? 2 : 1, c);
-    return text + "\"";
-  };
+  // Names are exact, because the file is a data set that is read back; what its reader would take for a separator or
+  // the start of a comment is quoted.
+  const auto quoted = [](const std::string& name) { return CsvQuoted(name, ",;|\"\r\n\t# "); };
   ReplaceFile(
       path,
       [&](const fs::path& aside) {

@@ -19,12 +19,6 @@ constexpr size_t kSeparatorBytes = size_t{1} << 16;
 
 bool IsBlankChar(char c) { return c == ' ' || c == '\t'; }
 
-std::string_view TrimBlanks(std::string_view text) {
-  while (!text.empty() && IsBlankChar(text.front())) text.remove_prefix(1);
-  while (!text.empty() && IsBlankChar(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 // The characters that end a cell, or that say that a line is no plain one.
 MarkedChars CharsThatEndCells(char separator) {
   return {separator == '\0' ? '\n' : separator, separator == ' ' ? '\t' : '\n', '\n', '\r', '"'};
@@ -116,6 +110,12 @@ int FitOfSeparator(const fs::path& path, const std::string& text, char separator
 }
 
 }  // namespace
+
+std::string_view TrimBlanks(std::string_view text) {
+  while (!text.empty() && IsBlankChar(text.front())) text.remove_prefix(1);
+  while (!text.empty() && IsBlankChar(text.back())) text.remove_suffix(1);
+  return text;
+}
 
 CsvRecords::CsvRecords(const fs::path& path, TextBlock& block, char separator, bool comments,
                        CsvReading reading)
@@ -258,6 +258,7 @@ bool CsvRecords::TakePlain(size_t& at) {
 }
 
 char FindSeparator(const fs::path& path, const TextBlock& block, bool comments) {
+  if (block.separator != '\0') return block.separator;
   std::string text = block.text.substr(0, kSeparatorBytes);
   if (text.size() < block.text.size()) text.resize(text.rfind('\n') + 1);
   if (text.empty()) text = block.text;

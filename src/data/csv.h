@@ -77,11 +77,14 @@ class CsvRecords {
 
 // The separator of a text: of tab , ; | the one that cuts its first lines into equally many cells, where
 // the cells hold none of the others (a comma inside a number is no such thing: 0;1;0,5); else blanks; '\0'
-// where the first line holds none.
+// where the first line holds none. A separator that the file declares (sep=;) is taken as it is.
 char FindSeparator(const std::filesystem::path& path, const TextBlock& block, bool comments);
 
 // Behind the last record of `text` that is whole; npos if none is. `text` begins with a record.
 size_t LastRecordEnd(std::string_view text, char separator, bool comments);
+
+// Without the blanks and tabs around it.
+std::string_view TrimBlanks(std::string_view text);
 
 // Reads a number, which becomes infinite where it is past what a float holds; a leading + is allowed. False
 // if it is none.

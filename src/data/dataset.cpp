@@ -70,6 +70,7 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["source_column"] = options.source_column;
   json["target_column"] = options.target_column;
   json["weight_column"] = options.weight_column;
+  json["missing"] = options.missing;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
   return JsonText(json);
@@ -95,6 +96,7 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.source_column = json.value("source_column", options.source_column);
     options.target_column = json.value("target_column", options.target_column);
     options.weight_column = json.value("weight_column", options.weight_column);
+    options.missing = json.value("missing", options.missing);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
   } catch (const Json::exception& error) {

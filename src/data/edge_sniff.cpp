@@ -10,6 +10,7 @@
 
 #include "core/error_format.h"
 #include "data/edge_text.h"
+#include "data/spellings.h"
 #include "l2gcn/config.h"
 
 namespace l2gcn {
@@ -20,12 +21,6 @@ constexpr size_t kSniffedRecords = 2000;
 constexpr size_t kNoColumn = ~size_t{0};
 
 using EdgeRow = std::vector<std::string>;
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
-  return lower;
-}
 
 bool IsOneOf(const std::string& word, std::initializer_list<const char*> words) {
   const std::string lower = LowerCase(word);

@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "data/labels.h"
 #include "graph/build.h"
 #include "l2gcn/make_dataset.h"
 
@@ -167,6 +168,7 @@ class ArraysToDataset {
     CheckLength("classes_of", LengthOf(arrays_.classes_of), nodes_);
     int32_t* classes_of = labels.classes_of.mutable_data();
     int64_t largest = -1;
+    MinusOneRule rule;
     EachIndex(arrays_.classes_of, [&](size_t i, int64_t value) {
       const int64_t end =
           arrays_.classes > 0 ? arrays_.classes : int64_t{std::numeric_limits<int32_t>::max()};
@@ -176,7 +178,13 @@ class ArraysToDataset {
       }
       classes_of[i] = static_cast<int32_t>(value);
       largest = std::max(largest, value);
+      rule.See(value);
     });
+    if (rule.AreClasses() && arrays_.classes == 0 && arrays_.class_names.empty()) {
+      rule.Note(context_, arrays_.name);
+      std::replace(classes_of, classes_of + nodes_, -1, 0);
+      arrays_.class_names = {"-1", "1"};
+    }
     // A class count in the millions from a stray value would make the classifier enormous.
     if (arrays_.classes == 0 && largest >= std::max<int64_t>(nodes_, 1)) {
       ThrowInput("{}: class {} in a set of {} nodes; number classes from 0 on, or set classes", arrays_.name,

@@ -1,16 +1,21 @@
 #include "data/labels.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "core/error_format.h"
 #include "data/csv.h"
 #include "data/edge_text.h"
+#include "data/spellings.h"
 
 namespace l2gcn {
 namespace {
 
 constexpr uint64_t kMaxLabels = 1u << 16;
+constexpr int64_t kNoLabel = std::numeric_limits<int64_t>::min();
 
 // The class of each value is its position among `distinct` (sorted); values that are no class are −1.
 template <class T, class IsClass>
@@ -35,7 +40,45 @@ std::vector<T> SortedDistinct(std::span<const T> values, const IsClass& is_class
   return {distinct.begin(), distinct.end()};
 }
 
+// Numbers as a file holds them, −1 included; kNoLabel where it holds none.
+Labels LabelsFromGiven(const Context& context, const std::string& where, std::span<const int64_t> numbers,
+                       std::vector<std::string>& class_names) {
+  MinusOneRule rule;
+  for (const int64_t number : numbers) {
+    if (number != kNoLabel) rule.See(number);
+  }
+  rule.Note(context, where);
+  if (!rule.AreClasses()) return LabelsFromNumbers(numbers, class_names);
+  class_names = {"-1", "1"};
+  return Index(numbers, {-1, 1}, [](int64_t number) { return number != kNoLabel; });
+}
+
+void WarnOfSpellings(const Context& context, const std::string& where,
+                     const std::vector<std::string>& class_names) {
+  if (const std::string variants = SpellingVariants(class_names); !variants.empty()) {
+    context.Warn(fmt::format(
+        "{}: classes that differ only in case or blanks: {}. Each is a class of its own; if they are one, "
+        "write them alike (in pandas: table[COLUMN].str.strip().str.lower())",
+        where, variants));
+  }
+  std::vector<std::string> words;
+  std::copy_if(class_names.begin(), class_names.end(), std::back_inserter(words), ReadsLikeMissing);
+  if (words.empty()) return;
+  context.Warn(fmt::format(
+      "{}: {} as if there were no label, but {} a class; --missing {} leaves those nodes without a label",
+      where, fmt::format("{} read{}", fmt::join(words, ", "), words.size() == 1 ? "s" : ""),
+      words.size() == 1 ? "it is" : "each is", fmt::join(words, ",")));
+}
+
 }  // namespace
+
+void MinusOneRule::Note(const Context& context, const std::string& where) const {
+  if (count_ == 0) return;
+  context.Note(AreClasses()
+                   ? fmt::format("{}: -1 and 1 are the only labels: two classes", where)
+                   : fmt::format("{}: {} label{} of -1 mean{} no label; if -1 is a class, write it as a word",
+                                 where, count_, count_ == 1 ? "" : "s", count_ == 1 ? "s" : ""));
+}
 
 Labels LabelsFromNumbers(std::span<const int64_t> numbers, std::vector<std::string>& class_names) {
   const auto is_class = [](int64_t number) { return number >= 0; };
@@ -60,16 +103,26 @@ Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std:
   return Index(names, distinct, is_class);
 }
 
-Labels LabelsFromTexts(std::span<const std::string_view> texts, std::vector<std::string>& class_names) {
-  std::vector<std::string_view> names(texts.begin(), texts.end());
-  std::vector<int64_t> numbers(texts.size(), -1);
+Labels LabelsFromTexts(const Context& context, const std::string& where,
+                       std::span<const std::string_view> texts, std::vector<std::string>& class_names) {
+  std::vector<std::string_view> names(texts.size());
+  std::vector<int64_t> numbers(texts.size(), kNoLabel);
   bool whole = true;
+  uint64_t trimmed = 0;
   for (size_t i = 0; i < names.size(); ++i) {
-    if (IsMissing(names[i])) names[i] = {};
-    if (names[i].empty()) continue;
-    whole = whole && ParseId(names[i], numbers[i]) && numbers[i] >= 0;
+    const std::string_view name = TrimBlanks(texts[i]);
+    if (IsMissing(name)) continue;
+    names[i] = name;
+    trimmed += name.size() < texts[i].size() ? 1 : 0;
+    whole = whole && ParseId(name, numbers[i]) && numbers[i] >= -1;
   }
-  return whole ? LabelsFromNumbers(numbers, class_names) : LabelsFromNames(names, class_names);
+  if (trimmed > 0)
+    context.Note(
+        fmt::format("{}: blanks around {} label{} are dropped", where, trimmed, trimmed == 1 ? "" : "s"));
+  if (whole) return LabelsFromGiven(context, where, numbers, class_names);
+  Labels labels = LabelsFromNames(names, class_names);
+  WarnOfSpellings(context, where, class_names);
+  return labels;
 }
 
 Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names) {
@@ -78,17 +131,18 @@ Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vecto
     if (array.is_string()) {
       const std::vector<std::string> text = array.AsStrings();
       const std::vector<std::string_view> names(text.begin(), text.end());
-      return LabelsFromNames(names, class_names);
+      Labels labels = LabelsFromNames(names, class_names);
+      WarnOfSpellings(context, array.where(), class_names);
+      return labels;
     }
-    const int64_t unlabelled = -1;
-    const Array<int64_t> numbers = array.As<int64_t>(context, array.is_float() ? &unlabelled : nullptr);
+    const Array<int64_t> numbers = array.As<int64_t>(context, array.is_float() ? &kNoLabel : nullptr);
     for (size_t i = 0; i < numbers.size(); ++i) {
-      if (numbers[i] < -1) {
+      if (numbers[i] < -1 && !(array.is_float() && numbers[i] == kNoLabel)) {
         ThrowInput("{}: the class of node {} is {}; classes count from 0, and -1 is no class", array.where(),
                    i, numbers[i]);
       }
     }
-    return LabelsFromNumbers(numbers.span(), class_names);
+    return LabelsFromGiven(context, array.where(), numbers.span(), class_names);
   }
   array.ExpectDimensions(2);
   if (shape[1] > kMaxLabels) ThrowInput("{}: {} labels a node are absurd", array.where(), shape[1]);

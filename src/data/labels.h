@@ -14,6 +14,24 @@
 
 namespace l2gcn {
 
+// What −1 means where labels are whole numbers: no label, whatever the source. Only where −1 and 1 are the only values
+// are they two classes. Where there is a lower number, every number is a class.
+class MinusOneRule {
+ public:
+  void See(int64_t label) {
+    count_ += label == -1 ? 1 : 0;
+    ones_ = ones_ || label == 1;
+    others_ = others_ || (label != 1 && label != -1);
+  }
+  bool AreClasses() const { return count_ > 0 && ones_ && !others_; }
+  // Reports what was made of −1, where there are any.
+  void Note(const Context& context, const std::string& where) const;
+
+ private:
+  uint64_t count_ = 0;  // of −1
+  bool ones_ = false, others_ = false;
+};
+
 // One number a node; negative: unlabelled. Classes are the distinct numbers in order; where they are not 0 …
 // C−1, `class_names` keeps them.
 Labels LabelsFromNumbers(std::span<const int64_t> numbers, std::vector<std::string>& class_names);
@@ -21,11 +39,13 @@ Labels LabelsFromNumbers(std::span<const int64_t> numbers, std::vector<std::stri
 // One name a node; empty: unlabelled. Classes are the distinct names in order.
 Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std::string>& class_names);
 
-// As a table spells them: whole numbers from 0 on are classes by number, anything else (also -1) by name;
-// missing values (IsMissing) are unlabelled.
-Labels LabelsFromTexts(std::span<const std::string_view> texts, std::vector<std::string>& class_names);
+// As a table spells them, without blanks around them: whole numbers from 0 on are classes by number (-1: see
+// MinusOneRule), anything else by name; missing values (IsMissing) are unlabelled. Warns of classes that differ only in
+// case or blanks and of those that read like "no value". `where` names file and column in messages.
+Labels LabelsFromTexts(const Context& context, const std::string& where,
+                       std::span<const std::string_view> texts, std::vector<std::string>& class_names);
 
-// (nodes) or (nodes × 1): classes, NaN and −1 unlabelled; (nodes × C) of 0/1: multi-label.
+// (nodes) or (nodes × 1): classes, NaN unlabelled, −1 as MinusOneRule has it; (nodes × C) of 0/1: multi-label.
 Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names);
 
 Labels MultilabelFromSparse(const CsrMatrix& matrix, const std::string& where);

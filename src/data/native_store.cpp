@@ -447,7 +447,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
                      {"duplicates_dropped", info.changes.duplicates_dropped},
                      {"self_loops_found", info.changes.self_loops_found},
                      {"self_loops_dropped", info.changes.self_loops_dropped}};
-  if (!info.schema.empty()) json["table"] = Json::parse(SchemaToJson(info.schema));
+  if (!info.schema.empty()) json["table"] = ParseJson(SchemaToJson(info.schema), "table");
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());
@@ -459,7 +459,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
     files[name] = {{"bytes", fs::file_size(directory / name)}, {"xxh3", sums.whole}, {"blocks", sums.blocks}};
   }
   // Taken of what a reader will see: names that are no UTF-8 are replaced in the file.
-  json["checksum"] = ManifestChecksum(Json::parse(JsonText(json)));
+  json["checksum"] = ManifestChecksum(ParseJson(JsonText(json), kManifestFile));
   WriteFileWhole(directory / kManifestFile, JsonText(json, 1) + "\n");
 }
 

@@ -85,7 +85,8 @@ bool InsertNearby(std::span<Item> items, size_t moves) {
 
 template <class Item>
 std::span<Item> SortPiece(std::span<Item> from, std::span<Item> to, uint64_t differing) {
-  const unsigned digits = std::bit_width(from.size()) + 2 <= 2 * kDigitBits ? 2 : 3;
+  const unsigned size_bits = static_cast<unsigned>(std::bit_width(from.size()));
+  const unsigned digits = size_bits + 2 <= 2 * kDigitBits ? 2 : 3;
   const uint64_t high = HighestDigits(differing, digits);
   const std::span<Item> sorted = SortDigits(from, to, high);
   if (high == differing || InsertNearby(sorted, sorted.size() * kMovesPerItem)) return sorted;

@@ -14,6 +14,7 @@
 #include "core/error_format.h"
 #include "core/rng.h"
 #include "core/usable.h"
+#include "data/validate.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 
@@ -73,7 +74,7 @@ PartSizes SizesOf(const Fractions& fractions, uint32_t count) {
 std::vector<uint32_t> Apportion(uint32_t seats, double fraction, const std::vector<uint32_t>& members,
                                 const std::vector<uint32_t>& room, uint32_t least) {
   const size_t classes = members.size();
-  std::vector<uint32_t> given(classes, 0), order(classes);
+  std::vector<uint32_t> given(classes, 0), order(classes, 0);
   std::vector<double> remainder(classes);
   uint64_t total = 0;
   for (size_t c = 0; c < classes; ++c) {
@@ -173,6 +174,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
   CheckLengths(dataset);
+  if (!dataset.checked) ValidateLabels(MakeContext(1), dataset);
   if (spec.starts_with("random:") || spec.starts_with("uniform:")) return DrawSplit(dataset, spec, seed);
   if (spec.empty()) {
     if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);

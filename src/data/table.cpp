@@ -11,6 +11,7 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "data/csv.h"
+#include "data/spellings.h"
 #include "data/text_source.h"
 #include "l2gcn/config.h"
 
@@ -90,10 +91,11 @@ struct ParsedBlock {
 class TableParser {
  public:
   TableParser(const Context& context, const fs::path& path, const TableFormat& format,
-              std::vector<uint8_t> is_text)
+              const MissingWords& missing, std::vector<uint8_t> is_text)
       : context_(context),
         path_(path),
         format_(format),
+        missing_(missing),
         is_text_(std::move(is_text)),
         found_text_(is_text_) {}
 
@@ -157,9 +159,15 @@ class TableParser {
                cells == 1 ? "" : "s", format_.columns(), at);
   }
 
+  bool IsGivenMissing(std::string_view cell) const {
+    return std::any_of(missing_.words.begin(), missing_.words.end(),
+                       [&](const std::string& word) { return EqualsIgnoringCase(TrimBlanks(cell), word); });
+  }
+
   // False where a word stands in a column of numbers.
   bool TakeCell(const CsvRecords& records, size_t c, BlockColumn& column) const {
-    const std::string_view cell = records.fields()[c];
+    std::string_view cell = records.fields()[c];
+    if (!missing_.words.empty() && c != missing_.except && IsGivenMissing(cell)) cell = {};
     if (is_text_[c] != 0) {
       column.text.append(cell);
       column.ends.push_back(column.text.size());
@@ -230,6 +238,7 @@ class TableParser {
   const Context& context_;
   const fs::path& path_;
   const TableFormat& format_;
+  const MissingWords& missing_;
   const std::vector<uint8_t> is_text_;  // (columns) 0/1
   std::vector<uint8_t> found_text_;     // the same with what Parse() finds
 };
@@ -275,13 +284,13 @@ TableFormat SniffTable(const fs::path& path, bool id_first, const std::vector<st
 }
 
 Table ReadTable(const Context& context, const fs::path& path, const TableFormat& format,
-                const std::vector<size_t>& as_text) {
+                const std::vector<size_t>& as_text, const MissingWords& missing) {
   std::vector<uint8_t> is_text = format.words;
   for (const size_t column : as_text) is_text[column] = 1;
   // A wrong guess about a column mostly shows in the first block, and costs little. If there is another, the whole file
   // is looked at for all of them, so that no file is read more than three times.
   for (bool at_once = true;; at_once = false) {
-    TableParser parser(context, path, format, std::move(is_text));
+    TableParser parser(context, path, format, missing, std::move(is_text));
     try {
       return parser.Parse(at_once);
     } catch (const ColumnsAreText&) {

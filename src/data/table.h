@@ -32,6 +32,9 @@ struct ColumnValues {
   NameTable text;              // (rows) unless numeric
   uint64_t missing = 0;        // cells missing, of a numeric column
   uint64_t grouped = 0;        // numbers written as 1,234 or 0,5
+  std::string unit;            // that the numbers carry, such as % or $; empty: none
+  uint64_t odd = 0;            // filled cells of a numeric column that are no numbers: missing, too
+  std::vector<std::string> odd_examples;
 };
 
 struct Table {
@@ -45,9 +48,15 @@ struct Table {
 // (column names the user gave) is a header.
 TableFormat SniffTable(const std::filesystem::path& path, bool id_first,
                        const std::vector<std::string>& named = {});
+// Words that the user takes for "no value", whatever their case; they are read as empty cells.
+struct MissingWords {
+  std::vector<std::string> words;
+  size_t except = ~size_t{0};  // a column in which they are values: the ids
+};
+
 // Columns listed in `as_text` are kept as text whatever they hold.
 Table ReadTable(const Context& context, const std::filesystem::path& path, const TableFormat& format,
-                const std::vector<size_t>& as_text);
+                const std::vector<size_t>& as_text, const MissingWords& missing = {});
 
 // The column called `name`; throws Error(kUsage) naming the option and the known ones.
 size_t ColumnNamed(const TableFormat& format, const std::filesystem::path& path, const std::string& option,

@@ -9,6 +9,7 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "data/csv.h"
+#include "data/spellings.h"
 
 namespace l2gcn {
 namespace {
@@ -109,6 +110,7 @@ class TableFeatures {
         Note(fmt::format("column {}: {} numbers such as {} read as numbers", Name(c), values.grouped,
                          table_.format.separator == ';' ? "0,5 (decimal comma)" : "1,234 (groups of three)"));
       }
+      NoteOdd(c);
     } else if (IsSplitColumn(values)) {
       TakeSplit(c);
       return Ignore(c, "");
@@ -116,6 +118,19 @@ class TableFeatures {
       return;
     }
     AddColumn(c, std::move(used));
+  }
+
+  // Reports units that were dropped and cells that are no numbers.
+  void NoteOdd(size_t c) const {
+    const ColumnValues& values = table_.columns[c];
+    if (!values.unit.empty())
+      Note(fmt::format("column {}: numbers with the unit {} are read as numbers", Name(c), values.unit));
+    if (values.odd == 0) return;
+    const uint64_t numbers = table_.rows - values.missing;
+    Note(fmt::format("column {}: {} of {} filled cells are numbers; the {} other{} ({}{}) count{} as missing",
+                     Name(c), numbers, numbers + values.odd, values.odd, values.odd == 1 ? "" : "s",
+                     fmt::join(values.odd_examples, ", "),
+                     values.odd > values.odd_examples.size() ? ", …" : "", values.odd == 1 ? "s" : ""));
   }
 
   void NoteMissing() const {
@@ -199,8 +214,14 @@ class TableFeatures {
     width_ += used.width;
     if (!names_.insert(column.name).second)
       ThrowInput("{}: two columns are called '{}'; rename one", table_.path.string(), column.name);
-    if (column.category)
+    column.unit = used.values->unit;
+    if (column.category) {
       Note(fmt::format("column {} becomes {} one-hot features", column.name, column.width()));
+      const std::string variants = SpellingVariants(column.levels);
+      if (!variants.empty())
+        Note(fmt::format("column {}: words that differ only in case or blanks are features of their own: {}",
+                         column.name, variants));
+    }
     dataset_.schema.columns.push_back(std::move(column));
     used_.push_back(std::move(used));
   }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/error_format.h"
+#include "data/spellings.h"
 #include "data/table_features.h"
 
 namespace l2gcn {
@@ -46,7 +48,14 @@ std::string Normal(std::string_view id) {
 struct Unmatched {
   uint64_t count = 0, of = 0;
   std::vector<std::string> examples;
-  bool TooMany() const { return count * 10 > of; }
+  bool All() const { return count > 0 && count == of; }
+  bool Most() const { return count * 2 > of; }
+  // More than a tenth; with --allow-unmatched, everything.
+  bool TooMany(bool allowed) const { return allowed ? All() : count * 10 > of; }
+  const char* HowToGoOn() const {
+    return All() ? "Nothing matches, so --allow-unmatched does not help."
+                 : "Go on all the same with --allow-unmatched.";
+  }
   std::string Shown() const {
     return fmt::format("{}{}", fmt::join(examples, ", "), count > examples.size() ? ", …" : "");
   }
@@ -123,6 +132,73 @@ std::string BetterEdgeColumns(const IdMatch& match, const std::vector<uint8_t>& 
                      from[0], from[1]);
 }
 
+std::string WithoutZeros(std::string_view id) {
+  return std::string(id.substr(std::min(id.find_first_not_of('0'), id.size() - (id.empty() ? 0 : 1))));
+}
+
+// Ways in which the ids of two files differ, from slight to strong.
+struct IdSpelling {
+  const char* what;  // is ignored
+  std::string (*fold)(std::string_view id);
+  const char* fix;  // in pandas, behind a column of text
+};
+constexpr IdSpelling kIdSpellings[] = {
+    {"case", LowerCase, ".str.lower()"},
+    {"leading zeros", WithoutZeros, ".str.lstrip('0')"},
+    {"case and blanks", FoldSpelling, ".str.lower().str.replace(' ', '')"},
+    {"case and leading zeros", [](std::string_view id) { return WithoutZeros(LowerCase(id)); },
+     ".str.lower().str.lstrip('0')"},
+};
+
+// What to ignore for the ids of edges without a row to match rows without an edge, as a sentence; empty if nothing
+// helps.
+std::string BetterSpelling(const IdMatch& match, const Table& table, const std::vector<uint8_t>& in_edges,
+                           const std::vector<uint8_t>& has_row) {
+  const NodeSpellings spelled(match.ids);
+  for (const IdSpelling& spelling : kIdSpellings) {
+    std::unordered_map<std::string, uint32_t> rows;  // folded id to node
+    for (uint32_t node = 0; node < match.ids.nodes(); ++node) {
+      if (has_row[node] != 0 && in_edges[node] == 0) rows.emplace(spelling.fold(spelled(node)), node);
+    }
+    uint64_t matched = 0, unmatched = 0;
+    std::string example;
+    for (uint32_t node = 0; node < match.ids.nodes(); ++node) {
+      if (has_row[node] != 0 || in_edges[node] == 0) continue;
+      ++unmatched;
+      const auto row = rows.find(spelling.fold(spelled(node)));
+      if (row == rows.end()) continue;
+      ++matched;
+      if (example.empty())
+        example = fmt::format("'{}' in {}, '{}' in {}", spelled(node), match.edge_path.filename().string(),
+                              spelled(row->second), table.path.filename().string());
+    }
+    if (matched == 0 || static_cast<double>(matched) < kWellMatched * static_cast<double>(unmatched))
+      continue;
+    return fmt::format(
+        " {} of them match if {} {} ignored ({}): write the ids alike in both files (in pandas: read_csv(…, "
+        "dtype=str), then column{}).",
+        matched, spelling.what, std::string_view(spelling.what) == "case" ? "is" : "are", example,
+        spelling.fix);
+  }
+  return "";
+}
+
+// How to predict nodes that have edges to those the model was trained on, as a sentence; empty where no model predicts.
+std::string HowToJoin(const IdMatch& match, const Table& table) {
+  const std::string &edges = match.options.model_edges, &nodes = match.options.model_nodes;
+  if (edges.empty() || nodes.empty() || nodes == table.path.string()) return "";
+  const auto joined = [](const std::string& old, const std::string& added, const char* to) {
+    return fmt::format("p.concat([p.read_csv(f, dtype=str) for f in ('{}', '{}')]).to_csv('{}', index=False)",
+                       IsPlainName(old) ? old : "OLD", IsPlainName(added) ? added : "NEW", to);
+  };
+  return fmt::format(
+      " If they are nodes the model was trained on, join the new tables to the old ones: python3 -c \"import "
+      "pandas as "
+      "p; {}; {}\" and predict with --nodes all-nodes.csv --edges all-edges.csv.",
+      joined(nodes, table.path.string(), "all-nodes.csv"),
+      joined(edges, match.edge_path.string(), "all-edges.csv"));
+}
+
 std::vector<uint8_t> RowsOfNodes(std::span<const uint32_t> row_of) {
   std::vector<uint8_t> has_row(row_of.size());
   std::transform(row_of.begin(), row_of.end(), has_row.begin(),
@@ -142,18 +218,25 @@ void CheckCoversEdges(const IdMatch& match, const Table& table, size_t id_column
       match, [&](uint32_t node) { return has_row[node] != 0; },
       [&](uint32_t node) { return in_edges[node] == 0; });
   const std::string edges = match.edge_path.filename().string(), name = table.path.filename().string();
-  if (ids.TooMany() && !match.allow) {
-    const std::string better = BetterTableColumn(match, table, id_column, in_edges);
-    ThrowInput(
-        "{}: {} of its {} ids ({}) have no row in {}, whose ids are in column '{}' ({}).{}{} Go on all the "
-        "same with --allow-unmatched.",
-        match.edge_path.string(), ids.count, ids.of, ids.Shown(), table.path.string(),
-        table.format.names[id_column], rows.examples.empty() ? "all have edges" : rows.Shown(), better,
-        better.empty() ? BetterEdgeColumns(match, has_row) : "");
+  if (ids.TooMany(match.options.allow_unmatched)) {
+    std::string better = BetterTableColumn(match, table, id_column, in_edges);
+    if (better.empty()) better = BetterSpelling(match, table, in_edges, has_row);
+    if (better.empty()) better = BetterEdgeColumns(match, has_row);
+    if (better.empty()) better = HowToJoin(match, table);
+    ThrowInput("{}: {} of its {} ids ({}) have no row in {}, whose ids are in column '{}' ({}).{} {}",
+               match.edge_path.string(), ids.count, ids.of, ids.Shown(), table.path.string(),
+               table.format.names[id_column], rows.examples.empty() ? "all have edges" : rows.Shown(), better,
+               ids.HowToGoOn());
   }
   if (ids.count > 0) {
-    match.context.Note(fmt::format("{}: {} of {} ids have no row in {} ({}): their values count as missing",
-                                   edges, ids.count, ids.of, name, ids.Shown()));
+    const std::string text =
+        fmt::format("{}: {} of {} ids have no row in {} ({}): their values count as missing", edges,
+                    ids.count, ids.of, name, ids.Shown());
+    if (ids.Most()) {
+      match.context.Warn(text + "; a model trained on them knows little more than the graph");
+    } else {
+      match.context.Note(text);
+    }
   }
   if (rows.count > 0)
     match.context.Note(
@@ -166,9 +249,9 @@ void CheckCovered(const IdMatch& match, const std::filesystem::path& file, std::
       match, [&](uint32_t node) { return in_edges[node] != 0; },
       [&](uint32_t node) { return has_row[node] == 0; });
   if (ids.count == 0) return;
-  if (ids.TooMany() && !match.allow) {
-    ThrowInput("{}: {} of its {} ids ({}) have no features in {}. Go on all the same with --allow-unmatched.",
-               match.edge_path.string(), ids.count, ids.of, ids.Shown(), file.string());
+  if (ids.TooMany(match.options.allow_unmatched)) {
+    ThrowInput("{}: {} of its {} ids ({}) have no features in {}. {}", match.edge_path.string(), ids.count,
+               ids.of, ids.Shown(), file.string(), ids.HowToGoOn());
   }
   match.context.Note(fmt::format("{}: {} of {} ids have no features in {} ({}): all of theirs are 0",
                                  match.edge_path.filename().string(), ids.count, ids.of,
@@ -184,12 +267,11 @@ void CheckStandsElsewhere(const IdMatch& match, const Table& table, size_t id_co
         return in_edges[node] == 0 && (has_features.empty() || has_features[node] == 0);
       });
   if (rows.count == 0) return;
-  if (rows.TooMany() && !match.allow && (!has_features.empty() || rows.count * 2 > rows.of)) {
-    const std::string better = BetterTableColumn(match, table, id_column, in_edges);
-    ThrowInput(
-        "{}: {} of its {} ids in column '{}' ({}) stand in no other file.{} Go on all the same with "
-        "--allow-unmatched.",
-        table.path.string(), rows.count, rows.of, table.format.names[id_column], rows.Shown(), better);
+  if (rows.TooMany(match.options.allow_unmatched) && (!has_features.empty() || rows.Most())) {
+    std::string better = BetterTableColumn(match, table, id_column, in_edges);
+    if (better.empty()) better = BetterSpelling(match, table, in_edges, RowsOfNodes(row_of));
+    ThrowInput("{}: {} of its {} ids in column '{}' ({}) stand in no other file.{} {}", table.path.string(),
+               rows.count, rows.of, table.format.names[id_column], rows.Shown(), better, rows.HowToGoOn());
   }
   match.context.Note(fmt::format("{}: {} of {} rows have no edge ({})", table.path.filename().string(),
                                  rows.count, rows.of, rows.Shown()));

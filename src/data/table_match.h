@@ -1,5 +1,6 @@
 // Checks whether tables and edges speak of the same ids. Counts what does not match, shows examples, and
-// refuses a set of which too much does not; where another column would match, its name is said.
+// refuses a set of which too much does not: more than a tenth, or with --allow-unmatched everything. The error says
+// what would match: another column, or the same ids without regard to case, leading zeros or blanks.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,9 @@ struct IdMatch {
   const Context& context;
   const std::filesystem::path& edge_path;
   const EdgeTextFormat& format;
-  const IdTable& ids;        // It is finished.
-  const LoadedEdges& edges;  // They hold keys of `ids`.
-  bool allow;                // This is --allow-unmatched.
+  const IdTable& ids;          // It is finished.
+  const LoadedEdges& edges;    // They hold keys of `ids`.
+  const OpenOptions& options;  // Those of --allow-unmatched and of the model that predicts.
 };
 
 // For a table that should have a row for every node: more than a tenth of the edges' ids without one is

@@ -4,8 +4,10 @@
 // will stand in for missing cells.
 //
 // ApplySchema lays out the features of a data set as a schema has them. Columns are found by name wherever
-// they stand, missing numbers are filled, and categories that the schema does not know are all zero
-// ("other") and are counted. A column that is missing or is one too many, and words where numbers were, are
+// they stand, and columns that the schema does not know are left out with a note. Missing numbers are filled. So
+// are words in a column of numbers, unless it holds nothing else. Categories that differ only in case or blanks
+// from one of the schema are that one. Others are all zero ("other") and are counted; a column of which no
+// category is known is a warning. A column that is missing, and nothing but words where numbers were, is
 // Error(kInput).
 //
 // A data set without a schema is taken as it stands, column by column. Where nothing is missing and the
@@ -27,6 +29,9 @@ Features ApplySchema(const Context& context, const TableSchema& schema, const Da
 // Returns (width) 1 where a feature is a number and 0 where it is a level or marks missing cells; nothing
 // for an empty schema.
 std::vector<uint8_t> NumberFeatures(const TableSchema& schema);
+
+// How messages call a feature: "column 'age'" where it comes from a table, else "feature 3".
+std::string FeatureName(const TableSchema& schema, size_t feature);
 
 // A schema as one JSON object, and back.
 std::string SchemaToJson(const TableSchema& schema);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <unordered_set>
 
 #include "core/error_format.h"
@@ -13,26 +14,26 @@
 #include "data/labels.h"
 #include "data/npz.h"
 #include "data/reader.h"
+#include "data/spellings.h"
 #include "data/table_features.h"
 #include "data/table_match.h"
+#include "data/table_numbers.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kFewLabels = 20;  // a label column of more values than this may be none
+// Features in these files are no text tables.
+constexpr std::initializer_list<const char*> kOtherFeatures = {".json", ".npy",      ".npz",
+                                                               ".svm",  ".svmlight", ".libsvm"};
 
 struct TableFiles {
   fs::path edges, nodes, features, labels;  // empty: none
 };
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 bool HasExtension(const fs::path& path, std::initializer_list<const char*> extensions) {
-  const std::string extension = Lower(WithoutCompression(path).extension().string());
+  const std::string extension = LowerCase(WithoutCompression(path).extension().string());
   return std::any_of(extensions.begin(), extensions.end(),
                      [&](const char* known) { return extension == known; });
 }
@@ -53,7 +54,7 @@ TableFiles FilesOfFolder(const fs::path& folder) {
   };
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (!entry.is_regular_file(error)) continue;
-    const std::string name = Lower(entry.path().filename().string());
+    const std::string name = LowerCase(entry.path().filename().string());
     const bool table = IsTextName(entry.path());
     if (name.find("edge") != std::string::npos && table) {
       take(files.edges, entry.path());
@@ -98,7 +99,7 @@ struct NodeRows {
 };
 
 bool IsIdName(const std::string& name) {
-  const std::string lower = Lower(name);
+  const std::string lower = LowerCase(name);
   for (const char* known : {"id", "node", "node_id", "nodeid"}) {
     if (lower == known) return true;
   }
@@ -129,13 +130,12 @@ class TableSetReader {
  private:
   // Tables do not depend on the kind of ids: they are read once.
   void LoadTables() {
-    const fs::path labels = !files_.nodes.empty() ? files_.nodes : files_.labels;
-    if (!labels.empty() && IsTextName(labels)) {
-      LoadLabels(labels);
-    } else if (!labels.empty() && !HasExtension(labels, {".npy"})) {
-      ThrowInput("{}: labels are read from .csv, .tsv, .txt (also .gz, .zst) and .npy", labels.string());
+    if (!files_.nodes.empty()) {
+      LoadLabels(files_.nodes);
+    } else if (!files_.labels.empty() && !HasExtension(files_.labels, {".npy"})) {
+      LoadLabels(files_.labels);
     }
-    if (!files_.features.empty() && IsTextName(files_.features)) {
+    if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
       const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
       features_ = ReadRows(files_.features, format, kNoTableColumn);
     }
@@ -165,20 +165,35 @@ class TableSetReader {
     rows.id_column = IdColumnOf(path, format, label);
     std::vector<size_t> as_text = {rows.id_column, label};
     std::erase(as_text, kNoTableColumn);
-    rows.table = ReadTable(context_, path, format, as_text);
+    rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
     if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
-    if (!rows.by_position() && format.numbers_alone && options_.id_column.empty() && !HoldsIds(rows)) {
+    const bool id_is_guess = options_.id_column.empty() || options_.id_optional;
+    if (!rows.by_position() && format.numbers_alone && id_is_guess && !HoldsIds(rows)) {
       std::erase(as_text, rows.id_column);
       rows.id_column = kNoTableColumn;
-      rows.table = ReadTable(context_, path, format, as_text);
+      rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
     }
+    TakeForNumbers(context_, as_text, rows.table);
     return rows;
+  }
+
+  // The words of --missing, which mean nothing among ids.
+  MissingWords MissingFor(size_t id_column) const {
+    MissingWords missing{{}, id_column};
+    std::stringstream words(options_.missing);
+    for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
+    std::erase(missing.words, "");
+    return missing;
   }
 
   // The user's, else a column called id, else the first; none where rows are nodes in order.
   size_t IdColumnOf(const fs::path& path, const TableFormat& format, size_t label) const {
     if (options_.no_ids && !options_.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
-    if (!options_.id_column.empty()) return ColumnNamed(format, path, "--id", options_.id_column);
+    if (!options_.id_column.empty()) {
+      const size_t named = FindColumn(format, options_.id_column);
+      if (named != kNoTableColumn) return named;
+      if (!options_.id_optional) return ColumnNamed(format, path, "--id", options_.id_column);
+    }
     if (options_.no_ids || format.columns() == 1) return kNoTableColumn;
     if (!format.header || IsIdName(format.names[0])) return 0;
     const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
@@ -347,7 +362,7 @@ class TableSetReader {
 
   void CheckMatches(const IdTable& ids, const LoadedEdges& edges,
                     const std::vector<uint32_t>& json_keys) const {
-    IdMatch match{context_, files_.edges, format_, ids, edges, options_.allow_unmatched};
+    const IdMatch match{context_, files_.edges, format_, ids, edges, options_};
     const bool own_features = !files_.features.empty();
     std::vector<uint8_t> has_features(own_features && !json_keys.empty() ? ids.nodes() : 0, 0);
     for (const uint32_t key : json_keys) has_features[ids.NodeOf(key)] = 1;
@@ -372,7 +387,8 @@ class TableSetReader {
       dataset.labels = LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names);
     } else if (!labels_ && !svm_labels.empty()) {
       const std::vector<std::string_view> texts(svm_labels.begin(), svm_labels.end());
-      dataset.labels = LabelsFromTexts(texts, dataset.class_names);
+      dataset.labels =
+          LabelsFromTexts(context_, files_.features.filename().string(), texts, dataset.class_names);
     } else if (!labels_ || (label_column_ == kNoTableColumn && !IsMultilabelTable())) {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
@@ -384,9 +400,15 @@ class TableSetReader {
         if (row != kNoTableRow) texts[node] = labels_->table.columns[label_column_].text[row];
       }
       dataset.schema.label = labels_->table.format.names[label_column_];
-      AskWhetherLabel(texts);
-      dataset.labels = LabelsFromTexts(texts, dataset.class_names);
+      if (!options_.label_optional) AskWhetherLabel(texts);
+      dataset.labels = LabelsFromTexts(context_, LabelPlace(), texts, dataset.class_names);
     }
+  }
+
+  // File and column of the labels, for messages.
+  std::string LabelPlace() const {
+    return fmt::format("{}: column {}", labels_->table.path.filename().string(),
+                       labels_->table.format.names[label_column_]);
   }
 
   // A label takes few values; a measurement or a name takes another in every row.
@@ -404,15 +426,22 @@ class TableSetReader {
       fractions = fractions || !ParseId(text, whole);
     }
     const bool measured = numbers && fractions;
+    const bool names = values.size() * 2 > labelled;
+    if (values.size() <= kFewLabels || !(numbers || names)) return;
     // Who names the column has answered already, unless it holds measurements.
-    const bool names = values.size() * 2 > labelled && options_.label_column.empty();
-    if (values.size() <= kFewLabels || !(measured || names)) return;
-    ThrowInput(
-        "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes "
-        "with "
-        "--label",
-        labels_->table.path.string(), labels_->table.format.names[label_column_], values.size(), labelled,
-        measured ? ", all of them numbers" : "");
+    if (measured || (names && options_.label_column.empty())) {
+      ThrowInput(
+          "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes "
+          "with "
+          "--label",
+          labels_->table.path.string(), labels_->table.format.names[label_column_], values.size(), labelled,
+          measured ? ", all of them numbers" : "");
+    }
+    context_.Warn(fmt::format(
+        "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: put it into "
+        "a few "
+        "groups, or name another column with --label",
+        LabelPlace(), values.size(), numbers ? "whole numbers" : "values", labelled, values.size()));
   }
 
   // Columns of the label table that may be labels.
@@ -504,12 +533,8 @@ class TableSetReader {
       TakeColumns(dataset, *features_, kNoTableColumn);
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
       TakeColumns(dataset, *labels_, label_column_);
-    } else if (files_.features.empty()) {
-      dataset.features = Features::None(dataset.nodes());
     } else {
-      ThrowInput(
-          "{}: features are read from .csv, .tsv, .txt (also .gz, .zst), .npy, .npz, .json and svmlight",
-          files_.features.string());
+      dataset.features = Features::None(dataset.nodes());
     }
   }
 
@@ -518,6 +543,8 @@ class TableSetReader {
     const TableFormat& format = rows.table.format;
     // A row number that a program put before the ids.
     if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
+    if (!rows.by_position()) dataset.schema.id = format.names[rows.id_column];
+    dataset.schema.path = rows.table.path.string();
     TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
   }
 

@@ -12,6 +12,8 @@
 
 #include "core/error_format.h"
 #include "data/csv.h"
+#include "data/foreign_tables.h"
+#include "data/spellings.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -147,6 +149,19 @@ class ZstdStream : public ByteStream {
   bool inside_ = false;
 };
 
+// Excel's first line sep=; names the separator, perhaps in quotes. Returns it and takes the line's text away, but not
+// its end, so that lines keep their numbers; '\0' where there is no such line.
+char TakeDeclaredSeparator(std::string& text) {
+  const size_t end = std::min(text.find_first_of("\r\n"), text.size());
+  std::string_view line = std::string_view(text).substr(0, end);
+  if (line.size() == 7 && line.front() == '"' && line.back() == '"') line = line.substr(1, 5);
+  if (line.size() != 5 || !EqualsIgnoringCase(line.substr(0, 4), "sep=")) return '\0';
+  const char separator = line[4];
+  if (std::string_view("\t,;| :^~").find(separator) == std::string_view::npos) return '\0';
+  text.erase(0, end);
+  return separator;
+}
+
 }  // namespace
 
 std::unique_ptr<ByteStream> ByteStream::Open(const fs::path& path) {
@@ -189,12 +204,12 @@ void TextSource::Inspect(std::string& text) {
   if (text.starts_with("version https://git-lfs")) {
     ThrowInput("{}: is a pointer of Git LFS, not the file itself; fetch it with git lfs pull", where_);
   }
-  if (text.starts_with("PK\x03\x04"))
-    ThrowInput("{}: is a zip archive or a spreadsheet; save it as CSV", where_);
+  RefuseForeignTable(where_, text);
   if (const size_t zero = text.substr(0, kInspectedBytes).find('\0'); zero != std::string::npos) {
     ThrowInput("{}: holds a zero byte at {}: it is no text, or UTF-16; expected UTF-8", where_, zero);
   }
   if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);
+  separator_ = TakeDeclaredSeparator(text);
   lone_returns_ = text.find('\r') != std::string::npos && text.find('\n') == std::string::npos;
 }
 
@@ -246,6 +261,7 @@ bool TextSource::Next(TextBlock& block) {
     carry_.assign(block.text, cut, std::string::npos);
     block.text.resize(cut);
   }
+  block.separator = number_ == 0 ? separator_ : '\0';
   block.number = number_++;
   block.offset = offset_;
   offset_ += block.text.size();

@@ -2,8 +2,9 @@
 // or .zst, told apart by their first bytes.
 //
 // What is no text is refused at its beginning: UTF-16, zero bytes, a file called .gz or .zst that is neither,
-// a pointer of Git LFS. A byte order mark is dropped; in a file whose lines end in carriage returns alone
-// these become line feeds.
+// a pointer of Git LFS, tables in other formats (foreign_tables.h). A byte order mark is dropped, and a first
+// line sep=; is made an empty one; in a file whose lines end in carriage returns alone these become line
+// feeds.
 //
 // Any number of threads may call Next(); reading and unpacking happen one at a time inside it, parsing
 // outside. A block carries its number and the offset of its first byte in the unpacked text, so that results
@@ -32,9 +33,10 @@ class ByteStream {
 };
 
 struct TextBlock {
-  uint64_t number = 0;  // 0, 1, 2 … in file order
-  uint64_t offset = 0;  // of the first byte in the unpacked text
-  std::string text;     // whole lines; the last may lack its newline at the end of the file
+  uint64_t number = 0;    // 0, 1, 2 … in file order
+  uint64_t offset = 0;    // of the first byte in the unpacked text
+  std::string text;       // whole lines; the last may lack its newline at the end of the file
+  char separator = '\0';  // of the first block: declared by a first line sep=; as Excel writes it
 };
 
 class TextSource {
@@ -63,6 +65,7 @@ class TextSource {
   std::string where_;
   std::optional<RecordCut> cut_;
   bool lone_returns_ = false;  // lines end in CR alone
+  char separator_ = '\0';      // declared by the file
   size_t block_bytes_;
   std::unique_ptr<ByteStream> stream_;
   std::mutex mutex_;

@@ -11,7 +11,8 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "core/usable.h"
-#include "l2gcn/dataset.h"
+#include "data/table_schema.h"
+#include "data/validate.h"
 
 namespace l2gcn {
 namespace {
@@ -117,22 +118,21 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
              what, node);
 }
 
-// The first stored value that is infinite or NaN, in the order they lie in: the bits of its exponent are all ones.
-size_t FirstNotFiniteValue(const Context& context, const Features& features) {
-  const auto wide = [](float value) {
-    constexpr uint32_t kExponent = 0x7F800000;
-    return (std::bit_cast<uint32_t>(value) & kExponent) == kExponent;
-  };
+// The first stored value that is NaN, infinite or larger than kLargestFeature, in the order they lie in. Larger magnitudes
+// have larger bits, and NaN the largest. Of float16 only the infinite and NaN are that large.
+size_t FirstUnusableValue(const Context& context, const Features& features) {
+  constexpr uint32_t kLargest = std::bit_cast<uint32_t>(kLargestFeature);
+  const auto wide = [](float value) { return (std::bit_cast<uint32_t>(value) & 0x7FFFFFFF) > kLargest; };
   if (features.stores_sparse()) return FirstWrong(context, features.csr().values, wide);
   if (features.type() == FeatureType::kF32) return FirstWrong(context, features.matrix().values, wide);
-  const uint16_t exponent = features.type() == FeatureType::kF16 ? 0x7C00 : 0x7F80;
+  const uint16_t largest = features.type() == FeatureType::kF16 ? 0x7BFF : kLargest >> 16;
   return FirstWrong(context, features.halves(),
-                    [exponent](uint16_t value) { return (value & exponent) == exponent; });
+                    [largest](uint16_t value) { return (value & 0x7FFF) > largest; });
 }
 
-void CheckFinite(const Context& context, const Dataset& dataset) {
+void CheckValues(const Context& context, const Dataset& dataset) {
   const Features& features = dataset.features;
-  const size_t wrong = FirstNotFiniteValue(context, features);
+  const size_t wrong = FirstUnusableValue(context, features);
   if (wrong == kNothing) return;
   size_t node = 0, column = 0;
   float value = 0;
@@ -146,8 +146,13 @@ void CheckFinite(const Context& context, const Dataset& dataset) {
     column = wrong % features.cols();
     value = *features.ReadColumns(node, column, column + 1, &value);
   }
-  ThrowInput("{}: feature {} of node {} is {}; replace it by a finite number", PlaceOf(dataset), column,
-             dataset.NodeName(static_cast<uint32_t>(node)), value);
+  const std::string name = FeatureName(dataset.schema, column);
+  const std::string of_node = dataset.NodeName(static_cast<uint32_t>(node));
+  if (!std::isfinite(value)) {
+    ThrowInput("{}: {} of node {} is {}; replace it by a finite number", PlaceOf(dataset), name, of_node, value);
+  }
+  ThrowInput("{}: {} of node {} is {}, and its square overflows; replace it, or divide the column by a constant",
+             PlaceOf(dataset), name, of_node, value);
 }
 
 void CheckFeatures(const Context& context, const Dataset& dataset) {
@@ -160,12 +165,16 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
     CheckRows(context, dataset, "feature matrix", features.csr().indptr, features.csr().indices,
               features.rows(), features.cols(), "a value in column");
   }
-  CheckFinite(context, dataset);
+  CheckValues(context, dataset);
 }
 
 void CheckLabels(const Context& context, const Dataset& dataset) {
   CheckLabelRows(dataset);
   const Labels& labels = dataset.labels;
+  if (labels.classes > kMostClasses) {
+    ThrowInput("{}: {} classes for {} nodes, but at most {} are supported; does the label column hold classes?",
+               PlaceOf(dataset), labels.classes, dataset.nodes(), kMostClasses);
+  }
   const size_t wrong = labels.multilabel
                            ? FirstWrong(context, labels.matrix, [](uint8_t value) { return value > 1; })
                            : FirstWrong(context, labels.classes_of, [&](int32_t value) {
@@ -209,6 +218,12 @@ void CheckNames(const Dataset& dataset) {
 
 }  // namespace
 
+void ValidateLabels(const Context& context, const Dataset& dataset) {
+  CheckNames(dataset);
+  CheckLabels(context, dataset);
+  CheckSplits(context, dataset);
+}
+
 void ValidateDataset(const Context& context, const Dataset& dataset) {
   CheckContext(context);
   CheckNames(dataset);
@@ -225,8 +240,7 @@ void ValidateDataset(const Context& context, const Dataset& dataset) {
       ThrowInput("{}: the weight of edge {} is {}", PlaceOf(dataset), wrong, graph.weights[wrong]);
   }
   CheckFeatures(context, dataset);
-  CheckLabels(context, dataset);
-  CheckSplits(context, dataset);
+  ValidateLabels(context, dataset);
 }
 
 }  // namespace l2gcn

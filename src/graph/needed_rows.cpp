@@ -6,7 +6,6 @@
 #include <memory>
 #include <span>
 
-#include "core/checksum.h"
 #include "core/disk_memory.h"
 #include "core/paced_tasks.h"
 #include "core/scratch_fill.h"
@@ -20,8 +19,6 @@ constexpr uint64_t kStretchEntries = uint64_t{1} << 18;  // entries that are rea
 constexpr size_t kCopiers = 4;  // threads that copy rows: most of the time they wait for the disk
 constexpr size_t kFewCopiers = 2;
 constexpr uint64_t kBudgetOfAllCopiers = uint64_t{256} << 20;
-constexpr uint64_t kCopiedRowsVersion =
-    1;  // of what is made from the same arrays: whoever changes it counts on
 
 // Each copier has buffers of 4 MiB, which would be felt under a small budget.
 size_t CopiersWithin(const DiskMemory* disk) {
@@ -192,37 +189,6 @@ class RowCopy {
   ScratchFill to_indices_, to_weights_;
 };
 
-template <class Visit>
-void ForArrays(const Propagation& a, const Visit& visit) {
-  visit(a.indptr);
-  visit(a.indices);
-  visit(a.weights);
-  visit(a.row_scale);
-  visit(a.col_scale);
-  visit(a.self_scale);
-  visit(a.own);
-}
-
-// Says what the copied rows are made from, so that nobody has to read them to find out whether a result that was kept
-// comes from the same ones.
-void IdentifyRows(const Context& context, const Propagation& a, const std::vector<uint32_t>& last,
-                  uint32_t first, const std::vector<NeededRows>& needed) {
-  DiskMemory* const disk = context.disk.get();
-  if (disk == nullptr || disk->kept() == nullptr) return;
-  ChecksumStream sum;
-  ForArrays(a, [&](const auto& array) { disk->AddIdentity(context, array.data(), array.bytes(), sum); });
-  sum.Add(last.data(), last.size() * sizeof(uint32_t));
-  for (size_t layer = 0; layer < needed.size(); ++layer) {
-    uint64_t words[] = {kCopiedRowsVersion, sum.Sum(), first, needed.size(), layer, 0};
-    ForArrays(needed[layer].a, [&](const auto& array) {
-      ++words[5];
-      const void* const data = array.data();
-      if (data == a.col_scale.data()) return;  // the operator's own, where columns are nodes
-      disk->Identify(data, std::max<uint64_t>(1, Checksum(words, sizeof(words))));
-    });
-  }
-}
-
 // From nodes to the rows of a smaller input.
 void Renumber(const Context& context, const NodeSet& inputs, const Array<uint32_t>& input_nodes,
               Propagation& a) {
@@ -268,7 +234,6 @@ std::vector<NeededRows> FindNeededRows(const Context& context, const Propagation
     nodes = LargeArray<uint32_t>(context.disk, inputs->Number());
     inputs->List(nodes.mutable_data());
   }
-  IdentifyRows(context, a, last, first, needed);
   return needed;
 }
 

@@ -7,6 +7,7 @@
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "l2gcn/plan.h"
+#include "model/finite.h"
 #include "model/model_shapes.h"
 #include "model/spread.h"
 
@@ -190,6 +191,7 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
   const Context context = PlacedFor(given, model, dataset);
   Inference inference(PipelineFor(context, model, dataset, known, model.spreading.on()));
   Matrix logits = inference.Logits(context, model, {});
+  CheckFiniteRows(context, dataset, logits, "logits");
   const std::vector<uint32_t>& train = inference.pipeline().train_nodes();
   if (!model.spreading.on() || train.empty()) return logits;
   return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
@@ -201,8 +203,10 @@ Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, u
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
-  return Inference(PipelineFor(context, model, dataset, known, false))
-      .Embedding(context, model, layer == 0 ? layers : layer);
+  Matrix embedding = Inference(PipelineFor(context, model, dataset, known, false))
+                         .Embedding(context, model, layer == 0 ? layers : layer);
+  CheckFiniteRows(context, dataset, embedding, "embeddings");
+  return embedding;
 }
 
 }  // namespace l2gcn

@@ -236,6 +236,16 @@ std::string ConfigChecksum(Json json) {
   return "xxh3:" + ChecksumText(Checksum(text.data(), text.size()));
 }
 
+}  // namespace
+
+void CheckModelConfig(const Json& json, const std::string& where) {
+  if (!json.contains("checksum") || json.at("checksum") == ConfigChecksum(json)) return;
+  ThrowInput("{}: does not agree with its checksum: it was changed or damaged; restore it or train again",
+             where);
+}
+
+namespace {
+
 // What config.json holds.
 std::string ConfigTextOf(const Model& model) {
   Json json;
@@ -255,8 +265,8 @@ std::string ConfigTextOf(const Model& model) {
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
-  if (!model.schema.empty()) json["table"] = Json::parse(SchemaToJson(model.schema));
-  json["config"] = Json::parse(ConfigToJson(model.config));
+  if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
+  json["config"] = ParseJson(ConfigToJson(model.config), "config");
   json["checksum"] = ConfigChecksum(json);
   return JsonText(json, 2) + "\n";
 }
@@ -271,10 +281,7 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
       ThrowInput("{}: model version {}, this program reads version {}", where, json.value("version", 0),
                  kModelVersion);
     }
-    if (json.contains("checksum") && json.at("checksum") != ConfigChecksum(json)) {
-      ThrowInput("{}: does not agree with its checksum: it was changed or damaged; restore it or train again",
-                 where);
-    }
+    CheckModelConfig(json, where);
     model.features = json.at("features").get<uint32_t>();
     model.classes = json.at("classes").get<uint32_t>();
     model.multilabel = json.at("multilabel").get<bool>();

@@ -1,6 +1,7 @@
 // Whether the tensors of a model fit together; models as bytes.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "l2gcn/model.h"
@@ -9,6 +10,9 @@ namespace l2gcn {
 
 // Shapes must chain: features → hidden … → classes. Throws Error(kInput) that starts with `where`.
 void CheckModelShapes(const Model& model, const std::string& where);
+
+// A model's config.json must agree with the checksum it carries; those of earlier versions carry none. Throws Error(kInput).
+void CheckModelConfig(const nlohmann::ordered_json& json, const std::string& where);
 
 // A model as bytes, for another process of the same build, and back.
 std::string PackModel(const Model& model);

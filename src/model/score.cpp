@@ -202,6 +202,10 @@ class Scorer {
       float* row = probabilities_.mutable_row(i);
       std::copy_n((given != nullptr ? *given : logits_).row(nodes_[i]), labels_.classes, row);
       if (given == nullptr) RowToProbabilities(row, labels_.classes, labels_.multilabel);
+      for (uint32_t c = 0; c < labels_.classes; ++c) {
+        if (std::isnan(row[c]))
+          ThrowInput("{}: the logits of node {} are not finite", dataset_.name, dataset_.NodeName(nodes_[i]));
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -16,9 +17,9 @@
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
 #include "kernels/ranks/step_choice.h"
+#include "kernels/sparse_density.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
-#include "pipeline/exchange_walk.h"
 #include "pipeline/run_counts.h"
 #include "ranks/collectives.h"
 #include "ranks/shared_device.h"
@@ -56,7 +57,6 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
-  counts.drop_last = config.drop_last;
   counts.first_few = std::max<size_t>(config.FindsRate() ? config.layers - 1 : 0, counts.sparse ? 1 : 0);
   for (uint32_t layer = 0; layer < config.layers; ++layer) {
     counts.hidden.push_back(config.HiddenOf(layer));
@@ -66,12 +66,10 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   const bool plain = !config.bias && !config.layer_norm && config.head == 0 && config.input_dropout == 0;
   counts.plain_layers =
       plain && config.reach == 0 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
-  counts.affine_rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
-  counts.answered = scored;
-  counts.counts_answers = plain && config.correct == Choice::kOff && !config.threshold &&
-                          FindMethod(config.method).readout == Readout::kClassifier;
+  const bool counts_answers = plain && config.correct == Choice::kOff && !config.threshold &&
+                              FindMethod(config.method).readout == Readout::kClassifier;
   counts.scores_in_training =
-      counts.counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();
+      counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();
   return counts;
 }
 
@@ -331,12 +329,26 @@ MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const Trai
   return plan;
 }
 
+// The share of non-zeros of sparse features once they are aggregated, as if neighbours' columns were independent.
+double AggregatedDensity(const RunCounts& counts) {
+  const double stored = static_cast<double>(counts.stored_bytes) / 8,
+               rows = static_cast<double>(counts.rows()), cols = static_cast<double>(counts.features);
+  const double degree = static_cast<double>(counts.train_entries()) / std::max(1.0, rows);
+  return 1 - std::pow(1 - stored / (static_cast<double>(counts.nodes) * cols), 1 + degree);
+}
+
+// Whether the input of a layer's training is likely to be sparse.
+bool StaysSparse(const RunCounts& counts, size_t layer) {
+  return counts.sparse && layer == 0 && AggregatedDensity(counts) <= SparseDensityOf(DeviceKind::kCpu);
+}
+
 // Who makes the steps of each layer, where ranks exchange by messages and nothing goes to disk.
 std::vector<StepChoice> PlanSteps(const Context& context, const RunCounts& counts) {
   std::vector<StepChoice> steps(counts.hidden.size());
   for (size_t layer = 0; counts.plain_layers && layer < steps.size(); ++layer) {
-    if (ExchangeWalk::StaysSparse(counts, layer, false)) continue;
-    steps[layer] = ChooseSteps(context, StepsOf(counts, layer));
+    if (StaysSparse(counts, layer)) continue;
+    steps[layer] =
+        ChooseSteps(context, {counts.InputsOf(layer), counts.hidden[layer], counts.classes, counts.batch});
   }
   return steps;
 }
@@ -351,7 +363,7 @@ Context ForSharedDisk(const Context& context) {
   return PreferCpu(context, "a model that ranks share", "what does not fit into memory goes to disk");
 }
 
-// The device, how ranks get at each other's rows, and what they send. Those that go to disk keep their rows to themselves.
+// The device, and how ranks get at each other's rows. Those that go to disk keep their rows to themselves.
 void PlanExchange(const Context& given, const RunCounts& counts, bool trains, MemoryPlan& plan) {
   Ranks& ranks = *given.ranks;
   const bool to_disk = !plan.in_memory || given.disk != nullptr;
@@ -366,10 +378,6 @@ void PlanExchange(const Context& given, const RunCounts& counts, bool trains, Me
                       : !all_in_memory       ? "what does not fit into memory goes to disk"
                                              : "";
   if (trains && !on_cards && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
-  ExchangeWalk exchange(counts, plan.ranks, {plan.shares_memory, on_cards, plan.steps});
-  if (trains) exchange.Train({});
-  exchange.Infer(trains);
-  plan.exchange_bytes = exchange.bytes();
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
@@ -398,16 +406,6 @@ MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const M
   MemoryPlan plan = PlanMemory(context, dataset, model.config, counts, false);
   if (context.ranks != nullptr) PlanExchange(context, counts, false, plan);
   return plan;
-}
-
-uint64_t ExchangeOf(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                    const MemoryPlan& plan, std::span<const LayerMoves> moves) {
-  const RunCounts counts = TrainingCounts(context, dataset, config);
-  ExchangeWalk exchange(counts, plan.ranks,
-                        {plan.shares_memory, context.device != DeviceKind::kCpu, plan.steps});
-  exchange.Train(moves);
-  exchange.Infer(true);
-  return exchange.bytes();
 }
 
 Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan& plan) {
@@ -445,10 +443,9 @@ std::string DescribeSteps(const MemoryPlan& plan) {
 std::string DescribePlan(const MemoryPlan& plan) {
   std::string shared;
   if (plan.ranks > 1) {
-    shared = fmt::format("; {} ranks hold their shares of it, {}, and send each other about {:.3f} GiB",
-                         plan.ranks,
-                         plan.shares_memory ? "see each other's rows in memory" : "exchange rows by messages",
-                         GiBOf(plan.exchange_bytes));
+    shared =
+        fmt::format("; {} ranks hold their shares of it and {}", plan.ranks,
+                    plan.shares_memory ? "see each other's rows in memory" : "exchange rows by messages");
     if (!plan.why_messages.empty()) shared += fmt::format(" ({})", plan.why_messages);
     if (const std::string steps = DescribeSteps(plan); !steps.empty()) shared += "; " + steps;
   }
@@ -480,8 +477,7 @@ std::string PlanToJson(const MemoryPlan& plan) {
                   {"least_bytes", plan.least_bytes},
                   {"need_bytes", plan.need_bytes},
                   {"ranks", plan.ranks},
-                  {"exchange", plan.shares_memory ? "memory" : "messages"},
-                  {"exchange_bytes", plan.exchange_bytes}};
+                  {"exchange", plan.shares_memory ? "memory" : "messages"}};
   for (const StepChoice& steps : plan.steps) {
     json["plan"]["steps"].push_back({{"made_by", steps.shared ? "all" : "rank 0"},
                                      {"alone_seconds", steps.alone_seconds},

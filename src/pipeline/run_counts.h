@@ -16,8 +16,6 @@ struct RunCounts {
   uint64_t train = 0;
   uint64_t scored = 0;              // nodes that train, validate or test
   bool scores_in_training = false;  // evaluation uses what training aggregated
-  uint64_t answered = 0;            // nodes of the train, validation and test parts
-  bool counts_answers = true;       // evaluation counts right answers where the rows lie, and needs no logits
   bool inductive = false, sparse = false, multilabel = false;
   bool plain_layers = false;  // trained one by one, with nothing besides W and Θ
   uint64_t features = 0;      // columns of the first layer's input
@@ -29,9 +27,7 @@ struct RunCounts {
   uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
-  bool drop_last = false;      // an epoch's last batch is left out where it is short
   uint64_t label_columns = 0;  // that the last layer reads beside its features (pipeline/label_inputs.h)
-  uint64_t affine_rows = 0;    // of a hidden layer besides its weights: a bias, or gain and shift
   size_t first_few = 0;        // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -41,11 +37,6 @@ struct RunCounts {
   uint64_t train_entries() const {
     const double share = static_cast<double>(train) / static_cast<double>(std::max<uint64_t>(1, nodes));
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
-  }
-  // Steps of an epoch over `samples` samples.
-  uint64_t StepsOver(uint64_t samples) const {
-    const uint64_t size = std::max<uint64_t>(1, std::min(batch, samples));
-    return drop_last ? samples / size : (samples + size - 1) / size;
   }
   uint64_t copies() const { return 1 + reach; }
   // Labels as inputs of so many nodes, which always lie in memory: what stays, and what making them takes.

@@ -15,7 +15,6 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;
 
 void AddFigure(const std::string& name, const Chart& chart, NamedFiles& files) {
   files.emplace_back(name + ".svg", ChartToSvg(chart));
-  files.emplace_back(name + ".pdf", ChartToPdf(chart));
 }
 
 Chart TradeChart(const Comparison& comparison, bool memory) {

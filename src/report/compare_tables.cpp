@@ -24,7 +24,7 @@ std::string Row(const std::vector<std::string>& cells) {
 
 // What Compare() put into dataset_json; a Comparison filled by hand may hold anything.
 Json DatasetJson(const Comparison& comparison) {
-  Json json = Json::parse(comparison.dataset_json, nullptr, false);
+  Json json = ParseJson(comparison.dataset_json, "the comparison's dataset_json");
   if (!json.is_object() || !json.contains("nodes") || !json["nodes"].is_number_unsigned()) {
     ThrowUsage(
         "the comparison's dataset_json does not describe a data set; take it from DescribeDatasetJson");
@@ -82,7 +82,7 @@ std::string ComparisonToJson(const Comparison& comparison) {
          {"stopped_by_clock", row.stopped_by_clock},
          {"validation", curve},
          {"loss", row.losses},
-         {"config", Json::parse(ConfigToJson(row.config))}});
+         {"config", ParseJson(ConfigToJson(row.config), "config")}});
   }
   const Json json = {{"dataset", DatasetJson(comparison)},
                      {"device", comparison.device},

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/csv_field.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "l2gcn/export.h"
-#include "report/csv_field.h"
 
 namespace l2gcn {
 namespace {
@@ -73,13 +73,14 @@ std::string CellSvg(const ConfusionLayout& d, size_t row, size_t col, uint64_t c
 
 }  // namespace
 
-std::string ConfusionToCsv(const Score& score, bool multilabel) {
+std::string ConfusionToCsv(const Score& score, bool multilabel, bool exact_names) {
   CheckPresent(score);
+  CsvNames names(exact_names);
   const std::vector<std::string> columns = ColumnNames(score, multilabel);
   std::string text = multilabel ? "label" : "truth";
-  for (const std::string& name : columns) text += "," + CsvField(name);
+  for (const std::string& name : columns) text += "," + names.Cell(name);
   for (size_t row = 0; row < score.classes.size(); ++row) {
-    text += "\n" + CsvField(score.classes[row].name);
+    text += "\n" + names.Cell(score.classes[row].name);
     for (size_t col = 0; col < columns.size(); ++col)
       text += fmt::format(",{}", score.confusion[row * columns.size() + col]);
   }
@@ -121,10 +122,11 @@ std::string ConfusionToSvg(const Score& score, bool multilabel, const std::strin
   return svg + "</svg>\n";
 }
 
-void ExportConfusion(const Score& score, bool multilabel, const std::string& title, const std::string& path) {
+void ExportConfusion(const Score& score, bool multilabel, const std::string& title, const std::string& path,
+                     bool exact_names) {
   const bool picture = std::filesystem::path(path).extension() == ".svg";
-  WriteFileWhole(path,
-                 picture ? ConfusionToSvg(score, multilabel, title) : ConfusionToCsv(score, multilabel));
+  WriteFileWhole(path, picture ? ConfusionToSvg(score, multilabel, title)
+                               : ConfusionToCsv(score, multilabel, exact_names));
 }
 
 }  // namespace l2gcn

@@ -8,11 +8,11 @@
 #include <functional>
 #include <iterator>
 
+#include "core/csv_field.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "data/npy.h"
 #include "model/decision.h"
-#include "report/csv_field.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -33,17 +33,22 @@ void AppendRow(const Matrix& matrix, size_t row, std::string& line) {
 }
 
 // A line a node, with the id first; `append` adds what follows it.
-void WriteLines(const Context& context, const Dataset& dataset, const std::string& header,
+void WriteLines(const Context& context, const Dataset& dataset, const std::string& header, CsvNames& names,
                 const TextSink& sink, const std::function<void(uint32_t node, std::string& line)>& append) {
   sink(header + "\n");
   std::string line;
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     if (node % kRowsBetweenChecks == 0) context.CheckCancelled();
-    line = CsvField(dataset.NodeName(node));
+    line = names.Cell(dataset.NodeName(node));
     append(node, line);
     line += '\n';
     sink(line);
   }
+  if (names.changed() == 0) return;
+  context.Note(
+      fmt::format("{}: {} cells that a spreadsheet would run as formulas begin with an apostrophe; "
+                  "--exact-names writes them as they are",
+                  dataset.name, names.changed()));
 }
 
 void WriteCsvFile(const fs::path& path, const std::function<void(const TextSink&)>& write) {
@@ -109,15 +114,17 @@ const char* PartName(const Split& split, uint32_t node) {
 // One node's line: what the model says of it.
 class PredictionLines {
  public:
-  PredictionLines(const Model& model, const Dataset& dataset, const Matrix& logits, const Split& split)
+  PredictionLines(const Model& model, const Dataset& dataset, const Matrix& logits, const Split& split,
+                  CsvNames& cells)
       : model_(model),
         dataset_(dataset),
         logits_(logits),
         split_(split),
         rule_(model.multilabel, model.classes, model.thresholds),
+        cells_(cells),
         probabilities_(model.classes) {
     for (uint32_t label = 0; label < model.classes; ++label)
-      names_.push_back(CsvField(ClassNameOf(model, dataset, label)));
+      names_.push_back(cells_.Cell(ClassNameOf(model, dataset, label)));
   }
 
   std::string Header() const {
@@ -138,14 +145,14 @@ class PredictionLines {
                      probabilities_[label]);
     }
     for (const float p : probabilities_) fmt::format_to(std::back_inserter(line), ",{:.9g}", p);
-    if (model_.multilabel) line += "," + CsvField(LabelsOn(logits));
+    if (model_.multilabel) line += "," + cells_.Cell(LabelsOn(logits));
   }
 
  private:
-  std::string Truth(uint32_t node) const {
+  std::string Truth(uint32_t node) {
     const Labels& labels = dataset_.labels;
     const bool known = !labels.multilabel && !labels.classes_of.empty() && labels.classes_of[node] >= 0;
-    return known ? CsvField(dataset_.ClassName(static_cast<uint32_t>(labels.classes_of[node]))) : "";
+    return known ? cells_.Cell(dataset_.ClassName(static_cast<uint32_t>(labels.classes_of[node]))) : "";
   }
   std::string LabelsOn(const float* logits) const {
     std::string on;
@@ -161,6 +168,7 @@ class PredictionLines {
   const Matrix& logits_;
   const Split& split_;
   const DecisionRule rule_;
+  CsvNames& cells_;
   std::vector<float> probabilities_;  // (classes) of the node at hand
   std::vector<std::string> names_;    // (classes) as CSV fields
 };
@@ -168,43 +176,47 @@ class PredictionLines {
 }  // namespace
 
 void WritePredictions(const Context& context, const Model& model, const Dataset& dataset,
-                      const Matrix& logits, const Split& split, const TextSink& sink) {
+                      const Matrix& logits, const Split& split, const TextSink& sink, bool exact_names) {
   CheckRowPerNode("logits", logits, dataset);
   if (logits.cols != model.classes || model.classes == 0) {
     ThrowInput("{}: {} columns of logits for a model of {} classes", dataset.name, logits.cols,
                model.classes);
   }
-  PredictionLines lines(model, dataset, logits, split);
-  WriteLines(context, dataset, lines.Header(), sink,
+  CsvNames names(exact_names);
+  PredictionLines lines(model, dataset, logits, split, names);
+  WriteLines(context, dataset, lines.Header(), names, sink,
              [&](uint32_t node, std::string& line) { lines.Append(node, line); });
 }
 
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
-                       const Matrix& logits, const Split& split, const std::string& path) {
+                       const Matrix& logits, const Split& split, const std::string& path, bool exact_names) {
   CheckExportPath(path);
   if (!IsNpy(path)) {
-    WriteCsvFile(
-        path, [&](const TextSink& sink) { WritePredictions(context, model, dataset, logits, split, sink); });
+    WriteCsvFile(path, [&](const TextSink& sink) {
+      WritePredictions(context, model, dataset, logits, split, sink, exact_names);
+    });
     return;
   }
   ReplaceFile(path, [&](const fs::path& aside) { WriteProbabilities(model, logits, aside); });
 }
 
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
-                     const TextSink& sink) {
+                     const TextSink& sink, bool exact_names) {
   CheckRowPerNode("embeddings", embeddings, dataset);
   std::string header = "node";
   for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);
-  WriteLines(context, dataset, header, sink,
+  CsvNames names(exact_names);
+  WriteLines(context, dataset, header, names, sink,
              [&](uint32_t node, std::string& line) { AppendRow(embeddings, node, line); });
 }
 
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
-                      const std::string& path) {
+                      const std::string& path, bool exact_names) {
   CheckExportPath(path);
   CheckRowPerNode("embeddings", embeddings, dataset);
   if (IsNpy(path)) return WriteMatrix(embeddings, path);
-  WriteCsvFile(path, [&](const TextSink& sink) { WriteEmbeddings(context, dataset, embeddings, sink); });
+  WriteCsvFile(
+      path, [&](const TextSink& sink) { WriteEmbeddings(context, dataset, embeddings, sink, exact_names); });
 }
 
 }  // namespace l2gcn

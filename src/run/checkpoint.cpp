@@ -23,6 +23,24 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kCheckpointFormat = "l2gcn-checkpoint";
 constexpr int kCheckpointVersion = 1;
 
+// Paths hold from any folder. How ranks exchange is a matter of each launch.
+Json MachineOf(const RunOptions& options) {
+  Json machine = Json::array();
+  for (const auto& [name, value] : options.machine) {
+    if (name == "exchange") continue;
+    const bool is_path = name == "scratch" || name == "local-data";
+    machine.push_back({name, is_path ? AbsolutePath(value) : value});
+  }
+  return machine;
+}
+
+Overrides OverridesFrom(const Json& pairs) {
+  Overrides overrides;
+  for (const Json& pair : pairs)
+    overrides.emplace_back(pair.at(0).get<std::string>(), pair.at(1).get<std::string>());
+  return overrides;
+}
+
 }  // namespace
 
 uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
@@ -56,13 +74,17 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
 nlohmann::ordered_json BegunOf(const RunOptions& options) {
   Json overrides = Json::array();
   for (const auto& [name, value] : options.overrides) overrides.push_back({name, value});
+  std::string spec = options.dataset_spec;
+  OpenOptions open = options.open_options;
+  MakePathsAbsolute(spec, open);
   return {{"format", kCheckpointFormat},
           {"version", kCheckpointVersion},
           {"runs", options.runs},
           {"force", options.force},
           {"settings", overrides},
-          {"spec", options.dataset_spec},
-          {"open", Json::parse(OpenOptionsToJson(options.open_options))},
+          {"machine", MachineOf(options)},
+          {"spec", spec},
+          {"open", ParseJson(OpenOptionsToJson(open), "options")},
           {"checkpoint_seconds", options.checkpoint_seconds},
           {"checkpoint_epochs", options.checkpoint_epochs}};
 }
@@ -88,8 +110,8 @@ UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& w
       ThrowInput("{}: not of a version this program can go on with; start the training again", where);
     run.runs = json.at("runs").get<uint32_t>();
     run.force = json.at("force").get<bool>();
-    for (const Json& pair : json.at("settings"))
-      run.overrides.emplace_back(pair.at(0).get<std::string>(), pair.at(1).get<std::string>());
+    run.overrides = OverridesFrom(json.at("settings"));
+    run.machine = OverridesFrom(json.value("machine", Json::array()));
     run.dataset_spec = json.at("spec").get<std::string>();
     run.open_options = OpenOptionsFromJson(JsonText(json.at("open")), where);
     run.checkpoint_seconds = json.at("checkpoint_seconds").get<double>();
@@ -123,7 +145,7 @@ Json MachineBinding(const Context& context) {
 
 Json Checkpoint::Binding() const {
   Json binding = MachineBinding(context_);
-  binding["config"] = Json::parse(ConfigToJson(config_));
+  binding["config"] = ParseJson(ConfigToJson(config_), "config");
   binding["data"] = ChecksumText(DatasetChecksum(context_, dataset_));
   return binding;
 }
@@ -154,34 +176,39 @@ void Checkpoint::Bind() {
   bound_ = true;
 }
 
-std::optional<SeedResult> Checkpoint::Read(const char* what, uint64_t seed) const {
+std::optional<KeptSeed> Checkpoint::Read(const char* what, uint64_t seed, const fs::path& directory) const {
   const fs::path path = folder_ / fmt::format("{}-{}.json", what, seed);
   std::error_code error;
   if (!bound_ || !fs::exists(path, error)) return std::nullopt;
   try {
-    SeedResult result = SeedResultFromJson(ReadSealedJson(path.string()));
-    if (result.seed != seed) ThrowInput("{}: is of seed {}", path.string(), result.seed);
-    return result;
+    const Json json = ReadSealedJson(path.string());
+    KeptSeed kept = {SeedResultFromJson(json), json.at("files").get<FileSums>()};
+    if (kept.result.seed != seed) ThrowInput("{}: is of seed {}", path.string(), kept.result.seed);
+    if (const std::string damage = FirstDamage(directory, kept.files); !damage.empty())
+      ThrowInput("{}", damage);
+    return kept;
   } catch (const Json::exception& failure) {
-    context_.Warn(fmt::format("{}: damaged ({}); the seed is trained again", path.string(), failure.what()));
+    context_.Warn(
+        fmt::format("{}: damaged ({}); seed {} is trained again", path.string(), failure.what(), seed));
   } catch (const Error& failure) {
-    context_.Warn(fmt::format("{}; the seed is trained again", failure.what()));
+    context_.Warn(fmt::format("{}; seed {} is trained again", failure.what(), seed));
   }
   return std::nullopt;
 }
 
-void Checkpoint::Write(const char* what, const SeedResult& result) {
+void Checkpoint::Write(const char* what, const KeptSeed& kept) {
   Bind();
-  WriteSealedJson((folder_ / fmt::format("{}-{}.json", what, result.seed)).string(),
-                  SeedResultToJson(result));
+  Json json = SeedResultToJson(kept.result);
+  json["files"] = kept.files;
+  WriteSealedJson((folder_ / fmt::format("{}-{}.json", what, kept.result.seed)).string(), json);
 }
 
-void Checkpoint::KeepTrained(const SeedResult& result) { Write("trained", result); }
+void Checkpoint::KeepTrained(const KeptSeed& kept) { Write("trained", kept); }
 
-void Checkpoint::KeepFinished(const SeedResult& result) {
-  Write("seed", result);
+void Checkpoint::KeepFinished(const KeptSeed& kept) {
+  Write("seed", kept);
   std::error_code ignored;
-  fs::remove(folder_ / fmt::format("trained-{}.json", result.seed), ignored);
+  fs::remove(folder_ / fmt::format("trained-{}.json", kept.result.seed), ignored);
   for (const uint64_t generation : {0, 1}) fs::remove(StatePath(generation), ignored);
 }
 
@@ -282,14 +309,15 @@ StoredSnapshot SnapshotFrom(const Safetensors& file) {
   return stored;
 }
 
-void ShareRunOptions(const Context& context, RunOptions& options) {
-  if (context.ranks == nullptr) return;
+void ShareRunOptions(Ranks* ranks, RunOptions& options) {
+  if (ranks == nullptr) return;
   const std::string where = "rank 0's options";
-  const std::string text = AgreedText(context, [&] { return JsonText(BegunOf(options)); });
-  if (Leads(context)) return;
+  const std::string text = TextOfRank0(*ranks, ranks->leads() ? JsonText(BegunOf(options)) : "");
+  if (ranks->leads()) return;
   const UnfinishedRun begun = BegunFrom(ParseJson(text, where), where);
   options.runs = begun.runs;
   options.overrides = begun.overrides;
+  options.machine = begun.machine;
   options.dataset_spec = begun.dataset_spec;
   options.open_options = begun.open_options;
 }

@@ -1,11 +1,12 @@
 // What a training keeps so that it can go on after any end, in RUN.unfinished/checkpoint:
 //
-//   begun.json       how it was begun: data set, settings as the user gave them, runs; from the first moment
+//   begun.json       how it was begun: data set, settings and options of the machine as the user gave them, runs; from
+//                    the first moment
 //   bound.json       what progress belongs to: settings as resolved, checksum of the data, build, device; it
 //   is
 //                    written before the first of the files below
-//   trained-S.json   seed S is trained and its model written, but not evaluated
-//   seed-S.json      seed S is finished
+//   trained-S.json   seed S is trained and its model written, but not evaluated; checksums of the model's files
+//   seed-S.json      seed S is finished; checksums of all its files
 //   state-0.safetensors, state-1.safetensors   the seed at hand, the last two snapshots in turn
 //
 // Each is written aside, synced and renamed; each carries a checksum. Of the two snapshots the newer whole
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "l2gcn/train.h"
+#include "run/file_sums.h"
 #include "train/snapshot.h"
 
 namespace l2gcn {
@@ -36,6 +38,12 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);
 // What other progress may be bound to: the build and the device that made it.
 nlohmann::ordered_json MachineBinding(const Context& context);
 
+// A seed that an earlier process finished or trained, and the checksums of its files.
+struct KeptSeed {
+  SeedResult result;
+  FileSums files;
+};
+
 class Checkpoint final : public SnapshotKeeper {
  public:
   // Throws Error(kUsage) with the difference if `folder` holds progress made with other settings, data or
@@ -43,11 +51,16 @@ class Checkpoint final : public SnapshotKeeper {
   Checkpoint(const Context& context, std::filesystem::path folder, const Dataset& dataset,
              const TrainConfig& config, const RunOptions& options);
 
-  // The result of a seed that is finished, or trained; nothing if it is not.
-  std::optional<SeedResult> Finished(uint64_t seed) const { return Read("seed", seed); }
-  std::optional<SeedResult> TrainedOnly(uint64_t seed) const { return Read("trained", seed); }
-  void KeepTrained(const SeedResult& result);
-  void KeepFinished(const SeedResult& result);
+  // A seed that is finished, or trained, with all its files in `directory`; nothing if it is not, or, with a warning, if
+  // one of them is missing or damaged: then the seed is to be trained again.
+  std::optional<KeptSeed> Finished(uint64_t seed, const std::filesystem::path& directory) const {
+    return Read("seed", seed, directory);
+  }
+  std::optional<KeptSeed> TrainedOnly(uint64_t seed, const std::filesystem::path& directory) const {
+    return Read("trained", seed, directory);
+  }
+  void KeepTrained(const KeptSeed& kept);
+  void KeepFinished(const KeptSeed& kept);
 
   // Snapshots from here on belong to this seed and attempt (more than one after a training that diverged).
   void BeginSeed(uint64_t seed);
@@ -66,8 +79,8 @@ class Checkpoint final : public SnapshotKeeper {
 
  private:
   using Clock = std::chrono::steady_clock;
-  std::optional<SeedResult> Read(const char* what, uint64_t seed) const;
-  void Write(const char* what, const SeedResult& result);
+  std::optional<KeptSeed> Read(const char* what, uint64_t seed, const std::filesystem::path& directory) const;
+  void Write(const char* what, const KeptSeed& kept);
   void Bind();
   void CompareBound(const nlohmann::ordered_json& bound) const;
   nlohmann::ordered_json Binding() const;

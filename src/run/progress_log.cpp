@@ -1,6 +1,7 @@
 #include "run/progress_log.h"
 
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 namespace l2gcn {
@@ -21,7 +22,11 @@ ProgressLog::ProgressLog(const std::filesystem::path& run, const std::string& da
   std::filesystem::create_directories(run.parent_path(), ignored);
   made_folder_ = std::filesystem::create_directory(path_.parent_path(), ignored);
   file_ = std::fopen(path_.c_str(), "wbe");
-  const ProgressJson begin = {{"event", "begin"}, {"dataset", dataset}, {"method", method}, {"runs", runs}};
+  const ProgressJson begin = {{"event", "begin"},
+                              {"dataset", dataset},
+                              {"method", method},
+                              {"runs", runs},
+                              {"started", static_cast<int64_t>(std::time(nullptr))}};
   Line(begin.dump(-1, ' ', false, ProgressJson::error_handler_t::replace));
 }
 
@@ -42,7 +47,7 @@ void ProgressLog::Tell(const Progress& progress) {
   if (file_ == nullptr) return;
   if (progress.layer != layer_ || progress.losses.size() < losses_) {
     layer_ = progress.layer;
-    losses_ = decisions_ = 0;
+    losses_ = decisions_ = validated_ = 0;
   }
   ProgressJson line = {{"event", "progress"},
                        {"phase", progress.phase},
@@ -51,6 +56,13 @@ void ProgressLog::Tell(const Progress& progress) {
                        {"epoch", progress.epoch},
                        {"epochs", progress.epochs},
                        {"loss", LossOrNull(progress.loss)}};
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - started_;
+  line["elapsed"] = elapsed.count();
+  if (progress.seconds_left > 0) line["left"] = progress.seconds_left;
+  if (progress.validation_epoch > 0 && progress.validation_epoch != validated_) {
+    validated_ = progress.validation_epoch;
+    line["validation"] = {validated_, LossOrNull(progress.validation_f1)};
+  }
   if (progress.stop_probability >= 0) line["stop_probability"] = progress.stop_probability;
   for (; losses_ < progress.losses.size(); ++losses_)
     line["losses"].push_back({losses_ + 1, LossOrNull(progress.losses[losses_])});

@@ -7,6 +7,8 @@
 #include "core/error_format.h"
 #include "core/json_text.h"
 #include "core/usable.h"
+#include "data/catalog.h"
+#include "data/reader.h"
 #include "l2gcn/version.h"
 
 namespace l2gcn {
@@ -167,8 +169,8 @@ Json ResultJson(const TrainResult& result) {
   }
   Json json;
   json["method"] = result.config.method;
-  json["dataset"] = Json::parse(result.dataset_json);
-  json["source"] = Json::parse(result.source_json);
+  json["dataset"] = ParseJson(result.dataset_json, "dataset");
+  json["source"] = ParseJson(result.source_json, "source");
   json["f1"] = f1;
   json["f1_sd"] = f1_sd;
   json["baseline"] = BaselineJson(seeds.front());
@@ -236,20 +238,36 @@ TrainResult BeginResult(const Context& context, const Dataset& dataset, const Tr
   return result;
 }
 
-std::string SourceToJson(const Dataset& dataset, const RunOptions& options) {
-  const auto absolute = [](const std::string& path) {
-    return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
-  };
+std::string AbsolutePath(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+void MakePathsAbsolute(std::string& spec, OpenOptions& open) {
+  for (std::string* path : {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels})
+    *path = AbsolutePath(*path);
   std::error_code error;
-  const std::string& spec = options.dataset_spec;
-  const bool is_path = !spec.starts_with("synthetic:") &&
-                       (std::filesystem::exists(spec, error) || spec.find('/') != std::string::npos);
-  OpenOptions open = options.open_options;
-  for (std::string* path : {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels}) {
-    *path = absolute(*path);
+  if (spec.empty() || spec.starts_with("synthetic:")) return;
+  const bool is_planetoid = FindReader(spec, "planetoid")->detect(spec);
+  if (is_planetoid || std::filesystem::exists(spec, error) || spec.find('/') != std::string::npos) {
+    spec = AbsolutePath(spec);
+    return;
   }
-  Json source = {{"spec", is_path ? absolute(spec) : spec},
-                 {"options", Json::parse(OpenOptionsToJson(open))}};
+  const std::vector<std::filesystem::path> found = FindByName(spec, open);
+  if (found.empty()) return;
+  for (const std::filesystem::path& folder : SearchFolders(open)) {
+    const std::string root = AbsolutePath(folder.string());
+    if (AbsolutePath(found[0].string()).starts_with(root + "/")) {
+      open.data_dir = root;
+      return;
+    }
+  }
+}
+
+std::string SourceToJson(const Dataset& dataset, const RunOptions& options) {
+  std::string spec = options.dataset_spec;
+  OpenOptions open = options.open_options;
+  MakePathsAbsolute(spec, open);
+  Json source = {{"spec", spec}, {"options", ParseJson(OpenOptionsToJson(open), "options")}};
   if (dataset.format == kInMemoryFormat && spec.empty()) source["in_memory"] = true;
   return JsonText(source);
 }

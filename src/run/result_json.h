@@ -12,6 +12,9 @@ nlohmann::ordered_json F1Json(const SeedResult& result);  // train, val, test; n
 nlohmann::ordered_json ValidationPointJson(const ValidationPoint& point);
 nlohmann::ordered_json SecondsJson(const PhaseSeconds& seconds);
 
+// The path from the root; "" stays "".
+std::string AbsolutePath(const std::string& path);
+
 // How the data set was opened, with paths that hold from any folder, so that a run can be evaluated without
 // naming it again; and back.
 std::string SourceToJson(const Dataset& dataset, const RunOptions& options);

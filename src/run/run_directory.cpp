@@ -7,6 +7,8 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "data/npy.h"
+#include "l2gcn/settings.h"
+#include "model/model_shapes.h"
 #include "run/checkpoint.h"
 #include "run/result_json.h"
 
@@ -81,6 +83,45 @@ Array<uint8_t> ReadRoles(const fs::path& path) {
   return roles;
 }
 
+// A result with the checksums of the files it stands for.
+void WriteResult(const fs::path& directory, const TrainResult& result, const FileSums& files) {
+  Json json = ParseJson(ResultToJson(result), "result");
+  json["files"] = files;
+  WriteSealedJson((directory / "result.json").string(), json);
+}
+
+Json ReadResult(const fs::path& directory) {
+  return ReadSealedJson((directory / "result.json").string(), Seal::kIfThere);
+}
+
+// What a result says of its files; nothing in runs that were written before there were checksums.
+FileSums FilesOf(const Json& result, const fs::path& directory) {
+  try {
+    return result.value("files", FileSums());
+  } catch (const Json::exception&) {
+    ThrowInput("{}: damaged: 'files' is no list of checksums", (directory / "result.json").string());
+  }
+}
+
+void RefuseDamage(const std::string& damage) {
+  if (!damage.empty()) ThrowInput("{}; restore it or train again", damage);
+}
+
+// What a seed consists of beside its result.
+constexpr const char* kModelFiles[] = {"config.json", "model.safetensors"};
+constexpr const char* kSeedFiles[] = {"config.json", "model.safetensors", "split.npy", "log.jsonl"};
+constexpr const char* kFilesRead[] = {"config.json", "model.safetensors", "split.npy"};
+
+// Every file of a run that lacks only its name.
+void CheckWholeRun(const fs::path& directory) {
+  const FileSums files = FilesOf(ReadResult(directory), directory);
+  RefuseDamage(FirstDamage(directory, files));
+  for (const auto& entry : files) {
+    const fs::path path = directory / entry.first, seed = path.parent_path();
+    if (path.filename() == "result.json") RefuseDamage(FirstDamage(seed, FilesOf(ReadResult(seed), seed)));
+  }
+}
+
 uint64_t BestOnValidation(const Json& result) {
   uint64_t best_seed = 0;
   double best = -1;
@@ -108,32 +149,42 @@ fs::path RunWriter::WorkDirectory(uint64_t seed) const {
   return options_.runs == 1 ? claim_->work() : claim_->work() / fmt::format("seed-{}", seed);
 }
 
-void RunWriter::WriteModel(const Trained& trained) {
+FileSums RunWriter::WriteModel(const Trained& trained) {
   const fs::path directory = WorkDirectory(trained.result.seed);
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) ThrowRuntime("{}: cannot create: {}", directory.string(), error.message());
   SaveModel(trained.model, directory.string());
+  return SumsOfFiles(directory, kModelFiles);
 }
 
 Model RunWriter::ReadModel(uint64_t seed) const { return LoadModel(WorkDirectory(seed).string()); }
 
-void RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
+FileSums RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
   const SeedResult& result = trained.result;
   const fs::path directory = WorkDirectory(result.seed);
-  if (options_.runs > 1) {
-    TrainResult single = so_far;
-    single.seeds = {result};
-    WriteFileWhole(directory / "result.json", ResultToJson(single) + "\n");
-  }
   ReplaceFile(directory / "split.npy", [&](const fs::path& aside) {
     WriteNpy<uint8_t>(aside, trained.split.roles.span(), {trained.split.roles.size()});
   });
   WriteFileWhole(directory / "log.jsonl", LogOf(result));
+  FileSums files = SumsOfFiles(directory, kSeedFiles);
+  if (options_.runs > 1) {
+    TrainResult single = so_far;
+    single.seeds = {result};
+    WriteResult(directory, single, files);
+    files["result.json"] = SumOfFile(directory / "result.json");
+  }
+  AddSeed(result.seed, files);
+  return files;
 }
 
 void RunWriter::Commit(const TrainResult& result) {
-  WriteFileWhole(claim_->work() / "result.json", ResultToJson(result) + "\n");
+  FileSums files;
+  for (const auto& [seed, of_seed] : seeds_) {
+    if (options_.runs == 1) files = of_seed;
+    if (options_.runs > 1) files[fmt::format("seed-{}/result.json", seed)] = of_seed.at("result.json");
+  }
+  WriteResult(claim_->work(), result, files);
   claim_->Commit();
 }
 
@@ -159,6 +210,7 @@ UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
     return run;
   }
   if (claim != nullptr) {
+    CheckWholeRun(claim->work());
     if (fs::exists(claim->checkpoint() / "begun.json", error))
       claim->set_replace(force || ReadBegun(claim->checkpoint()).force);
     claim->Commit();
@@ -167,9 +219,14 @@ UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
     ThrowUsage("--resume {}: there is no unfinished run of that name (no {})", directory,
                UnfinishedPath(target).string());
   }
-  run.finished_json = ReadTextFile(target / "result.json");
-  while (run.finished_json.ends_with('\n')) run.finished_json.pop_back();
+  run.finished_json = ReadRunResult(target.string());
   return run;
+}
+
+std::string ReadRunResult(const std::string& directory) {
+  Json result = ReadResult(directory);
+  result.erase("files");
+  return JsonText(result);
 }
 
 OpenedRun OpenRun(const std::string& directory, int64_t seed) {
@@ -197,8 +254,10 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
     }
     return opened;
   }
+  FileSums files;
   try {
-    const Json result = ReadJsonFile((path / "result.json").string());
+    const Json result = ReadResult(path);
+    files = FilesOf(result, path);
     SourceFromJson(result.at("source"), (path / "result.json").string(), opened);
     opened.dataset_json = result.at("dataset").dump();
     if (result.contains("split")) opened.split.name = result.at("split").at("name").get<std::string>();
@@ -210,10 +269,17 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
       }
       if (!single) path /= fmt::format("seed-{}", chosen);
       if (!fs::exists(path)) ThrowUsage("--seed {}: {} holds no such seed", chosen, directory);
+      if (!single && !files.empty()) {
+        RefuseDamage(DamageOf(directory, fmt::format("seed-{}/result.json", chosen), files));
+        files = FilesOf(ReadResult(path), path);
+      }
     }
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged result.json: a value is missing or of the wrong type ({})", path.string(),
                error.what());
+  }
+  if (!files.empty()) {
+    for (const char* name : kFilesRead) RefuseDamage(DamageOf(path, name, files));
   }
   opened.model = LoadModel(path.string());
   if (fs::exists(path / "split.npy")) opened.split.roles = ReadRoles(path / "split.npy");
@@ -224,17 +290,19 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
 StoredSettings ReadSettings(const std::string& config_path) {
   const fs::path path = config_path, beside = path.parent_path() / "result.json";
   if (!fs::is_regular_file(path))
-    ThrowUsage("--config {}: no such file; expected a run's config.json", config_path);
+    ThrowUsage("--config {}: no such file; expected a run's config.json, or a JSON object of settings",
+               config_path);
   StoredSettings settings;
   std::string where = config_path;
   try {
-    const Json json = Json::parse(ReadTextFile(path));
+    const Json json = ReadJsonFile(path.string());
     const bool of_run = json.is_object() && json.contains("config");
-    settings.config = ConfigFromJson((of_run ? json.at("config") : json).dump(), where);
+    if (of_run) CheckModelConfig(json, where);
+    settings.overrides = OverridesFromJson(JsonText(of_run ? json.at("config") : json), where);
     if (!fs::is_regular_file(beside)) return settings;
     where = beside.string();
     OpenedRun source;
-    SourceFromJson(Json::parse(ReadTextFile(beside)).at("source"), where, source);
+    SourceFromJson(ReadResult(beside.parent_path()).at("source"), where, source);
     settings.has_source = true;
     settings.dataset_spec = source.dataset_spec;
     settings.open_options = source.open_options;

@@ -3,6 +3,9 @@
 //   RUN/             model.safetensors  config.json  split.npy  result.json  log.jsonl
 //   RUN/seed-S/      the same, one for each seed, when there are several; RUN/ then has result.json alone
 //
+// result.json carries a checksum of itself and, under "files", those of the files beside it, or of the result.json of
+// every seed. Whoever opens a run compares what it reads.
+//
 // They are written into the claim's work directory (run/run_claim.h) and appear in one rename; a directory
 // that is not a run is never replaced.
 #pragma once
@@ -12,6 +15,7 @@
 #include <string>
 
 #include "l2gcn/train.h"
+#include "run/file_sums.h"
 #include "run/run_claim.h"
 
 namespace l2gcn {
@@ -22,20 +26,23 @@ class RunWriter {
   // runs/DATASET-METHOD-NNN.
   RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options);
   RunClaim& claim() { return *claim_; }
-  // As soon as a seed is trained: what follows may fail.
-  void WriteModel(const Trained& trained);
+  // As soon as a seed is trained: what follows may fail. Returns the checksums of the files written.
+  FileSums WriteModel(const Trained& trained);
   Model ReadModel(uint64_t seed) const;
-  // Result, split and log of one seed.
-  void WriteSeed(const Trained& trained, const TrainResult& so_far);
-  // result.json of the whole, then the rename.
+  // Result, split and log of one seed. Returns the checksums of all its files.
+  FileSums WriteSeed(const Trained& trained, const TrainResult& so_far);
+  // A seed that an earlier process has written.
+  void AddSeed(uint64_t seed, const FileSums& files) { seeds_[seed] = files; }
+  // result.json of the whole, once every seed is there; then the rename.
   void Commit(const TrainResult& result);
   std::string directory() const { return claim_->target().string(); }
-  std::string SeedDirectory(uint64_t seed) const;  // where it will be
+  std::string SeedDirectory(uint64_t seed) const;            // where it will be
+  std::filesystem::path WorkDirectory(uint64_t seed) const;  // where it is until then
 
  private:
-  std::filesystem::path WorkDirectory(uint64_t seed) const;
   const RunOptions& options_;
   std::shared_ptr<RunClaim> claim_;
+  std::map<uint64_t, FileSums> seeds_;
 };
 
 }  // namespace l2gcn

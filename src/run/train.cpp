@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -23,7 +24,9 @@
 #include "data/structure.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
+#include "l2gcn/work_parts.h"
 #include "model/counts.h"
+#include "model/finite.h"
 #include "model/inference.h"
 #include "model/model_shapes.h"
 #include "model/score.h"
@@ -198,6 +201,23 @@ double* BaselineOf(Role role, SeedResult& result) {
                               : &result.baseline_test;
 }
 constexpr Role kScoredParts[] = {Role::kTrain, Role::kVal, Role::kTest};
+constexpr double kUnknownF1 = std::numeric_limits<double>::quiet_NaN();
+
+// A model is worth keeping although it has no finite logits for some nodes: the parts of these nodes go without a score.
+void WarnNotFinite(const Context& context, const Dataset& dataset, std::vector<uint32_t> nodes,
+                   SeedResult& result, const Split& split) {
+  if (nodes.empty()) return;
+  for (const uint32_t node : nodes) {
+    const auto role = static_cast<Role>(split.roles[node]);
+    if (role != Role::kNone) *F1Of(role, result) = kUnknownF1;
+  }
+  std::sort(nodes.begin(), nodes.end());
+  context.Warn(
+      fmt::format("{}: the model has no finite logits for {}; parts of the split with such nodes have no "
+                  "score, and predict and "
+                  "evaluate refuse this data until the values are replaced",
+                  PlaceOf(dataset), DescribeNotFinite(dataset, nodes)));
+}
 
 // F1 of each part by counts that are taken block by block of nodes on the device: logits are never held.
 void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
@@ -214,17 +234,22 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   const TensorPtr x =
       again ? layers.Transform(context, *xhat, block) : inference.LastHidden(context, trained.model);
   const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
+  std::vector<uint32_t> not_finite;
   for (const Role role : kScoredParts) {
     const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
     double& f1 = *F1Of(role, trained.result);
-    f1 = std::numeric_limits<double>::quiet_NaN();
+    f1 = kUnknownF1;
     if (nodes.empty()) continue;
     const auto rows = backend.PrepareScoring(
         context, x, Array<uint32_t>::CopyOf(again ? layers.RowsIn(last, nodes) : nodes),
         TargetsOf(dataset.labels, nodes));
     const RowScores scores = backend.Score(context, trained.model.theta, *rows);
     f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
+    for (size_t i = 0; i < scores.losses.size(); ++i) {
+      if (!std::isfinite(scores.losses[i])) not_finite.push_back(nodes[i]);
+    }
   }
+  WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
 }
 
 // F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
@@ -237,6 +262,7 @@ void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_p
     const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
     *F1Of(role, trained.result) = score.micro_f1;
   }
+  WarnNotFinite(context, dataset, RowsNotFinite(context, logits), trained.result, trained.split);
 }
 
 }  // namespace
@@ -369,20 +395,21 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                     const Keeping& keeping) {
   Checkpoint* const checkpoint = keeping.checkpoint;
   if (!keeping.options.write) return TrainSeed(context, dataset, config, keeping);
-  std::optional<SeedResult> done = checkpoint ? checkpoint->TrainedOnly(config.seed) : std::nullopt;
+  std::optional<KeptSeed> done;
+  if (checkpoint) done = checkpoint->TrainedOnly(config.seed, keeping.writer->WorkDirectory(config.seed));
   if (Agreed(context, done.has_value())) {
     Trained trained;
     trained.model =
         UnpackModel(AgreedText(context, [&] { return PackModel(keeping.writer->ReadModel(config.seed)); }));
     trained.split = ResolveSplit(dataset, config.split, config.seed);
-    if (done) trained.result = std::move(*done);
+    if (done) trained.result = std::move(done->result);
     return trained;
   }
   if (checkpoint) checkpoint->BeginSeed(config.seed);
   Trained trained = TrainSeed(context, dataset, config, keeping);
   if (checkpoint) {
-    keeping.writer->WriteModel(trained);
-    checkpoint->KeepTrained(trained.result);
+    const FileSums files = keeping.writer->WriteModel(trained);
+    checkpoint->KeepTrained({trained.result, files});
   }
   return trained;
 }
@@ -406,18 +433,6 @@ Context Telling(const Context& context, ProgressLog* log) {
   return telling;
 }
 
-// What ranks have sent each other, counted, beside what a formula says of the looks that were made.
-void TellExchanged(const Context& context, uint64_t sent, const MemoryPlan& plan, uint64_t computed,
-                   std::span<const LayerMoves> moves) {
-  uint64_t looks = 0;
-  for (const LayerMoves& of_layer : moves) looks += of_layer.looks;
-  context.Note(
-      fmt::format("exchanged: {} bytes between {} ranks ({}); the plan with {}: {} bytes, {:.1f} % of that",
-                  sent, plan.ranks, plan.shares_memory ? "rows in shared memory" : "rows by messages",
-                  CountOfThings(looks, "look"), computed,
-                  100 * static_cast<double>(computed) / static_cast<double>(std::max<uint64_t>(1, sent))));
-}
-
 // The seeds of a run, one after another or shared out over ranks.
 struct SeedLoop {
   const Context context;
@@ -430,7 +445,7 @@ struct SeedLoop {
   Checkpoint* checkpoint;
   ProgressLog* log;
   TrainResult& result;
-  std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
+  WorkParts parts{"seed", options.runs};
 
   void Run() {
     if (context.ranks != nullptr && !together) return ShareSeeds();
@@ -442,7 +457,6 @@ struct SeedLoop {
       if (finished) continue;
       Trained trained = Make(context, seeded, {options, writer, checkpoint});
       Keep(trained);
-      moves = std::move(trained.moves);
       result.seeds.push_back(std::move(trained.result));
     }
   }
@@ -455,17 +469,21 @@ struct SeedLoop {
   }
 
   std::optional<SeedResult> Finished(uint64_t seed) const {
-    std::optional<SeedResult> done = checkpoint ? checkpoint->Finished(seed) : std::nullopt;
-    if (done) done->run = writer->SeedDirectory(seed);
-    return done;
+    std::optional<KeptSeed> done;
+    if (checkpoint) done = checkpoint->Finished(seed, writer->WorkDirectory(seed));
+    if (!done) return std::nullopt;
+    writer->AddSeed(seed, done->files);
+    done->result.run = writer->SeedDirectory(seed);
+    return std::move(done->result);
   }
 
   // Trains and evaluates one seed.
-  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) const {
+  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) {
     Stopwatch watch;
     if (log) log->BeginSeed(seeded.seed);
-    Trained trained = TrainedSeed(maker, dataset, seeded, keeping);
-    EvaluateTrained(maker, dataset, trained);
+    const Context telling = Telling(parts.Part(maker, seeded.seed - config.seed), log);
+    Trained trained = TrainedSeed(telling, dataset, seeded, keeping);
+    EvaluateTrained(telling, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     if (options.load_seconds > 0) trained.result.resident.load = loaded;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
@@ -480,14 +498,14 @@ struct SeedLoop {
       trained.result.run = writer->SeedDirectory(seed);
       if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
         writer->WriteModel(trained);  // with what evaluation chose
-      writer->WriteSeed(trained, result);
-      checkpoint->KeepFinished(trained.result);
+      const FileSums files = writer->WriteSeed(trained, result);
+      checkpoint->KeepFinished({trained.result, files});
     }
     if (options.on_seed && Leads(context)) options.on_seed(trained);
   }
 
   // Seeds that are not finished, each made by one rank and kept by rank 0. Only rank 0's own seeds have snapshots.
-  void ShareSeeds() const {
+  void ShareSeeds() {
     std::vector<uint32_t> open;
     result.seeds.resize(Leads(context) ? options.runs : 0);
     std::vector<uint8_t> is_open(options.runs, 1);
@@ -536,7 +554,6 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
     checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
-    if (chosen.disk != nullptr && context.ranks == nullptr) chosen.disk->KeepFor(writer->claim().work());
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
@@ -544,21 +561,11 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (writer) log = std::make_unique<ProgressLog>(result.run, dataset.name, config.method, options.runs);
   try {
     const bool together = plan.ranks > 1;
-    SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, together, loaded, writer.get(),
-                  checkpoint.get(),           log.get(), result};
-    const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
+    SeedLoop loop{chosen, dataset,      config,           options,   together,
+                  loaded, writer.get(), checkpoint.get(), log.get(), result};
     loop.Run();
-    if (together) {
-      const uint64_t sent = SumOverRanks(*context.ranks, context.ranks->sent_bytes() - sent_before);
-      const uint64_t computed = ExchangeOf(chosen, dataset, config, plan, loop.moves);
-      TellExchanged(context, sent, plan, computed, loop.moves);
-    }
     log.reset();
-    if (chosen.disk != nullptr) {
-      result.disk = chosen.disk->Use();
-      // The seeds are written: a process that is killed from here on leaves no scratch.
-      chosen.disk->EndKeeping();
-    }
+    if (chosen.disk != nullptr) result.disk = chosen.disk->Use();
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

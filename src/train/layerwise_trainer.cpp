@@ -83,18 +83,6 @@ class LayerwiseTrainer {
 
  private:
   SeedResult& result() { return progress_.trained.result; }
-  // Of the layer at hand.
-  LayerMoves& moves() { return progress_.trained.moves.back(); }
-  LayerState StateOf(const LayerTraining& training) {
-    ++moves().states;
-    return training.Read();
-  }
-  // Nodes were scored by the weights as they were.
-  void CountLook(uint64_t nodes) {
-    ++moves().looks;
-    ++moves().states;
-    moves().scored += nodes;
-  }
 
   // Features, operator and targets; what touches the device is set-up time.
   void Prepare() {
@@ -163,15 +151,14 @@ class LayerwiseTrainer {
   void KeepSnapshot(uint32_t layer, const LayerTraining& training, const Stopwatch& watch) {
     if (options_.keeper == nullptr || !options_.keeper->Due(progress_.epochs_done + layer_.record.epochs))
       return;
-    const LayerState state = StateOf(training);
+    const LayerState state = training.Read();
     CheckWeights(state.w, layer + 1, layer_.record.epochs, config_);
     WriteSnapshot(layer, state, watch, false);
   }
 
-  // Where activations are kept over a kill, so are the weights that the next ones are made with: what went before need
-  // not be computed again.
+  // A run from disk takes long: its checkpoint has every layer as soon as it is trained.
   void KeepFinishedLayer(uint32_t layer, const LayerState& state, const Stopwatch& watch) {
-    if (options_.keeper == nullptr || context_.disk == nullptr || context_.disk->kept() == nullptr) return;
+    if (options_.keeper == nullptr || context_.disk == nullptr) return;
     layer_.best.reset();
     WriteSnapshot(layer, state, watch, true);
   }
@@ -186,8 +173,6 @@ class LayerwiseTrainer {
   std::unique_ptr<LayerTraining> BeginLayer(uint32_t layer, const TensorPtr& xhat, const LayerState& start) {
     const Drawn drawn = DrawnFrom(layer);
     steps_per_epoch_ = StepsPerEpoch(drawn.count);
-    ++moves().begun;
-    moves().samples = drawn.count;
     return pipeline_->backend().BeginLayer(context_, xhat, drawn.samples, drawn.targets, SpecOf(layer),
                                            start);
   }
@@ -251,8 +236,6 @@ class LayerwiseTrainer {
   // them.
   void BeginProbing(uint32_t layer) {
     Stopwatch looking;
-    progress_.trained.moves.resize(layer + 1);
-    if (probe_ && pipeline_->inductive()) moves().probed = probe_->nodes();
     if (probe_) probe_->BeginLayer(layer + 1 == config_.layers);
     if (probe_) result().seconds.looks += looking.Seconds();
   }
@@ -307,7 +290,7 @@ class LayerwiseTrainer {
     record.train_seconds = layer_.seconds_before + watch.Seconds() - layer_.probe_seconds;
     result().seconds.looks += layer_.probe_seconds;
     result().seconds.train += record.train_seconds;
-    LayerState state = layer_.best ? std::move(*layer_.best) : StateOf(*training);
+    LayerState state = layer_.best ? std::move(*layer_.best) : training->Read();
     CheckWeights(state.w, layer + 1, record.kept_epoch, config_);
     CheckWeights(state.theta, layer + 1, record.kept_epoch, config_);
     record.flops = FlopsOf(record.epochs, *xhat, state);
@@ -345,7 +328,7 @@ class LayerwiseTrainer {
     const auto epochs = static_cast<uint32_t>(std::max(1.0, std::round(options_.course.landing * way)));
     layer_.course = {record.epochs, std::min(budget, record.epochs + epochs)};
     layer_.landing = true;
-    const LayerState start = layer_.best ? *layer_.best : StateOf(*training);
+    const LayerState start = layer_.best ? *layer_.best : training->Read();
     training.reset();
     return BeginLayer(layer, xhat, start);
   }
@@ -385,7 +368,6 @@ class LayerwiseTrainer {
     RowScores scores = looked_.held.empty() ? probe_->Look(training, looked_.validation, Refines(layer))
                                             : pipeline_->backend().Score(context_, training, *held_rows_);
     if (Refines(layer)) scores.losses = Refine(context_, scores.margins).losses;
-    CountLook(scores.losses.size());
     layer_.probe_seconds += looking.Seconds();
     peak_.Resume();
     return scores;
@@ -406,7 +388,7 @@ class LayerwiseTrainer {
     }
     const Decision decision = policy_.Decide(observation);
     if (policy_.KeepsBest() && decision.best_so_far) {
-      layer_.best = StateOf(training);
+      layer_.best = training.Read();
       record.kept_epoch = record.epochs;
     }
     if (decision.probability >= 0) record.probabilities.emplace_back(record.epochs, decision.probability);
@@ -429,7 +411,6 @@ class LayerwiseTrainer {
     peak_.Pause();
     Stopwatch probing;
     layer_.score = probe_->Look(training);
-    CountLook(probe_->nodes());
     layer_.scored_epoch = epoch;
     result().validation.push_back({clock, layer + 1, epoch, layer_.score.f1});
     layer_.probe_seconds += probing.Seconds();
@@ -467,7 +448,6 @@ class LayerwiseTrainer {
       if (const auto bad = FirstNotFinite(std::span(record.losses).last(count)))
         ThrowAtFirstBadStep(layer, record.epochs + static_cast<uint32_t>(*bad), xhat, watch);
       record.epochs += count;
-      moves().epochs += count;
       record.steps += count * steps_per_epoch_;
       if (config_.val_every > 0 && record.epochs % config_.val_every == 0) Probe(layer, training, watch);
       Report("train", layer, budget, watch.Seconds() - layer_.probe_seconds);
@@ -565,7 +545,12 @@ class LayerwiseTrainer {
       progress.loss = record.losses.back();
       progress.nodes_per_second =
           static_cast<double>(nodes_.train.size()) * record.epochs / std::max(seconds, 1e-9);
-      progress.seconds_left = seconds / record.epochs * (budget - record.epochs);
+      // As if an epoch of every later layer took as long as one of this layer.
+      uint64_t epochs_left = budget - record.epochs;
+      for (uint32_t later = layer + 1; later < config_.layers; ++later)
+        epochs_left += config_.EpochsOf(later);
+      progress.seconds_left = seconds / record.epochs * static_cast<double>(epochs_left);
+      progress.at_most = config_.stop != StopRule::kFixed;
       progress.stop_probability = layer_.probability;
       TellHistory(record, layer + 1, progress_.trained.result.validation, progress);
     }

@@ -1,10 +1,17 @@
 #include "train/training_set.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "core/error_format.h"
 
 namespace l2gcn {
+namespace {
+
+constexpr size_t kToldUnlearned = 3;
+
+}  // namespace
 
 std::vector<uint32_t> NodesWithRole(const Split& split, Role role) {
   std::vector<uint32_t> nodes;
@@ -32,11 +39,15 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
       members[c] += labels.matrix[size_t{node} * labels.classes + c];
     }
   }
+  std::vector<std::string> told;  // the first classes without a train node
+  uint64_t unseen = 0;
   for (uint32_t c = 0; c < labels.classes; ++c) {
-    if (members[c] > 0) continue;
-    context.Warn(fmt::format("class {} has no train node in split '{}': it cannot be learned",
-                             dataset.ClassName(c), nodes.split.name));
+    if (members[c] == 0 && ++unseen <= kToldUnlearned) told.push_back(dataset.ClassName(c));
   }
+  if (unseen == 0) return;
+  context.Warn(fmt::format("{} of {} classes ha{} no train node in split '{}' and cannot be learned: {}{}",
+                           unseen, labels.classes, unseen == 1 ? "s" : "ve", nodes.split.name,
+                           fmt::join(told, ", "), unseen > told.size() ? ", …" : ""));
 }
 
 Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {

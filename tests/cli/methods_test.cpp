@@ -40,7 +40,8 @@ TEST_F(MethodsTest, SearchWritesAControllerThatTrainUses) {
     EXPECT_EQ(RunWell({"info", file, "--json"}).json().at("controller").at("kind"), kind);
     const nlohmann::json trained =
         RunWell({"train", "small", "--controller", file, "--epochs", "6", "--json", "-o", kind}).json();
-    EXPECT_EQ(trained.at("method"), "l2gcn");
+    EXPECT_EQ(trained.at("method"), "layerwise");
+    EXPECT_EQ(trained.at("config").at("stop"), "controller");
     EXPECT_FALSE(trained.at("runs")[0].at("layers")[0].at("probabilities").empty()) << kind;
   }
 }

@@ -14,6 +14,7 @@ namespace l2gcn {
 struct Outcome {
   int status = -1;  // exit status; 128 + signal if one ended it
   std::string out, err;
+  uint64_t peak_bytes = 0;  // resident, of the program
 
   nlohmann::json json() const { return nlohmann::json::parse(out); }
 };
@@ -22,6 +23,7 @@ struct Launch {
   std::string out_to;       // standard output goes to this file; "": it is collected
   uint64_t file_limit = 0;  // bytes a written file may have, as if the disk were full; 0: no limit
   bool interrupt = false;   // Ctrl-C once it is at work
+  bool terminal = false;    // standard error is a terminal of 160 columns
 };
 
 // A fixture with an empty folder in which the program runs; gone afterwards.

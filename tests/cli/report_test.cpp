@@ -29,11 +29,23 @@ TEST_F(ReportCommandTest, CompareWritesFiguresAndTheirReport) {
                                           "--hidden", "8", "--json", "-o", "compared"})
                                      .json();
   EXPECT_EQ(nlohmann::json::parse(Read("compared/result.json")), printed);
-  for (const char* name : {"f1.svg", "f1.pdf", "memory.svg", "memory.pdf"}) {
-    EXPECT_FALSE(Read(std::string("compared/") + name).empty()) << name;
-  }
+  EXPECT_EQ(List("compared"),
+            (std::vector<std::string>{"comparison.txt", "f1.svg", "memory.svg", "result.json"}));
   RunWell({"report", "compared", "-o", "compared.html"});
   EXPECT_NE(Read("compared.html").find("Test F1 against training time"), std::string::npos);
+}
+
+TEST_F(ReportCommandTest, PdfNamesAreRefusedWithTheWayToConvert) {
+  const std::vector<std::vector<std::string>> commands = {{"report", "run", "-o", "page.pdf"},
+                                                          {"compare", "-o", "figure.pdf"},
+                                                          {"reproduce", "fig-loss", "-o", "loss.pdf"}};
+  for (const std::vector<std::string>& command : commands) {
+    const Outcome outcome = Run(command);
+    EXPECT_EQ(outcome.status, 2) << command.front();
+    EXPECT_NE(outcome.err.find("SVG"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("rsvg-convert -f pdf"), std::string::npos) << outcome.err;
+    for (const std::string& name : List()) EXPECT_EQ(name.find("pdf"), std::string::npos) << name;
+  }
 }
 
 TEST_F(ReportCommandTest, CapacityPrintsItsCounts) {

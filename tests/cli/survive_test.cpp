@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <map>
 
 #include "cli/process.h"
 
@@ -45,6 +46,15 @@ TEST_F(SurviveTest, StandardErrorThatCannotBeWrittenStopsNothing) {
       Shell("$L2GCN train small --epochs 3 -o gone 2>&1 >/dev/null | true; test -f gone/result.json").status,
       0);
   EXPECT_EQ(Run({"evaluate", "closed"}).status, 0);
+}
+
+// A limit on file sizes raises a signal, which ends a program that does not ignore it.
+TEST_F(SurviveTest, AFileSizeLimitIsReportedAndLeavesNothing) {
+  const Outcome outcome = Shell("ulimit -f 10; " + std::string(kTrain) + "-o run");
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_SAYS(outcome, "File too large");
+  EXPECT_SAYS(outcome, "ulimit -f");
+  EXPECT_EQ(List(), std::vector<std::string>{"small"});
 }
 
 TEST_F(SurviveTest, NamesThatAreNoUtf8GoAllTheWay) {
@@ -168,7 +178,11 @@ TEST_F(SurviveTest, FinishedSeedsAreKeptAndResumedToTheSameBytes) {
   EXPECT_SAYS(Run({"evaluate", "cut"}), "--resume");
   EXPECT_SAYS(Run({"train", "small", "--epochs", "20", "-o", "cut"}), "--resume");
   EXPECT_SAYS(Run({"train", "--resume", "cut", "--epochs", "21"}), "--epochs 20");
-  RunWell({"train", "--resume", "cut", "--threads", "1"});
+  EXPECT_SAYS(Run({"train", "other", "--resume", "cut"}), "was begun with data set");
+  // From another folder: the data set was named by a path relative to this one.
+  const Outcome resumed =
+      Shell("mkdir elsewhere && cd elsewhere && $L2GCN train --resume ../cut --threads 1");
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
   for (const char* seed : {"seed-0", "seed-1", "seed-2", "seed-3", "seed-4"}) {
     for (const char* file : {"model.safetensors", "config.json"}) {
       EXPECT_EQ(Read(std::string("cut/") + seed + "/" + file),
@@ -180,6 +194,42 @@ TEST_F(SurviveTest, FinishedSeedsAreKeptAndResumedToTheSameBytes) {
   EXPECT_EQ(List("cut"), List("whole"));
   EXPECT_SAYS(Run({"train", "--resume", "cut"}), "finished already");
   EXPECT_EQ(Run({"train", "--resume", "never"}).status, 2);
+}
+
+// Budget, scratch folder and device are those of the first command unless another is given.
+TEST_F(SurviveTest, AResumedRunHasTheMachineOptionsItWasBegunWith) {
+  fs::create_directories(folder_ / "scratch");
+  const Outcome stopped = Shell(
+      "$L2GCN train small --epochs 100000 --preset paper --method lgcn --checkpoint-every 1 --memory 900M "
+      "--scratch "
+      "scratch --threads 1 --device cpu -q -o cut & p=$!; "
+      "until [ -e cut.unfinished/checkpoint/state-0.safetensors ]; do sleep 0.02; done; kill -INT $p; wait "
+      "$p; echo $?");
+  ASSERT_TRUE(stopped.out.ends_with("130\n")) << stopped.out << stopped.err;
+  const nlohmann::json begun = nlohmann::json::parse(Read("cut.unfinished/checkpoint/begun.json"));
+  const nlohmann::json said = {
+      {"memory", "900M"}, {"scratch", (folder_ / "scratch").string()}, {"threads", "1"}, {"device", "cpu"}};
+  EXPECT_EQ(begun.at("machine").get<std::map<std::string, std::string>>(), said);
+  EXPECT_EQ(begun.at("spec"), (folder_ / "small").string());
+  const auto plan = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"train", "--resume", "cut", "--dry-run", "--json"});
+    return RunWell(words).json().at("plan").at("memory_bytes").get<uint64_t>();
+  };
+  EXPECT_EQ(plan({}), uint64_t{900} << 20);
+  EXPECT_EQ(plan({"--memory", "800M"}), uint64_t{800} << 20);
+}
+
+// A data set that was found by name through the environment is found again without it.
+TEST_F(SurviveTest, ARunRemembersWhereItsDataSetWasFound) {
+  fs::create_directories(folder_ / "sets");
+  fs::rename(folder_ / "small", folder_ / "sets/small");
+  const Outcome trained = Shell("L2GCN_DATA=sets $L2GCN train small --epochs 2 -q -o run");
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_EQ(Run({"evaluate", "run"}).status, 0);
+  fs::rename(folder_ / "sets", folder_ / "moved");
+  EXPECT_EQ(Run({"evaluate", "run"}).status, 2);
+  const Outcome moved = Shell("L2GCN_DATA=moved $L2GCN evaluate run");
+  EXPECT_EQ(moved.status, 0) << moved.err;
 }
 
 }  // namespace

@@ -127,8 +127,59 @@ TEST_F(TableTest, AColumnOfTheModelIsNeverTakenForMissing) {
              [](int i, std::vector<std::string>& cells) { cells[3] = "town" + std::to_string(i); });
   const Outcome words =
       RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "words.csv", "-o", "words-p.csv"});
-  EXPECT_NE(words.err.find("column city: 120 cells of categories the model has not seen"), std::string::npos)
+  EXPECT_NE(
+      words.err.find("warning: words.csv: column city: the model knows none of the values in its 120 cells"),
+      std::string::npos)
       << words.err;
+}
+
+// What a model knows of its table need not be said again: the id column and how words are spelled.
+TEST_F(TableTest, ANewTableIsReadAsTheModelKnowsIt) {
+  std::ofstream people(folder_ / "customers.csv"), next(folder_ / "next.csv");
+  people << "vip,age,customer,churned\n";
+  next << "age,since,customer,vip\n";
+  for (int i = 0; i < 120; ++i) {
+    people << (i % 2 == 0 ? "True" : "False") << "," << 20 + i % 31 << ",p" << i << ","
+           << (i % 2 == 0 ? "no" : "yes") << "\n";
+    next << 20 + i % 31 << "," << 2000 + i % 20 << ",p" << i << "," << (i % 2 == 0 ? "TRUE" : "FALSE")
+         << "\n";
+  }
+  people.close();
+  next.close();
+  RunWell({"train", "--edges", "calls.csv", "--nodes", "customers.csv", "--id", "customer", "--label",
+           "churned", "--epochs", "20", "--method", "lgcn", "--preset", "paper", "-o", "run"});
+  RunWell({"predict", "run", "-o", "old.csv"});
+  const Outcome predicted =
+      RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "next.csv", "-o", "new.csv"});
+  EXPECT_EQ(Classes("new.csv"), Classes("old.csv"));
+  EXPECT_NE(predicted.err.find("next.csv: the model was not trained on column since: left out"),
+            std::string::npos)
+      << predicted.err;
+  EXPECT_NE(predicted.err.find("TRUE for True in column vip"), std::string::npos) << predicted.err;
+  std::ofstream(folder_ / "added.csv") << "customer,age,vip\nq1,30,TRUE\nq2,40,FALSE\n";
+  std::ofstream(folder_ / "added-calls.csv") << "caller,callee,minutes\nq1,p2,1\nq2,p3,2\n";
+  const Outcome added =
+      Run({"predict", "run", "--edges", "added-calls.csv", "--nodes", "added.csv", "-o", "added-p.csv"});
+  EXPECT_EQ(added.status, 2);
+  EXPECT_NE(added.err.find("join the new tables to the old ones"), std::string::npos) << added.err;
+  EXPECT_NE(added.err.find("customers.csv', 'added.csv')"), std::string::npos) << added.err;
+}
+
+TEST_F(TableTest, ManyClassesAreOneWarning) {
+  std::ofstream people(folder_ / "named.csv");
+  people << "id,age,name\n";
+  for (int i = 0; i < 120; ++i) people << "p" << i << "," << 18 + i % 60 << ",person " << i << "\n";
+  people.close();
+  const std::string said =
+      RunWell({"train", "--edges", "calls.csv", "--nodes", "named.csv", "--label", "name", "--epochs", "1",
+               "--method", "lgcn", "--preset", "paper", "-o", "run"})
+          .err;
+  size_t warnings = 0;
+  for (size_t at = said.find("warning: "); at != std::string::npos; at = said.find("warning: ", at + 1))
+    ++warnings;
+  EXPECT_EQ(warnings, 2u) << said;
+  EXPECT_NE(said.find("120 different values in 120 rows make 120 classes"), std::string::npos) << said;
+  EXPECT_NE(said.find("classes have no train node in split"), std::string::npos) << said;
 }
 
 TEST_F(TableTest, AdviceLeavesOutWhatIsDoneAlready) {

@@ -8,6 +8,7 @@
 #include "config/methods.h"
 #include "config/stop_policies.h"
 #include "l2gcn/error.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -68,20 +69,20 @@ TEST(Presets, RowsOfThePaper) {
   EXPECT_EQ(cora.batch, 256u);
   EXPECT_EQ(cora.lr, 0.005);
   EXPECT_EQ(cora.epochs, std::vector<uint32_t>{80});
-  EXPECT_EQ(cora.theta, "keep");
-  EXPECT_EQ(cora.init, "fan-in");
-  EXPECT_EQ(cora.scale, "none");
-  EXPECT_EQ(cora.norm, "row+i");
-  EXPECT_EQ(cora.stop, "fixed");
+  EXPECT_EQ(FindField("theta").get(cora), "keep");
+  EXPECT_EQ(FindField("init").get(cora), "fan-in");
+  EXPECT_EQ(FindField("scale").get(cora), "none");
+  EXPECT_EQ(FindField("norm").get(cora), "row+i");
+  EXPECT_EQ(FindField("stop").get(cora), "fixed");
   EXPECT_TRUE(cora.drop_last);
 
   const TrainConfig ppi = ResolveConfig(paper, SetOf("ppi", 50, true));
   EXPECT_EQ(ppi.layers, 3u);
   EXPECT_EQ(ppi.hidden, std::vector<uint32_t>{512});
   EXPECT_EQ(ppi.epochs, std::vector<uint32_t>{400});
-  EXPECT_EQ(ppi.theta, "fresh");
-  EXPECT_EQ(ppi.init, "xavier");
-  EXPECT_EQ(ppi.scale, "standard");
+  EXPECT_EQ(FindField("theta").get(ppi), "fresh");
+  EXPECT_EQ(FindField("init").get(ppi), "xavier");
+  EXPECT_EQ(FindField("scale").get(ppi), "standard");
 
   const TrainConfig other = ResolveConfig(paper, SetOf(""));
   EXPECT_EQ(other.layers, 2u);
@@ -104,27 +105,29 @@ Dataset LabelledSet(uint32_t nodes, uint32_t classes, bool multilabel = false) {
 TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   const Overrides best = {{"preset", "best"}};
   const TrainConfig small = ResolveConfig(best, LabelledSet(1000, 7));
-  EXPECT_EQ(small.method, "lgcn");
-  EXPECT_EQ(small.stop, "early");
-  EXPECT_EQ(small.watch, "val");
+  EXPECT_EQ(small.method, "layerwise");
+  EXPECT_EQ(FindField("stop").get(small), "early");
+  EXPECT_EQ(FindField("watch").get(small), "val");
   EXPECT_EQ(small.lr, 0.001);
   EXPECT_EQ(small.batch, 256u);
   EXPECT_EQ(small.epochs[0], 100u);
   EXPECT_TRUE(small.layer_norm);
-  EXPECT_EQ(small.scale, "standard") << "dense features";
+  EXPECT_EQ(FindField("scale").get(small), "standard") << "dense features";
   const TrainConfig large = ResolveConfig(best, LabelledSet(400000, 7));
   EXPECT_EQ(large.lr, 0.003);
   EXPECT_EQ(large.batch, 4096u);
   EXPECT_EQ(large.epochs[0], 16u);
-  EXPECT_EQ(ResolveConfig(best, LabelledSet(1000, 2)).watch, "val-loss");
+  EXPECT_EQ(FindField("watch").get(ResolveConfig(best, LabelledSet(1000, 2))), "val-loss");
   const TrainConfig many = ResolveConfig(best, LabelledSet(1000, 5, true));
-  EXPECT_EQ(many.watch, "val-loss");
-  EXPECT_EQ(many.threshold, "auto");
+  EXPECT_EQ(FindField("watch").get(many), "val-loss");
+  EXPECT_EQ(FindField("threshold").get(many), "auto");
   const Overrides no_val = {{"preset", "best"}, {"split", "random:0.7,0,0.3"}};
-  EXPECT_EQ(ResolveConfig(no_val, LabelledSet(1000, 7)).stop, "fixed");
+  EXPECT_EQ(FindField("stop").get(ResolveConfig(no_val, LabelledSet(1000, 7))), "fixed");
   // What the user says wins; a method of the user's brings its own stop; rivals keep the paper's row.
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"reach", "0"}}, LabelledSet(1000, 7)).reach, 0u);
-  EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7)).stop, "learned");
+  EXPECT_EQ(
+      FindField("stop").get(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7))),
+      "controller");
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "gcn"}}, LabelledSet(1000, 7)).head, 0u);
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
   EXPECT_NE(UsageOf({{"preset", "paper"}, {"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
@@ -135,19 +138,19 @@ TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   const auto preset = [](const Overrides& said, const Dataset& dataset) {
     const TrainConfig config = ResolveConfig(said, dataset);
     EXPECT_EQ(config.head > 0, config.preset == Preset::kBest);
-    return config.preset;
+    return FindField("preset").get(config);
   };
   EXPECT_EQ(preset({}, small), "best");
   EXPECT_EQ(preset({{"method", "lgcn"}}, small), "best");
   EXPECT_EQ(preset({{"method", "l2gcn"}}, small), "best");
-  EXPECT_EQ(preset({{"stop", "learned"}}, small), "best");
+  EXPECT_EQ(preset({{"stop", "controller"}}, small), "best");
   EXPECT_EQ(preset({{"preset", "paper"}}, small), "paper");
   EXPECT_EQ(preset({{"method", "gcn"}}, small), "paper");
   EXPECT_EQ(preset({{"method", "ngcn-layerwise"}}, small), "paper");
-  EXPECT_EQ(preset({{"controller-kind", "paper"}}, small), "paper");
-  EXPECT_EQ(ResolveConfig({{"controller", "mine"}}, small).method, "l2gcn");
+  EXPECT_EQ(preset({{"controller", "paper"}}, small), "paper");
+  EXPECT_EQ(ResolveConfig({{"controller", "mine"}}, small).stop, StopRule::kController);
   // What is shown where no data set is known yet.
-  EXPECT_EQ(ResolveConfig({}, Dataset{}).stop, "early");
+  EXPECT_EQ(FindField("stop").get(ResolveConfig({}, Dataset{})), "early");
 }
 
 // Powers side by side take three times the memory of the features, which a set that trained until now may not have.
@@ -155,7 +158,7 @@ TEST(Presets, LargeSetsStayWithPlainLayers) {
   const auto preset = [](uint32_t nodes, Features features) {
     Dataset dataset = LabelledSet(nodes, 2);
     dataset.features = std::move(features);
-    return ResolveConfig({}, dataset).preset;
+    return FindField("preset").get(ResolveConfig({}, dataset));
   };
   const uint16_t nothing = 0;
   const auto dense = [&](size_t rows, size_t cols) {  // no row of it is read
@@ -225,18 +228,72 @@ TEST(ResolveConfig, ListsHaveOneValueOrOnePerLayer) {
 
 TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"parts", "10"}}).find("clustergcn"), std::string::npos);
-  EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
+  EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("--stop controller"),
+            std::string::npos);
 }
 
-TEST(ResolveConfig, AControllerMakesTheMethod) {
-  EXPECT_EQ(ResolveConfig({{"method", "lgcn"}, {"stop", "learned"}}, SetOf("cora")).method, "l2gcn");
-  const TrainConfig fixed = ResolveConfig({{"preset", "paper"}, {"stop", "fixed"}}, SetOf("cora"));
-  EXPECT_EQ(fixed.method, "l2gcn");
-  EXPECT_EQ(fixed.stop, "fixed");
-  EXPECT_NE(UsageOf({{"method", "gcn"}, {"stop", "learned"}}).find("takes fixed or early"),
+TEST(ResolveConfig, SettingsWithoutAnEffectAreRefused) {
+  EXPECT_NE(
+      UsageOf({{"stop", "fixed"}, {"patience", "5"}}).find("--patience 5 has no effect without --stop early"),
+      std::string::npos);
+  EXPECT_NE(UsageOf({{"stop", "controller"}, {"watch", "val"}}).find("--stop early"), std::string::npos);
+  const Overrides early = {{"method", "l2gcn"}, {"stop", "early"}};
+  for (const auto& [name, value] :
+       Overrides{{"controller", "c"}, {"controller", "paper"}, {"hold-out", "0.1"}}) {
+    Overrides said = early;
+    said.emplace_back(name, value);
+    EXPECT_NE(UsageOf(said).find("has no effect without --stop controller"), std::string::npos) << name;
+  }
+  EXPECT_NE(UsageOf({{"lr", "auto"}, {"on-nan", "restart"}}).find("a number for --lr"), std::string::npos);
+  EXPECT_NO_THROW(ResolveConfig({{"stop", "early"}, {"patience", "5"}}, Dataset()));
+  // A stored configuration names every setting; those without an effect are left out.
+  const TrainConfig stored = ResolveConfig({{"method", "l2gcn"}, {"preset", "paper"}}, SetOf("cora"));
+  const Overrides again = OverridesFor(OverridesFromJson(ConfigToJson(stored), "config.json"), "l2gcn");
+  const TrainConfig same = ResolveConfig(again, SetOf("cora"));
+  EXPECT_EQ(same.stop, StopRule::kController);
+  EXPECT_EQ(same.lr, stored.lr);
+}
+
+// The paper's names stand for layer-wise training with one stopping rule.
+TEST(ResolveConfig, NamesOfThePaperImplyAStoppingRule) {
+  const auto resolved = [](const Overrides& said) { return ResolveConfig(said, SetOf("cora")); };
+  for (const char* preset : {"paper", "best"}) {
+    EXPECT_EQ(resolved({{"preset", preset}, {"method", "lgcn"}}).method, "layerwise");
+    EXPECT_EQ(resolved({{"preset", preset}, {"method", "lgcn"}}).stop, StopRule::kFixed);
+    EXPECT_EQ(resolved({{"preset", preset}, {"method", "l2gcn"}}).stop, StopRule::kController);
+    EXPECT_EQ(resolved({{"preset", preset}, {"method", "lgcn"}, {"stop", "early"}}).stop, StopRule::kEarly);
+    EXPECT_EQ(resolved({{"preset", preset}, {"lr", "auto"}}).stop, StopRule::kPlateau);
+  }
+  EXPECT_EQ(resolved({{"preset", "paper"}}).stop, StopRule::kController);
+  EXPECT_EQ(resolved({{"stop", "plateau"}, {"lr", "0.01"}}).stop, StopRule::kPlateau);
+  EXPECT_NE(UsageOf({{"method", "gcn"}, {"stop", "controller"}}).find("takes fixed or early"),
             std::string::npos);
-  EXPECT_NE(UsageOf({{"method", "ngcn-layerwise"}, {"stop", "learned"}}).find("needs method l2gcn"),
+  EXPECT_NE(UsageOf({{"method", "ngcn-layerwise"}, {"stop", "plateau"}}).find("needs layerwise"),
             std::string::npos);
+  EXPECT_NE(UsageOf({{"stop", "learned"}}).find("--stop controller"), std::string::npos);
+  EXPECT_NE(UsageOf({{"controller-kind", "paper"}}).find("'controller'"), std::string::npos);
+  for (const Overrides& other : {Overrides{{"stop", "early"}}, Overrides{{"method", "l2gcn"}}}) {
+    Overrides said = other;
+    said.emplace_back("lr", "auto");
+    EXPECT_NE(UsageOf(said).find("--stop plateau"), std::string::npos);
+  }
+}
+
+// Configurations of earlier versions: `learned` was the controller, or the plateau rule where the rate was found.
+TEST(ConfigJson, EarlierNamesAreTranslated) {
+  const auto read = [](const std::string& text) { return ConfigFromJson(text, "config.json"); };
+  const TrainConfig learned = read(
+      R"({"method": "l2gcn", "stop": "learned", "controller": "", "controller_kind": "general", "lr": 0.1})");
+  EXPECT_EQ(learned.method, "layerwise");
+  EXPECT_EQ(learned.stop, StopRule::kController);
+  EXPECT_EQ(learned.controller.kind, ControllerChoice::Kind::kGeneral);
+  EXPECT_EQ(read(R"({"method": "l2gcn", "stop": "learned", "controller": "", "lr": "auto"})").stop,
+            StopRule::kPlateau);
+  EXPECT_EQ(read(R"({"method": "lgcn", "stop": "early"})").stop, StopRule::kEarly);
+  EXPECT_EQ(read(R"({"method": "lgcn"})").stop, StopRule::kFixed);
+  EXPECT_EQ(read(R"({"controller": "", "controller_kind": "paper"})").controller.kind,
+            ControllerChoice::Kind::kPaper);
+  EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller.file, "mine.safetensors");
 }
 
 // The rows agree with each other and with the tables they refer to.
@@ -248,7 +305,6 @@ TEST(Methods, RowsAreComplete) {
     EXPECT_NE(std::string(method.sentence), "") << method.name;
     EXPECT_EQ(method.sampler != nullptr, method.loop == TrainingLoop::kConventional) << method.name;
     EXPECT_FALSE(method.devices.empty()) << method.name;
-    EXPECT_NO_THROW(FindStopPolicy(method.stop)) << method.name;
     for (const std::string& setting : method.settings) {
       const Field& field = FindField(setting);
       EXPECT_NE(std::find(field.methods.begin(), field.methods.end(), method.name), field.methods.end());
@@ -272,6 +328,22 @@ TEST(ConfigJson, RoundTripsEveryField) {
   EXPECT_EQ(back.lr, 0.0123);
 }
 
+TEST(ConfigJson, HandWrittenValuesReadAsOnTheCommandLine) {
+  const TrainConfig config = ConfigFromJson(
+      R"({"epochs": 5, "hidden": [8, 16], "layers": "3", "lr": "auto", "threshold": 0.3, "bias": true,
+          "layer-norm": "true", "seed": 18446744073709551615, "split": "paper"})",
+      "config.json");
+  EXPECT_EQ(config.epochs, (std::vector<uint32_t>{5}));
+  EXPECT_EQ(config.hidden, (std::vector<uint32_t>{8, 16}));
+  EXPECT_EQ(config.layers, 3u);
+  EXPECT_TRUE(config.FindsRate());
+  EXPECT_EQ(FindField("threshold").get(config), "0.3");
+  EXPECT_TRUE(config.bias);
+  EXPECT_TRUE(config.layer_norm);
+  EXPECT_EQ(config.seed, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(OverridesFromJson(R"({"epochs": 5})", "config.json"), (Overrides{{"epochs", "5"}}));
+}
+
 TEST(ConfigJson, MistakesNameTheFile) {
   const auto read = [](const std::string& text) {
     return MessageOf(ErrorKind::kInput, [&] { ConfigFromJson(text, "run/config.json"); });
@@ -279,7 +351,16 @@ TEST(ConfigJson, MistakesNameTheFile) {
   EXPECT_NE(read("{").find("run/config.json: not JSON at byte"), std::string::npos);
   EXPECT_NE(read("[]").find("expected a JSON object"), std::string::npos);
   EXPECT_NE(read(R"({"laers": 2})").find("'layers'"), std::string::npos);
-  EXPECT_NE(read(R"({"layers": "2"})").find("layers cannot be \"2\""), std::string::npos);
+  EXPECT_NE(read(R"({"layers": [2]})").find("layers: expected a number from 1 to 64, found a list"),
+            std::string::npos);
+  EXPECT_NE(read(R"({"layers": true})").find("--layers true: expected a whole number"), std::string::npos);
+  EXPECT_NE(
+      read(R"({"epochs": {"first": 5}})").find("epochs: expected a number or a list of numbers from 1 to"),
+      std::string::npos);
+  EXPECT_NE(read(R"({"epochs": [[5]]})").find("found a list of something else"), std::string::npos);
+  EXPECT_NE(read(R"({"epochs": []})").find("epochs: expected"), std::string::npos);
+  EXPECT_NE(read(R"({"bias": null})").find("bias: expected true or false, found null"), std::string::npos);
+  EXPECT_NE(read("{\"epochs\": " + std::string(100000, '[')).find("run/config.json"), std::string::npos);
   EXPECT_NE(read(R"({"layers": 0})").find("from 1 to 64"), std::string::npos);
   EXPECT_NE(read(R"({"epochs": [3, -1]})").find("--epochs -1"), std::string::npos);
 }
@@ -287,6 +368,10 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+  EXPECT_EQ(Suggestion("trian", {"predict", "train"}), ": did you mean 'train'?");
+  EXPECT_EQ(Suggestion("--mem", {"--method", "--memory"}), ": did you mean '--memory'?");
+  EXPECT_EQ(Suggestion("help", {"generate", "embed"}), "");
+  EXPECT_EQ(Suggestion("x", {}), "");
 }
 
 TEST(FieldsTest, NumbersTellTheirRange) {

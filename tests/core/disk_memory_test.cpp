@@ -61,29 +61,6 @@ class MappedNumbers {
   void* memory_ = nullptr;
 };
 
-TEST(DiskMemoryTest, WhatSomebodySaidOfABlockStandsForItsBytes) {
-  TemporaryFolder folder;
-  const Context context = MakeContext(1);
-  auto disk = std::make_shared<DiskMemory>(kTiny, folder.path());
-  Array<uint32_t> array = disk->NewArray<uint32_t>(5000);
-  const auto sum_of = [&] {
-    ChecksumStream sum;
-    disk->AddIdentity(context, array.data(), array.bytes(), sum);
-    return sum.Sum();
-  };
-  const uint64_t zeros = sum_of();
-  array.mutable_data()[9] = 1;
-  const uint64_t written = sum_of();
-  EXPECT_NE(written, zeros);
-  disk->Identify(array.data(), 12);
-  const uint64_t said = sum_of();
-  EXPECT_NE(said, written);
-  array.mutable_data()[9] = 2;
-  EXPECT_EQ(sum_of(), said);
-  disk->Identify(array.data(), 13);
-  EXPECT_NE(sum_of(), said);
-}
-
 TEST(DiskMemoryTest, FetchesAnyStretchOfAMappedArray) {
   TemporaryFolder folder;
   const MappedNumbers numbers(folder, PROT_READ, MAP_PRIVATE);
@@ -96,6 +73,22 @@ TEST(DiskMemoryTest, FetchesAnyStretchOfAMappedArray) {
            {0, 1}, {0, 300000}, {1023, 2}, {1024, 1024}, {77, 100001}, {299999, 1}}) {
     const uint32_t* got = disk->Fetch(numbers.array(), first, count, buffer);
     for (size_t i = 0; i < count; ++i) ASSERT_EQ(got[i], first + i);
+  }
+}
+
+TEST(DiskMemoryTest, AFileCutShortIsNamed) {
+  TemporaryFolder folder;
+  const MappedNumbers numbers(folder, PROT_READ, MAP_PRIVATE);
+  auto disk = std::make_shared<DiskMemory>(kTiny, folder.path());
+  disk->Watch(numbers.array());
+  std::filesystem::resize_file(folder.path() / "numbers", 4096);
+  DiskBuffer buffer;
+  try {
+    disk->Fetch(numbers.array(), 200000, 10, buffer);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kRuntime);
+    EXPECT_NE(std::string(error.what()).find("numbers: became shorter"), std::string::npos) << error.what();
   }
 }
 

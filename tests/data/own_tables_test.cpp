@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "data/fixtures.h"
+#include "data/npy.h"
 #include "data/samples.h"
 #include "data/structure.h"
+#include "data/table_numbers.h"
 #include "data/table_schema.h"
 #include "data/table_set.h"
+#include "l2gcn/make_dataset.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -23,8 +26,12 @@ class OwnTables : public ::testing::Test {
   Dataset Reopen() {
     notes_.clear();
     Context context = MakeContext(2);
-    context.on_note = [this](const std::string& note) { notes_ += note + "\n"; };
+    Listen(context);
     return OpenDataset(context, "", options_);
+  }
+  void Listen(Context& context) {
+    context.on_note = [this](const std::string& note) { notes_ += note + "\n"; };
+    context.on_warning = [this](const std::string& text) { notes_ += "warning: " + text + "\n"; };
   }
   std::string Refused(const std::string& edges, const std::string& nodes = "") {
     return ErrorOf(ErrorKind::kInput, [&] { Open(edges, nodes); });
@@ -132,7 +139,9 @@ TEST_F(OwnTables, IdsThatDoNotMatchAreCountedOrRefused) {
   const std::string nodes = "id,x,kind\na,1,p\nb,2,q\nc,3,p\n";
   EXPECT_MENTIONS(Refused("u1,u2\nu2,u3\n", nodes), "3 of its 3 ids (u1, u2, u3) have no row");
   options_.allow_unmatched = true;
-  EXPECT_EQ(Open("u1,u2\nu2,u3\n", nodes).nodes(), 6u);
+  EXPECT_MENTIONS(Refused("u1,u2\nu2,u3\n", nodes), "Nothing matches, so --allow-unmatched does not help");
+  EXPECT_EQ(Open("u1,u2\nu2,a\n", nodes).nodes(), 5u);
+  EXPECT_MENTIONS(notes_, "warning: edges.csv: 2 of 3 ids have no row in nodes.csv (u1, u2)");
   options_.allow_unmatched = false;
   std::string many = "id,x,kind\n", edges;
   for (int i = 0; i < 30; ++i) {
@@ -229,7 +238,7 @@ TEST_F(OwnTables, NewTablesAreMatchedByName) {
   const auto apply = [&](const std::string& nodes) {
     Dataset dataset = Open(edges, nodes);
     Context context = MakeContext(1);
-    context.on_note = [this](const std::string& note) { notes_ += note + "\n"; };
+    Listen(context);
     dataset.features = ApplySchema(context, schema, dataset);
     return dataset;
   };
@@ -244,10 +253,189 @@ TEST_F(OwnTables, NewTablesAreMatchedByName) {
     return ErrorOf(ErrorKind::kInput, [&] { apply(nodes); });
   };
   EXPECT_MENTIONS(refused("id,city,note\na,rome,7\nb,oslo,8\nc,oslo,9\n"), "column 'age' is missing");
-  EXPECT_MENTIONS(refused("id,age,city,note,more\na,1,rome,7,1\nb,2,oslo,8,1\nc,3,oslo,9,2\n"),
-                  "column 'more' is one too many");
   EXPECT_MENTIONS(refused("id,age,city,note\na,old,rome,7\nb,new,oslo,8\nc,old,oslo,9\n"),
-                  "column 'age' holds words ('new')");
+                  "nodes.csv: column 'age' holds words ('new')");
+}
+
+TEST_F(OwnTables, NewTablesAreReadAsTheModelKnowsThem) {
+  options_.label_column = "kind";
+  const std::string edges = "a,b\nb,c\n";
+  const Dataset trained =
+      Open(edges, "id,age,vip,city,kind\na,1,True,rome,x\nb,2,False,oslo,y\nc,3,True,rome,x\n");
+  EXPECT_EQ(trained.schema.id, "id");
+  const TableSchema schema = FitSchema(MakeContext(1), trained, {});
+  options_.label_optional = true;
+  const auto row_of_a = [&](const std::string& nodes) {
+    Dataset dataset = Open(edges, nodes);
+    Context context = MakeContext(1);
+    Listen(context);
+    dataset.features = ApplySchema(context, schema, dataset);
+    return Row(dataset, 0);
+  };
+  const std::vector<float> a = Row(trained, 0);
+  EXPECT_EQ(row_of_a("id,age,vip,city\na,1,TRUE,Rome\nb,2,FALSE,oslo\nc,3,TRUE,rome\n"), a) << "another case";
+  EXPECT_MENTIONS(notes_, "FALSE for False in column vip");
+  EXPECT_EQ(row_of_a("id,age,vip,city\na,1,1,rome\nb,2,0,oslo\nc,3,1,rome\n"), a) << "truth as numbers";
+  EXPECT_EQ(row_of_a("id,more,age,vip,city\na,7,1,True,rome\nb,8,2,False,oslo\nc,9,3,True,rome\n"), a);
+  EXPECT_MENTIONS(notes_, "nodes.csv: the model was not trained on column more: left out");
+  EXPECT_EQ(row_of_a("id,age,vip,city\na,abc,True,rome\nb,2,False,oslo\nc,3,True,rome\n")[0], 2.0f)
+      << "a word among numbers is missing: the median";
+  EXPECT_MENTIONS(notes_, "column age: 1 cell without a number (abc), counted as missing");
+  row_of_a("id,age,vip,city\na,1,wahr,rome\nb,2,falsch,oslo\nc,3,wahr,rome\n");
+  EXPECT_MENTIONS(notes_,
+                  "column vip: the model knows none of the values in its 3 cells (falsch, wahr), only False");
+  EXPECT_MENTIONS(notes_, "warning: ");
+}
+
+// The id column stands elsewhere in the new table, and has no usual name.
+TEST_F(OwnTables, TheIdColumnOfAModelIsFoundByItsName) {
+  options_.id_column = "customer";
+  options_.id_optional = true;
+  options_.label_column = "kind";
+  const std::string edges = "a,b\nb,c\n";
+  EXPECT_EQ(Open(edges, "age,customer,kind\n1,a,x\n2,b,y\n3,c,x\n").schema.id, "customer");
+  EXPECT_EQ(Open(edges, "person,age,kind\na,1,x\nb,2,y\nc,3,x\n").schema.id, "person") << "it is not there";
+  options_.id_optional = false;
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Reopen(); }), "--id customer");
+}
+
+TEST_F(OwnTables, NewNodesWithEdgesToOldOnesAreJoined) {
+  options_.label_column = "kind";
+  options_.model_edges = "calls.csv";
+  options_.model_nodes = "people.csv";
+  const std::string message = Refused("n1,a\nn2,b\nn1,n2\n", "id,age,kind\nn1,1,x\nn2,2,y\n");
+  EXPECT_MENTIONS(message, "join the new tables to the old ones");
+  EXPECT_MENTIONS(message, "('people.csv', '" + options_.nodes + "')");
+  EXPECT_MENTIONS(message, "--nodes all-nodes.csv --edges all-edges.csv");
+}
+
+TEST_F(OwnTables, IdsThatDifferOnlyInSpellingAreNamed) {
+  const std::string edges = "P1,P2\nP2,P3\n";
+  EXPECT_MENTIONS(
+      Refused(edges, "id,x,kind\np1,1,a\np2,2,b\np3,3,a\n"),
+      "3 of them match if case is ignored ('P1' in edges.csv, 'p1' in nodes.csv): write the ids alike");
+  EXPECT_MENTIONS(Refused("007,008\n008,009\n", "id,x,kind\n7,1,a\n8,2,b\n9,3,a\n"),
+                  "match if leading zeros are ignored ('007' in edges.csv, '7' in nodes.csv)");
+  EXPECT_MENTIONS(Refused("A07,A08\n", "id,x,kind\na07,1,a\na08,2,b\n"), "if case is ignored");
+  options_.allow_unmatched = true;
+  EXPECT_MENTIONS(Refused(edges, "id,x,kind\np1,1,a\np2,2,b\np3,3,a\n"), "--allow-unmatched does not help");
+}
+
+TEST_F(OwnTables, AColumnOfMostlyNumbersIsOneOfNumbers) {
+  std::string edges, nodes = "id,age,rate,price,mass,code,mixed,kind\n";
+  for (int i = 0; i < 300; ++i) {
+    edges += fmt::format("{},{}\n", i, (i + 1) % 300);
+    nodes += fmt::format("{},{},{}%,\"${},{:03}.50\",1e{} kg,{},{},{}\n", i,
+                         i == 250 ? "abc" : std::to_string(i % 70), i, 1 + i % 9, i, i % 20,
+                         i % 50 == 0 ? "A" : std::to_string(i % 5),
+                         i % 2 == 0   ? std::to_string(i)
+                         : i % 4 == 1 ? "low"
+                                      : "high",
+                         i % 2 == 0 ? "a" : "b");
+  }
+  const Dataset dataset = Open(edges, nodes);
+  ASSERT_EQ(dataset.schema.columns.size(), 6u);
+  for (const size_t c : {0u, 1u, 2u, 3u}) EXPECT_FALSE(dataset.schema.columns[c].category) << c;
+  EXPECT_EQ(dataset.schema.columns[0].missing, 1u);
+  EXPECT_EQ(dataset.schema.columns[2].unit, "$");
+  EXPECT_TRUE(dataset.schema.columns[4].category) << "few different numbers beside a word are codes";
+  EXPECT_TRUE(dataset.schema.columns[5].category) << "half of the cells are words";
+  EXPECT_MENTIONS(notes_,
+                  "column age: 299 of 300 filled cells are numbers; the 1 other (abc) counts as missing");
+  EXPECT_MENTIONS(notes_, "column rate: numbers with the unit % are read as numbers");
+  EXPECT_MENTIONS(notes_, "column mass: numbers with the unit kg are read as numbers");
+}
+
+TEST_F(OwnTables, NumbersCarryUnits) {
+  const auto parse = [](const char* cell, char separator = ',') {
+    TableNumber measure;
+    return ParseTableNumber(cell, separator, measure) ? fmt::format("{}|{}", measure.number, measure.unit)
+                                                      : "none";
+  };
+  EXPECT_EQ(parse("12%"), "12|%");
+  EXPECT_EQ(parse("$12.00"), "12|$");
+  EXPECT_EQ(parse("-$1,234.5"), "-1234.5|$");
+  EXPECT_EQ(parse("$-5"), "-5|$");
+  EXPECT_EQ(parse("12,50 €", ';'), "12.5|€");
+  EXPECT_EQ(parse("12\xc2\xa0€"), "12|€");
+  EXPECT_EQ(parse("1e3 kg"), "1000|kg");
+  EXPECT_EQ(parse("5"), "5|");
+  for (const char* cell : {"abc", "$", "%", "", "kg 5", "2024-01-31", "10:30", "1.2.3", "12-14", "inf kg",
+                           "--5 kg", "-$-5", "7 days or more"}) {
+    EXPECT_EQ(parse(cell), "none") << cell;
+  }
+}
+
+TEST_F(OwnTables, LabelsThatLookLikeOneClassAreListed) {
+  options_.label_column = "left";
+  std::string edges, nodes = "id,age,left\n";
+  const char* const labels[] = {"yes", "Yes", "YES", "no", "No", "NO", "unknown", "\" yes \""};
+  for (int i = 0; i < 80; ++i) {
+    edges += fmt::format("{},{}\n", i, (i + 1) % 80);
+    nodes += fmt::format("{},{},{}\n", i, 20 + i % 30, labels[i % 8]);
+  }
+  EXPECT_EQ(Open(edges, nodes).labels.classes, 7u) << "blanks around a label are no part of it";
+  EXPECT_MENTIONS(notes_, "nodes.csv: column left: blanks around 10 labels are dropped");
+  EXPECT_MENTIONS(
+      notes_, "warning: nodes.csv: column left: classes that differ only in case or blanks: NO, No, no; YES");
+  EXPECT_MENTIONS(notes_, "unknown reads as if there were no label, but it is a class; --missing unknown");
+  options_.missing = "UNKNOWN, age";
+  const Dataset known = Reopen();
+  EXPECT_EQ(known.labels.classes, 6u);
+  EXPECT_EQ(known.labels.classes_of[6], -1);
+}
+
+TEST_F(OwnTables, WordsForMissingCountInEveryColumnButTheIds) {
+  options_.missing = "unknown";
+  const Dataset dataset = Open("unknown,b\nb,c\n", "id,age,kind\nunknown,Unknown,a\nb,2,b\nc,3,UNKNOWN\n");
+  EXPECT_FALSE(dataset.schema.columns[0].category);
+  EXPECT_EQ(dataset.schema.columns[0].missing, 1u);
+  EXPECT_EQ(dataset.labels.classes, 2u);
+  EXPECT_EQ(dataset.labels.classes_of[2], -1);
+  EXPECT_EQ(dataset.NodeName(0), "unknown");
+}
+
+TEST_F(OwnTables, ASeparatorCanBeDeclared) {
+  const Dataset dataset =
+      Open("sep=;\r\nfrom;to\r\n1;2\r\n2;3\r\n", "sep=;\nid;x;kind\n1;0,5;a\n2;1,5;b\n3;2;a\n");
+  EXPECT_EQ(dataset.nodes(), 3u);
+  EXPECT_EQ(dataset.edges, 2u);
+  EXPECT_EQ(dataset.features.matrix().row(0)[0], 0.5f);
+  EXPECT_EQ(Open("\"sep=|\"\n1|2\n2|3\n").nodes(), 3u);
+  EXPECT_EQ(Open("sep=,\na b,c d\nc d,e f\n").NodeName(0), "a b");
+  EXPECT_MENTIONS(Refused("sep=;\n1;2\n", "sep=;\nid;x;kind\n1;2;a\n2;3\n"),
+                  "nodes.csv:4: 2 cells on the line");
+}
+
+TEST_F(OwnTables, TablesInOtherFormatsAreNamedWithTheCommandThatConvertsThem) {
+  const std::string ods =
+      "PK\x03\x04" + std::string(26, '\0') + "mimetypeapplication/vnd.oasis.opendocument.spreadsheet";
+  const std::tuple<const char*, std::string, const char*> files[] = {
+      {"customers.parquet", "PAR1\x15\0", "pandas.read_parquet('"},
+      {"customers.feather", "ARROW1\0\0", "pandas.read_feather('"},
+      {"customers.xlsx", std::string("PK\x03\x04\0\0", 6), "pandas.read_excel('"},
+      {"renamed.csv", std::string("PK\x03\x04\0\0[Content_Types].xml", 25), "an Excel workbook"},
+      {"customers.ods", ods, "engine='odf'"},
+      {"customers.xls", "\xd0\xcf\x11\xe0\xa1\xb1", "pandas.read_excel('"},
+      {"customers.json", "[{\"id\": 1, \"x\": 2}]", "pandas.read_json('"},
+      {"customers.jsonl", "{\"id\": 1}\n{\"id\": 2}\n", "lines=True"},
+      {"customers.npy", "\x93NUMPY\x01", "a NumPy array"},
+      {"customers.zip", "PK\x03\x04", "a zip archive"},
+  };
+  for (const auto& [name, text, words] : files) {
+    const std::string path = folder_.Write(name, text).string();
+    options_.edges = folder_.Write("edges.csv", "0,1\n1,2\n").string();
+    options_.nodes = path;
+    const std::string nodes = ErrorOf(ErrorKind::kInput, [&] { Reopen(); });
+    EXPECT_MENTIONS(nodes, path + ": is ");
+    EXPECT_MENTIONS(nodes, words);
+    EXPECT_MENTIONS(nodes, "tables are read from text (.csv,");
+    options_.edges = path;
+    options_.nodes.clear();
+    EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Reopen(); }), words);
+  }
+  options_.nodes = folder_.Write("it's.parquet", "PAR1").string();
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Reopen(); }), "read_parquet('FILE').to_csv('FILE.csv'");
 }
 
 TEST_F(OwnTables, SchemasSurviveJsonAndTheNativeDirectory) {
@@ -276,11 +464,54 @@ TEST_F(OwnTables, ALabelColumnOfManyValuesIsAskedAbout) {
   EXPECT_EQ(Reopen().labels.classes, 2u);
 }
 
-TEST_F(OwnTables, NegativeClassesAreClassesOfTheirOwn) {
+TEST_F(OwnTables, ALabelColumnOfManyWholeNumbersOrNamesIsOneWarning) {
+  std::string nodes = "id,kind,age,name\n", edges;
+  for (int i = 0; i < 60; ++i) {
+    nodes += fmt::format("{},{},{},person {}\n", i, i % 2, 18 + i % 25, i);
+    edges += fmt::format("{},{}\n", i, (i + 1) % 60);
+  }
+  options_.label_column = "age";
+  EXPECT_EQ(Open(edges, nodes).labels.classes, 25u);
+  EXPECT_MENTIONS(notes_,
+                  "warning: nodes.csv: column age: 25 different whole numbers in 60 rows make 25 classes");
+  options_.label_column = "name";
+  EXPECT_EQ(Reopen().labels.classes, 60u);
+  EXPECT_MENTIONS(notes_, "warning: nodes.csv: column name: 60 different values in 60 rows make 60 classes");
+}
+
+// The same in tables, .npy files and arrays.
+TEST_F(OwnTables, MinusOneAmongClassNumbersIsNoLabel) {
+  options_.label_column = "kind";
+  const Dataset table = Open("0,1\n1,2\n2,3\n", "id,x,kind\n0,1,0\n1,2,-1\n2,3,1\n3,4,2\n");
+  EXPECT_EQ(table.labels.classes, 3u);
+  EXPECT_EQ(table.labels.classes_of[1], -1);
+  EXPECT_MENTIONS(notes_, "nodes.csv: column kind: 1 label of -1 means no label");
+  const Dataset words = Open("0,1\n1,2\n2,3\n", "id,x,kind\n0,1,-2\n1,2,-1\n2,3,1\n3,4,2\n");
+  EXPECT_EQ(words.labels.classes, 4u) << "scores below -1 are classes by name, and so is -1 among them";
+  const std::vector<int64_t> numbers = {0, -1, 1, -1}, signs = {1, -1, 1, -1};
+  options_.nodes.clear();
+  options_.label_column.clear();
+  options_.labels = (folder_.path() / "labels.npy").string();
+  WriteNpy<int64_t>(options_.labels, numbers);
+  EXPECT_EQ(Reopen().labels.classes, 2u);
+  EXPECT_MENTIONS(notes_, "2 labels of -1 mean no label");
+  WriteNpy<int64_t>(options_.labels, signs);
+  EXPECT_EQ(Reopen().class_names, (std::vector<std::string>{"-1", "1"}));
+  DatasetArrays arrays;
+  arrays.features = Features::None(4);
+  arrays.classes_of = numbers;
+  EXPECT_EQ(MakeDataset(MakeContext(1), arrays).labels.classes_of[1], -1);
+  arrays.classes_of = signs;
+  EXPECT_EQ(MakeDataset(MakeContext(1), arrays).class_names, (std::vector<std::string>{"-1", "1"}));
+  EXPECT_EQ(MakeDataset(MakeContext(1), arrays).labels.classes_of[1], 0);
+}
+
+TEST_F(OwnTables, MinusOneAndOneAloneAreTwoClasses) {
   options_.label_column = "side";
   const Dataset dataset = Open("0,1\n1,2\n", "id,x,side\n0,1,-1\n1,2,1\n2,3,-1\n");
   EXPECT_EQ(dataset.class_names, (std::vector<std::string>{"-1", "1"}));
   EXPECT_EQ(dataset.labels.classes_of[0], 0);
+  EXPECT_MENTIONS(notes_, "-1 and 1 are the only labels: two classes");
 }
 
 TEST_F(OwnTables, BareMatricesAreRowsOfNodesInOrder) {

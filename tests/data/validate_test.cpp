@@ -96,9 +96,16 @@ TEST(ValidateTest, TheFirstThingWrongIsNamedWhereverTheDataLies) {
     values[size_t{600000} * kFeatures + 2] = values[size_t{650000} * kFeatures] =
         std::numeric_limits<float>::infinity();
     EXPECT_NE(Complaint(context, dataset).find("feature 2 of node 600000 is inf"), std::string::npos);
-    values[size_t{600000} * kFeatures + 2] = values[size_t{650000} * kFeatures] = 0;
+    values[size_t{600000} * kFeatures + 2] = -3.7e19f;
+    EXPECT_NE(
+        Complaint(context, dataset).find("feature 2 of node 600000 is -3.7e+19, and its square overflows"),
+        std::string::npos);
+    values[size_t{600000} * kFeatures + 2] = 1.8446744e19f;  // 2⁶⁴, the largest that is taken
+    values[size_t{650000} * kFeatures] = 0;
     dataset.labels.classes_of.mutable_data()[123456] = 2;
     EXPECT_NE(Complaint(context, dataset).find("node 123456 has class 2"), std::string::npos);
+    dataset.labels.classes = (1 << 20) + 1;
+    EXPECT_NE(Complaint(context, dataset).find("1048577 classes for 700000 nodes"), std::string::npos);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "l2gcn/error.h"
 #include "model/thresholds.h"
 
 namespace l2gcn {
@@ -111,6 +112,17 @@ TEST(Score, ConfusionCountsTruthByRow) {
   const Dataset dataset = TwoClasses({0, 0, 1, 1, 1});
   const Score score = ScoreClasses(dataset, Margins({-1, 1, 1, 1, -1}), {}, Role::kNone);
   EXPECT_EQ(score.confusion, (std::vector<uint64_t>{1, 1, 1, 2}));
+}
+
+TEST(Score, LogitsThatAreNotFiniteAreRefusedWithTheirNode) {
+  const Dataset dataset = TwoClasses({0, 1, 1});
+  try {
+    ScoreLogits(MakeContext(1), dataset, Margins({-1, NAN, 1}), {}, Role::kNone);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("logits of node 1 are not finite"), std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(Score, AThresholdMovesTheBorderOfTwoClasses) {

@@ -63,22 +63,6 @@ TEST(Chart, PageFormCarriesItsValuesInOneAttribute) {
 }
 
 // Offsets of the cross-reference table point at the objects, and the stream is as long as it says.
-TEST(Chart, PdfHasATableThatHolds) {
-  const std::string pdf = ChartToPdf(TwoSeries());
-  ASSERT_EQ(pdf.rfind("%PDF-1.4", 0), 0u);
-  const size_t start = std::stoul(pdf.substr(pdf.rfind("startxref") + 10));
-  ASSERT_EQ(pdf.substr(start, 4), "xref");
-  size_t line = pdf.find("65535 f", start) + 9;
-  for (int object = 1; object <= 6; ++object, line += 20) {
-    const size_t offset = std::stoul(pdf.substr(line, 10));
-    const std::string head = std::to_string(object) + " 0 obj";
-    EXPECT_EQ(pdf.substr(offset, head.size()), head);
-  }
-  const size_t length = std::stoul(pdf.substr(pdf.find("/Length ") + 8));
-  const size_t stream = pdf.find("stream\n") + 7;
-  EXPECT_EQ(pdf.substr(stream + length, 9), "endstream");
-}
-
 TEST(EscapedText, LeavesNothingThatMeansAnything) {
   EXPECT_EQ(EscapedText("<b a='1'>&\""), "&lt;b a=&#39;1&#39;&gt;&amp;&quot;");
   EXPECT_EQ(EscapedText("caf\xC3\xA9 \xD7\xA9"), "caf\xC3\xA9 \xD7\xA9") << "letters of any script stay";

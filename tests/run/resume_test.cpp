@@ -22,12 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// Everything but wall-clock fields, memory and the run's own name.
+// Everything but wall-clock fields, memory, the run's own name, and checksums over files that hold such fields.
 Json WithoutClocks(const Json& json) {
   Json kept = json;
   if (json.is_object()) {
-    for (const char* field :
-         {"seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory", "run", "threads"})
+    for (const char* field : {"seconds", "train_seconds", "aggregate_seconds", "transform_seconds", "memory",
+                              "run", "threads", "files", "checksum"})
       kept.erase(field);
   }
   for (auto& [name, value] : kept.items()) {
@@ -180,6 +180,75 @@ TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
   TrainWhole();
   EXPECT_GT(TrainInPieces(12), 2);
   ExpectSameRun("three seeds");
+}
+
+// What an earlier process finished is compared with its checksums, and made again where it does not agree.
+TEST_F(ResumeTest, FinishedSeedsThatAreDamagedOrMissingAreTrainedAgain) {
+  runs_ = 3;
+  TrainWhole();
+  const fs::path work = root_ / "cut.unfinished", kept = root_ / "kept";
+  for (int stop = 40; !fs::exists(work / "checkpoint/seed-1.json"); stop += 10) {
+    fs::remove_all(root_ / "cut");
+    fs::remove_all(work);
+    ASSERT_TRUE(TrainUntil(OptionsFor("cut"), stop));
+  }
+  fs::copy(work, kept, fs::copy_options::recursive);
+  const auto flip = [&](const fs::path& path) {
+    std::string bytes = ReadTextFile(path);
+    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+    WriteFileWhole(path, bytes);
+  };
+  const auto swap = [&](const char* name) {
+    fs::rename(work / "seed-0" / name, root_ / "aside");
+    fs::rename(work / "seed-1" / name, work / "seed-0" / name);
+    fs::rename(root_ / "aside", work / "seed-1" / name);
+  };
+  const std::pair<const char*, std::function<void()>> damages[] = {
+      {"seed-0/model.safetensors", [&] { flip(work / "seed-0/model.safetensors"); }},
+      {"seed-1/config.json", [&] { flip(work / "seed-1/config.json"); }},
+      {"seed-0/split.npy", [&] { flip(work / "seed-0/split.npy"); }},
+      {"seed-1/log.jsonl", [&] { fs::remove(work / "seed-1/log.jsonl"); }},
+      {"seed-0/result.json", [&] { fs::resize_file(work / "seed-0/result.json", 9); }},
+      {"seed-0/config.json", [&] { swap("model.safetensors"), swap("config.json"); }},
+      {"seed-0.json", [&] { flip(work / "checkpoint/seed-0.json"); }},
+      {"seed-1/config.json", [&] { fs::remove_all(work / "seed-1"); }},
+  };
+  for (const auto& [name, damage] : damages) {
+    fs::remove_all(root_ / "cut");
+    fs::remove_all(work);
+    fs::copy(kept, work, fs::copy_options::recursive);
+    damage();
+    std::string warnings;
+    Context context = MakeContext(1);
+    context.on_warning = [&](const std::string& text) { warnings += text + "\n"; };
+    RunTraining(context, dataset_, config_, Taken("cut"));
+    ExpectSameRun(name);
+    EXPECT_NE(warnings.find(name), std::string::npos) << name << ": " << warnings;
+    EXPECT_NE(warnings.find("is trained again"), std::string::npos) << warnings;
+  }
+}
+
+// The process ended between the last file and the rename.
+TEST_F(ResumeTest, ARunThatLacksOnlyItsNameIsComparedBeforeItGetsIt) {
+  for (const uint32_t runs : {1u, 2u}) {
+    runs_ = runs;
+    TrainWhole();
+    const std::string split = runs == 1 ? "split.npy" : "seed-1/split.npy";
+    fs::rename(root_ / "whole", root_ / "cut.unfinished");
+    std::string bytes = ReadTextFile(root_ / "cut.unfinished" / split);
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    WriteFileWhole(root_ / "cut.unfinished" / split, bytes);
+    try {
+      OpenUnfinishedRun((root_ / "cut").string(), false);
+      FAIL() << "no error";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(split), std::string::npos) << error.what();
+    }
+    bytes.back() = static_cast<char>(bytes.back() ^ 1);
+    WriteFileWhole(root_ / "cut.unfinished" / split, bytes);
+    EXPECT_FALSE(OpenUnfinishedRun((root_ / "cut").string(), false).finished_json.empty());
+    fs::remove_all(root_ / "cut");
+  }
 }
 
 // Keeps every snapshot and stops after the n-th.

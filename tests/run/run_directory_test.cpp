@@ -60,6 +60,46 @@ TEST_F(RunDirectoryTest, SeveralSeedsStandBesideEachOther) {
   EXPECT_THROW(OpenRun(options_.output, 9), Error);
 }
 
+// Every file that OpenRun reads; a byte of it changed, the file gone, or that of another seed.
+TEST_F(RunDirectoryTest, FilesThatDoNotAgreeWithTheirChecksumsAreRefused) {
+  options_.runs = 2;
+  Run();
+  for (const char* name : {"seed-0/model.safetensors", "seed-0/config.json", "seed-0/split.npy",
+                           "seed-0/result.json", "result.json"}) {
+    const fs::path path = root_ / "run" / name;
+    const std::string bytes = ReadTextFile(path);
+    const auto refused = [&](const std::string& how) {
+      try {
+        OpenRun(options_.output, 0);
+        ADD_FAILURE() << name << " " << how;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.kind(), ErrorKind::kInput);
+        EXPECT_NE(std::string(error.what()).find(path.string()), std::string::npos) << error.what();
+      }
+    };
+    std::string changed = bytes;
+    changed[bytes.size() - 3] = static_cast<char>(changed[bytes.size() - 3] ^ 2);
+    WriteFileWhole(path, changed);
+    refused("changed");
+    if (std::string(name).starts_with("seed-0/")) {
+      WriteFileWhole(path, ReadTextFile(root_ / "run/seed-1" / path.filename()));
+      if (path.filename() != "split.npy")
+        refused("of another seed");  // both seeds have the split of the data set
+      fs::remove(path);
+      refused("missing");
+    }
+    WriteFileWhole(path, bytes);
+    OpenRun(options_.output, 0);
+  }
+}
+
+TEST_F(RunDirectoryTest, RunsWithoutChecksumsAreOpened) {
+  const TrainResult result = Run();
+  WriteFileWhole(root_ / "run/result.json", ResultToJson(result) + "\n");
+  EXPECT_FALSE(OpenRun(options_.output).split.roles.empty());
+  EXPECT_EQ(ReadRunResult(options_.output), ResultToJson(result));
+}
+
 TEST_F(RunDirectoryTest, AnExistingRunNeedsForceAndOtherDirectoriesAreLeftAlone) {
   Run();
   EXPECT_THROW(Run(), Error);

@@ -8,20 +8,16 @@
 #include <numeric>
 #include <string>
 
-#include "core/clock.h"
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/cpu_backend.h"
-#include "kernels/disk/deferred_tensor.h"
 #include "kernels/disk/disk_layout.h"
 #include "kernels/disk/disk_progress.h"
-#include "kernels/disk/disk_results.h"
 #include "kernels/disk/disk_tensor.h"
 #include "kernels/disk/panel_aggregation.h"
 #include "kernels/disk/sample_windows.h"
-#include "kernels/disk/tensor_identity.h"
 #include "kernels/disk/write_behind.h"
 #include "kernels/join_shape.h"
 #include "kernels/row_loss.h"
@@ -31,18 +27,15 @@ namespace {
 
 constexpr size_t kChunkRow = 512;  // bytes: chunks have as many rows as if a row were at least so long
 constexpr uint64_t kTrainingRoom = uint64_t{512} << 20;  // for weights, batches and looks beside the samples
-constexpr double kSecondsBetweenMarks = 2;               // of a pass by blocks of rows whose result is kept
 
 struct DiskGraph final : DeviceGraph {
   Propagation propagation;
   DeviceGraphPtr mapped;  // the same for sparse features
-  uint64_t identity = 0;
 };
 
-// Tensors side by side, each dense on disk or sparse in mapped memory; or one sparse tensor with its identity.
+// Tensors side by side, each dense on disk or sparse in mapped memory.
 struct DiskJoined final : Tensor {
   std::vector<TensorPtr> parts;
-  uint64_t identity = 0;
 };
 
 // Rows of a tensor on disk, and what they should become.
@@ -68,26 +61,8 @@ struct DiskRowsToScore final : RowsToScore {
 
 const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<DiskGraph>(graph).propagation; }
 
-bool IsDense(const Tensor& tensor) {
-  return dynamic_cast<const DiskTensor*>(&tensor) != nullptr ||
-         dynamic_cast<const DeferredTensor*>(&tensor) != nullptr;
-}
-// A dense matrix to be read, which computes it if need be; null for any other.
-const DiskTensor* AsDisk(const Tensor& tensor) {
-  if (const auto* deferred = dynamic_cast<const DeferredTensor*>(&tensor)) return &deferred->Made();
-  return dynamic_cast<const DiskTensor*>(&tensor);
-}
-uint64_t IdentityOf(const Tensor& tensor) {
-  if (const auto* deferred = dynamic_cast<const DeferredTensor*>(&tensor)) return deferred->identity;
-  if (const auto* joined = dynamic_cast<const DiskJoined*>(&tensor)) return joined->identity;
-  const auto* dense = dynamic_cast<const DiskTensor*>(&tensor);
-  return dense != nullptr ? dense->identity : 0;
-}
-// What the backend in mapped memory knows of a sparse tensor.
-const Tensor& SparseIn(const Tensor& tensor) {
-  const auto* joined = dynamic_cast<const DiskJoined*>(&tensor);
-  return joined != nullptr && joined->parts.size() == 1 ? *joined->parts.front() : tensor;
-}
+// A dense matrix on disk; null for any other.
+const DiskTensor* AsDisk(const Tensor& tensor) { return dynamic_cast<const DiskTensor*>(&tensor); }
 
 std::vector<const Tensor*> PartsOf(const Tensor& x) {
   const auto* joined = dynamic_cast<const DiskJoined*>(&x);
@@ -107,13 +82,11 @@ class DiskBackend final : public Backend {
         mapped_(MakeCpuBackend(options, disk_)),
         device_(std::move(device)),
         progress_(disk_),
-        panels_(disk_, cpu_, wide_),
-        results_(disk_) {}
+        panels_(disk_, cpu_, wide_) {}
 
   TensorPtr Upload(const Context& context, const Features& features) override {
-    const uint64_t identity = Named(context, "features").Add(features).Sum();
-    if (features.is_sparse()) return WithIdentity(mapped_->Upload(context, features), identity);
-    const TensorPtr x = Stored(features, identity);
+    if (features.is_sparse()) return mapped_->Upload(context, features);
+    const TensorPtr x = Stored(features);
     panels_.Expect(*AsDisk(*x));
     return x;
   }
@@ -124,74 +97,46 @@ class DiskBackend final : public Backend {
     graph->nodes = propagation.nodes;
     graph->entries = propagation.entries();
     graph->mapped = mapped_->Upload(context, propagation);
-    graph->identity = Named(context, "graph").Add(propagation).Sum();
     return graph;
   }
 
   TensorPtr Aggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                       std::span<const uint32_t> row_of_node) override {
-    if (IsDense(x)) return AggregateDense(context, graph, x, row_of_node, false);
-    const TensorPtr result =
-        mapped_->Aggregate(context, *CheckedCast<DiskGraph>(graph).mapped, SparseIn(x), row_of_node);
-    const uint64_t identity = AggregateIdentity(context, graph, x, row_of_node, false);
-    if (result->sparse) return WithIdentity(result, identity);
-    return Stored(mapped_->DownloadStored(context, *result), identity);
+    if (const DiskTensor* dense = AsDisk(x))
+      return AggregateDense(context, graph, *dense, row_of_node, false);
+    TensorPtr result = mapped_->Aggregate(context, *CheckedCast<DiskGraph>(graph).mapped, x, row_of_node);
+    return result->sparse ? std::move(result) : Stored(mapped_->DownloadStored(context, *result));
   }
 
-  TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) override {
+  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
     auto joined = std::make_shared<DiskJoined>();
     JoinShape(parts, *joined);
-    TensorIdentity identity = Named(context, "join");
-    for (const TensorPtr& part : parts) {
-      const auto* wrapped = dynamic_cast<const DiskJoined*>(part.get());
-      joined->parts.push_back(wrapped != nullptr ? wrapped->parts.front() : part);
-      identity.From(IdentityOf(*part));
-    }
-    joined->identity = identity.Sum();
+    joined->parts.assign(parts.begin(), parts.end());
     return joined;
   }
 
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
-    const uint64_t identity = Named(context, "pick").From(IdentityOf(x)).Add(rows).Sum();
-    if (!IsDense(x)) return WithIdentity(mapped_->PickRows(context, SparseIn(x), rows), identity);
-    const DiskResult result = {rows.size(), x.cols, options_.features_as, rows.size(), identity};
-    return results_.Produce(
-        context, result, rows, {x.weak_from_this().lock()},
-        [this, &x](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-            return Typed(now, device().DownloadStored(now, *chunk), out.type);
-          });
-        });
+    if (AsDisk(x) == nullptr) return mapped_->PickRows(context, x, rows);
+    return ByRows(context, x, rows, x.cols, options_.features_as, [&](const TensorPtr& chunk) {
+      return Typed(context, device().DownloadStored(context, *chunk), options_.features_as);
+    });
   }
 
   TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    const uint64_t identity = Named(context, "transform").From(IdentityOf(x)).Add(block).Add(rows).Sum();
-    const size_t count = rows.empty() ? x.rows : rows.size();
-    const DiskResult result = {count, block.w.cols, options_.features_as, count, identity};
-    return results_.Produce(
-        context, result, rows, {x.weak_from_this().lock()},
-        [this, &x, block](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-            const TensorPtr made = device().Transform(now, *chunk, block);
-            return Typed(now, device().DownloadStored(now, *made), out.type);
-          });
-        });
+    return ByRows(context, x, rows, block.w.cols, options_.features_as, [&](const TensorPtr& chunk) {
+      const TensorPtr made = device().Transform(context, *chunk, block);
+      return Typed(context, device().DownloadStored(context, *made), options_.features_as);
+    });
   }
 
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
                     const Matrix& w) override {
     if (w.rows == 0) return Aggregate(context, graph, x, {});
     if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-    const uint64_t identity = Named(context, "product").From(IdentityOf(x)).Add(w).Sum();
-    const DiskResult result = {x.rows, w.cols, FeatureType::kF32, x.rows, identity};
-    const TensorPtr narrow = results_.Produce(
-        context, result, {}, {x.weak_from_this().lock()},
-        [this, &x, w](const Context& now, std::span<const uint32_t> picked, FileTensor& out) {
-          ByRows(now, x, picked, out, [&](const TensorPtr& chunk) {
-            return Features::Dense(device().Logits(now, *chunk, w, {}));
-          });
-        });
+    const auto narrow = ByRows(context, x, {}, w.cols, FeatureType::kF32, [&](const TensorPtr& chunk) {
+      return Features::Dense(device().Logits(context, *chunk, w, {}));
+    });
     return AggregateDense(context, graph, *narrow, {}, true);
   }
 
@@ -199,21 +144,19 @@ class DiskBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), 0,
-              [&](size_t first, const TensorPtr& chunk) {
-                const Matrix part = device().Logits(context, *chunk, theta, {});
-                std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
-              });
+    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), [&](size_t first, const TensorPtr& chunk) {
+      const Matrix part = device().Logits(context, *chunk, theta, {});
+      std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
+    });
     return out;
   }
 
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), 0,
-              [&](size_t first, const TensorPtr& chunk) {
-                device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
-              });
+    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), [&](size_t first, const TensorPtr& chunk) {
+      device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
+    });
     return out;
   }
 
@@ -225,7 +168,7 @@ class DiskBackend final : public Backend {
   }
 
   Features DownloadFeatures(const Context& context, const Tensor& x) override {
-    if (!IsDense(x) && x.sparse) return mapped_->DownloadStored(context, SparseIn(x));
+    if (x.sparse) return mapped_->DownloadStored(context, x);
     return Features::Dense(Download(context, x, {}));
   }
 
@@ -301,73 +244,43 @@ class DiskBackend final : public Backend {
     if (features.type() == type) return features;
     return cpu_->DownloadStored(context, *cpu_->Upload(context, features));
   }
-  TensorIdentity Named(const Context& context, const char* verb) const {
-    return TensorIdentity(context, *disk_, verb);
-  }
   // Dense features where they lie, to be read by blocks.
-  TensorPtr Stored(const Features& features, uint64_t identity) const {
+  TensorPtr Stored(const Features& features) const {
     const bool plain = features.preparation() == nullptr && !features.stores_sparse();
     const FeatureType wanted = options_.features_as;
     auto tensor = std::make_shared<FeatureTensor>(
         disk_, features, wanted == FeatureType::kF32 && plain ? features.type() : wanted,
         BlockRows(std::max(features.stored_cols(), features.cols()) * sizeof(float)), cpu_);
     tensor->shares_features = true;
-    tensor->identity = identity;
     return tensor;
   }
-  static TensorPtr WithIdentity(const TensorPtr& sparse, uint64_t identity) {
-    if (identity == 0) return sparse;
-    auto named = std::make_shared<DiskJoined>();
-    static_cast<Tensor&>(*named) = *sparse;
-    named->parts = {sparse};
-    named->identity = identity;
-    return named;
-  }
 
-  // out ← make(chunk of rows) for all rows of x, or those named; a result that is kept is marked every now and then.
-  void ByRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows, FileTensor& out,
-              const std::function<Features(const TensorPtr& chunk)>& make) {
-    WriteBehind writer(out);
-    Stopwatch since;
-    const size_t begin = out.done();
-    ForChunks(context, x, rows, ChunkRows(std::max(x.cols, out.cols), out.block_rows), begin,
-              [&](size_t first, const TensorPtr& chunk) {
-                if (first > begin && out.identity != 0 && since.Seconds() > kSecondsBetweenMarks) {
-                  writer.Finish();
-                  out.Mark(first);
-                  since = Stopwatch();
-                }
-                writer.Put(first, 0, make(chunk));
-              });
+  // A new matrix on disk: make(chunk of rows) for all rows of x, or those named.
+  std::shared_ptr<FileTensor> ByRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows,
+                                     size_t cols, FeatureType type,
+                                     const std::function<Features(const TensorPtr& chunk)>& make) {
+    const size_t count = rows.empty() ? x.rows : rows.size();
+    auto out = std::make_shared<FileTensor>(*disk_, count, cols, type, BlockRows(cols * sizeof(float)));
+    WriteBehind writer(*out);
+    ForChunks(context, x, rows, ChunkRows(std::max(x.cols, cols), out->block_rows),
+              [&](size_t first, const TensorPtr& chunk) { writer.Put(first, 0, make(chunk)); });
     writer.Finish();
-    out.Mark(out.rows);
-  }
-
-  uint64_t AggregateIdentity(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                             std::span<const uint32_t> row_of_node, bool relu) const {
-    return Named(context, relu ? "aggregate, relu" : "aggregate")
-        .From(CheckedCast<DiskGraph>(graph).identity)
-        .From(IdentityOf(x))
-        .Add(row_of_node)
-        .Sum();
+    return out;
   }
 
   // Â X panel by panel; with `relu`, ReLU of it, in f32 until it is written.
-  TensorPtr AggregateDense(const Context& context, const DeviceGraph& graph, const Tensor& x,
+  TensorPtr AggregateDense(const Context& context, const DeviceGraph& graph, const DiskTensor& x,
                            std::span<const uint32_t> row_of_node, bool relu) {
-    const DiskResult result = {graph.nodes, x.cols, options_.features_as, x.cols,
-                               AggregateIdentity(context, graph, x, row_of_node, relu)};
-    return results_.Produce(
-        context, result, row_of_node, {x.weak_from_this().lock(), graph.weak_from_this().lock()},
-        [this, &graph, &x, relu](const Context& now, std::span<const uint32_t> rows, FileTensor& out) {
-          panels_.Run(now, OperatorIn(graph), *AsDisk(x), rows, relu, out, progress_);
-        });
+    auto out = std::make_shared<FileTensor>(*disk_, graph.nodes, x.cols, options_.features_as,
+                                            BlockRows(x.cols * sizeof(float)));
+    panels_.Run(context, OperatorIn(graph), x, row_of_node, relu, *out, progress_);
+    return out;
   }
 
-  // visit(position of the first row, tensor on the device) for all rows of x, or those named, from position `begin` on,
-  // in chunks of `size` rows. While a chunk is used the next one is read.
+  // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of `size`
+  // rows. While a chunk is used the next one is read.
   void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t size,
-                 size_t begin, const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
+                 const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
     const size_t count = rows.empty() ? x.rows : rows.size();
     const std::vector<const Tensor*> parts = PartsOf(x);
     // Threads are left to whoever uses the chunk before.
@@ -379,9 +292,9 @@ class DiskBackend final : public Backend {
       return memory;
     };
     std::future<std::vector<std::shared_ptr<void>>> reading;
-    for (size_t first = begin; first < count; first += size) {
+    for (size_t first = 0; first < count; first += size) {
       progress_.Tell(context);
-      const std::vector<std::shared_ptr<void>> memory = first == begin ? read(begin) : reading.get();
+      const std::vector<std::shared_ptr<void>> memory = first == 0 ? read(0) : reading.get();
       if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);
       std::vector<TensorPtr> chunk;
@@ -430,7 +343,7 @@ class DiskBackend final : public Backend {
     const size_t classes = given.targets.classes;
     if (given.margins)
       all.margins = Matrix::Allocate(given.rows.empty() ? given.x->rows : given.rows.size(), classes);
-    ForChunks(context, *given.x, given.rows.span(), BlockRows(given.x->cols * sizeof(float)), 0,
+    ForChunks(context, *given.x, given.rows.span(), BlockRows(given.x->cols * sizeof(float)),
               [&](size_t first, const TensorPtr& chunk) {
                 const RowScores part = score(*device().PrepareScoring(
                     context, chunk, {}, given.TargetsOf(first, chunk->rows), given.margins));
@@ -527,7 +440,6 @@ class DiskBackend final : public Backend {
   DiskReading reading_;                    // of chunks and samples
   DiskProgress progress_;
   PanelAggregation panels_;
-  DiskResults results_;
 };
 
 }  // namespace

@@ -93,22 +93,6 @@ FileTensor::FileTensor(const DiskMemory& disk, size_t row_count, size_t col_coun
   L2GCN_ASSERT(block_rows % kLeastBlockRows == 0);
 }
 
-FileTensor::FileTensor(const DiskMemory& disk, std::shared_ptr<KeptFile> kept)
-    : kept_(std::move(kept)), pages_(disk.NamedPages(kept_->data())) {
-  const KeptShape& shape = kept_->shape();
-  rows = shape.rows;
-  cols = shape.cols;
-  type = static_cast<FeatureType>(shape.type);
-  block_rows = shape.block_rows;
-  bytes = rows * cols * BytesOf(type);
-}
-
-void FileTensor::Mark(size_t done) {
-  if (kept_ == nullptr) return;
-  pages_.Sync();
-  kept_->Mark(done);
-}
-
 void FileTensor::Write(size_t begin, size_t first, const Features& from, DiskBuffer& buffer) {
   const size_t width = BytesOf(type), columns = PanelColumns(), stride = from.cols();
   const size_t count = std::min(stride, cols - first);

@@ -32,7 +32,6 @@ class DiskTensor : public Tensor {
  public:
   FeatureType type = FeatureType::kF32;  // of the elements as they are read
   size_t block_rows = 0;                 // a power of two
-  uint64_t identity = 0;                 // what it is computed from (kernels/disk/tensor_identity.h)
 
   size_t blocks() const { return (rows + block_rows - 1) / block_rows; }
   size_t RowsOfBlock(size_t block) const { return std::min(block_rows, rows - block * block_rows); }
@@ -54,12 +53,6 @@ class FileTensor final : public DiskTensor {
   // All rows are to be written before any is read.
   FileTensor(const DiskMemory& disk, size_t row_count, size_t col_count, FeatureType element,
              size_t rows_a_block);
-  // In a file that outlasts the process if that is killed; with the part that is done.
-  FileTensor(const DiskMemory& disk, std::shared_ptr<KeptFile> kept);
-  // Rows or columns that were there from the beginning.
-  size_t done() const { return kept_ != nullptr ? kept_->done() : 0; }
-  // So many rows or columns are done; nothing but this is known to the process that goes on.
-  void Mark(size_t done);
   // Columns from `first` on of rows from `begin` on: `from` has elements of this tensor's type, and what it has beyond
   // the last column is left out. `begin` is the first row of a block, `first` the first column of a panel; several
   // threads may write different blocks.
@@ -77,7 +70,6 @@ class FileTensor final : public DiskTensor {
     return (uint64_t{block} * Panels() + panel) * block_rows * kPanelBytes;
   }
 
-  std::shared_ptr<KeptFile> kept_;  // null: the file has no name
   ScratchPages pages_;
 };
 

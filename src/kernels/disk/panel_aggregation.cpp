@@ -265,7 +265,7 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
   share_ahead_ = std::min(1.0, static_cast<double>(memory.ahead()) / static_cast<double>(panel_bytes));
   PanelReader reader(context, *disk_, x, row_of_node, panel_columns_);
   size_t there = 0;  // blocks of the panel that were read ahead
-  for (size_t first = out.done(); first < x.cols; first += panel_columns_) {
+  for (size_t first = 0; first < x.cols; first += panel_columns_) {
     Stopwatch watch;
     const DiskUse before = disk_->Use();
     const PanelPlace panel = {PanelAt(first, x.cols), memory.now()};
@@ -280,7 +280,6 @@ void PanelAggregation::Run(const Context& context, const Propagation& a, const D
     if (more && !came_along) ahead = reader.ReadAhead(next, blocks_ahead);
     const Pass pass = {a, cuts, *columns, first, kernels, relu};
     StreamPast(context, pass, there, ahead.get(), out, progress);
-    out.Mark(first + panel.cut.count);
     memory.Turn();
     disk_->CountPanel(before, watch.Seconds());
   }

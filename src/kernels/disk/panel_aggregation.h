@@ -32,7 +32,7 @@ class PanelAggregation {
                    std::shared_ptr<Backend> wide)
       : disk_(std::move(disk)), cpu_(std::move(cpu)), wide_(std::move(wide)) {}
 
-  // Writes the panels of `out` that are not done yet. The operator's nodes are rows `row_of_node` of x; empty: node i
+  // Writes all panels of `out`. The operator's nodes are rows `row_of_node` of x; empty: node i
   // is row i. With `relu`, out is ReLU of the sums, which are f32 until they are written.
   void Run(const Context& context, const Propagation& a, const DiskTensor& x,
            std::span<const uint32_t> row_of_node, bool relu, FileTensor& out, DiskProgress& progress);

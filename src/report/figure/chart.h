@@ -39,7 +39,6 @@ std::string TickText(double value, int decimals);
 
 Drawing DrawChart(const Chart& chart);
 std::string ChartToSvg(const Chart& chart);
-std::string ChartToPdf(const Chart& chart);
 // For a page, with what its script needs to show values and to zoom.
 std::string ChartToPageSvg(const Chart& chart);
 

@@ -10,6 +10,15 @@ namespace {
 constexpr const char* kPrintSeries[kSeriesColours] = {"#c1121f", "#1f4e9c", "#2a9d8f", "#b07c00", "#7b4ea3",
                                                       "#4c6a78", "#e76f51", "#3a7d44", "#8a6d3b", "#56749b"};
 
+// Advance widths of Helvetica from space to tilde, in thousandths of its height (Adobe's font metrics).
+constexpr uint16_t kHelvetica[] = {
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333,  278, 278, 556, 556, 556,
+    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667,  611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278,  556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500,  500, 334, 260, 334, 584};
+constexpr double kOtherWidth = 556;
+
 const char* PrintColour(const DrawnItem& item) {
   switch (item.ink) {
     case Ink::kText:
@@ -212,6 +221,16 @@ std::string EscapedText(const std::string& text) {
     }
   }
   return out;
+}
+
+double TextWidth(const std::string& text, double size) {
+  double width = 0;
+  for (size_t at = 0; at < text.size();) {
+    const auto [code, length] = DecodeAt(text, at);
+    width += code >= 32 && code < 127 ? kHelvetica[code - 32] : kOtherWidth;
+    at += length == 0 ? 1 : length;
+  }
+  return width * size / 1000;
 }
 
 std::string DrawingToSvg(const Drawing& drawing) { return SvgWriter(false).Write(drawing, ""); }

@@ -1,7 +1,5 @@
-// A drawing as a list of lines, marks and texts, written as SVG (for paper or for a page that is light or
-// dark) or as PDF. The origin is the upper left corner; lengths are points.
-//
-// PDF uses the standard font Helvetica, which every reader has; characters outside Latin-1 become "?".
+// A drawing as a list of lines, marks and texts, written as SVG: for print, or for a page that is light or
+// dark. The origin is the upper left corner; lengths are points.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +54,6 @@ std::string EscapedText(const std::string& text);
 double TextWidth(const std::string& text, double size);
 
 std::string DrawingToSvg(const Drawing& drawing);
-std::string DrawingToPdf(const Drawing& drawing);
 
 // SVG to be put into a page: colours are classes (i-text, i-muted, i-grid, s0 … s9), items of series carry
 // data-s (colour), data-k (series) and data-i (point); `attributes` go into the <svg> tag.

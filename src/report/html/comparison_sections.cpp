@@ -1,7 +1,8 @@
-// Parts of a report about several methods: a comparison, and the tables of a reproduction.
+// Parts of a report about several methods or runs side by side.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "core/memory_meter.h"
@@ -19,26 +20,6 @@ std::string ValueText(const std::string& name, const ReportJson& value) {
   if (name.ends_with("_bytes")) return BytesText(value.get<double>());
   if (value.is_number_integer()) return fmt::format("{}", value.get<int64_t>());
   return fmt::format("{:.4g}", value.get<double>());
-}
-
-// An array of objects with the same keys becomes a table; lists inside are left out.
-void AddObjects(const std::string& caption, const ReportJson& list, Page& page) {
-  std::vector<std::string> keys, head;
-  for (const auto& [key, value] : list.front().items()) {
-    if (value.is_structured()) continue;
-    keys.push_back(key);
-    head.push_back(key);
-  }
-  std::vector<std::vector<Cell>> rows;
-  for (const ReportJson& item : list) {
-    std::vector<Cell> row;
-    for (const std::string& key : keys) {
-      const ReportJson value = item.value(key, ReportJson());
-      row.push_back({ValueText(key, value), value.is_string() ? "l" : ""});
-    }
-    rows.push_back(std::move(row));
-  }
-  page.Table(head, rows, {caption, true, false});
 }
 
 double At(const ReportJson& json, const char* group, const char* key) {
@@ -103,31 +84,73 @@ void AddComparison(const ReportJson& comparison, Page& page) {
   page.EndPair();
 }
 
-void AddReproduction(const ReportJson& reproduction, Page& page) {
-  for (const auto& [target, content] : reproduction.items()) {
-    if (content.is_array() && !content.empty() && content.front().is_object()) {
-      page.Section(target);
-      AddObjects("paper_… are the paper's figures; data says whether the set is the real one", content, page);
-    } else if (target == "fig-capacity" && content.is_object()) {
-      page.Section(target);
-      for (const ReportJson& set : content.value("sets", ReportJson::array())) {
-        if (!set.value("enumerated", false)) continue;
-        std::vector<std::vector<Cell>> rows;
-        for (const auto& [features, classes] : set.at("colour_classes").items()) {
-          rows.push_back({{"colour refinement"}, {features, "l"}, {""}, {classes.dump(), "l"}});
-        }
-        for (const ReportJson& networks : set.at("networks")) {
-          rows.push_back({{networks.value("training", "") + ", " + networks.value("operator", "")},
-                          {networks.value("features", ""), "l"},
-                          {fmt::format("{}", networks.value("width", 0))},
-                          {networks.at("classes").dump(), "l"}});
-        }
-        page.Table(
-            {"who", "features", "width", "classes by depth (one list a seed)"}, rows,
-            {fmt::format("{}: {} graphs", set.value("name", ""), set.value("graphs", 0)), false, false});
-      }
-    }
+namespace {
+
+// The largest test F1 among the runs on the same data set and split, where there are several.
+bool IsBestOfItsData(const std::vector<RunRecord>& runs, const ReportJson& result) {
+  const auto key = [](const ReportJson& one) {
+    return one.at("dataset").value("name", "") + "\n" +
+           one.value("split", ReportJson::object()).value("name", "");
+  };
+  const double f1 = At(result, "f1", "test");
+  size_t rivals = 0;
+  for (const RunRecord& run : runs) {
+    if (key(run.result) != key(result)) continue;
+    ++rivals;
+    if (At(run.result, "f1", "test") > f1) return false;
   }
+  return rivals > 1 && std::isfinite(f1);
+}
+
+}  // namespace
+
+void AddRuns(const std::vector<RunRecord>& runs, Page& page) {
+  page.Section("Runs side by side");
+  Chart trade;
+  trade.title = "Test F1 against training time";
+  trade.x_label = "training seconds";
+  trade.y_label = "test F1, %";
+  trade.log_x = true;
+  std::vector<std::vector<Cell>> rows;
+  bool one_data_set = true;
+  for (const RunRecord& run : runs) {
+    const ReportJson& result = run.result;
+    const std::string data = result.at("dataset").value("name", "");
+    one_data_set = one_data_set && data == runs.front().result.at("dataset").value("name", "");
+    const double f1 = At(result, "f1", "test"), sd = At(result, "f1_sd", "test"),
+                 seconds = TrainingSeconds(result), bytes = At(result, "memory", "peak_rss_bytes");
+    Cell link;
+    link.html = fmt::format("<a href=\"#run-{}\">{}</a>", rows.size() + 1, EscapedText(run.directory));
+    rows.push_back(
+        {link,
+         {data, "l"},
+         {result.value("method", ""), "l"},
+         {fmt::format("{}", result.at("runs").size())},
+         {F1Text(result, "test"), IsBestOfItsData(runs, result) ? "best" : "", fmt::format("{:.6f}", f1)},
+         {F1Text(result, "val")},
+         {PercentText(At(result, "baseline", "test"))},
+         {EpochsText(result.at("epochs"))},
+         {SecondsText(seconds), "", fmt::format("{:.6f}", seconds)},
+         {BytesText(bytes), "", fmt::format("{:.0f}", bytes)},
+         {run.finished, "w"}});
+    trade.series.push_back({run.directory,
+                            {seconds},
+                            {100 * f1},
+                            SeriesStyle::kPoints,
+                            static_cast<int>((rows.size() - 1) % kSeriesColours),
+                            {runs.size() > 1 && sd > 0 ? 100 * sd : 0},
+                            {std::filesystem::path(run.directory).filename().string()},
+                            false});
+  }
+  page.Table(
+      {"run", "data set", "method", "seeds", "test F1", "validation F1", "baseline", "epochs", "training",
+       "peak memory", "finished"},
+      rows,
+      {"Means, with the standard deviation where there are several seeds; bold: the best test F1 on the "
+       "same data set and split. Details of each run are below",
+       true, false});
+  if (one_data_set)
+    page.Figure(trade, "Up and to the left is better. Bars: one standard deviation over seeds.");
 }
 
 }  // namespace l2gcn

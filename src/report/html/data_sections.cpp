@@ -95,10 +95,17 @@ void AddLabelTable(const Dataset& dataset, const Split& split, Page& page) {
   }
   const std::string more =
       all.size() > rows.size() ? fmt::format("; the {} most frequent of {}", rows.size(), all.size()) : "";
-  page.Table({"label", "nodes", "train", "validation", "test", ""}, rows, {"Labels" + more, true, false});
+  page.Table({"label", "nodes", "train", "validation", "test", "of the most frequent"}, rows,
+             {"Labels" + more, true, false});
 }
 
-// A sample of at most `count` nodes, the same for the same graph.
+uint64_t CountLabelled(const Dataset& dataset) {
+  uint64_t count = 0;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) count += dataset.labels.IsLabelled(node) ? 1 : 0;
+  return count;
+}
+
+// A sample of at most `count` labelled nodes, the same for the same graph.
 std::vector<uint32_t> SampleNodes(const Dataset& dataset, uint32_t count) {
   const uint32_t nodes = dataset.nodes();
   std::vector<uint32_t> chosen;
@@ -127,7 +134,8 @@ void FitToSquare(std::vector<double>& values, double low, double high) {
 
 }  // namespace
 
-void AddDataParts(const Dataset& dataset, const Split& split, Page& page) {
+void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<std::string>& notes,
+                  Page& page) {
   page.Section("Data");
   uint64_t isolated = 0, most = 0;
   const Chart degrees = DegreeChart(dataset.graph, isolated, most);
@@ -140,18 +148,19 @@ void AddDataParts(const Dataset& dataset, const Split& split, Page& page) {
       dataset.features.is_sparse() ? "sparse" : "dense", CountText(dataset.labels.classes),
       dataset.labels.multilabel ? "labels, several a node" : "classes", mean, CountText(most),
       CountText(isolated), split.name));
+  if (!notes.empty()) page.List("Notes of opening it:", notes);
   page.Figure(degrees,
               "Each dot is a number of neighbours, or a range of them, and how many nodes have each.");
   AddLabelTable(dataset, split, page);
 }
 
-void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
-            const ReportOptions& options, Page& page) {
+void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Split& split,
+            const Matrix& logits, const ReportOptions& options, Page& page) {
   const std::vector<uint32_t> nodes = SampleNodes(dataset, options.map_nodes);
   if (nodes.size() < 2) return;
   Matrix rows;
   try {
-    const Matrix all = Embed(context, run.model, dataset, 0, &run.split);
+    const Matrix all = Embed(context, run.model, dataset, 0, &split);
     rows = Matrix::Allocate(nodes.size(), all.cols);
     for (size_t i = 0; i < nodes.size(); ++i) std::copy_n(all.row(nodes[i]), all.cols, rows.mutable_row(i));
   } catch (const Error& error) {
@@ -164,10 +173,11 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
   page.Section("Map of the embeddings");
   const std::string how =
       options.map == "pca" ? "their two leading principal axes" : "t-SNE, begun from their principal axes";
+  const uint64_t labelled = CountLabelled(dataset);
   page.Paragraph(
-      fmt::format("{} of {} labelled nodes, each a dot placed by {}; near dots have similar embeddings. {}",
-                  CountText(nodes.size()), CountText(dataset.nodes()), how,
-                  nodes.size() < dataset.nodes() ? "Drawn from a random sample." : ""));
+      fmt::format("{} of {} labelled nodes, each a dot placed by {}; near dots have similar embeddings.{}",
+                  CountText(nodes.size()), CountText(labelled), how,
+                  nodes.size() < labelled ? " Drawn from a random sample." : ""));
   ReportJson data = {{"x", ReportJson::array()}, {"y", ReportJson::array()}, {"t", ReportJson::array()},
                      {"p", ReportJson::array()}, {"n", ReportJson::array()}, {"names", ReportJson::array()}};
   std::string dots;
@@ -198,6 +208,7 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
         "r=\"5\"/></svg><bdi>{}</bdi></li>",
         c % kSeriesColours, EscapedText(dataset.ClassName(c)));
   }
+  const std::string points = page.NewId();
   page.AddHtml(
       fmt::format("<figure><div class=\"tools js-only\"><label>Class <select>{}</select></label>"
                   "<label><input type=\"checkbox\"> mistaken only</label>"
@@ -205,12 +216,12 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
                   "<button class=\"tool\" type=\"button\" data-do=\"out\">Zoom out</button>"
                   "<button class=\"tool\" type=\"button\" data-do=\"all\">Whole map</button></div>\n"
                   "<svg class=\"map\" viewBox=\"0 0 {:g} {:g}\" role=\"img\" aria-label=\"Map of {} nodes, "
-                  "coloured by class\" data-points=\"map-points\">\n{}</svg>\n"
+                  "coloured by class\" data-points=\"{}\">\n{}</svg>\n"
                   "<ul class=\"legend\">{}</ul><figcaption>Colour: the true class{}; a dark edge: the model "
                   "says another. Colours repeat after {} classes.</figcaption></figure>\n",
-                  choices, kMapSide, kMapSide, nodes.size(), dots, legend,
+                  choices, kMapSide, kMapSide, nodes.size(), points, dots, legend,
                   dataset.labels.multilabel ? " (of several, the first)" : "", kSeriesColours));
-  page.Data("map-points", data.dump(-1, ' ', false, ReportJson::error_handler_t::replace));
+  page.Data(points, data.dump(-1, ' ', false, ReportJson::error_handler_t::replace));
 }
 
 }  // namespace l2gcn

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/rng.h"
 #include "l2gcn/error.h"
 #include "model/decision.h"
 #include "report/html/sections.h"
@@ -12,7 +13,7 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kNodesListed = 12, kMostClassRows = 500, kMostConfusionShown = 30;
+constexpr size_t kNodesListed = 12, kUnlabelledListed = 20, kMostClassRows = 500, kMostConfusionShown = 30;
 
 // How one node fared.
 struct JudgedNode {
@@ -89,6 +90,7 @@ void AddNodes(const Dataset& dataset, const Answers& answers, const Split& split
   const bool many = dataset.labels.multilabel;
   const std::vector<std::string> head = {"node", "truth", "model", many ? "mean loss" : "probability",
                                          "neighbours"};
+  page.BeginPair();
   for (const bool mistaken : {false, true}) {
     std::vector<JudgedNode> chosen;
     std::copy_if(judged.begin(), judged.end(), std::back_inserter(chosen),
@@ -109,6 +111,105 @@ void AddNodes(const Dataset& dataset, const Answers& answers, const Split& split
                             mistaken ? "Most mistaken" : "Surest and right:", has_test ? "test" : "labelled"),
                 true, false});
   }
+  page.EndPair();
+}
+
+// Of a node without a label: what the model says, as text, and with which probabilities.
+struct UnlabelledAnswer {
+  std::vector<uint32_t> classes;  // the class first, then the runner-up; multi-label: the labels that are on
+  std::vector<float> p;           // (classes) probabilities
+};
+
+UnlabelledAnswer AnswerOf(const Dataset& dataset, const Answers& answers, uint32_t node) {
+  const uint32_t classes = dataset.labels.classes;
+  const float* const logits = answers.logits.row(node);
+  UnlabelledAnswer answer;
+  answer.p.assign(logits, logits + classes);
+  RowToProbabilities(answer.p.data(), classes, dataset.labels.multilabel);
+  if (dataset.labels.multilabel) {
+    for (uint32_t c = 0; c < classes; ++c) {
+      if (answers.rule.IsOn(c, logits[c])) answer.classes.push_back(c);
+    }
+    return answer;
+  }
+  const uint32_t first = answers.rule.ClassOf(logits);
+  uint32_t second = first == 0 ? 1 : 0;
+  for (uint32_t c = 0; c < classes; ++c) {
+    if (c != first && answer.p[c] > answer.p[second]) second = c;
+  }
+  answer.classes = {first};
+  if (second < classes) answer.classes.push_back(second);
+  return answer;
+}
+
+// "red 0.9312", or several of a multi-label set.
+std::string NamesAndProbabilities(const Dataset& dataset, const UnlabelledAnswer& answer, size_t from,
+                                  size_t count) {
+  std::string text;
+  for (size_t i = from; i < std::min(from + count, answer.classes.size()); ++i) {
+    if (text.size() > 120) return text + ", …";
+    text += fmt::format("{}{} {:.4f}", text.empty() ? "" : ", ", dataset.ClassName(answer.classes[i]),
+                        answer.p[answer.classes[i]]);
+  }
+  return text.empty() ? "none" : text;
+}
+
+// How often each class is predicted where there is no label.
+void AddUnlabelledCounts(const Dataset& dataset, const std::vector<uint64_t>& counts,
+                         const std::vector<double>& sums, uint64_t nodes, Page& page) {
+  std::vector<uint32_t> order;
+  for (uint32_t c = 0; c < counts.size(); ++c) {
+    if (counts[c] > 0) order.push_back(c);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return counts[a] > counts[b]; });
+  std::vector<std::vector<Cell>> rows;
+  for (const uint32_t c : order) {
+    if (rows.size() == kMostClassRows) break;
+    rows.push_back({{dataset.ClassName(c), "w"},
+                    {CountText(counts[c])},
+                    {PercentText(static_cast<double>(counts[c]) / static_cast<double>(nodes))},
+                    {fmt::format("{:.4f}", sums[c] / static_cast<double>(counts[c]))}});
+  }
+  page.Table({"class", "nodes", "share", "mean probability"}, rows,
+             {fmt::format("Classes predicted for {} nodes without a label", CountText(nodes)), true, false});
+}
+
+void AddUnlabelled(const Dataset& dataset, const Answers& answers, Page& page) {
+  const uint32_t classes = dataset.labels.classes;
+  std::vector<uint32_t> nodes;
+  std::vector<uint64_t> counts(classes, 0);
+  std::vector<double> sums(classes, 0);
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (dataset.labels.IsLabelled(node)) continue;
+    nodes.push_back(node);
+    const UnlabelledAnswer answer = AnswerOf(dataset, answers, node);
+    const size_t given = dataset.labels.multilabel ? answer.classes.size() : 1;
+    for (size_t i = 0; i < given; ++i) {
+      ++counts[answer.classes[i]];
+      sums[answer.classes[i]] += answer.p[answer.classes[i]];
+    }
+  }
+  if (nodes.empty()) return;
+  page.Section("Unlabelled nodes");
+  AddUnlabelledCounts(dataset, counts, sums, nodes.size(), page);
+  const Permutation order(nodes.size(), RandomStream(0, RandomUse::kSampler));
+  std::vector<std::vector<Cell>> rows;
+  for (size_t i = 0; i < std::min(kUnlabelledListed, nodes.size()); ++i) {
+    const uint32_t node = nodes[nodes.size() <= kUnlabelledListed ? i : order(i)];
+    const UnlabelledAnswer answer = AnswerOf(dataset, answers, node);
+    const bool many = dataset.labels.multilabel;
+    std::vector<Cell> row = {{dataset.NodeName(node), "w"},
+                             {NamesAndProbabilities(dataset, answer, 0, many ? classes : 1), "l w"}};
+    if (!many) row.push_back({NamesAndProbabilities(dataset, answer, 1, 1), "l w"});
+    row.push_back({fmt::format("{}", dataset.graph.degree(node))});
+    rows.push_back(std::move(row));
+  }
+  std::vector<std::string> head = {"node", "prediction and probability", "second choice", "neighbours"};
+  if (dataset.labels.multilabel) head = {"node", "labels and probabilities", "neighbours"};
+  page.Table(head, rows,
+             {fmt::format("{} of these nodes{}; l2gcn predict RUN -o predictions.csv writes all",
+                          CountText(rows.size()), rows.size() < nodes.size() ? ", drawn at random" : ""),
+              true, false});
 }
 
 std::string NumberText(double value) { return std::isfinite(value) ? fmt::format("{:.4f}", value) : "–"; }
@@ -192,8 +293,8 @@ void AddConfusion(const Score& score, const std::string& which, bool multilabel,
     rows.push_back(std::move(row));
   }
   page.Table(head, rows,
-             {fmt::format("{} nodes by true class (rows) and by what the model says (columns)", which), false,
-              true});
+             {fmt::format("Number of {} nodes by true class (rows) and predicted class (columns)", which),
+              false, true});
 }
 
 void AddClassScores(const Score& score, const std::string& which, Page& page) {
@@ -217,16 +318,32 @@ void AddClassScores(const Score& score, const std::string& which, Page& page) {
              rows, {fmt::format("By class, {} nodes{}", which, more), true, false});
 }
 
-// How often predictions of a probability are right: on the diagonal if the model knows what it knows.
-void AddCalibration(const Score& score, const std::string& which, Page& page) {
+// What the bins of Score::calibration count, in words: of two classes the second one's probability, of more the
+// likeliest one's, of a multi-label set those of all labels.
+struct CalibrationWords {
+  std::string title, probability, frequency;
+};
+CalibrationWords WordsOfCalibration(const Score& score, bool multilabel) {
+  if (multilabel) return {"How often a label is on", "probability of a label", "how often it is on"};
+  if (score.classes.size() == 2) {
+    const std::string& name = score.classes[1].name;
+    return {fmt::format("How often a node is “{}”", name), fmt::format("probability of “{}”", name),
+            fmt::format("share that is “{}”", name)};
+  }
+  return {"How often the prediction is right", "probability of the prediction", "how often it is right"};
+}
+
+// On the diagonal where the model's probabilities can be taken at their word.
+void AddCalibration(const Score& score, const std::string& which, bool multilabel, Page& page) {
   if (score.calibration.empty() || !std::isfinite(score.calibration_error)) return;
   page.Section("Calibration");
   Chart chart;
-  chart.title = "How often the model is right";
-  chart.x_label = "probability it gives";
-  chart.y_label = "how often it is right";
+  const CalibrationWords words = WordsOfCalibration(score, multilabel);
+  chart.title = words.title;
+  chart.x_label = words.probability;
+  chart.y_label = words.frequency;
   chart.width = kPairWidth, chart.height = kPairHeight;
-  ChartSeries ideal{"as it should be", {0, 1}, {0, 1}, SeriesStyle::kDashedLine, 5, {}, {}, true};
+  ChartSeries ideal{"perfect", {0, 1}, {0, 1}, SeriesStyle::kDashedLine, 5, {}, {}, true};
   ChartSeries real{"this model", {}, {}, SeriesStyle::kLineAndPoints, 0, {}, {}, true};
   std::vector<std::vector<Cell>> rows;
   for (const CalibrationBin& bin : score.calibration) {
@@ -242,7 +359,7 @@ void AddCalibration(const Score& score, const std::string& which, Page& page) {
   page.BeginPair();
   page.Figure(chart,
               fmt::format("{} nodes; expected calibration error {:.4f}.", which, score.calibration_error));
-  page.Table({"probability", "predictions", "mean probability", "right"}, rows,
+  page.Table({words.probability, multilabel ? "labels" : "nodes", "mean", words.frequency}, rows,
              {"By bins of probability", false, false});
   page.EndPair();
 }
@@ -250,7 +367,7 @@ void AddCalibration(const Score& score, const std::string& which, Page& page) {
 }  // namespace
 
 void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
-                   const ReportOptions& options, Page& page) {
+                   const std::vector<std::string>& notes, const ReportOptions& options, Page& page) {
   const bool stored = run.split.roles.size() == dataset.nodes();
   const Split split =
       stored ? run.split : ResolveSplit(dataset, run.model.config.split, run.model.config.seed);
@@ -266,12 +383,14 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
   if (shown != scores.rend()) {
     AddClassScores(shown->second, shown->first, page);
     AddConfusion(shown->second, shown->first, run.model.multilabel, page);
-    AddCalibration(shown->second, shown->first, page);
+    AddCalibration(shown->second, shown->first, run.model.multilabel, page);
   }
-  if (options.map_nodes > 0) AddMap(context, run, dataset, logits, options, page);
-  AddNodes(dataset, {logits, DecisionRule(run.model.multilabel, run.model.classes, run.model.thresholds)},
-           split, page);
-  AddDataParts(dataset, split, page);
+  if (options.map_nodes > 0) AddMap(context, run, dataset, split, logits, options, page);
+  const Answers answers = {logits,
+                           DecisionRule(run.model.multilabel, run.model.classes, run.model.thresholds)};
+  AddNodes(dataset, answers, split, page);
+  AddUnlabelled(dataset, answers, page);
+  AddDataParts(dataset, split, notes, page);
 }
 
 }  // namespace l2gcn

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 
@@ -9,6 +10,7 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kMostTableRows = 400;  // of a chart's values beside it
+constexpr size_t kRowsOfAPage = 32;     // a table of so many rows is printed on one page
 
 std::string CellHtml(const Cell& cell, const char* tag, const std::string& attributes) {
   std::string html = fmt::format("<{}{}", tag, attributes);
@@ -29,28 +31,59 @@ void Page::Heading(const std::string& text, const std::string& below) {
 }
 
 void Page::Section(const std::string& title) {
+  const std::string label =
+      label_.empty() ? "" : fmt::format(" <small><bdi>{}</bdi></small>", EscapedText(label_));
+  if (in_part_) {
+    body_ += fmt::format("<h3>{}{}</h3>\n", EscapedText(title), label);
+    return;
+  }
   const std::string id = fmt::format("part-{}", contents_.size() + 1);
   contents_.emplace_back(id, title);
-  body_ += fmt::format("<h2 id=\"{}\">{}</h2>\n", id, EscapedText(title));
+  body_ += fmt::format("<h2 id=\"{}\">{}{}</h2>\n", id, EscapedText(title), label);
 }
 
-void Page::Subsection(const std::string& title) { body_ += fmt::format("<h3>{}</h3>\n", EscapedText(title)); }
+void Page::BeginPart(const std::string& id, const std::string& title, const std::string& below) {
+  in_part_ = true;
+  contents_.emplace_back(id, title);
+  body_ += fmt::format(
+      "<details class=\"part\" id=\"{}\"><summary><h2><bdi>{}</bdi></h2> <span>{}</span></summary>\n", id,
+      EscapedText(title), EscapedText(below));
+}
+
+void Page::EndPart() {
+  in_part_ = false;
+  body_ += "</details>\n";
+}
+
 void Page::Paragraph(const std::string& text) { body_ += fmt::format("<p>{}</p>\n", EscapedText(text)); }
+
+void Page::List(const std::string& title, const std::vector<std::string>& items) {
+  body_ += fmt::format("<div class=\"notes\"><p>{}</p><ul>\n", EscapedText(title));
+  for (const std::string& item : items) body_ += fmt::format("<li><bdi>{}</bdi></li>\n", EscapedText(item));
+  body_ += "</ul></div>\n";
+}
 
 void Page::Cards(const std::vector<std::pair<std::string, std::string>>& name_and_value) {
   body_ += "<ul class=\"cards\">\n";
   for (const auto& [name, value] : name_and_value) {
-    body_ += fmt::format("<li><span>{}</span><b>{}</b></li>\n", EscapedText(name), EscapedText(value));
+    // A deviation is written smaller than its mean.
+    const size_t cut = std::min(value.find(" ±"), value.size());
+    body_ += fmt::format("<li><span>{}</span><b>{}<small>{}</small></b></li>\n", EscapedText(name),
+                         EscapedText(value.substr(0, cut)), EscapedText(value.substr(cut)));
   }
   body_ += "</ul>\n";
 }
 
 void Page::Table(const std::vector<std::string>& head, const std::vector<std::vector<Cell>>& rows,
                  const TableOptions& options) {
+  // The caption stands outside of what scrolls, so that it is read whole however wide the table is.
+  const std::string id = NewId();
   body_ += fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table class=\"{}{}\">\n",
-      EscapedText(options.caption), options.sortable ? "sort" : "", options.heat ? " heat" : "");
-  if (!options.caption.empty()) body_ += fmt::format("<caption>{}</caption>\n", EscapedText(options.caption));
+      "<div class=\"table{}\"><p class=\"caption\"><span id=\"{}\">{}</span> <span class=\"more\" "
+      "aria-hidden=\"true\">scroll sideways for more →</span></p>\n"
+      "<div class=\"scroll\" aria-labelledby=\"{}\"><table class=\"{}{}\" aria-labelledby=\"{}\">\n",
+      options.heat || rows.size() <= kRowsOfAPage ? " whole" : "", id, EscapedText(options.caption), id,
+      options.sortable ? "sort" : "", options.heat ? " heat" : "", id);
   if (!head.empty()) {
     body_ += "<thead><tr>";
     for (size_t i = 0; i < head.size(); ++i) {
@@ -67,7 +100,7 @@ void Page::Table(const std::vector<std::string>& head, const std::vector<std::ve
     }
     body_ += "</tr>\n";
   }
-  body_ += "</tbody></table></div>\n";
+  body_ += "</tbody></table></div></div>\n";
 }
 
 void Page::Figure(const Chart& chart, const std::string& caption) {
@@ -154,7 +187,16 @@ std::string BytesText(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, units[unit]);
 }
 std::string SecondsText(double seconds) {
-  return std::isfinite(seconds) ? fmt::format("{:.3g} s", seconds) : "–";
+  if (!std::isfinite(seconds)) return "–";
+  return seconds >= 1000 ? CountText(static_cast<uint64_t>(std::round(seconds))) + " s"
+                         : fmt::format("{:.3g} s", seconds);
+}
+std::string TimeText(std::time_t time) {
+  std::tm parts = {};
+  char text[64];
+  if (gmtime_r(&time, &parts) == nullptr || std::strftime(text, sizeof(text), "%F %H:%M UTC", &parts) == 0)
+    return "";
+  return text;
 }
 
 }  // namespace l2gcn

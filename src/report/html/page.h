@@ -4,6 +4,8 @@
 // All text goes through EscapedText; functions that take HTML say so in their names.
 #pragma once
 
+#include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,10 +40,15 @@ class Page {
   explicit Page(std::string title) : title_(std::move(title)) {}
 
   void Heading(const std::string& text, const std::string& below);
-  // A section with an entry in the list of contents.
+  // A section with an entry in the list of contents. Inside a part it has a smaller heading and no entry.
   void Section(const std::string& title);
-  void Subsection(const std::string& title);
+  // Stands beside the title of every section that follows, such as the seed that it shows; empty: nothing.
+  void LabelSections(std::string label) { label_ = std::move(label); }
+  // A part is folded up until the reader opens it; `id` is what links to it name.
+  void BeginPart(const std::string& id, const std::string& title, const std::string& below);
+  void EndPart();
   void Paragraph(const std::string& text);
+  void List(const std::string& title, const std::vector<std::string>& items);
   void Cards(const std::vector<std::pair<std::string, std::string>>& name_and_value);
   void Table(const std::vector<std::string>& head, const std::vector<std::vector<Cell>>& rows,
              const TableOptions& options);
@@ -50,6 +57,8 @@ class Page {
   void BeginPair() { body_ += "<div class=\"pair\">\n"; }
   void EndPair() { body_ += "</div>\n"; }
   void AddHtml(const std::string& html) { body_ += html; }
+  // An id that no other element of the page has.
+  std::string NewId() { return "x" + std::to_string(++ids_); }
   // Data for the script, as JSON that cannot end the element it stands in.
   void Data(const std::string& id, const std::string& json);
 
@@ -59,6 +68,9 @@ class Page {
  private:
   std::string title_;
   std::string body_;
+  std::string label_;
+  bool in_part_ = false;
+  uint32_t ids_ = 0;
   std::vector<std::pair<std::string, std::string>> contents_;  // (id, title)
 };
 
@@ -73,5 +85,7 @@ std::string PercentText(double fraction);
 std::string CountText(uint64_t count);
 std::string BytesText(double bytes);
 std::string SecondsText(double seconds);
+// "2026-03-31 14:05 UTC".
+std::string TimeText(std::time_t time);
 
 }  // namespace l2gcn

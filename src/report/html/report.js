@@ -236,12 +236,38 @@
     });
   };
 
+  // Tables wider than the page say so, until they are scrolled to their end, and take the keyboard's focus.
+  const watchWidth = box => {
+    const scroll = box.querySelector('.scroll');
+    const look = () => {
+      const over = scroll.scrollWidth > scroll.clientWidth + 1;
+      box.classList.toggle('over', over);
+      box.classList.toggle('end', scroll.scrollLeft + scroll.clientWidth >= scroll.scrollWidth - 2);
+      if (over) { scroll.tabIndex = 0; scroll.setAttribute('role', 'region'); } else { scroll.removeAttribute('tabindex'); scroll.removeAttribute('role'); }
+    };
+    scroll.addEventListener('scroll', look, {passive: true});
+    new ResizeObserver(look).observe(scroll);
+    look();
+  };
+
+  // A link to a part that is folded up opens it; a print shows all parts.
+  const openTarget = () => {
+    const target = location.hash.length > 1 && document.getElementById(location.hash.slice(1));
+    const part = target && target.closest('details.part');
+    if (part) { part.open = true; target.scrollIntoView(); }
+  };
+  addEventListener('hashchange', openTarget);
+  addEventListener('beforeprint', () => { for (const part of document.querySelectorAll('details.part:not([open])')) { part.open = true; part.dataset.folded = ''; } });
+  addEventListener('afterprint', () => { for (const part of document.querySelectorAll('details.part[data-folded]')) { part.open = false; delete part.dataset.folded; } });
+
   const begin = part => {
     for (const svg of part.querySelectorAll('svg.chart')) chart(svg);
     for (const svg of part.querySelectorAll('svg.map')) map(svg);
     for (const table of part.querySelectorAll('table.sort')) sortable(table);
+    for (const box of part.querySelectorAll('.table')) watchWidth(box);
   };
   begin(document);
+  openTarget();
 
   // Served live: the body is fetched again when the run has gone on.
   const live = document.querySelector('main[data-live]');

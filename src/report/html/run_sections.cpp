@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "core/json_text.h"
 #include "l2gcn/ceilings.h"
 #include "l2gcn/version.h"
 #include "report/html/sections.h"
@@ -28,20 +30,6 @@ double SumOf(const ReportJson& seconds, std::initializer_list<const char*> phase
   return sum;
 }
 
-std::string WithSpread(const ReportJson& result, const char* part) {
-  const double f1 = NumberAt(result.at("f1"), part),
-               sd = NumberAt(result.value("f1_sd", ReportJson::object()), part);
-  if (!std::isfinite(f1)) return "–";
-  if (result.at("runs").size() < 2 || !std::isfinite(sd)) return PercentText(f1);
-  return fmt::format("{:.2f} ± {:.2f} %", 100 * f1, 100 * sd);
-}
-
-std::string EpochsOfRun(const ReportJson& epochs) {
-  std::vector<std::string> parts;
-  for (const ReportJson& count : epochs) parts.push_back(fmt::format("{:.4g}", count.get<double>()));
-  return fmt::format("{}", fmt::join(parts, " + "));
-}
-
 // A bar whose length is a share of the whole, drawn without a style attribute, which the policy forbids.
 Cell BarCell(double share) {
   Cell cell;
@@ -62,43 +50,64 @@ std::string RateText(double amount, double seconds, double ceiling) {
                      : fmt::format("{:.1f}", rate);
 }
 
-// One line a layer, in the first runs; where each layer ended is a point.
-Chart LossChart(const ReportJson& run) {
+Chart EpochChart(const char* title, const char* y_label) {
   Chart chart;
-  chart.title = "Loss by epoch";
+  chart.title = title;
   chart.width = kPairWidth, chart.height = kPairHeight;
   chart.x_label = "epoch of the layer";
-  chart.y_label = "loss";
+  chart.y_label = y_label;
   chart.whole_x = true;
-  ChartSeries ends{"decided to stop", {}, {}, SeriesStyle::kPoints, 5, {}, {}, true};
-  const ReportJson& layers = run.at("loss");
-  for (size_t l = 0; l < layers.size(); ++l) {
+  return chart;
+}
+
+ReportJson LayersOf(const ReportJson& run) { return run.value("layers", ReportJson::array()); }
+
+// The epoch whose weights layer `l` (0-based) kept; 0 where the record does not say.
+double KeptEpoch(const ReportJson& run, size_t l) {
+  const ReportJson layers = LayersOf(run);
+  return l < layers.size() ? layers[l].value("kept_epoch", 0.0) : 0;
+}
+
+ChartSeries KeptSeries() { return {"weights kept", {}, {}, SeriesStyle::kHollowPoints, 5, {}, {}, true}; }
+
+// Marks the point of `curve` at epoch `kept`, if there is one.
+void MarkKept(const ChartSeries& curve, double kept, ChartSeries& marks) {
+  for (size_t i = 0; i < curve.x.size(); ++i) {
+    if (curve.x[i] != kept) continue;
+    marks.x.push_back(kept);
+    marks.y.push_back(curve.y[i]);
+    marks.labels.push_back(fmt::format("epoch {:.0f}", kept));
+  }
+}
+
+// One line a layer. Points mark where a policy ended the layer, rings the epoch whose weights it kept.
+Chart LossChart(const ReportJson& run) {
+  Chart chart = EpochChart("Loss by epoch", "loss");
+  ChartSeries ends{"policy stopped", {}, {}, SeriesStyle::kPoints, 5, {}, {}, true}, kept = KeptSeries();
+  const ReportJson &losses = run.at("loss"), stops = LayersOf(run);
+  for (size_t l = 0; l < losses.size(); ++l) {
     ChartSeries series;
-    series.name = layers.size() == 1 ? "loss" : fmt::format("layer {}", l + 1);
+    series.name = losses.size() == 1 ? "loss" : fmt::format("layer {}", l + 1);
     series.colour = static_cast<int>(l % 5);
-    for (const ReportJson& loss : layers[l]) {
+    for (const ReportJson& loss : losses[l]) {
       series.x.push_back(static_cast<double>(series.x.size() + 1));
       series.y.push_back(loss.is_number() ? loss.get<double>() : std::numeric_limits<double>::quiet_NaN());
     }
-    const ReportJson stops = run.value("layers", ReportJson::array());
     if (!series.x.empty() && l < stops.size() && stops[l].value("stopped_by", "budget") != "budget") {
       ends.x.push_back(series.x.back());
       ends.y.push_back(series.y.back());
     }
+    MarkKept(series, KeptEpoch(run, l), kept);
     chart.series.push_back(std::move(series));
   }
   if (!ends.x.empty()) chart.series.push_back(std::move(ends));
+  if (!kept.x.empty()) chart.series.push_back(std::move(kept));
   return chart;
 }
 
 Chart ProbabilityChart(const ReportJson& run) {
-  Chart chart;
-  chart.title = "Stopping probability by epoch";
-  chart.width = kPairWidth, chart.height = kPairHeight;
-  chart.x_label = "epoch of the layer";
-  chart.y_label = "probability of stopping";
-  chart.whole_x = true;
-  const ReportJson layers = run.value("layers", ReportJson::array());
+  Chart chart = EpochChart("Stopping probability by epoch", "probability of stopping");
+  const ReportJson layers = LayersOf(run);
   for (size_t l = 0; l < layers.size(); ++l) {
     ChartSeries series;
     series.name = fmt::format("layer {}", l + 1);
@@ -113,47 +122,84 @@ Chart ProbabilityChart(const ReportJson& run) {
   return chart;
 }
 
+// A score is an object, or [seconds, layer, epoch, F1] in runs of earlier versions.
 Chart ValidationChart(const ReportJson& run) {
-  Chart chart;
-  chart.title = "Validation F1 while training";
-  chart.width = kPairWidth, chart.height = kPairHeight;
-  chart.x_label = "training seconds";
-  chart.y_label = "F1, %";
-  ChartSeries series;
-  series.name = "validation F1";
-  series.colour = 2;
-  series.style = SeriesStyle::kLineAndPoints;
+  Chart chart = EpochChart("Validation F1 by epoch", "F1, %");
+  std::map<uint64_t, ChartSeries> layers;
   for (const ReportJson& point : run.value("validation", ReportJson::array())) {
     const bool named = point.is_object();
-    series.x.push_back((named ? point.at("seconds") : point[0]).get<double>());
-    series.y.push_back(100 * (named ? point.at("f1") : point[3]).get<double>());
+    const auto layer = (named ? point.at("layer") : point.at(1)).get<uint64_t>();
+    const ReportJson& f1 = named ? point.at("f1") : point.at(3);
+    ChartSeries& series = layers[layer];
+    series.x.push_back((named ? point.at("epoch") : point.at(2)).get<double>());
+    series.y.push_back(f1.is_number() ? 100 * f1.get<double>() : std::numeric_limits<double>::quiet_NaN());
   }
-  if (!series.x.empty()) chart.series.push_back(std::move(series));
+  ChartSeries kept = KeptSeries();
+  for (auto& [layer, series] : layers) {
+    series.name = layers.size() == 1 ? "validation F1" : fmt::format("layer {}", layer);
+    series.colour = static_cast<int>((layer + 4) % 5);
+    series.style = series.x.size() <= 60 ? SeriesStyle::kLineAndPoints : SeriesStyle::kLine;
+    MarkKept(series, layer > 0 ? KeptEpoch(run, layer - 1) : 0, kept);
+    chart.series.push_back(std::move(series));
+  }
+  if (!kept.x.empty()) chart.series.push_back(std::move(kept));
   return chart;
+}
+
+// The mean over seeds of what the trivial answer scores on test nodes; NaN where nothing says it.
+double MeanBaseline(const ReportJson& result) {
+  double sum = 0;
+  for (const ReportJson& run : result.at("runs"))
+    sum += NumberAt(run.value("baseline", ReportJson::object()), "test");
+  return sum / static_cast<double>(result.at("runs").size());
 }
 
 }  // namespace
 
+std::string F1Text(const ReportJson& result, const char* part) {
+  const double f1 = NumberAt(result.at("f1"), part),
+               sd = NumberAt(result.value("f1_sd", ReportJson::object()), part);
+  if (!std::isfinite(f1)) return "–";
+  if (result.at("runs").size() < 2 || !std::isfinite(sd)) return PercentText(f1);
+  return fmt::format("{:.2f} ± {:.2f} %", 100 * f1, 100 * sd);
+}
+
+std::string EpochsText(const ReportJson& epochs) {
+  std::vector<std::string> parts;
+  for (const ReportJson& count : epochs) parts.push_back(fmt::format("{:.4g}", count.get<double>()));
+  return fmt::format("{}", fmt::join(parts, " + "));
+}
+
+double TrainingSeconds(const ReportJson& record) {
+  return SumOf(record.at("seconds"), {"aggregate", "train", "transform"});
+}
+
 void AddScoreCards(const ReportJson& result, Page& page) {
-  const ReportJson& seconds = result.at("seconds");
   std::vector<std::pair<std::string, std::string>> cards = {
-      {"F1 on test nodes (micro)", WithSpread(result, "test")},
-      {"on validation nodes", WithSpread(result, "val")},
-      {"on train nodes", WithSpread(result, "train")}};
-  const ReportJson baseline = result.value("baseline", ReportJson());
-  if (baseline.is_object() && baseline.contains("test")) {
-    cards.emplace_back("baseline on test: " + baseline.value("name", ""),
-                       PercentText(NumberAt(baseline, "test")));
+      {"F1 on test nodes (micro)", F1Text(result, "test")},
+      {"on validation nodes", F1Text(result, "val")},
+      {"on train nodes", F1Text(result, "train")}};
+  const double baseline = MeanBaseline(result);
+  if (std::isfinite(baseline)) {
+    cards.emplace_back(
+        "baseline on test: " + result.value("baseline", ReportJson::object()).value("name", ""),
+        PercentText(baseline));
   }
-  cards.emplace_back("epochs", EpochsOfRun(result.at("epochs")));
-  cards.emplace_back("training", SecondsText(SumOf(seconds, {"aggregate", "train", "transform"})));
+  cards.emplace_back("epochs", EpochsText(result.at("epochs")));
+  cards.emplace_back("training", SecondsText(TrainingSeconds(result)));
   cards.emplace_back("peak memory", BytesText(NumberAt(result.at("memory"), "peak_rss_bytes")));
   const double device = NumberAt(result.at("memory"), "peak_device_bytes");
   if (device > 0) cards.emplace_back("peak device memory", BytesText(device));
+  const size_t seeds = result.at("runs").size();
+  if (seeds > 1) {
+    page.Paragraph(fmt::format(
+        "Means of {} seeds; ± is the standard deviation over seeds. Peak memory is the largest of all.",
+        seeds));
+  }
   page.Cards(cards);
 }
 
-void AddSeeds(const ReportJson& result, Page& page) {
+void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& directory, Page& page) {
   if (result.at("runs").size() < 2) return;
   page.Section("Seeds");
   Chart chart;
@@ -166,41 +212,48 @@ void AddSeeds(const ReportJson& result, Page& page) {
   std::vector<std::vector<Cell>> rows;
   for (const ReportJson& run : result.at("runs")) {
     const ReportJson& f1 = run.at("f1");
-    points.x.push_back(run.at("seed").get<double>());
+    const auto seed = run.at("seed").get<uint64_t>();
+    points.x.push_back(static_cast<double>(seed));
     points.y.push_back(100 * NumberAt(f1, "test"));
-    rows.push_back({{fmt::format("{}", run.at("seed").get<uint64_t>())},
-                    {PercentText(NumberAt(f1, "train"))},
-                    {PercentText(NumberAt(f1, "val"))},
-                    {PercentText(NumberAt(f1, "test"))},
-                    {EpochsOfRun(run.at("epochs"))},
-                    {SecondsText(SumOf(run.at("seconds"), {"aggregate", "train", "transform"}))}});
+    rows.push_back(
+        {{fmt::format("{}{}", seed, seed == shown ? " (shown below)" : ""), "", std::to_string(seed)},
+         {PercentText(NumberAt(f1, "train"))},
+         {PercentText(NumberAt(f1, "val"))},
+         {PercentText(NumberAt(f1, "test"))},
+         {EpochsText(run.at("epochs"))},
+         {SecondsText(TrainingSeconds(run))}});
   }
   chart.series.push_back(std::move(points));
-  page.Table(
-      {"seed", "train F1", "validation F1", "test F1", "epochs", "training"}, rows,
-      {fmt::format("{} seeds: {} on test nodes", rows.size(), WithSpread(result, "test")), true, false});
+  page.Paragraph(fmt::format(
+      "Curves, scores, predictions and the map below show seed {}, which scores best on validation "
+      "nodes and is the one that evaluate and predict use. l2gcn report {}/seed-N shows another.",
+      shown, directory));
+  page.BeginPair();
+  page.Table({"seed", "train F1", "validation F1", "test F1", "epochs", "training"}, rows,
+             {fmt::format("{} seeds: {} on test nodes", rows.size(), F1Text(result, "test")), true, false});
   page.Figure(chart, "");
+  page.EndPair();
 }
 
-void AddTraining(const ReportJson& result, Page& page) {
-  const ReportJson& runs = result.at("runs");
-  if (runs.empty()) return;
+void AddTraining(const ReportJson& run, Page& page) {
   page.Section("Training");
-  const ReportJson& run = runs.front();
-  if (runs.size() > 1) page.Paragraph(fmt::format("Of seed {}, the first.", run.at("seed").get<uint64_t>()));
   page.BeginPair();
-  page.Figure(LossChart(run),
-              "The loss of each epoch as the stop policy saw it. A dot: the policy ended the layer there.");
+  page.Figure(
+      LossChart(run),
+      "The loss of each epoch as the stop policy saw it. A ring marks the epoch whose weights a layer "
+      "kept, a dot the epoch at which a policy ended it.");
+  const Chart validation = ValidationChart(run);
+  if (!validation.series.empty()) {
+    page.Figure(validation, "Scored off the clock. A ring marks the epoch whose weights a layer kept.");
+  }
   const Chart probabilities = ProbabilityChart(run);
   if (!probabilities.series.empty()) {
     page.Figure(probabilities,
-                "What the controller said at each decision; a layer ends where it decides to stop.");
+                "The controller's probability at each decision; a layer ends where it decides to stop.");
   }
-  const Chart validation = ValidationChart(run);
-  if (!validation.series.empty()) page.Figure(validation, "Scored off the clock.");
   page.EndPair();
   std::vector<std::vector<Cell>> rows;
-  const ReportJson layers = run.value("layers", ReportJson::array());
+  const ReportJson layers = LayersOf(run);
   for (size_t l = 0; l < layers.size(); ++l) {
     const ReportJson& layer = layers[l];
     const ReportJson decisions = layer.value("probabilities", ReportJson::array());
@@ -208,16 +261,18 @@ void AddTraining(const ReportJson& result, Page& page) {
                     {fmt::format("{}", layer.value("epochs", 0))},
                     {fmt::format("{}", layer.value("kept_epoch", 0))},
                     {layer.value("stopped_by", "")},
-                    {decisions.empty() ? "–" : fmt::format("{:.3f}", decisions.back()[1].get<double>())}});
+                    {decisions.empty() ? "–" : fmt::format("{:.3f}", decisions.back().at(1).get<double>())}});
   }
-  page.Table({"layer", "epochs", "weights of epoch", "ended by", "last stopping probability"}, rows,
-             {"What ended each layer", false, false});
+  page.Table({"layer", "epochs", "weights kept from epoch", "ended by", "last stopping probability"}, rows,
+             {"How each layer ended", false, false});
 }
 
-void AddCosts(const Context& context, const ReportJson& result, const ReportOptions& options, Page& page) {
+void AddCosts(const Context& context, const ReportJson& result, const ReportJson& run,
+              const ReportOptions& options, Page& page) {
   page.Section("Time and memory");
   const ReportJson& seconds = result.at("seconds");
   const double total = std::max(NumberAt(seconds, "total"), 1e-12);
+  const size_t seeds = result.at("runs").size();
   std::vector<std::vector<Cell>> rows;
   const ReportJson& memory = result.at("memory");
   const ReportJson resident = memory.value("resident_bytes", ReportJson::object());
@@ -234,14 +289,15 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
   page.Table(
       {"phase", "seconds", "of the whole", "", "memory", "of the peak"}, rows,
       {fmt::format(
-           "Seconds and memory by phase, {} in all; training is aggregate + train + transform. Memory is "
+           "Seconds and memory by phase, {} in all{}; training is aggregate + train + transform. Memory is "
            "the peak where the phase raised it, else what was resident as the phase began or ended",
-           SecondsText(total)),
+           SecondsText(total),
+           seeds > 1 ? fmt::format(": seconds are means of {} seeds, memory is the most of all", seeds) : ""),
        false, false});
   const bool on_cpu = result.value("device", "cpu") == "cpu";
   const Ceilings best = options.ceilings && on_cpu ? MeasureCeilings(context) : Ceilings{};
   rows.clear();
-  const ReportJson layers = result.at("runs").front().value("layers", ReportJson::array());
+  const ReportJson layers = LayersOf(run);
   for (size_t l = 0; l < layers.size(); ++l) {
     const ReportJson& layer = layers[l];
     rows.push_back(
@@ -256,8 +312,11 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
           ? fmt::format("this machine now, {} threads: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied",
                         context.threads, best.gflops, best.copy_gbps)
           : "no ceiling measured";
-  page.Table({"layer", "input", "training", "GFLOP/s", "gathered by aggregation"}, rows,
-             {"By layer; " + ceilings, false, false});
+  page.Table(
+      {"layer", "input", "training", "GFLOP/s", "gathered by aggregation"}, rows,
+      {(seeds > 1 ? fmt::format("By layer, seed {}; ", run.at("seed").get<uint64_t>()) : "By layer; ") +
+           ceilings,
+       false, false});
   page.Paragraph(
       fmt::format("Peak memory {}{}.", BytesText(NumberAt(memory, "peak_rss_bytes")),
                   NumberAt(memory, "peak_device_bytes") > 0
@@ -268,11 +327,9 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportOpti
 void AddSettings(const ReportJson& result, const std::string& config_json, Page& page) {
   page.Section("Settings and versions");
   std::vector<std::vector<Cell>> rows;
-  const ReportJson config = ReportJson::parse(config_json, nullptr, false);
-  if (config.is_object()) {
-    for (const auto& [name, value] : config.items()) {
-      rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
-    }
+  const ReportJson config = ParseJson(config_json, "config");
+  for (const auto& [name, value] : config.items()) {
+    rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
   }
   page.Table({"setting", "value"}, rows, {"As resolved", true, false});
   rows.clear();

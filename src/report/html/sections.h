@@ -13,19 +13,34 @@ namespace l2gcn {
 
 using ReportJson = nlohmann::ordered_json;
 
-// What result.json says: scores with spread, losses, decisions, seconds and memory.
+// What result.json says: scores with their deviation, losses, decisions, seconds and memory. `run` is the entry of
+// result["runs"] whose seed is shown.
+std::string F1Text(const ReportJson& result, const char* part);  // "84.20 ± 0.31 %"
+std::string EpochsText(const ReportJson& epochs);                // "40 + 120"
+double TrainingSeconds(const ReportJson& record);                // of a result or of one of its runs
 void AddScoreCards(const ReportJson& result, Page& page);
-void AddSeeds(const ReportJson& result, Page& page);
-void AddTraining(const ReportJson& result, Page& page);
-void AddCosts(const Context& context, const ReportJson& result, const ReportOptions& options, Page& page);
+void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& directory, Page& page);
+void AddTraining(const ReportJson& run, Page& page);
+void AddCosts(const Context& context, const ReportJson& result, const ReportJson& run,
+              const ReportOptions& options, Page& page);
 void AddSettings(const ReportJson& result, const std::string& config_json, Page& page);
 
-// What the model does with its data set.
+// A run directory and its record.
+struct RunRecord {
+  std::string directory;
+  ReportJson result;
+  std::string finished;  // when result.json was written, as text
+};
+// Several runs as one table whose rows link to the parts run-1, run-2, …
+void AddRuns(const std::vector<RunRecord>& runs, Page& page);
+
+// What the model does with its data set; `notes` are what opening it told.
 void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
-                   const ReportOptions& options, Page& page);
-void AddDataParts(const Dataset& dataset, const Split& split, Page& page);
-void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
-            const ReportOptions& options, Page& page);
+                   const std::vector<std::string>& notes, const ReportOptions& options, Page& page);
+void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<std::string>& notes,
+                  Page& page);
+void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Split& split,
+            const Matrix& logits, const ReportOptions& options, Page& page);
 
 // What compare --json printed, one or several; and the tables and figures of a reproduction.
 void AddComparison(const ReportJson& comparison, Page& page);

@@ -1,16 +1,18 @@
 #include "report/serve/http_server.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
+#include <dlfcn.h>
+#include <microhttpd.h>
 #include <netinet/in.h>
-#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
+#include <charconv>
 #include <cstring>
+#include <list>
+#include <tuple>
 
 #include "core/error_format.h"
 
@@ -19,254 +21,325 @@ namespace {
 
 using ServeClock = std::chrono::steady_clock;
 
-constexpr size_t kMostConnections = 256, kMostRequestBytes = 16 << 10;
-constexpr auto kMostWait = std::chrono::seconds(10);
-constexpr int kPollMilliseconds = 200;
+constexpr int kTurnMilliseconds = 200;  // how often Run asks whether to stop
+constexpr int kMostAborts = 64;         // in a turn, which stays short so
+constexpr auto kBetweenSweeps = std::chrono::milliseconds(100);
+// Connections inherit it. The system would let a client who reads nothing fill megabytes.
+constexpr int kSocketBufferBytes = 64 << 10;
+constexpr uint32_t kMostSpareFiles = 192;  // for everything but connections
+constexpr std::pair<const char*, const char*> kEveryResponse[] = {
+    {"Cache-Control", "no-store"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"X-Frame-Options", "DENY"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"}};
 
-std::string LowerCaseHeader(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
+// The functions of libmicrohttpd that are used here.
+struct HttpLibrary {
+  decltype(&MHD_start_daemon) start_daemon = nullptr;
+  decltype(&MHD_quiesce_daemon) quiesce_daemon = nullptr;
+  decltype(&MHD_stop_daemon) stop_daemon = nullptr;
+  decltype(&MHD_run_wait) run_wait = nullptr;
+  decltype(&MHD_get_connection_info) get_connection_info = nullptr;
+  decltype(&MHD_get_connection_values) get_connection_values = nullptr;
+  decltype(&MHD_create_response_from_buffer_with_free_callback_cls) create_response = nullptr;
+  decltype(&MHD_add_response_header) add_response_header = nullptr;
+  decltype(&MHD_queue_response) queue_response = nullptr;
+  decltype(&MHD_destroy_response) destroy_response = nullptr;
+};
+
+HttpLibrary LoadHttpLibrary() {
+  constexpr const char* kName = "libmicrohttpd.so.12";
+  void* const opened = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
+  if (opened == nullptr)
+    ThrowUsage("serve needs libmicrohttpd, which could not be loaded: {}; install libmicrohttpd12",
+               dlerror());
+  HttpLibrary library;
+  const auto find = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(opened, name));
+    if (function == nullptr)
+      ThrowUsage("{} has no function {}; install version 0.9.75 or later", kName, name);
+  };
+  find(library.start_daemon, "MHD_start_daemon");
+  find(library.quiesce_daemon, "MHD_quiesce_daemon");
+  find(library.stop_daemon, "MHD_stop_daemon");
+  find(library.run_wait, "MHD_run_wait");
+  find(library.get_connection_info, "MHD_get_connection_info");
+  find(library.get_connection_values, "MHD_get_connection_values");
+  find(library.create_response, "MHD_create_response_from_buffer_with_free_callback_cls");
+  find(library.add_response_header, "MHD_add_response_header");
+  find(library.queue_response, "MHD_queue_response");
+  find(library.destroy_response, "MHD_destroy_response");
+  return library;
 }
 
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-    text.remove_suffix(1);
-  return text;
+// Loaded once and kept until the process ends.
+const HttpLibrary& LoadedHttp() {
+  static const HttpLibrary library = LoadHttpLibrary();
+  return library;
 }
 
-const char* ReasonOf(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 204:
-      return "No Content";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 413:
-      return "Content Too Large";
-    default:
-      return "Internal Server Error";
+// A socket that listens, and its port.
+std::pair<Descriptor, uint16_t> Listen(const std::string& address, uint16_t port) {
+  union {
+    sockaddr any;
+    sockaddr_in v4;
+    sockaddr_in6 v6;
+  } where = {};
+  socklen_t size = 0;
+  if (inet_pton(AF_INET, address.c_str(), &where.v4.sin_addr) == 1) {
+    where.v4.sin_family = AF_INET, where.v4.sin_port = htons(port), size = sizeof(where.v4);
+  } else if (inet_pton(AF_INET6, address.c_str(), &where.v6.sin6_addr) == 1) {
+    where.v6.sin6_family = AF_INET6, where.v6.sin6_port = htons(port), size = sizeof(where.v6);
+  } else {
+    ThrowUsage("--address {}: expected an IP address such as 127.0.0.1, 0.0.0.0 or ::1", address);
   }
+  Descriptor listener(::socket(where.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int yes = 1, buffer = kSocketBufferBytes;
+  if (listener.valid()) {
+    setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    setsockopt(listener.get(), SOL_SOCKET, SO_SNDBUF, &buffer, sizeof(buffer));
+    setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+  }
+  if (!listener.valid() || ::bind(listener.get(), &where.any, size) != 0 ||
+      ::listen(listener.get(), SOMAXCONN) != 0) {
+    ThrowUsage("{} port {}: cannot be listened on: {}; choose another with --port", address, port,
+               std::strerror(errno));
+  }
+  getsockname(listener.get(), &where.any, &size);
+  return {std::move(listener),
+          ntohs(where.any.sa_family == AF_INET ? where.v4.sin_port : where.v6.sin6_port)};
 }
 
-bool IsLoopback(const std::string& address) { return address.rfind("127.", 0) == 0 || address == "::1"; }
+// The daemon of libmicrohttpd with its connections; every callback runs inside Turn.
+class HttpDaemon {
+ public:
+  HttpDaemon(Descriptor& listener, const std::vector<std::string>& names, const HttpLimits& limits,
+             const HttpServer::Handler& handler)
+      : names_(names), limits_(limits), handler_(handler) {
+    rlimit files = {};
+    getrlimit(RLIMIT_NOFILE, &files);
+    const auto most_files = static_cast<uint32_t>(std::min<rlim_t>(files.rlim_cur, 1u << 20));
+    const uint32_t spare = std::min(kMostSpareFiles, most_files / 2);
+    limits_.connections = std::min(limits.connections, most_files - spare);
+    // The library's own limit is above ours: at that limit it would accept nobody until somebody leaves.
+    daemon_ = mhd_.start_daemon(
+        MHD_USE_EPOLL, 0, nullptr, nullptr, &HttpDaemon::OnRequest, this, MHD_OPTION_LISTEN_SOCKET,
+        listener.get(), MHD_OPTION_CONNECTION_LIMIT, limits_.connections + spare / 3,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, limits_.connection_bytes, MHD_OPTION_NOTIFY_CONNECTION,
+        &HttpDaemon::OnConnection, this, MHD_OPTION_NOTIFY_COMPLETED, &HttpDaemon::OnCompleted, this,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    if (daemon_ == nullptr) ThrowRuntime("serve: libmicrohttpd could not be started");
+    listener.Release();  // the daemon closes it
+  }
+  ~HttpDaemon() { mhd_.stop_daemon(daemon_); }
+  HttpDaemon(const HttpDaemon&) = delete;
+  HttpDaemon& operator=(const HttpDaemon&) = delete;
+
+  // Serves what is ready, waiting at most so long for it.
+  void Turn(int milliseconds) {
+    if (mhd_.run_wait(daemon_, milliseconds) != MHD_YES) ThrowRuntime("serve: libmicrohttpd failed");
+    const auto now = ServeClock::now();
+    for (int aborted = 0; aborted < kMostAborts && !connections_.empty(); ++aborted) {
+      if (now - connections_.front().since <= limits_.request_time) break;
+      Abort(connections_.front());
+    }
+    if (now - swept_ < kBetweenSweeps) return;
+    swept_ = now;
+    for (auto next = connections_.begin(); next != connections_.end();) HangIfEnded(*next++);
+  }
+
+  // Accepts nobody any more and gives the responses that are being sent a moment to arrive.
+  void Drain() {
+    const Descriptor closed(mhd_.quiesce_daemon(daemon_));
+    const auto end = ServeClock::now() + limits_.stop_time;
+    while (exchanges_ > 0 && ServeClock::now() < end) Turn(20);
+  }
+
+ private:
+  struct Connection {
+    int socket = -1;
+    ServeClock::time_point since;  // it was opened, or its last response ended
+    bool answering = false;        // a response is being sent
+    bool ended = false;            // the client sends nothing any more, as the last sweep saw
+    bool hung = false;
+    std::list<Connection>::iterator self;
+  };
+  struct Exchange {
+    HttpRequest request;
+    bool too_large = false;
+  };
+
+  // Takes a connection away from a slow client, and with it what the system has still to send.
+  void Abort(Connection& connection) {
+    const linger none = {1, 0};
+    setsockopt(connection.socket, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+    Hang(connection);
+  }
+
+  // Ends a connection: the library notices in its next turn.
+  void Hang(Connection& connection) {
+    ::shutdown(connection.socket, SHUT_RDWR);
+    connection.hung = true;
+    hung_.splice(hung_.end(), connections_, connection.self);
+  }
+
+  // The library does not notice a client's end that arrives together with its last bytes. Two sweeps must see
+  // it: after the first one, requests that the library has read already may still be answered.
+  void HangIfEnded(Connection& connection) {
+    char byte = 0;
+    if (connection.answering || ::recv(connection.socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0) return;
+    if (connection.ended) Hang(connection);
+    connection.ended = true;
+  }
+
+  Connection* ConnectionOf(MHD_Connection* handle) const {
+    const MHD_ConnectionInfo* info = mhd_.get_connection_info(handle, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info == nullptr ? nullptr : static_cast<Connection*>(info->socket_context);
+  }
+
+  static void OnConnection(void* self, MHD_Connection* handle, void** context,
+                           MHD_ConnectionNotificationCode what) {
+    auto& daemon = *static_cast<HttpDaemon*>(self);
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+      if (*context == nullptr) return;
+      const Connection& connection = *static_cast<Connection*>(*context);
+      (connection.hung ? daemon.hung_ : daemon.connections_).erase(connection.self);
+      return;
+    }
+    if (daemon.connections_.size() >= daemon.limits_.connections) daemon.Abort(daemon.connections_.front());
+    const int socket = daemon.mhd_.get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    Connection& connection = daemon.connections_.emplace_back();
+    connection.socket = socket;
+    connection.since = ServeClock::now();
+    connection.self = std::prev(daemon.connections_.end());
+    *context = &connection;
+  }
+
+  static void OnCompleted(void* self, MHD_Connection* handle, void** exchange, MHD_RequestTerminationCode) {
+    if (*exchange == nullptr) return;
+    auto& daemon = *static_cast<HttpDaemon*>(self);
+    delete static_cast<Exchange*>(*exchange);
+    *exchange = nullptr;
+    --daemon.exchanges_;
+    Connection* const connection = daemon.ConnectionOf(handle);
+    if (connection == nullptr || connection->hung) return;
+    connection->since = ServeClock::now();
+    connection->answering = connection->ended = false;
+    daemon.connections_.splice(daemon.connections_.end(), daemon.connections_, connection->self);
+  }
+
+  // Called when the header is there, for each piece of the body, and once more at its end.
+  static MHD_Result OnRequest(void* self, MHD_Connection* handle, const char* path, const char* method,
+                              const char*, const char* piece, size_t* piece_size, void** exchange) {
+    auto& daemon = *static_cast<HttpDaemon*>(self);
+    try {
+      if (*exchange == nullptr) {
+        *exchange = new Exchange{daemon.RequestOf(handle, path, method)};
+        ++daemon.exchanges_;
+        return daemon.AnnouncesTooMuch(static_cast<Exchange*>(*exchange)->request)
+                   ? daemon.Send(handle, daemon.TooLarge())
+                   : MHD_YES;
+      }
+      auto& [request, too_large] = *static_cast<Exchange*>(*exchange);
+      if (*piece_size == 0)
+        return daemon.Send(handle, too_large ? daemon.TooLarge() : daemon.Answer(request));
+      too_large = too_large || *piece_size > daemon.limits_.body_bytes - request.body.size();
+      if (!too_large) request.body.append(piece, *piece_size);
+      *piece_size = 0;
+      return MHD_YES;
+    } catch (const std::exception&) {
+      return MHD_NO;  // no memory: ends this connection alone
+    }
+  }
+
+  HttpRequest RequestOf(MHD_Connection* handle, const char* path, const char* method) const {
+    HttpRequest request = {.method = method, .path = path};
+    const auto add = [](void* into, MHD_ValueKind, const char* name, const char* value) {
+      std::string lower(name);
+      for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+      static_cast<HttpRequest*>(into)->headers.emplace(lower, value == nullptr ? "" : value);
+      return MHD_YES;
+    };
+    mhd_.get_connection_values(handle, MHD_HEADER_KIND, add, &request);
+    return request;
+  }
+
+  bool AnnouncesTooMuch(const HttpRequest& request) const {
+    const auto length = request.headers.find("content-length");
+    if (length == request.headers.end()) return false;
+    const std::string& text = length->second;
+    uint64_t bytes = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+    return error != std::errc() || bytes > limits_.body_bytes;
+  }
+
+  HttpResponse TooLarge() const {
+    return TextResponse(413, fmt::format("a request's body has at most {} bytes here\n", limits_.body_bytes));
+  }
+
+  HttpResponse Answer(const HttpRequest& request) const {
+    if (auto refusal = RefusedRequest(request, names_)) return *std::move(refusal);
+    try {
+      return handler_(request);
+    } catch (const std::exception& error) {
+      return TextResponse(500, fmt::format("{}\n", error.what()));
+    }
+  }
+
+  MHD_Result Send(MHD_Connection* handle, const HttpResponse& response) const {
+    if (Connection* const connection = ConnectionOf(handle)) connection->answering = true;
+    auto owner = std::make_unique<std::shared_ptr<const std::string>>(response.body);
+    const auto release = [](void* held) { delete static_cast<std::shared_ptr<const std::string>*>(held); };
+    MHD_Response* const made = mhd_.create_response(
+        response.body->size(), const_cast<char*>(response.body->data()), release, owner.get());
+    if (made == nullptr) return MHD_NO;
+    owner.release();
+    bool added = response.type.empty() ||
+                 mhd_.add_response_header(made, "Content-Type", response.type.c_str()) == MHD_YES;
+    const auto add = [&](const char* name, const char* value) {
+      added = added && mhd_.add_response_header(made, name, value) == MHD_YES;
+    };
+    for (const auto& [name, value] : kEveryResponse) add(name, value);
+    for (const auto& [name, value] : response.headers) add(name.c_str(), value.c_str());
+    const MHD_Result result =
+        added ? mhd_.queue_response(handle, static_cast<unsigned>(response.status), made) : MHD_NO;
+    mhd_.destroy_response(made);
+    return result;
+  }
+
+  const HttpLibrary& mhd_ = LoadedHttp();
+  const std::vector<std::string>& names_;
+  HttpLimits limits_;
+  const HttpServer::Handler& handler_;
+  std::list<Connection>
+      connections_;             // the one that has gone longest without finishing a request comes first
+  std::list<Connection> hung_;  // ended here, not yet closed by the library
+  size_t exchanges_ = 0;        // requests whose response has not been sent
+  ServeClock::time_point swept_;
+  MHD_Daemon* daemon_ = nullptr;
+};
 
 }  // namespace
 
-struct HttpServer::Connection {
-  int socket = -1;
-  std::string in, out;
-  size_t sent = 0;
-  bool close_after = false;
-  ServeClock::time_point deadline = ServeClock::now() + kMostWait;
-
-  bool wants_write() const { return sent < out.size(); }
-  void Close() {
-    if (socket >= 0) ::close(socket);
-    socket = -1;
-  }
-};
-
-bool ParseHttpHead(std::string_view head, HttpRequest& request) {
-  const size_t line_end = std::min(head.find("\r\n"), head.size());
-  const std::string_view line = head.substr(0, line_end);
-  const size_t first = line.find(' '), last = line.rfind(' ');
-  if (first == std::string_view::npos || last <= first) return false;
-  const std::string_view target = line.substr(first + 1, last - first - 1);
-  if (line.substr(last + 1, 7) != "HTTP/1." || target.empty() || target.front() != '/') return false;
-  request.method = line.substr(0, first);
-  request.path = target.substr(0, target.find('?'));
-  for (size_t at = line_end + 2; at < head.size();) {
-    const size_t end = std::min(head.find("\r\n", at), head.size());
-    const std::string_view field = head.substr(at, end - at);
-    const size_t colon = field.find(':');
-    if (colon == std::string_view::npos || colon == 0) return false;
-    const std::string name = LowerCaseHeader(field.substr(0, colon));
-    // Two hosts in one request are a trick to pass one check with the one and be routed by the other.
-    if (!request.headers.emplace(name, Trimmed(field.substr(colon + 1))).second &&
-        (name == "host" || name == "origin"))
-      return false;
-    at = end + 2;
-  }
-  return true;
+HttpServer::HttpServer(const std::string& address, uint16_t port, const std::vector<std::string>& names,
+                       const HttpLimits& limits)
+    : address_(address), names_(names), limits_(limits) {
+  LoadedHttp();
+  std::tie(listener_, port_) = Listen(address, port);
 }
 
-bool IsOwnRequest(const HttpRequest& request, const std::vector<std::string>& hosts) {
-  const auto value = [&](const char* name) {
-    const auto found = request.headers.find(name);
-    return found == request.headers.end() ? std::string() : LowerCaseHeader(found->second);
-  };
-  const auto own = [&](const std::string& host) {
-    return std::find(hosts.begin(), hosts.end(), host) != hosts.end();
-  };
-  if (!own(value("host"))) return false;
-  if (value("sec-fetch-site") == "cross-site") return false;
-  if (request.headers.count("origin") == 0) return true;
-  const std::string origin = value("origin");
-  return origin.rfind("http://", 0) == 0 && own(origin.substr(7));
+std::string HttpServer::url() const {
+  const bool v6 = address_.find(':') != std::string::npos;
+  return fmt::format("http://{}:{}/", v6 ? "[" + address_ + "]" : address_, port_);
 }
-
-HttpServer::HttpServer(const std::string& address, uint16_t port) : address_(address) {
-  sockaddr_in v4 = {};
-  sockaddr_in6 v6 = {};
-  v4.sin_family = AF_INET, v4.sin_port = htons(port);
-  v6.sin6_family = AF_INET6, v6.sin6_port = htons(port);
-  const bool is_v4 = inet_pton(AF_INET, address.c_str(), &v4.sin_addr) == 1;
-  if (!is_v4 && inet_pton(AF_INET6, address.c_str(), &v6.sin6_addr) != 1) {
-    ThrowUsage("--address {}: expected an address in numbers, such as 127.0.0.1 or ::1", address);
-  }
-  listener_ = ::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  if (listener_ >= 0) setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  const auto* where = is_v4 ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
-  const socklen_t size = is_v4 ? sizeof(v4) : sizeof(v6);
-  if (listener_ < 0 || ::bind(listener_, where, size) != 0 || ::listen(listener_, 256) != 0) {
-    const int reason = errno;
-    if (listener_ >= 0) ::close(listener_);
-    ThrowUsage("{} port {}: cannot be listened on: {}; choose another with --port", address, port,
-               std::strerror(reason));
-  }
-  sockaddr_storage bound = {};
-  socklen_t bound_size = sizeof(bound);
-  getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &bound_size);
-  port_ = ntohs(is_v4 ? reinterpret_cast<sockaddr_in*>(&bound)->sin_port
-                      : reinterpret_cast<sockaddr_in6*>(&bound)->sin6_port);
-  std::vector<std::string> names = {is_v4 ? address : "[" + LowerCaseHeader(address) + "]"};
-  if (IsLoopback(address)) names.insert(names.end(), {"localhost", "127.0.0.1", "[::1]"});
-  for (const std::string& name : names) {
-    hosts_.push_back(fmt::format("{}:{}", name, port_));
-    if (port_ == 80) hosts_.push_back(name);
-  }
-}
-
-HttpServer::~HttpServer() {
-  if (listener_ >= 0) ::close(listener_);
-}
-
-std::string HttpServer::url() const { return "http://" + hosts_.front() + "/"; }
 
 void HttpServer::Run(const Context& context, const Handler& handler, const std::function<bool()>& stop) {
-  std::vector<Connection> connections;
-  try {
-    while (!stop || !stop()) {
-      context.CheckCancelled();
-      std::vector<pollfd> watched = {{listener_, POLLIN, 0}};
-      for (const Connection& c : connections) {
-        watched.push_back({c.socket, static_cast<short>(c.wants_write() ? POLLOUT : POLLIN), 0});
-      }
-      if (::poll(watched.data(), watched.size(), kPollMilliseconds) < 0 && errno != EINTR) {
-        ThrowRuntime("serve: poll: {}", std::strerror(errno));
-      }
-      const auto now = ServeClock::now();
-      for (size_t i = 0; i < connections.size(); ++i) {
-        const short seen = watched[i + 1].revents;
-        if ((seen & POLLOUT) != 0) Write(connections[i]);
-        if ((seen & (POLLIN | POLLHUP | POLLERR)) != 0 && (seen & POLLOUT) == 0)
-          Read(connections[i], handler);
-        if (connections[i].socket >= 0 && now > connections[i].deadline) connections[i].Close();
-      }
-      std::erase_if(connections, [](const Connection& c) { return c.socket < 0; });
-      if ((watched[0].revents & POLLIN) != 0) Accept(connections);
-    }
-  } catch (...) {
-    for (Connection& c : connections) c.Close();
-    throw;
-  }
-  for (Connection& c : connections) c.Close();
-}
-
-void HttpServer::Accept(std::vector<Connection>& connections) {
-  for (int taken = 0; taken < 64; ++taken) {
-    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (socket < 0) return;
-    if (connections.size() >= kMostConnections) {
-      const auto oldest =
-          std::min_element(connections.begin(), connections.end(),
-                           [](const Connection& a, const Connection& b) { return a.deadline < b.deadline; });
-      oldest->Close();
-      connections.erase(oldest);
-    }
-    connections.emplace_back().socket = socket;
-  }
-}
-
-void HttpServer::Read(Connection& connection, const Handler& handler) {
-  char buffer[4096];
-  const ssize_t count = ::recv(connection.socket, buffer, sizeof(buffer), 0);
-  if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return connection.Close();
-  if (count < 0) return;
-  connection.in.append(buffer, static_cast<size_t>(count));
-  TakeRequests(connection, handler);
-}
-
-// Requests that are complete, one behind the other.
-void HttpServer::TakeRequests(Connection& connection, const Handler& handler) {
-  while (connection.socket >= 0 && !connection.wants_write() && !connection.close_after) {
-    const size_t end = connection.in.find("\r\n\r\n");
-    if (end == std::string::npos && connection.in.size() <= kMostRequestBytes) return;
-    HttpRequest request;
-    HttpAnswer answer;
-    bool close = true;
-    if (end == std::string::npos) {
-      answer = {413, "text/plain; charset=utf-8", "the request is too long\n", {}};
-    } else if (!ParseHttpHead(std::string_view(connection.in).substr(0, end), request)) {
-      answer = {400, "text/plain; charset=utf-8", "not an HTTP/1.1 request\n", {}};
-    } else if (!IsOwnRequest(request, hosts_)) {
-      answer = {
-          403, "text/plain; charset=utf-8", "this server answers requests to " + url() + " alone\n", {}};
-    } else if (request.method != "GET" && request.method != "HEAD") {
-      answer = {405, "text/plain; charset=utf-8", "only GET and HEAD\n", {{"Allow", "GET, HEAD"}}};
-    } else {
-      answer = handler(request);
-      const auto wish = request.headers.find("connection");
-      close = (wish != request.headers.end() && LowerCaseHeader(wish->second) == "close") ||
-              request.headers.count("content-length") != 0;
-    }
-    connection.in.erase(0, end == std::string::npos ? connection.in.size() : end + 4);
-    connection.out = AnswerBytes(request, answer, close);
-    connection.sent = 0;
-    connection.close_after = close;
-    connection.deadline = ServeClock::now() + kMostWait;
-    Write(connection);
-  }
-}
-
-void HttpServer::Write(Connection& connection) const {
-  while (connection.wants_write()) {
-    const ssize_t count = ::send(connection.socket, connection.out.data() + connection.sent,
-                                 connection.out.size() - connection.sent, MSG_NOSIGNAL);
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (count <= 0) return connection.Close();
-    connection.sent += static_cast<size_t>(count);
-    connection.deadline = ServeClock::now() + kMostWait;
-  }
-  connection.out.clear();
-  connection.sent = 0;
-  if (connection.close_after) connection.Close();
-}
-
-std::string HttpServer::AnswerBytes(const HttpRequest& request, const HttpAnswer& answer, bool close) const {
-  std::string bytes = fmt::format("HTTP/1.1 {} {}\r\n", answer.status, ReasonOf(answer.status));
-  if (answer.status != 204)
-    bytes += fmt::format("Content-Type: {}\r\nContent-Length: {}\r\n", answer.type, answer.body.size());
-  bytes += fmt::format(
-      "Connection: {}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: "
-      "DENY\r\n"
-      "Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n",
-      close ? "close" : "keep-alive");
-  for (const auto& [name, value] : answer.headers) bytes += fmt::format("{}: {}\r\n", name, value);
-  bytes += "\r\n";
-  if (request.method != "HEAD" && answer.status != 204) bytes += answer.body;
-  return bytes;
+  HttpDaemon daemon(listener_, names_, limits_, handler);
+  const auto cancelled = [&] { return context.cancel != nullptr && *context.cancel; };
+  while (!cancelled() && (!stop || !stop())) daemon.Turn(kTurnMilliseconds);
+  daemon.Drain();
+  context.CheckCancelled();
 }
 
 }  // namespace l2gcn

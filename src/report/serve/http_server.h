@@ -1,67 +1,55 @@
-// A small HTTP/1.1 server for pages that fit in memory: one thread, poll(), GET and HEAD alone.
+// An HTTP/1.1 server on one thread, for responses that are in memory. The protocol is libmicrohttpd's, driven by
+// epoll. The library is loaded when the first server is made, so that no other command pays for it.
 //
-// No client can hold up another: reading and writing never block, a request has 16 KiB and 10 seconds, an
-// answer makes progress or its connection is closed, and when connections run out the one that is idle
-// longest goes. A request is refused (403) unless its Host is this server's own address, so that no name of
-// another site that resolves to this machine reaches it, and unless its Origin, if it has one, is this server
-// too.
+// Slow clients delay nobody: sockets never block, and a connection that has not finished a request for
+// HttpLimits::request_time is closed. When all connections are taken, the one that has gone longest without
+// finishing a request makes room for a new one.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "core/files.h"
 #include "l2gcn/context.h"
+#include "report/serve/http_message.h"
 
 namespace l2gcn {
 
-struct HttpRequest {
-  std::string method, path;                    // the path without its query
-  std::map<std::string, std::string> headers;  // names in lower case
+struct HttpLimits {
+  uint32_t connections = 4096;            // fewer where the process may open fewer files
+  size_t connection_bytes = 16 << 10;     // request line, header fields and the response's header fields
+  size_t body_bytes = 0;                  // of a request
+  std::chrono::seconds request_time{20};  // from connecting, or the last response, to the end of the next one
+  std::chrono::milliseconds stop_time{1000};  // for the responses being sent when the server stops
 };
-
-struct HttpAnswer {
-  int status = 200;
-  std::string type = "text/plain; charset=utf-8";
-  std::string body;
-  std::vector<std::pair<std::string, std::string>> headers;
-};
-
-// Parses the head of a request (up to, without, the empty line). Returns false where it is not HTTP/1.x.
-bool ParseHttpHead(std::string_view head, HttpRequest& request);
-// Whether Host and Origin are those of a server at `hosts` ("127.0.0.1:8080", "localhost:8080", …).
-bool IsOwnRequest(const HttpRequest& request, const std::vector<std::string>& hosts);
 
 class HttpServer {
  public:
-  using Handler = std::function<HttpAnswer(const HttpRequest& request)>;
+  // Called on the thread of Run, and holds up all clients while it works. What it throws becomes status 500.
+  using Handler = std::function<HttpResponse(const HttpRequest& request)>;
 
-  // Listens. Throws Error(kUsage) naming the address, the port and the reason.
-  HttpServer(const std::string& address, uint16_t port);
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
+  // Listens; port 0 is any free one. `names` are hosts to answer to besides addresses (RefusedRequest).
+  // Throws Error(kUsage) that names the address, the port and the reason, or says that libmicrohttpd is
+  // missing.
+  HttpServer(const std::string& address, uint16_t port, const std::vector<std::string>& names = {},
+             const HttpLimits& limits = {});
 
   uint16_t port() const { return port_; }
   std::string url() const;
-  // Answers until the context is cancelled (which throws) or `stop` returns true, asked a few times a second.
+  // Answers until `stop` returns true or the context is cancelled, which throws; both are asked a few times a
+  // second. To be called once.
   void Run(const Context& context, const Handler& handler, const std::function<bool()>& stop = nullptr);
 
  private:
-  struct Connection;
-  void Accept(std::vector<Connection>& connections);
-  void Read(Connection& connection, const Handler& handler);
-  void Write(Connection& connection) const;
-  void TakeRequests(Connection& connection, const Handler& handler);
-  std::string AnswerBytes(const HttpRequest& request, const HttpAnswer& answer, bool close) const;
-
   std::string address_;
+  std::vector<std::string> names_;
+  HttpLimits limits_;
+  Descriptor listener_;
   uint16_t port_ = 0;
-  int listener_ = -1;
-  std::vector<std::string> hosts_;
 };
 
 }  // namespace l2gcn
