@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The whole process's wall clock from a native directory, phase by phase: generated reddit and amazon3m by lgcn, l2gcn and
-# l2gcn with --lr auto, and amazon3m with 512 MiB of device memory. Generation is not counted. Further programs are run in turns with the first.
+# layerwise with --lr auto, and amazon3m with 512 MiB of device memory. Generation is not counted. Further programs are run in turns with the first.
 #   scripts/bench-wall.sh [--device DEVICE] [--runs N] [PROGRAM…]     [cuda, 3, build/release/l2gcn]
 set -euo pipefail
 device=cuda runs=3
@@ -42,7 +42,7 @@ PYTHON
 
 for shape in reddit amazon3m; do
   "${programs[0]}" generate "$shape" -o "$work/$shape" -q > /dev/null
-  for method in lgcn l2gcn "l2gcn --lr auto"; do
+  for method in lgcn l2gcn "layerwise --lr auto"; do
     for ((run = 0; run < runs; ++run)); do
       for program in "${programs[@]}"; do timed "$shape $method $program" "$program" "$shape" --method $method; done
     done
