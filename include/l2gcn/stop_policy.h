@@ -24,7 +24,7 @@ struct LayerView {
   uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
   uint64_t steps_per_epoch = 1;
-  uint32_t look_every = 1;  // epochs that training should last between two looks, so that looks stay cheap
+  uint32_t evaluate_every = 1;  // epochs that training should last between two looks, so that looks stay cheap
   bool norm = false;        // the layer normalises its rows
 };
 
@@ -38,11 +38,11 @@ struct ValidationScore {
 struct Observation {
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
-  ValidationScore validation;  // set only if WantsValidation(); if WantsLooks() alone, of the nodes looked at
+  ValidationScore validation;  // set only if WantsValidation(); if WantsNodeLosses() alone, of the nodes looked at
   double seconds = 0;          // trained so far; scoring is not counted
   // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
   // 1 − the probability of its class, with several labels 1 − their F1. Losses in the last layer, of one class a node, are
-  // those after the temperature that suits all of these nodes best. Set only if WantsLooks()
+  // those after the temperature that suits all of these nodes best. Set only if WantsNodeLosses()
   std::span<const float> node_losses = {}, node_misses = {};
 };
 
@@ -63,7 +63,7 @@ class StopPolicy {
   virtual bool WantsValidation() const { return false; }
   // Whether the losses of single nodes are to be looked at before each decision: validation nodes, or train nodes held
   // out of the steps (TrainConfig::hold_out).
-  virtual bool WantsLooks() const { return false; }
+  virtual bool WantsNodeLosses() const { return false; }
   // Whether the layer returns to the weights of its last best_so_far decision when it ends.
   virtual bool KeepsBest() const { return false; }
   // What the run's record says when this policy ends a layer: "early stopping", "controller".
@@ -95,7 +95,7 @@ class WatchedPolicy final : public StopPolicy {
     return decision;
   }
   bool WantsValidation() const override { return inner_->WantsValidation(); }
-  bool WantsLooks() const override { return inner_->WantsLooks(); }
+  bool WantsNodeLosses() const override { return inner_->WantsNodeLosses(); }
   bool KeepsBest() const override { return inner_->KeepsBest(); }
   std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
   std::vector<double> Memory() const override { return inner_->Memory(); }

@@ -54,7 +54,7 @@ class GeneralStop final : public StopPolicy {
             step_->probability[1], sees_validation && best_.Offer(observation.validation)};
   }
   bool WantsValidation() const override { return controller_.impl().SeesValidation() && !held_out_; }
-  bool WantsLooks() const override { return controller_.impl().SeesValidation() && held_out_; }
+  bool WantsNodeLosses() const override { return controller_.impl().SeesValidation() && held_out_; }
   bool KeepsBest() const override { return controller_.impl().SeesValidation(); }
   std::string Name() const override { return "controller"; }
   std::vector<double> Memory() const override {

@@ -2,16 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "controller/learned_stop.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "model/metrics.h"
+#include "train/epoch_loop.h"
+#include "train/evaluator.h"
 #include "train/layer_rate.h"
 #include "train/layer_setup.h"
 #include "train/training_set.h"
-#include "train/validation_probe.h"
 
 namespace l2gcn {
 
@@ -42,6 +44,41 @@ Context Silent(Context context) {
   return context;
 }
 
+// A layer of a rollout: no rule ends it, and what it is like at each decision is recorded.
+class RolloutLayer final : public EpochSubject, public StopPolicy {
+ public:
+  RolloutLayer(const Context& context, LayerTraining& training, uint32_t interval,
+               std::function<void(uint32_t epoch)> record)
+      : context_(context), training_(training), interval_(interval), record_(std::move(record)) {}
+  double seconds() const { return seconds_; }  // of training alone
+
+  void RunEpochs(uint32_t first, uint32_t count, std::span<double> losses) override {
+    const Stopwatch watch;
+    training_.RunEpochs(context_, first, count, losses);
+    seconds_ += watch.Seconds();
+  }
+  uint64_t StepsPerEpoch() const override { return 0; }
+  ValidationScore ScoreValidation() override { L2GCN_ASSERT(false); }
+  RowScores ScoreEvaluationNodes() override { L2GCN_ASSERT(false); }
+  void KeepBest() override {}
+  void Save(Snapshot&) const override {}
+
+  void BeginLayer(const LayerView&) override {}
+  uint32_t EpochsUntilDecision(uint32_t) const override { return interval_; }
+  Decision Decide(const Observation& observation) override {
+    record_(observation.epoch);
+    return {};
+  }
+  std::string Name() const override { return "rollout"; }
+
+ private:
+  const Context& context_;
+  LayerTraining& training_;
+  uint32_t interval_;
+  std::function<void(uint32_t)> record_;
+  double seconds_ = 0;
+};
+
 }  // namespace
 
 TraceTree::TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
@@ -54,6 +91,7 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
       pipeline_(context_, dataset, config_, std::move(train)) {
   if (config_.reach > 0)
     ThrowUsage("--reach {}: a search trains layers over ÂX alone; leave it out", config_.reach);
+  config_.val_every = 0;  // a rollout scores nodes at its decisions alone
   if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
   if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
   targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
@@ -98,19 +136,20 @@ void TraceTree::Expand(Node& node) {
   const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
   LayerTrace& trace = node.trace;
   BestDecision best;
-  double seconds = 0;
-  for (uint32_t epoch = 0; epoch < budget;) {
-    const uint32_t count = std::min(interval, budget - epoch);
-    trace.losses.resize(epoch + count);
-    Stopwatch watch;
-    training->RunEpochs(context_, epoch, count, std::span(trace.losses).last(count));
-    seconds += watch.Seconds();
-    epoch += count;
+  RolloutLayer rollout(context_, *training, interval, [&](uint32_t epoch) {
     trace.decisions.push_back(epoch);
     node.states.push_back(training->Read());
     Record(node, scored.get(), shown.get(), best);
-  }
-  trace.seconds_per_epoch = seconds / budget;
+  });
+  PeakMeter peak;
+  SeedResult result;
+  EpochProgress progress;
+  EpochLoop({context_, config_, rollout, nullptr, peak, result, node.layer, config_.layers, 0,
+             pipeline_.train_nodes().size()},
+            rollout, progress)
+      .Run(budget, budget);
+  trace.losses = std::move(progress.record.losses);
+  trace.seconds_per_epoch = rollout.seconds() / budget;
   trained_epochs_ += budget;
   node.expanded = true;
   if (node.layer + 1 == config_.layers) node.Release();

@@ -58,7 +58,7 @@ class LimitedPolicy final : public StopPolicy {
     return decision;
   }
   bool WantsValidation() const override { return inner_.WantsValidation(); }
-  bool WantsLooks() const override { return inner_.WantsLooks(); }
+  bool WantsNodeLosses() const override { return inner_.WantsNodeLosses(); }
   bool KeepsBest() const override { return inner_.KeepsBest(); }
   std::string Name() const override { return out_of_time_ ? "clock" : reached_ ? "goal" : inner_.Name(); }
   bool out_of_time() const { return out_of_time_; }

@@ -21,7 +21,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kCheckpointFormat = "l2gcn-checkpoint";
-constexpr int kCheckpointVersion = 1;
+constexpr int kCheckpointVersion = 2;
 
 // Paths hold from any folder. How ranks exchange is a matter of each launch.
 Json MachineOf(const RunOptions& options) {

@@ -12,8 +12,9 @@
 #include "pipeline/layer_pipeline.h"
 #include "train/block_network.h"
 #include "train/class_weights.h"
+#include "train/epoch_loop.h"
+#include "train/evaluator.h"
 #include "train/sampler.h"
-#include "train/validation_probe.h"
 
 namespace l2gcn {
 namespace {
@@ -23,14 +24,12 @@ namespace {
 struct ConventionalProgress {
   Trained trained;                      // records, seconds; weights once they are stored
   std::optional<BlockNetwork> network;  // weights and moments
-  std::optional<Model> best;            // the model a policy would go back to
+  std::optional<Model> best;            // the model that the stopping rule would return to
   uint64_t steps_done = 0;
-  uint32_t decision_at = 1;   // the epoch of the policy's next decision
-  double seconds_before = 0;  // trained by the process that was cut off
-  double score_seconds = 0;   // spent scoring
+  EpochProgress epochs;
 };
 
-class ConventionalTrainer {
+class ConventionalTrainer final : public EpochSubject {
  public:
   ConventionalTrainer(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                       const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
@@ -61,7 +60,7 @@ class ConventionalTrainer {
  private:
   SeedResult& result() { return progress_.trained.result; }
   PhaseSeconds& seconds() { return result().seconds; }
-  LayerRecord& record() { return result().layers.back(); }
+  LayerRecord& record() { return progress_.epochs.record; }
 
   void Prepare() {
     Stopwatch setup;
@@ -91,8 +90,7 @@ class ConventionalTrainer {
   // What is aggregated once, before training: the hops of a linear network, or layer 1 where the settings say
   // so. Otherwise training reads the features themselves.
   void Precompute() {
-    result().layers.emplace_back();
-    Report("aggregate", 0, 0);
+    Report("aggregate");
     Stopwatch watch;
     const uint32_t hops = method_.readout == Readout::kHops ? config_.hops : config_.precompute ? 1 : 0;
     if (hops > 0) {
@@ -139,71 +137,66 @@ class ConventionalTrainer {
 
   void TrainEpochs() {
     const uint32_t budget = config_.EpochsOf(0);
-    record().stopped_by = "budget";
     policy_.BeginLayer({0, 1, budget, 0});
-    progress_.decision_at = std::max(1u, policy_.EpochsUntilDecision(0));
     if (keeper_ != nullptr && keeper_->Start() != nullptr) Restore(*keeper_->Start());
-    double reported_at = 0;
-    Stopwatch watch;
-    while (record().epochs < budget) {
-      RunEpoch(record());
-      if (watch.Seconds() - reported_at > kSecondsBetweenReports) {
-        reported_at = watch.Seconds();
-        Report("train", budget, reported_at);
-      }
-      if (Decides(watch) && record().epochs < budget) {
-        record().stopped_by = policy_.Name();
-        break;
-      }
-      if (record().epochs < budget && keeper_ != nullptr && keeper_->Due(record().epochs)) Keep(watch);
-    }
-    record().train_seconds = progress_.seconds_before + watch.Seconds() - progress_.score_seconds;
+    EpochLoop loop({context_, config_, policy_, keeper_, peak_, result(), 0, 0, 0, nodes_.train.size()},
+                   *this, progress_.epochs);
+    record().stopped_by = loop.Run(budget, budget) ? policy_.Name() : "budget";
+    record().train_seconds = loop.TrainSeconds();
     seconds().train += record().train_seconds;
-    seconds().looks += progress_.score_seconds;
+    seconds().looks += progress_.epochs.evaluate_seconds;
     if (progress_.best) {
       progress_.trained.model = std::move(*progress_.best);
     } else {
       record().kept_epoch = record().epochs;
       StoreWeights(progress_.trained.model);
     }
+    const uint32_t kept = record().kept_epoch;
     const Model& model = progress_.trained.model;
-    for (const Matrix& weights : model.weights) CheckWeights(weights, 1, record().kept_epoch, config_);
-    for (const auto& [name, weights] : model.extra) CheckWeights(weights, 1, record().kept_epoch, config_);
-    CheckWeights(model.theta, 1, record().kept_epoch, config_);
+    for (const Matrix& weights : model.weights) CheckWeights(weights, 1, kept, config_);
+    for (const auto& [name, weights] : model.extra) CheckWeights(weights, 1, kept, config_);
+    CheckWeights(model.theta, 1, kept, config_);
+    result().layers.push_back(std::move(record()));
   }
 
-  void Keep(const Stopwatch& watch) {
-    Snapshot snapshot;
-    snapshot.state["result"] = SeedResultToJson(result());
+  void RunEpochs(uint32_t first, uint32_t count, std::span<double> losses) override {
+    for (uint32_t i = 0; i < count; ++i) losses[i] = RunEpoch(first + i);
+  }
+  uint64_t StepsPerEpoch() const override { return sampler_->StepsPerEpoch(); }
+  RowScores ScoreEvaluationNodes() override {
+    L2GCN_ASSERT(false);
+  }  // rules that see nodes decide layer by layer
+  void KeepBest() override {
+    progress_.best.emplace(progress_.trained.model);
+    StoreWeights(*progress_.best);
+  }
+
+  void Save(Snapshot& snapshot) const override {
+    SeedResult stored = progress_.trained.result;
+    stored.layers.push_back(progress_.epochs.record);
+    snapshot.state["result"] = SeedResultToJson(stored);
     snapshot.state["steps_done"] = progress_.steps_done;
-    snapshot.state["decision_at"] = progress_.decision_at;
-    const double numbers[] = {progress_.score_seconds, progress_.seconds_before + watch.Seconds()};
-    snapshot.AddNumbers("numbers", numbers);
-    snapshot.AddNumbers("policy", policy_.Memory());
     progress_.network->Save(snapshot);
     sampler_->Save(snapshot);
-    if (progress_.best) {
-      const Model& best = *progress_.best;
-      for (size_t l = 0; l < best.weights.size(); ++l)
-        snapshot.Add("best.weights." + std::to_string(l), best.weights[l]);
-      for (const auto& [name, matrix] : best.extra) snapshot.Add("best.extra." + name, matrix);
-      snapshot.Add("best.theta", best.theta);
-    }
-    keeper_->Keep(snapshot);
+    if (!progress_.best) return;
+    const Model& best = *progress_.best;
+    for (size_t l = 0; l < best.weights.size(); ++l)
+      snapshot.Add("best.weights." + std::to_string(l), best.weights[l]);
+    for (const auto& [name, matrix] : best.extra) snapshot.Add("best.extra." + name, matrix);
+    snapshot.Add("best.theta", best.theta);
   }
 
   void Restore(const Snapshot& snapshot) {
     try {
       SeedResult stored = SeedResultFromJson(snapshot.state.at("result"));
-      const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
-      if (stored.layers.size() != 1 || numbers.size() != 2) ThrowInput("the checkpoint is of another model");
+      if (stored.layers.size() != 1) ThrowInput("the checkpoint is of another model");
+      progress_.epochs.Restore(snapshot);
+      record() = std::move(stored.layers.back());
+      stored.layers.clear();
       const PhaseSeconds now = seconds();
       result() = std::move(stored);
       seconds().setup += now.setup;
       progress_.steps_done = snapshot.state.at("steps_done").get<uint64_t>();
-      progress_.decision_at = snapshot.state.at("decision_at").get<uint32_t>();
-      progress_.score_seconds = numbers[0];
-      progress_.seconds_before = numbers[1];
       policy_.Restore(snapshot.TakeNumbers("policy"));
       progress_.network->Restore(snapshot);
       sampler_->Restore(snapshot);
@@ -226,58 +219,28 @@ class ConventionalTrainer {
     best.theta = snapshot.Take("best.theta", best.theta.rows, best.theta.cols);
   }
 
-  // Scores the epoch if it is due, and asks the policy if it is due; returns whether training is to end.
-  bool Decides(const Stopwatch& watch) {
-    const uint32_t epoch = record().epochs;
-    const bool decide = epoch >= progress_.decision_at;
-    Observation observation{epoch, record().losses, {}, TrainedFor(watch)};
-    const bool scored =
-        (config_.val_every > 0 && epoch % config_.val_every == 0) || (decide && policy_.WantsValidation());
-    if (scored) observation.validation = Score(observation.seconds);
-    if (!decide) return false;
-    const Decision decision = policy_.Decide(observation);
-    if (policy_.KeepsBest() && decision.best_so_far) {
-      progress_.best.emplace(progress_.trained.model);
-      StoreWeights(*progress_.best);
-      record().kept_epoch = epoch;
-    }
-    progress_.decision_at = epoch + std::max(1u, policy_.EpochsUntilDecision(epoch));
-    return decision.stop;
-  }
-
-  void RunEpoch(LayerRecord& record) {
+  // The loss of the epoch's last step.
+  double RunEpoch(uint32_t epoch) {
     double loss = 0;
     for (uint32_t step = 0; step < sampler_->StepsPerEpoch(); ++step) {
       context_.CheckCancelled();
-      const MiniBatch& batch = sampler_->Draw(context_, record.epochs, step);
+      const MiniBatch& batch = sampler_->Draw(context_, epoch, step);
       if (batch.nodes.back().empty()) continue;  // clusters without a train node
       loss = progress_.network->Step(context_, input_, batch, targets_, progress_.steps_done++);
       sampler_->Observe(context_, batch, *progress_.network);
       if (step_losses_ != nullptr) step_losses_->push_back(loss);
-      if (!std::isfinite(loss)) ThrowDiverged(1, record.epochs + 1, step + 1, step + 1, loss, config_);
+      if (!std::isfinite(loss)) ThrowDiverged(1, epoch + 1, step + 1, step + 1, loss, config_);
     }
-    record.losses.push_back(loss);
-    ++record.epochs;
+    return loss;
   }
 
-  // Seconds of training up to now; `watch` runs since it began.
-  double TrainedFor(const Stopwatch& watch) {
-    return seconds().aggregate + watch.Seconds() - progress_.score_seconds;
-  }
-
-  // The validation nodes over the whole graph, off the clock and off the memory meter.
-  ValidationScore Score(double trained_for) {
-    peak_.Pause();
-    Stopwatch watch;
+  // The validation nodes over the whole graph.
+  ValidationScore ScoreValidation() override {
     CheckValidationNodes(dataset_, nodes_);
     Model& model = progress_.trained.model;
     StoreWeights(model);
     const Matrix logits = Inference(pipeline_).Logits(context_, model, nodes_.val);
-    const ValidationScore score = ScoreNodes(context_, dataset_.labels, nodes_.val, logits);
-    result().validation.push_back({trained_for, 1, record().epochs, score.f1});
-    progress_.score_seconds += watch.Seconds();
-    peak_.Resume();
-    return score;
+    return ScoreNodes(context_, dataset_.labels, nodes_.val, logits);
   }
 
   void StoreWeights(Model& model) const {
@@ -306,22 +269,11 @@ class ConventionalTrainer {
     return std::move(progress_.trained);
   }
 
-  void Report(const char* phase, uint32_t budget, double clock) const {
+  void Report(const char* phase) const {
     context_.CheckCancelled();
     if (!context_.on_progress) return;
     Progress progress;
     progress.phase = phase;
-    progress.epochs = budget;
-    if (clock > 0) {
-      const LayerRecord& record = progress_.trained.result.layers.back();
-      const double trained_for = std::max(clock - progress_.score_seconds, 1e-9);
-      progress.epoch = record.epochs;
-      progress.loss = record.losses.back();
-      progress.nodes_per_second = static_cast<double>(nodes_.train.size()) * record.epochs / trained_for;
-      progress.seconds_left = trained_for / record.epochs * (budget - record.epochs);
-      progress.at_most = config_.stop != StopRule::kFixed;
-      TellHistory(record, 1, progress_.trained.result.validation, progress);
-    }
     context_.on_progress(progress);
   }
 

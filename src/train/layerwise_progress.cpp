@@ -43,59 +43,41 @@ void RestoreLayer(const Snapshot& snapshot, const LayerwiseShape& shape, uint32_
                          take("bias.", rows > 0 ? 1 : 0, shape.classes)});
 }
 
-// The layer at hand, but for its weights.
-void RestoreLayerAtHand(const Snapshot& snapshot, LayerProgress& at_hand) {
-  const auto& state = snapshot.state;
-  const std::vector<double> numbers = snapshot.TakeNumbers("numbers");
-  if (numbers.size() != 6) ThrowInput("the checkpoint is damaged");
-  at_hand.probability = numbers[0];
-  at_hand.seconds_before = numbers[1];
-  at_hand.score = {numbers[2], numbers[3]};
-  at_hand.probe_seconds = numbers[4];
-  at_hand.rate = numbers[5];
-  at_hand.course = {state.at("fall").at(0).get<uint32_t>(), state.at("fall").at(1).get<uint32_t>()};
-  at_hand.landing = state.at("landing").get<bool>();
-  at_hand.decision_at = state.at("decision_at").get<uint32_t>();
-  at_hand.scored_epoch = state.at("scored_epoch").get<uint32_t>();
-}
-
 }  // namespace
 
-Snapshot SnapshotOf(const LayerwiseProgress& progress, const LayerProgress& at_hand, uint32_t layer,
-                    const LayerState& state, double seconds, bool finished) {
-  Snapshot snapshot;
+void SaveProgress(const LayerwiseProgress& progress, const LayerProgress& current, uint32_t layer,
+                  const LayerState& state, bool finished, Snapshot& snapshot) {
   SeedResult stored = progress.trained.result;
-  stored.layers.push_back(at_hand.record);
+  stored.layers.push_back(current.epochs.record);
   snapshot.state["layer"] = layer;
   snapshot.state["finished"] = finished;
   snapshot.state["result"] = SeedResultToJson(stored);
-  snapshot.state["decision_at"] = at_hand.decision_at;
-  snapshot.state["scored_epoch"] = at_hand.scored_epoch;
   snapshot.state["epochs_done"] = progress.epochs_done;
-  snapshot.state["fall"] = {at_hand.course.begin, at_hand.course.end};
-  snapshot.state["landing"] = at_hand.landing;
-  const double numbers[] = {at_hand.probability,   seconds,     at_hand.score.f1, at_hand.score.loss,
-                            at_hand.probe_seconds, at_hand.rate};
-  snapshot.AddNumbers("numbers", numbers);
+  snapshot.AddNumber("rate", current.rate);
+  snapshot.state["decay"] = {{"begin", current.course.begin}, {"end", current.course.end}};
+  snapshot.state["cooling_down"] = current.cooling_down;
   KeepLayers(progress.trained.model, snapshot);
   snapshot.AddLayer("current", state);
-  if (at_hand.best) snapshot.AddLayer("best", *at_hand.best);
-  return snapshot;
+  if (current.best) snapshot.AddLayer("best", *current.best);
 }
 
 uint32_t RestoreProgress(const Snapshot& snapshot, const LayerwiseShape& shape, LayerwiseProgress& progress,
-                         LayerProgress& at_hand) {
+                         LayerProgress& current) {
   try {
     const auto layer = snapshot.state.at("layer").get<uint32_t>();
     SeedResult stored = SeedResultFromJson(snapshot.state.at("result"));
-    // The layer at hand is the last of the stored ones.
+    // The current layer is the last of the stored ones.
     if (layer >= shape.config.layers || stored.layers.size() != layer + 1)
       ThrowInput("the checkpoint is of another model");
-    at_hand = {};
-    at_hand.record = std::move(stored.layers.back());
+    current = {};
+    current.epochs.Restore(snapshot);
+    current.epochs.record = std::move(stored.layers.back());
     stored.layers.pop_back();
     progress.trained.result = std::move(stored);
-    RestoreLayerAtHand(snapshot, at_hand);
+    current.rate = snapshot.TakeNumber("rate");
+    const auto& decay = snapshot.state.at("decay");
+    current.course = {decay.at("begin").get<uint32_t>(), decay.at("end").get<uint32_t>()};
+    current.cooling_down = snapshot.state.at("cooling_down").get<bool>();
     progress.epochs_done = snapshot.state.at("epochs_done").get<uint32_t>();
     for (uint32_t done = 0; done < layer; ++done) RestoreLayer(snapshot, shape, done, progress.trained.model);
     return layer;

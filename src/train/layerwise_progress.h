@@ -9,8 +9,8 @@
 #include "l2gcn/config.h"
 #include "l2gcn/train.h"
 #include "train/course.h"
+#include "train/epoch_loop.h"
 #include "train/snapshot.h"
-#include "train/validation_probe.h"
 
 namespace l2gcn {
 
@@ -21,20 +21,14 @@ struct LayerwiseProgress {
   uint32_t epochs_done = 0;  // in all layers before
 };
 
-// The same for the layer at hand: with LayerTraining::Read(), what a checkpoint inside a layer has to keep.
+// The same for the current layer: with LayerTraining::Read(), what a checkpoint inside a layer has to keep.
 struct LayerProgress {
-  LayerRecord record;              // epochs, losses, decisions so far
-  std::optional<LayerState> best;  // the weights a policy would go back to
-  double probability = -1;         // that the layer stops, at the last decision
-  double probe_seconds = 0;        // spent scoring
-  double seconds_before = 0;       // trained by the process that was cut off
-  uint32_t decision_at = 0;        // the epoch of the policy's next decision
-  uint32_t scored_epoch = 0;       // the epoch that `score` belongs to; 0: none
-  ValidationScore score;
-  // Where the rate is found by the program:
-  double rate = 0;       // the level it was found at; 0: not yet
-  RateCourse course;     // its fall: over the last part of the budget, or as the layer lands
-  bool landing = false;  // the layer was told to stop, and its rate falls from the best weights on
+  EpochProgress epochs;
+  std::optional<LayerState> best;  // the weights that the stopping rule would return to
+  // Of an automatic rate:
+  double rate = 0;            // base rate; 0: not yet estimated
+  RateCourse course;          // its decay: over the last part of the budget, or the cool-down
+  bool cooling_down = false;  // the rule ended the layer, and the rate falls from the best weights on
 };
 
 // What the sizes of a model's matrices follow from.
@@ -45,15 +39,15 @@ struct LayerwiseShape {
   size_t classes;
 };
 
-// A snapshot inside `layer`, or at its end. `seconds`: trained in this layer by now. What the stop policy remembers is the
-// caller's to add.
-Snapshot SnapshotOf(const LayerwiseProgress& progress, const LayerProgress& at_hand, uint32_t layer,
-                    const LayerState& state, double seconds, bool finished);
+// Adds to a snapshot what a layer-wise training keeps inside `layer`, or at its end, besides EpochProgress and what the
+// stopping rule remembers.
+void SaveProgress(const LayerwiseProgress& progress, const LayerProgress& current, uint32_t layer,
+                  const LayerState& state, bool finished, Snapshot& snapshot);
 
 // Fills in everything of a snapshot but the weights of its layer, whose width is known once it is aggregated, and what the
-// policy remembers. Returns the layer to go on with. Throws Error(kInput) for a snapshot that is damaged or of another
+// stopping rule remembers. Returns the layer to go on with. Throws Error(kInput) for a snapshot that is damaged or of another
 // model.
 uint32_t RestoreProgress(const Snapshot& snapshot, const LayerwiseShape& shape, LayerwiseProgress& progress,
-                         LayerProgress& at_hand);
+                         LayerProgress& current);
 
 }  // namespace l2gcn

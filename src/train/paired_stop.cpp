@@ -53,7 +53,7 @@ uint32_t PairedStop::EpochsUntilDecision(uint32_t epoch) const {
   const double steps = static_cast<double>(view_.steps_per_epoch);
   const double least = epoch == 0 ? course_.least_steps / 2 : kStepsBetweenLooks;
   const auto apart = static_cast<uint32_t>(std::ceil(least / steps));
-  return std::max({1u, view_.look_every, apart, static_cast<uint32_t>(course_.growth * epoch)});
+  return std::max({1u, view_.evaluate_every, apart, static_cast<uint32_t>(course_.growth * epoch)});
 }
 
 // Whether the last look's levels are below those of the best one by more than the error of their mean difference.
@@ -114,7 +114,8 @@ Decision PairedStop::Decide(const Observation& observation) {
     best_levels_ = levels_;
   }
   const double patience = view_.norm ? course_.norm_patience : course_.plain_patience;
-  const bool waited = epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.look_every, best_.epoch);
+  const bool waited =
+      epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.evaluate_every, best_.epoch);
   const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < course_.least_steps;
   decision.stop = !early && (waited || Slow(epoch));
   return decision;

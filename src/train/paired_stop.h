@@ -46,7 +46,7 @@ class PairedStop final : public StopPolicy {
   void BeginLayer(const LayerView& view) override;
   uint32_t EpochsUntilDecision(uint32_t epoch) const override;
   Decision Decide(const Observation& observation) override;
-  bool WantsLooks() const override { return true; }
+  bool WantsNodeLosses() const override { return true; }
   bool KeepsBest() const override { return true; }
   std::string Name() const override { return "plateau"; }
   std::vector<double> Memory() const override;

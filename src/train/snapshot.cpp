@@ -112,6 +112,12 @@ std::vector<double> Snapshot::TakeNumbers(const std::string& name) const {
   return numbers;
 }
 
+double Snapshot::TakeNumber(const std::string& name) const {
+  const std::vector<double> numbers = TakeNumbers(name);
+  if (numbers.size() != 1) ThrowInput("the checkpoint's number '{}' is damaged", name);
+  return numbers[0];
+}
+
 namespace {
 
 struct FormMember {

@@ -30,6 +30,8 @@ struct Snapshot {
   Matrix Take(const std::string& name) const;
   bool Has(const std::string& name) const;
   // Numbers of any kind, infinities too, to the bit.
+  void AddNumber(const std::string& name, double number) { AddNumbers(name, {&number, 1}); }
+  double TakeNumber(const std::string& name) const;
   void AddNumbers(const std::string& name, std::span<const double> numbers);
   std::vector<double> TakeNumbers(const std::string& name) const;
   // A layer's weights and optimiser as PREFIX.w, PREFIX.w_m, …; shapes are checked.

@@ -392,7 +392,7 @@ class Listener final : public StopPolicy {
         {last_, sum / static_cast<double>(observation.node_losses.size()), observation.validation.loss});
     return {};
   }
-  bool WantsLooks() const override { return true; }
+  bool WantsNodeLosses() const override { return true; }
   std::string Name() const override { return "listener"; }
 
   std::vector<Heard> heard;

@@ -1,0 +1,156 @@
+#include "train/evaluator.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "model/counts.h"
+#include "model/metrics.h"
+#include "train/refinement.h"
+
+namespace l2gcn {
+
+ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
+                           const Matrix& logits) {
+  return {MicroF1(context, labels, nodes, logits), MeanLoss(context, labels, nodes, logits)};
+}
+
+void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes) {
+  if (!nodes.val.empty()) return;
+  ThrowUsage(
+      "split '{}' of {} has no validation node to score; use --watch loss, leave --val-every out, or take "
+      "another --split",
+      nodes.split.name, dataset.name);
+}
+
+Evaluator::Evaluator(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
+                     const SplitNodes& nodes, const TrainConfig& config, uint32_t hops,
+                     bool scores_validation, bool scores_nodes)
+    : context_(context),
+      pipeline_(pipeline),
+      labels_(dataset.labels),
+      train_(nodes.train),
+      hops_(hops),
+      reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
+      shares_(!pipeline.inductive()) {
+  if (scores_nodes) chosen_ = ChooseEvaluationNodes(config, dataset, nodes);
+  if (scores_validation) CheckValidationNodes(dataset, nodes);
+  if (!scores_validation && chosen_.validation.empty()) return;
+  std::copy_if(nodes.val.begin(), nodes.val.end(), std::back_inserter(nodes_),
+               [&](uint32_t node) { return labels_.IsLabelled(node); });
+  if (!scores_validation) {  // no more of them are prepared than the rule sees
+    std::vector<uint32_t> seen;
+    for (const uint32_t place : chosen_.validation) seen.push_back(nodes_[place]);
+    nodes_ = std::move(seen);
+    std::iota(chosen_.validation.begin(), chosen_.validation.end(), 0u);
+  }
+  if (!ReachesOut()) return;
+  rows_ = pipeline.WholeRows(context, nodes_, hops);
+  x_ = pipeline.Input(context);
+}
+
+void Evaluator::BeginLayer(uint32_t layer, bool last) {
+  layer_ = layer;
+  last_ = last;
+  powers_seconds_ = 0;
+  validation_rows_.reset();
+  evaluation_rows_.reset();
+  if (!ReachesOut()) return;
+  Backend& backend = pipeline_.backend();
+  if (reach_ == 0) {
+    for (uint32_t hop = 1; hop < hops_; ++hop) {
+      x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
+    }
+    validation_xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
+    if (last) x_.reset();
+    return;
+  }
+  powers_ = {std::move(x_)};
+  const Stopwatch of_all;
+  for (uint32_t power = 1; power < reach_; ++power)
+    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+  powers_seconds_ = of_all.Seconds();
+  std::vector<TensorPtr> parts;
+  for (const TensorPtr& power : powers_) parts.push_back(backend.PickRows(context_, *power, nodes_));
+  parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
+  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
+  if (labels != nullptr) parts.push_back(labels);
+  validation_xhat_ = backend.Join(context_, parts);
+  if (last) powers_.clear();
+}
+
+void Evaluator::SetInput(const TensorPtr& xhat) {
+  if (shares_ || HoldsOut()) xhat_ = xhat;
+}
+
+// Rows of the matrix that holds validation nodes, for places among nodes_.
+Array<uint32_t> Evaluator::RowsOf(std::span<const uint32_t> places) const {
+  if (!shares_) return Array<uint32_t>::CopyOf(places);
+  std::vector<uint32_t> nodes;
+  for (const uint32_t place : places) nodes.push_back(nodes_[place]);
+  return Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes));
+}
+
+ValidationScore Evaluator::ScoreValidation(const LayerTraining& training) {
+  if (nodes_.empty()) return {};
+  Backend& backend = pipeline_.backend();
+  if (validation_rows_ == nullptr) {
+    Array<uint32_t> rows =
+        shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes_)) : Array<uint32_t>();
+    validation_rows_ = backend.PrepareScoring(context_, shares_ ? xhat_ : validation_xhat_, std::move(rows),
+                                              TargetsOf(labels_, nodes_));
+  }
+  const RowScores scores = backend.Score(context_, training, *validation_rows_);
+  return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
+}
+
+std::shared_ptr<const RowsToScore> Evaluator::PrepareEvaluationNodes() {
+  const bool margins = last_ && !labels_.multilabel;
+  std::vector<uint32_t> nodes;
+  if (!HoldsOut()) {
+    for (const uint32_t place : chosen_.validation) nodes.push_back(nodes_[place]);
+    return pipeline_.backend().PrepareScoring(context_, shares_ ? xhat_ : validation_xhat_,
+                                              RowsOf(chosen_.validation), TargetsOf(labels_, nodes), margins);
+  }
+  const Array<uint32_t> rows = pipeline_.SampleRows(layer_, hops_);
+  std::vector<uint32_t> at;
+  for (const uint32_t place : chosen_.held) {
+    nodes.push_back(train_[place]);
+    at.push_back(rows.empty() ? place : rows[place]);
+  }
+  return pipeline_.backend().PrepareScoring(context_, xhat_, Array<uint32_t>::CopyOf(at),
+                                            TargetsOf(labels_, nodes), margins);
+}
+
+RowScores Evaluator::ScoreEvaluationNodes(const LayerTraining& training) {
+  if (evaluation_rows_ == nullptr) evaluation_rows_ = PrepareEvaluationNodes();
+  RowScores scores = pipeline_.backend().Score(context_, training, *evaluation_rows_);
+  if (last_ && !labels_.multilabel) scores.losses = Refine(context_, scores.margins).losses;
+  return scores;
+}
+
+// All hops but the last were made when the layer began.
+double Evaluator::EndLayer(const DenseBlock& block) {
+  validation_rows_.reset();
+  evaluation_rows_.reset();
+  validation_xhat_.reset();
+  xhat_.reset();
+  if (!ReachesOut()) return 0;
+  const Stopwatch watch;
+  if (reach_ == 0) {
+    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);
+  } else {
+    Backend& backend = pipeline_.backend();
+    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
+    const TensorPtr joined = backend.Join(context_, powers_);
+    powers_.clear();
+    x_ = backend.Transform(context_, *joined, block);
+  }
+  const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole
+  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(block, x_);
+  return leaves_ ? powers_seconds_ + watch.Seconds() : 0;
+}
+
+}  // namespace l2gcn
