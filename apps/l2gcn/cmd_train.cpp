@@ -199,12 +199,7 @@ Overrides WithStored(TrainOptions& options) {
                             "one: l2gcn train DATASET --config FILE",
                             options.settings));
   }
-  std::string method;
-  for (const Overrides* said : {&stored.overrides, &flags})
-    for (const auto& [name, value] : *said) method = name == "method" ? value : method;
-  Overrides all = method.empty() ? stored.overrides : OverridesFor(stored.overrides, method);
-  all.insert(all.end(), flags.begin(), flags.end());
-  return all;
+  return JoinOverrides(stored.overrides, flags);
 }
 
 void RunTrain(Program& program, TrainOptions options) {
