@@ -331,7 +331,9 @@ void AddSettings(const ReportJson& result, const std::string& config_json, Page&
       rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
     }
   }
+  page.BeginFold(fmt::format("All {} settings", rows.size()));
   page.Table({"setting", "value"}, rows, {"As resolved", true, false});
+  page.EndFold();
   rows.clear();
   const auto add = [&](const char* name, const std::string& value) {
     rows.push_back({{name}, {value, "l w"}});
