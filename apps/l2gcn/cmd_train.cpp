@@ -269,8 +269,9 @@ void AddTrain(Program& program) {
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
   AddKeptFields(command, RunFields(), RunOptions{}, "Training", options->run);
   command
-      .add_option("--resume", options->resume,
-                  "Go on with a run that was cut off; its data set and settings need not be repeated")
+      .add_option(
+          "--resume", options->resume,
+          "Go on with a run that was cut off; data set, settings and machine options need not be repeated")
       ->type_name("RUN")
       ->group("Output");
   command
