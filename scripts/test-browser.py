@@ -166,6 +166,7 @@ def look(browser, url, name, shots, has_map):
     check(browser.run("document.querySelectorAll('svg.chart polyline, svg.chart circle').length") > 0, f"{name}: charts are drawn")
     if os.environ.get("L2GCN_QUICK"):
         return
+    browser.run("document.querySelectorAll('details.part').forEach(p => { p.open = true; })")
     x, y, left, top, width, height = centre(browser, "svg.chart")
     browser.move(x, y)
     check(browser.run("[...document.querySelectorAll('.tip')].some(t => !t.hidden && t.textContent.length > 3)"), f"{name}: values under the pointer")
@@ -194,8 +195,20 @@ def look(browser, url, name, shots, has_map):
             check(wide <= size[0], f"{name}: {label} {'dark' if dark else 'light'}: {wide} px in {size[0]}")
             ratio = browser.run(CONTRAST)
             check(ratio >= 4.5, f"{name}: {label} {'dark' if dark else 'light'}: least contrast of text {ratio:.1f}")
+            check(browser.run(CUES), f"{name}: {label} {'dark' if dark else 'light'}: every table that is cut says so")
             browser.shot(os.path.join(shots, f"{name}-{label}-{'dark' if dark else 'light'}.png"))
     browser.open(url)
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    check(browser.run("[...document.querySelectorAll('table.heat')].every(t => getComputedStyle(t.closest('.table')).breakInside === 'avoid')"),
+          f"{name}: a print keeps the confusion matrix on one page")
+    browser.call("Emulation.setEmulatedMedia", media="")
+    parts = browser.run("document.querySelectorAll('details.part').length")
+    if parts:
+        tall = browser.run("document.documentElement.scrollHeight")
+        check(tall < 2500 and not browser.run("document.querySelector('details.part[open]')"), f"{name}: {parts} runs are folded up ({tall} px)")
+        browser.run("document.querySelector('a[href=\"#run-2\"]').click()")
+        time.sleep(0.1)
+        check(browser.run("document.getElementById('run-2').open"), f"{name}: a link opens its run")
     pdf = base64.b64decode(browser.call("Page.printToPDF", printBackground=False)["data"])
     with open(os.path.join(shots, name + ".pdf"), "wb") as file:
         file.write(pdf)
@@ -225,6 +238,13 @@ CONTRAST = """(() => {
   }
   return least;
 })()"""
+
+
+# Whether every table that is wider than its box shows that it can be scrolled.
+CUES = """[...document.querySelectorAll('.table')].filter(b => b.getClientRects().length).every(b => {
+  const scroll = b.querySelector('.scroll'), more = b.querySelector('.more');
+  return (scroll.scrollWidth > scroll.clientWidth + 1) === (more.getClientRects().length > 0);
+})"""
 
 
 def main():

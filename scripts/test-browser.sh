@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Opens reports in Debian's chromium, headless: no console message, nothing fetched, charts drawn, hover, zoom and class
-# choice, dark mode, 375 px to 4K, print to PDF, tables without JavaScript, hostile names, size and time to open.
+# choice, dark mode, 375 px to 4K, cues of wide tables, folded runs, print, tables without JavaScript, hostile names, size and time to open.
 # Usage: scripts/test-browser.sh [--quick] [BINARY [FOLDER FOR PICTURES]]   (needs the packages chromium and python3)
 # --quick opens the report of one small run: nothing on the console, nothing fetched, charts drawn, size. It takes seconds.
 # L2GCN_SLOW_MACHINE=1 leaves out the limit on the time to open. L2GCN_AMAZON_SCALE=1 makes the large run as large as the
@@ -58,6 +58,8 @@ PY
 "$binary" train synthetic:cora -o "$work/cora-run" --runs 3 --quiet --report >/dev/null
 "$binary" train --edges "$work/edges.csv" --nodes "$work/nodes.csv" --label label -o "$work/hostile-run" --quiet --report >/dev/null
 "$binary" compare synthetic:cora --methods lgcn,l2gcn,gcn --epochs 10 --json --quiet >"$work/compare.json"
+"$binary" train synthetic:cora -o "$work/gcn-run" --preset paper --method gcn --epochs 10 --quiet >/dev/null
+"$binary" report "$work/cora-run" "$work/gcn-run" -o "$work/runs.html" --quiet >/dev/null
 "$binary" report "$work/compare.json" -o "$work/comparison.html" --quiet >/dev/null
 "$binary" generate amazon3m --scale "${L2GCN_AMAZON_SCALE:-0.02}" -o "$work/amazon3m" --quiet >/dev/null
 "$binary" train "$work/amazon3m" --preset paper --method lgcn --epochs 2 -o "$work/amazon3m-run" --quiet --report >/dev/null
@@ -65,5 +67,5 @@ size cora-shaped "$work/cora-run/report.html" 1000000
 size amazon3m-shaped "$work/amazon3m-run/report.html" 3000000
 python3 scripts/test-browser.py "$shots" "cora=file://$work/cora-run/report.html" "hostile=file://$work/hostile-run/report.html" \
   "amazon3m=file://$work/amazon3m-run/report.html" \
-  "comparison=file://$work/comparison.html"
+  "runs=file://$work/runs.html" "comparison=file://$work/comparison.html"
 echo "pictures: $shots"

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # l2gcn serve as others may treat it: mutated requests, 600 slow clients, HTTP/1.0 and 1.1 under load. It must stay
 # alive, answer other clients within 100 ms meanwhile, and stop on Ctrl-C. Everything happens on the loopback interface.
-# usage: scripts/test-serve.sh [--quick] [BINARY]   --quick: fewer requests, at most 20 s; L2GCN_SLOW_MACHINE=1: 1 s instead
-# of 100 ms, for machines with other work.
+# Time for which a busy machine gave it no core does not count; the slowest request by the clock is printed, too. ab sends
+# the HTTP/1.0 requests if it is installed
+# (install-deps.sh --serve), else a client of the script's own.
+# usage: scripts/test-serve.sh [--quick] [BINARY]   --quick sends fewer requests, for less than 20 s.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 quick=; [ "${1:-}" != --quick ] || { quick=--quick; shift; }

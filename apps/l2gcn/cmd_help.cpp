@@ -23,7 +23,7 @@ void ShowHelp(Program& program, const std::string& name) {
                 fmt::format("unknown command '{}'{}", name, near.empty() ? "; see l2gcn --help" : near));
   }
   const CLI::App& shown = name.empty() ? program.app() : *program.app().get_subcommand(name);
-  const std::string title = name.empty() ? "l2gcn" : "l2gcn " + name;
+  const std::string title = program.app().get_name() + (name.empty() ? "" : " " + name);
   std::string text = shown.get_formatter()->make_help(&shown, title, CLI::AppFormatMode::Normal);
   while (text.ends_with('\n')) text.pop_back();
   program.terminal().Print(text);

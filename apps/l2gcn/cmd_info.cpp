@@ -303,7 +303,7 @@ void AddInfo(Program& program) {
     if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
     const std::string unfinished = DescribeUnfinishedJson(data->spec);
-    if (!unfinished.empty()) return ShowUnfinished(program, Json::parse(unfinished));
+    if (!unfinished.empty()) return ShowUnfinished(program, ParseJson(unfinished, data->spec));
     ShowDataset(program, *data, *verify, *count);
   });
   data->AddTo(command, "WHAT",

@@ -204,12 +204,7 @@ Overrides WithStored(TrainOptions& options) {
                             "one: l2gcn train DATASET --config FILE",
                             options.settings));
   }
-  std::string method;
-  for (const Overrides* said : {&stored.overrides, &flags})
-    for (const auto& [name, value] : *said) method = name == "method" ? value : method;
-  Overrides all = method.empty() ? stored.overrides : OverridesFor(stored.overrides, method);
-  all.insert(all.end(), flags.begin(), flags.end());
-  return all;
+  return JoinOverrides(stored.overrides, flags);
 }
 
 // What is to be trained, on rank 0; others, and a run that is finished already, have no seeds.
@@ -274,8 +269,9 @@ void AddTrain(Program& program) {
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
   AddKeptFields(command, RunFields(), RunOptions{}, "Training", options->run);
   command
-      .add_option("--resume", options->resume,
-                  "Go on with a run that was cut off; its data set and settings need not be repeated")
+      .add_option(
+          "--resume", options->resume,
+          "Go on with a run that was cut off; data set, settings and machine options need not be repeated")
       ->type_name("RUN")
       ->group("Output");
   command

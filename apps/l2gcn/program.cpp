@@ -189,10 +189,10 @@ void Program::ReportWritten(const std::string& path, uint64_t count, const std::
 
 void Program::RefuseUnknown(const CLI::App& command) const {
   std::vector<std::string> extras = command.remaining();
-  std::erase(extras, "--");  // what follows it is no option, which the parser has seen to
+  const bool options_ended = std::erase(extras, "--") > 0;
   if (extras.empty()) return;
   const std::string& word = extras.front();
-  const bool option = word.starts_with('-'), top = &command == &app_;
+  const bool option = word.starts_with('-') && !options_ended, top = &command == &app_;
   const std::string flag = word.substr(0, word.find('='));
   const std::string help = top ? "l2gcn --help" : fmt::format("l2gcn {} --help", command.get_name());
   if (top && option && chosen_ != nullptr && chosen_->get_option_no_throw(flag) != nullptr) {

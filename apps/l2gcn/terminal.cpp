@@ -123,7 +123,7 @@ Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now
 void Terminal::ShowProgress(const Progress& progress) {
   if (quiet_ || mute_) return;
   const Clock::time_point now = Clock::now();
-  const bool new_layer = progress.layer != shown_layer_;
+  const bool new_layer = progress.layer != shown_layer_ || progress.parts != shown_parts_;
   const bool layer_done = progress.epochs > 0 && progress.epoch == progress.epochs;
   if (live_) {
     if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
@@ -136,6 +136,7 @@ void Terminal::ShowProgress(const Progress& progress) {
   }
   std::fflush(stderr);
   shown_layer_ = progress.layer;
+  shown_parts_ = progress.parts;
   last_shown_ = now;
 }
 

@@ -149,8 +149,9 @@ void Validate(const TrainConfig& config);
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
 
-// What `stored` says, as far as `method` has a use for it; another method's stop policy is left out, too.
-Overrides OverridesFor(const Overrides& stored, const std::string& method);
+// What `stored` says and then what `flags` say. Of what was stored, settings are left out that the method has no use for or
+// that have no effect beside the flags; where the method is another, also what ended a layer.
+Overrides JoinOverrides(const Overrides& stored, const Overrides& flags);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);

@@ -145,8 +145,11 @@ def feature_arrays(features: Any) -> dict[str, Any]:
     if array.dtype.kind not in "fiub":
         raise error(f"features: elements of type {array.dtype}; expected numbers")
     if array.dtype not in (np.float32, np.float16):
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
+        try:
+            with np.errstate(over="raise"):
+                array = array.astype(np.float32)
+        except FloatingPointError:
+            raise error(f"features: the largest, {np.nanmax(np.abs(array)):g}, does not fit 32 bits; scale the column") from None
     return {"features": np.require(array, requirements=["C", "A"])}
 
 
@@ -163,6 +166,8 @@ def _frame_values(frame: Any) -> np.ndarray:
 
 
 def _sparse_features(features: Any) -> dict[str, Any]:
+    if len(features.shape) != 2:
+        raise error(f"features: a sparse array of {len(features.shape)} dimensions; expected 2, a row a node")
     matrix = features.tocsr()
     if matrix.dtype.kind == "c":
         raise error("Complex data not supported: features of complex numbers; expected real ones")
@@ -205,7 +210,7 @@ def index_array(value: Any, what: str, expected: str = "whole numbers") -> np.nd
         array = array.astype(np.int64)
     if array.dtype.itemsize < 4:
         array = array.astype(np.int32)
-    return np.ascontiguousarray(array)
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
 
 
 def graph_arrays(graph: Any, nodes: Optional[int] = None) -> dict[str, Any]:
@@ -226,13 +231,22 @@ def graph_arrays(graph: Any, nodes: Optional[int] = None) -> dict[str, Any]:
 
 
 def _adjacency_arrays(graph: Any) -> dict[str, Any]:
-    if graph.shape[0] != graph.shape[1]:
-        raise error(f"graph: an adjacency matrix of {graph.shape[0]} × {graph.shape[1]}; expected as many columns as rows")
+    if len(graph.shape) != 2 or graph.shape[0] != graph.shape[1]:
+        raise error(f"graph: an adjacency matrix of {' × '.join(map(str, graph.shape))}; expected as many columns as rows")
     matrix = graph.tocsr()
     arrays = {"nodes": matrix.shape[0], "indptr": matrix.indptr, "indices": matrix.indices}
     if matrix.dtype.kind != "b" and not _all_one(matrix.data):
-        arrays["weights"] = np.ascontiguousarray(matrix.data, dtype=np.float32)
+        arrays["weights"] = weight_array(matrix.data)
     return arrays
+
+
+def weight_array(values: Any) -> np.ndarray:
+    """Weights of edges as float32, one behind the other."""
+    array = as_array(values, "weights")
+    if array.dtype.kind not in "biuf":
+        raise error(f"weights: elements of type {array.dtype}; expected numbers")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array.reshape(-1), dtype=np.float32)
 
 
 def _all_one(values: np.ndarray) -> bool:
@@ -251,7 +265,7 @@ def _networkx_arrays(graph: Any) -> dict[str, Any]:
         "target": np.ascontiguousarray(ends[:, 1]),
     }
     if any(weight is not None for _, _, weight in edges):
-        arrays["weights"] = np.array([1.0 if w is None else w for _, _, w in edges], dtype=np.float32)
+        arrays["weights"] = weight_array([1.0 if w is None else w for _, _, w in edges])
     return arrays
 
 
@@ -264,7 +278,7 @@ def _edge_arrays(graph: Any) -> dict[str, Any]:
         source, target = (np.ascontiguousarray(ends) for ends in np.nonzero(edges))
         arrays: dict[str, Any] = {"nodes": edges.shape[0], "source": source, "target": target}
         if edges.dtype.kind != "b" and not _all_one(edges[source, target]):
-            arrays["weights"] = np.ascontiguousarray(edges[source, target], dtype=np.float32)
+            arrays["weights"] = weight_array(edges[source, target])
         return arrays
     if edges.ndim != 2 or edges.shape[0] != 2:
         turned = "; transpose it" if edges.ndim == 2 and edges.shape[1] == 2 else ""
@@ -274,7 +288,7 @@ def _edge_arrays(graph: Any) -> dict[str, Any]:
         )
     arrays = {"source": index_array(edges[0], "graph"), "target": index_array(edges[1], "graph")}
     if weights is not None:
-        arrays["weights"] = np.ascontiguousarray(as_array(weights, "weights").reshape(-1), dtype=np.float32)
+        arrays["weights"] = weight_array(weights)
     return arrays
 
 

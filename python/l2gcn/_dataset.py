@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
@@ -14,7 +13,17 @@ from ._arrays import as_array, class_arrays, feature_arrays, feature_names, grap
 from ._call import ONE_THREAD, make_call
 from ._html import counted, table
 from ._ranks import by_rank_0
-from ._settings import error, machine_settings, open_options, options_and_machine, options_json
+from ._settings import (
+    error,
+    flag,
+    machine_settings,
+    open_options,
+    options_and_machine,
+    options_json,
+    path_of,
+    text_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -92,7 +101,7 @@ class Dataset:
         arrays.update(graph_arrays(graph, rows))
         arrays.update(_label_arrays(y))
         if nodes is not None:
-            arrays["nodes"] = _count(nodes)
+            arrays["nodes"] = whole(nodes, "nodes", 1)
         count = rows if rows is not None else arrays.get("nodes")
         if count is None and y is not None:
             count = arrays["nodes"] = len(arrays["classes_of"] if "classes_of" in arrays else arrays["label_matrix"])
@@ -102,9 +111,12 @@ class Dataset:
         if any(part is not None for part in parts.values()):
             arrays["roles"] = roles_of(parts, count)
         arrays.update(_id_arrays(node_ids))
-        arrays.update(name=name, recipe=recipe, directed=directed, keep_self_loops=keep_self_loops)
+        arrays.update(name=text_of(name, "name"), recipe=text_of(recipe, "recipe"))
+        arrays.update(directed=flag(directed, "directed"), keep_self_loops=flag(keep_self_loops, "keep_self_loops"))
         if class_names is not None:
-            arrays["class_names"] = [str(one) for one in class_names]
+            if isinstance(class_names, str) or not hasattr(class_names, "__iter__"):
+                raise error(f"class_names: {class_names!r} given; expected a list of names", "usage")
+            arrays["class_names"] = [text_of(one, "class_names") for one in class_names]
         made = cls(_core.make_dataset(make_call(), arrays))
         names = feature_names(X)
         return made if names is None else made._with_feature_names(list(names))
@@ -271,7 +283,8 @@ class Dataset:
 
         The default is the one that a training takes if nobody names one.
         """
-        return _masks(*_core.resolve_split(make_call(ONE_THREAD), self._handle, name, seed))
+        drawn = whole(seed, "seed", 0, 2**64 - 1)
+        return _masks(*_core.resolve_split(make_call(ONE_THREAD), self._handle, text_of(name or "", "split"), drawn))
 
     def with_split(self, train: Any, val: Any = None, test: Any = None, name: str = "given") -> Dataset:
         """This data set with a split of the caller's, each part a mask or node numbers, as its only one."""
@@ -284,7 +297,7 @@ class Dataset:
 
     def save(self, directory: str | os.PathLike[str], force: bool = False) -> None:
         """Writes the native directory, which `load_dataset` maps in milliseconds."""
-        by_rank_0(lambda: _core.save_dataset(make_call(), self._handle, os.fspath(directory), force))
+        by_rank_0(lambda: _core.save_dataset(make_call(), self._handle, path_of(directory, "directory"), flag(force, "force")))
 
     def __repr__(self) -> str:
         kind = "labels" if self.multilabel else "classes"
@@ -365,16 +378,6 @@ def _stored_features(data: Dataset) -> dict[str, Any]:
     }
 
 
-def _count(nodes: Any) -> int:
-    try:
-        count = operator.index(nodes)
-    except TypeError:
-        raise error(f"nodes: {nodes!r} given; expected a whole number", "usage") from None
-    if not 0 < count < 2**32:
-        raise error(f"nodes: {count} given; expected a number of nodes from 1 on", "usage")
-    return count
-
-
 def _row_count(arrays: dict[str, Any]) -> Optional[int]:
     if "features" in arrays:
         return int(arrays["features"].shape[0])
@@ -412,9 +415,9 @@ def _id_arrays(ids: Any) -> dict[str, Any]:
     array = as_array(ids, "node_ids")
     if array.ndim != 1:
         raise error(f"node_ids: an array of {array.ndim} dimensions; expected 1, an id a node")
-    if array.dtype.kind in "iu":
+    if array.dtype.kind == "i" or (array.dtype.kind == "u" and not (array > np.iinfo(np.int64).max).any()):
         return {"node_ids": np.ascontiguousarray(array, dtype=np.int64)}
-    return {"node_names": [str(one) for one in array.tolist()]}
+    return {"node_names": [text_of(one, "node_ids") for one in array.tolist()]}
 
 
 def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
@@ -431,15 +434,14 @@ def open_spec(spec: str, options: str, machine: Any = (), model: Any = None) -> 
 def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) -> Dataset:
     if isinstance(spec, Dataset) and not more and not options:
         return spec
-    if not isinstance(spec, (str, os.PathLike)):
+    if not isinstance(spec, (str, bytes, os.PathLike)):
         return _interop.from_object(Dataset, spec, more, {**options, **({} if model is None else {"model": model})})
     if is_table(options.get("edges")) and not os.fspath(spec):
         return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
     if more:
         raise error(f"load_dataset: {len(more)} more argument(s) after {os.fspath(spec)!r}; a name or path takes keywords alone", "usage")
     text, machine = options_and_machine(options)
-    path = os.fspath(spec)
-    return open_spec(path if isinstance(path, str) else os.fsdecode(path), text, machine, model)
+    return open_spec(path_of(spec, "data"), text, machine, model)
 
 
 load_dataset.__doc__ = f"""Opens a data set: a name, a path, tables, arrays, or another library's graph.

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import as_array, feature_names, index_array, is_missing, label_array, node_mask
+from ._arrays import as_array, feature_names, index_array, is_missing, label_array, node_mask, weight_array
 from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
 from ._dataset import Dataset
 from ._model import Model
 from ._parameters import OWN_PARAMETERS, estimator_settings
-from ._settings import document, error, machine_settings, unknown
+from ._settings import document, error, machine_settings, unknown, whole
 from ._training import train
 
 if TYPE_CHECKING:
@@ -132,8 +132,9 @@ class _GraphEstimator(BaseEstimator):
             return X, graph, int(X.shape[0]), None
         if graph is not None:
             raise error("data has its graph; give either data, or graph beside features", "usage")
-        numbers = index_array(np.asarray(X).reshape(len(X), -1)[:, 0], "X")
-        node_mask(numbers, bound.n_nodes, "X")
+        if not isinstance(bound, Dataset):
+            raise error(f"data: a {type(bound).__name__} given; expected a Dataset, as load_dataset gives", "usage")
+        numbers = _node_numbers(X, bound.n_nodes)
         features = bound.features if bound.n_features else None
         return features, bound, bound.n_nodes, numbers
 
@@ -171,7 +172,9 @@ class _GraphEstimator(BaseEstimator):
     @staticmethod
     def _threads(parameters: dict[str, Any]) -> Optional[int]:
         jobs = parameters["n_jobs"]
-        return None if jobs is None or jobs < 0 else int(jobs)
+        if jobs is None or (isinstance(jobs, (int, np.integer)) and jobs < 0):
+            return None
+        return whole(jobs, "n_jobs", 1)
 
     @staticmethod
     def _seed(parameters: dict[str, Any]) -> int:
@@ -182,7 +185,7 @@ class _GraphEstimator(BaseEstimator):
             return int(state.integers(2**31))
         if hasattr(state, "randint"):
             return int(state.randint(2**31 - 1))
-        return int(state)
+        return whole(state, "random_state", 0, 2**64 - 1)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
@@ -199,8 +202,7 @@ class _GraphEstimator(BaseEstimator):
                 raise error("a new graph needs its X", "usage")
             return self.data_, None, True
         if self.data is not None:
-            numbers = index_array(np.asarray(X).reshape(len(X), -1)[:, 0], "X")
-            node_mask(numbers, self.data_.n_nodes, "X")
+            numbers = _node_numbers(X, self.data_.n_nodes)
             return self.data_, numbers, True
         self._check_names(X)
         same = graph is None and self.has_graph_
@@ -341,7 +343,12 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
             hit = (predicted[known] == 1) & (truth[known] == 1)
             total = (predicted[known] == 1).sum() + (truth[known] == 1).sum()
             return float(2 * hit.sum() / total) if total else 0.0
-        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        weights = None
+        if sample_weight is not None:
+            given = weight_array(sample_weight)
+            if given.shape != known.shape:
+                raise error(f"score: sample_weight has {len(given)} values for {len(known)} nodes; expected one a node")
+            weights = given[known]
         return float(np.average(predicted[known] == truth[known], weights=weights))
 
     if HAS_SKLEARN:
@@ -419,6 +426,14 @@ def _is_known(y: np.ndarray) -> np.ndarray:
 
 def _is_minus_one(value: Any) -> bool:
     return isinstance(value, (int, float, np.number)) and bool(value == -1)
+
+
+def _node_numbers(X: Any, count: int) -> np.ndarray:
+    """Samples that are numbers of nodes, as cross-validation hands them out: (samples,) or (samples, 1)."""
+    array = np.atleast_1d(as_array(X, "X"))
+    numbers = index_array(array.reshape(len(array), -1)[:, 0] if array.size else array.reshape(-1), "X")
+    node_mask(numbers, count, "X")
+    return numbers
 
 
 def _with_shape(X: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
 import numpy as np
 
 from . import _core
-from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table
+from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table, weight_array
 from ._call import make_call
 from ._settings import error, options_json, unknown
 from ._wording import in_python
@@ -28,6 +28,12 @@ def need(module: str, purpose: str) -> Any:
     except ImportError as problem:
         package = module.split(".")[0]
         raise ImportError(f"{purpose} need {package}, which cannot be imported: {problem}") from None
+
+
+def expect(fits: bool, value: Any, what: str) -> None:
+    """An error unless it is what the caller's function takes."""
+    if not fits:
+        raise error(f"a {type(value).__name__} given; expected {what}", "usage")
 
 
 def _entry_rows(data: Dataset) -> np.ndarray:
@@ -61,6 +67,8 @@ def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
 
 def columns_of(model: Any) -> list[str]:
     """The columns of tables that a model reads; None: of no model."""
+    if model is not None and not hasattr(model, "_handle"):
+        raise error(f"model: a {type(model).__name__} given; expected a Model, as load_model gives", "usage")
     return [] if model is None else [column["name"] for column in model._handle.schema]
 
 
@@ -227,20 +235,18 @@ def from_networkx(
     weight : str or None
         Edge attribute with weights.
     """
-    need("networkx", "NetworkX graphs")
+    expect(is_networkx(graph), graph, "a NetworkX graph")
     nodes = list(graph.nodes())
     place = {node: i for i, node in enumerate(nodes)}
     edges = list(graph.edges(data=weight)) if weight else [(a, b, None) for a, b in graph.edges()]
     index = np.array([(place[a], place[b]) for a, b, _ in edges], dtype=np.int64).reshape(-1, 2).T
     pair: Any = np.ascontiguousarray(index)
     if any(w is not None for _, _, w in edges):
-        pair = (pair, np.array([1.0 if w is None else w for _, _, w in edges], dtype=np.float32))
+        pair = (pair, weight_array([1.0 if w is None else w for _, _, w in edges]))
     if isinstance(features, str):
         features = [features]
     if isinstance(features, list) and features and isinstance(features[0], str):
-        features = np.array(
-            [np.concatenate([np.atleast_1d(graph.nodes[n][f]) for f in features]) for n in nodes], dtype=np.float32
-        )
+        features = _attributes(graph, nodes, features)
     if label is not None:
         values = [graph.nodes[node].get(label) for node in nodes]
         names = sorted({str(v) for v in values if v is not None}, key=_by_number)
@@ -248,9 +254,19 @@ def from_networkx(
         number = {name: c for c, name in enumerate(names)}
         y = np.array([-1 if v is None else number[str(v)] for v in values], dtype=np.int32)
     options.setdefault("directed", graph.is_directed())
-    numbered = all(isinstance(node, (int, np.integer)) for node in nodes)
+    numbered = all(isinstance(node, (int, np.integer)) and -(2**63) <= node < 2**63 for node in nodes)
     options.setdefault("node_ids", np.array(nodes, dtype=np.int64) if numbered else [str(n) for n in nodes])
     return cls.from_arrays(features, pair, y, nodes=len(nodes), **options)
+
+
+def _attributes(graph: Any, nodes: list[Any], names: list[str]) -> np.ndarray:
+    """Node attributes side by side, a row a node."""
+    for node in nodes:
+        for name in names:
+            if name not in graph.nodes[node]:
+                raise error(f"features: node {node!r} has no attribute {name!r}; expected one of every node")
+    rows = [np.concatenate([np.atleast_1d(graph.nodes[node][name]) for name in names]) for node in nodes]
+    return as_array(rows, "features")
 
 
 def _by_number(name: str) -> tuple[int, float, str]:
@@ -297,6 +313,7 @@ def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any
         attributes = getattr(data, "edge_attr", None)
         if attributes is not None and (len(attributes.shape) == 1 or attributes.shape[1] == 1):
             weights = attributes.reshape(-1)
+    expect(is_pyg(data), data, "a PyG Data")
     if data.edge_index is None:
         raise error("edge_index: the Data has none; expected an array of shape (2, edges)")
     edges = as_array(data.edge_index, "edge_index")
@@ -344,6 +361,7 @@ def from_dgl(
     cls: type[Dataset], /, graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
 ) -> Dataset:
     """A data set from a homogeneous DGL graph: ndata[features], ndata[label], the masks, and edata[weight]."""
+    expect(is_dgl(graph), graph, "a DGL graph")
     if not getattr(graph, "is_homogeneous", True):
         raise error("graph: a DGL graph of several kinds of nodes or edges; make it one by dgl.to_homogeneous", "usage")
     source, target = (as_array(end, "edges") for end in graph.edges())
@@ -398,6 +416,8 @@ def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: O
     `labels` is (nodes, 1) classes, NaN where unknown, or (nodes, tasks) 0/1. `split` has the node numbers of "train",
     "valid" and "test".
     """
+    whole_graph = isinstance(graph, Mapping) and "edge_index" in graph and "num_nodes" in graph
+    expect(whole_graph, graph, "a dict of edge_index, num_nodes and node_feat")
     y = as_array(labels, "labels")
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]

@@ -15,7 +15,7 @@ from ._dataset import Dataset, load_dataset, open_spec
 from ._html import counted, table
 from ._interop import is_graph
 from ._ranks import by_rank_0
-from ._settings import Function, documented, error, machine_settings, parted
+from ._settings import Function, documented, error, machine_settings, parted, path_of, text_of, whole
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -150,11 +150,10 @@ class Model:
 
         `known` as in `predict`, for a model whose last layer reads labels.
         """
-        if layer < 0:
-            raise error(f"layer {layer}: the model has hidden layers 1 to {self.n_layers}", "usage")
+        number = whole(layer, "layer")
         call = machine_call(machine)
         data = as_dataset(data, graph)
-        return _core.embedding(call, self._handle, data._handle, layer, self._known(data, known))
+        return _core.embedding(call, self._handle, data._handle, number, self._known(data, known))
 
     def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
         """Roles of the nodes whose labels the model may look at, or None."""
@@ -169,12 +168,13 @@ class Model:
 
     def save(self, directory: str | os.PathLike[str]) -> None:
         """Writes model.safetensors and config.json; `load_model` and the program open them."""
-        by_rank_0(lambda: self._handle.save(os.fspath(directory)))
+        by_rank_0(lambda: self._handle.save(path_of(directory, "directory")))
 
     @computing
-    def export_predictions(self, data: Dataset, path: str | os.PathLike[str], **machine: Unpack[MachineSettings]) -> None:
+    def export_predictions(self, data: Any, path: str | os.PathLike[str], **machine: Unpack[MachineSettings]) -> None:
         """Writes every node's class and probabilities as the program's predict does: .csv or .npy."""
-        _core.export_predictions(machine_call(machine), self._handle, data._handle, self._known(data), os.fspath(path))
+        data = as_dataset(data)
+        _core.export_predictions(machine_call(machine), self._handle, data._handle, self._known(data), path_of(path, "path"))
 
     def to_torch(self) -> Any:
         """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
@@ -246,7 +246,8 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
 
     Of a run with several seeds it takes the best on validation, unless `seed` names one.
     """
-    opened = _core.load_run(os.fspath(directory), -1 if seed is None else int(seed))
+    number = -1 if seed is None else whole(seed, "seed", 0, 2**63 - 1)
+    opened = _core.load_run(path_of(directory, "directory"), number)
     return Model(opened.pop("model"), opened)
 
 
@@ -256,7 +257,7 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
     Parameters
     ----------
     model : Model, Run, or a directory that holds one
-    data : Dataset, optional
+    data : Dataset, or what `load_dataset` opens, optional
         None: the data set it was trained on, where that can be known.
     split : str
         Score this split's parts; "": the model's own where it knows them, else the data set's default.
@@ -274,7 +275,7 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
 )
 def evaluate(
     model: Any,
-    data: Optional[Dataset] = None,
+    data: Any = None,
     *,
     split: str = "",
     train: Any = None,
@@ -291,20 +292,23 @@ def evaluate(
             data = model.data
             name, roles = model._split()
         model = model.model
-    elif not isinstance(model, Model):
+    elif isinstance(model, (str, bytes, os.PathLike)):
         model = load_model(model)
+    elif not isinstance(model, Model):
+        raise error(f"model: a {type(model).__name__} given; expected a Model, a Run, or the directory of one", "usage")
     origin = model._origin
     if data is None:
         if not origin.get("knows_data"):
             raise error("the model does not say which data set it was trained on; give one", "usage")
         data = open_spec(origin["spec"], origin["options_json"], parted(machine, machine_settings())[0], model)
         name, roles = origin["split_name"], origin["roles"]
+    data = load_dataset(data)
     parts = {"train": train, "val": val, "test": test}
     if any(part is not None for part in parts.values()):
         name, roles = "given", roles_of(parts, data.n_nodes)
     elif split or roles is None or len(roles) != data.n_nodes:
         config = model.config
         name, roles = _core.resolve_split(
-            make_call(ONE_THREAD), data._handle, split or config.get("split", ""), int(config["seed"])
+            make_call(ONE_THREAD), data._handle, text_of(split or config.get("split", ""), "split"), int(config["seed"])
         )
     return _core.evaluate(machine_call(machine), model._handle, data._handle, name, roles, model._known(data))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import operator
 import os
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Mapping, TypeVar
@@ -196,13 +197,52 @@ def options_json(options: Mapping[str, Any]) -> str:
             continue
         expected = type(known[name])
         if expected is str:
-            value = os.fspath(value) if isinstance(value, os.PathLike) else value
+            value = text_of(os.fspath(value), name) if isinstance(value, (str, os.PathLike)) else value
         elif hasattr(value, "item"):
             value = value.item()
         if not isinstance(value, expected) or isinstance(value, bool) is not (expected is bool):
             raise error(f"{name}: {value!r} given; expected {expected.__name__}", "usage")
+        if expected is int:
+            value = whole(value, name, 0, 2**64 - 1 if name.endswith("seed") else 2**32 - 1)
         said[_stored_options()[name][0]] = value
     return json.dumps(said)
+
+
+def whole(value: Any, what: str, least: int = 0, most: int = 2**32 - 1) -> int:
+    """A whole number within bounds; flags and fractions are none."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = least - 1
+    if isinstance(value, bool) or not least <= number <= most:
+        raise error(f"{what}: {value!r} given; expected a whole number from {least} to {most}", "usage")
+    return number
+
+
+def flag(value: Any, what: str) -> bool:
+    """True or False, NumPy's included; None is False."""
+    if value is not None and type(value).__name__ not in ("bool", "bool_"):
+        raise error(f"{what}: {value!r} given; expected True or False", "usage")
+    return bool(value)
+
+
+def text_of(value: Any, what: str) -> str:
+    """Text that can leave Python: a lone half of a surrogate pair cannot."""
+    try:
+        str(value).encode("utf-8")
+    except UnicodeEncodeError:
+        raise error(f"{what}: {value!r} holds characters that are no Unicode text") from None
+    return str(value)
+
+
+def path_of(value: Any, what: str) -> str:
+    """A path as text."""
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        raise error(f"{what}: a {type(value).__name__} given; expected a path", "usage")
+    path = os.fsdecode(value)
+    if "\0" in path:
+        raise error(f"{what}: {path!r} holds a null character, which no path has", "usage")
+    return path
 
 
 def error(text: str, kind: str = "input") -> _core.Error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -15,7 +15,18 @@ from ._dataset import Dataset, load_dataset
 from ._html import table
 from ._model import Model
 from ._ranks import by_rank_0
-from ._settings import documented, error, machine_settings, parted, run_settings, search_settings, train_settings
+from ._settings import (
+    documented,
+    error,
+    flag,
+    machine_settings,
+    parted,
+    path_of,
+    run_settings,
+    search_settings,
+    train_settings,
+    whole,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -45,7 +56,10 @@ def watch(callbacks: Union[None, Callback, Iterable[Callback]]) -> Optional[Call
     """Callbacks as one function of the library's dict, or None."""
     if callbacks is None:
         return None
-    listed = [callbacks] if callable(callbacks) else list(callbacks)
+    listed = [callbacks] if callable(callbacks) else list(callbacks) if isinstance(callbacks, Iterable) else [callbacks]
+    for one in listed:
+        if not callable(one):
+            raise error(f"callbacks: a {type(one).__name__} given; expected functions of a Decision", "usage")
     if not listed:
         return None
 
@@ -123,7 +137,7 @@ class Run:
 
     def save(self, directory: str | os.PathLike[str] = "", force: bool = False) -> str:
         """Writes the run's directory as the program would have, and returns its path; "": runs/DATASET-METHOD-NNN."""
-        return by_rank_0(lambda: _core.save_run(make_call(), self._handle, os.fspath(directory), force))
+        return by_rank_0(lambda: _core.save_run(make_call(), self._handle, path_of(directory, "directory"), flag(force, "force")))
 
     plot = _plot.plot_run
 
@@ -187,7 +201,7 @@ def train(
     call = make_call(machine, progress, verbose)
     opened = open_data(data, machine)
     handle = _core.train(
-        call, opened._handle, said, run, "" if output is None else os.fspath(output), force, watch(callbacks)
+        call, opened._handle, said, run, "" if output is None else path_of(output, "output"), flag(force, "force"), watch(callbacks)
     )
     return Run(handle, opened)
 
@@ -243,8 +257,9 @@ class Controller:
 
     def save(self, path: str | os.PathLike[str], force: bool = False) -> None:
         """Writes the controller, and its reward curve beside it as PATH.json."""
-        by_rank_0(lambda: self._handle.save(os.fspath(path), force))
-        self._path = os.fspath(path)
+        file = path_of(path, "path")
+        by_rank_0(lambda: self._handle.save(file, flag(force, "force")))
+        self._path = file
 
     def __fspath__(self) -> str:
         if self._path is None:
@@ -282,14 +297,16 @@ def search(
     **settings: Unpack[SearchArguments],
 ) -> Controller:
     said, machine = parted(settings, search_settings(), machine_settings())
+    if training is not None and not isinstance(training, Mapping):
+        raise error(f"training: a {type(training).__name__} given; expected a dict of settings of train()", "usage")
     sets = [open_data(one, machine) for one in (data if isinstance(data, (list, tuple)) else [data])]
     handle = _core.search(
         make_call(machine, progress, verbose),
         [one._handle for one in sets],
         said,
         parted(training or {}, train_settings())[0],
-        "" if keep is None else os.fspath(keep),
-        resume,
+        "" if keep is None else path_of(keep, "keep"),
+        flag(resume, "resume"),
     )
     return Controller(handle)
 
@@ -309,6 +326,13 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.text
+
+
+def _real(value: Any, what: str, more: str = "") -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise error(f"{what}: {value!r} given; expected a number{more}", "usage") from None
 
 
 def report(
@@ -331,7 +355,7 @@ def report(
     """
     import tempfile  # slow to import, and rarely needed
 
-    target = os.fspath("report.html" if path is None else path)
+    target = "report.html" if path is None else path_of(path, "path")
     wanted = list(run) if isinstance(run, (list, tuple)) else [run]
     runs = [one for one in wanted if isinstance(one, Run)]
     data = runs[0].data._handle if runs and len({id(one.data) for one in runs}) == 1 and len(runs) == len(wanted) else None
@@ -367,7 +391,7 @@ def _report_source(one: Any, place: str) -> str:
     Parameters
     ----------
     data : Dataset, name or path
-    methods : list of str, optional
+    methods : list of str, or names with commas between them, optional
         None: those that the program compares if nobody names any.
     runs : int
         Seeds of each method.
@@ -388,7 +412,7 @@ def _report_source(one: Any, place: str) -> str:
 )
 def compare(
     data: Union[Dataset, str, os.PathLike[str]],
-    methods: Optional[Sequence[str]] = None,
+    methods: Union[None, str, Sequence[str]] = None,
     *,
     runs: int = 1,
     to_f1: Union[None, float, str] = None,
@@ -400,16 +424,19 @@ def compare(
 ) -> Comparison:
     said, machine = parted(settings, train_settings(), machine_settings())
     opened = open_data(data, machine)
-    equal = to_f1 == "equal"
+    equal = isinstance(to_f1, str) and to_f1 == "equal"
+    listed = methods.split(",") if isinstance(methods, str) else methods or []
+    if not isinstance(listed, Iterable) or not all(isinstance(one, str) for one in listed):
+        raise error(f"methods: {methods!r} given; expected a list of names, such as ['lgcn', 'gcn']", "usage")
     result = _core.compare(
         make_call(machine, progress, verbose),
         opened._handle,
-        list(methods or []),
-        int(runs),
+        list(listed),
+        whole(runs, "runs", 1),
         said,
-        0.0 if to_f1 is None or equal else float(to_f1),
+        0.0 if to_f1 is None or equal else _real(to_f1, "to_f1", " or 'equal'"),
         equal,
-        int(score_every),
-        float(max_seconds),
+        whole(score_every, "score_every", 1),
+        _real(max_seconds, "max_seconds"),
     )
     return Comparison(result["json"], result["text"], result["csv"])

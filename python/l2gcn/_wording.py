@@ -58,9 +58,9 @@ def _value_after(name: str, text: str, first: bool) -> Optional[str]:
     if word in _choices().get(name, ()):
         return word
     if first:  # "--scratch PATH: what is wrong with it"
-        said = re.match(r" (.+?):( |$)", text)
+        said = re.match(r" (.*?):( |$)", text)
         return said[1] if said else None
-    if _NUMBER.fullmatch(word) or word in ("auto", "none") or _is_placeholder(word):
+    if _NUMBER.fullmatch(word) or word in ("auto", "balanced", "none") or _is_placeholder(word):
         return word
     # "give --id person": a column's name or a path, which may be any word.
     return word if (name in open_options() or name == "resume") and word and word not in _NO_VALUE else None

@@ -80,6 +80,8 @@ def test_checks_are_the_programs(program, settings, sentence, program_sentence):
     "said, expected",
     [
         ("--hidden 1,2,3: 3 values for 2 layers", "hidden=[1, 2, 3]: 3 values for 2 layers"),
+        ("--hidden : expected a whole number", "hidden='': expected a whole number"),
+        ("more --epochs, or --class-weights balanced where", "more `epochs`, or class_weights='balanced' where"),
         ("--split random:2,0,0: expected", "split='random:2,0,0': expected"),
         ("--scratch /a b: no folder", "scratch='/a b': no folder"),
         ("--device cuda cannot be used: why; use --device cpu", "device='cuda' cannot be used: why; use device='cpu'"),

@@ -120,20 +120,33 @@ TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
   return config;
 }
 
-Overrides OverridesFor(const Overrides& stored, const std::string& method) {
-  const std::string taker = FindMethod(method).name;
-  TrainConfig config;
-  for (const auto& [name, value] : stored) FindField(name).set(config, value);
-  Overrides overrides = {{"method", method}};
+Overrides JoinOverrides(const Overrides& stored, const Overrides& flags) {
+  const auto names = [](const Overrides& said, const char* name) {
+    return std::any_of(said.begin(), said.end(),
+                       [&](const auto& one) { return FindField(one.first).name == name; });
+  };
+  TrainConfig before;
+  for (const auto& [name, value] : stored) FindField(name).set(before, value);
+  TrainConfig after = before;
+  for (const auto& [name, value] : flags) FindField(name).set(after, value);
+  std::string method;
+  for (const auto& [name, value] : flags) method = FindField(name).name == "method" ? value : method;
+  const bool named = names(stored, "method") || !method.empty();
+  const bool other =
+      !method.empty() && (after.method != before.method || FindNamedMethod(method).stop.has_value());
+  if (other && !names(flags, "stop")) after.stop = OwnStop(method);
+  Overrides joined;
   for (const auto& [name, value] : stored) {
     const Field& field = FindField(name);
-    const bool takes = field.methods.empty() ||
-                       std::find(field.methods.begin(), field.methods.end(), taker) != field.methods.end();
+    const auto& takers = field.methods;
+    const bool takes =
+        !named || takers.empty() || std::find(takers.begin(), takers.end(), after.method) != takers.end();
     // What ends a layer is the method's own affair: another method brings its own.
-    const bool own = field.name == "method" || (field.name == "stop" && method != config.method);
-    if (takes && !own && NeededFor(name, config).empty()) overrides.emplace_back(field.name, value);
+    if (takes && !(other && field.name == "stop") && NeededFor(name, after).empty())
+      joined.emplace_back(field.name, value);
   }
-  return overrides;
+  joined.insert(joined.end(), flags.begin(), flags.end());
+  return joined;
 }
 
 }  // namespace l2gcn

@@ -150,6 +150,8 @@ NativeInfo InfoOfPlan(const GeneratorPlan& plan) {
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force) {
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
+  if (plan.sparse() && options.features_as == FeatureType::kF16)
+    ThrowUsage("--features-as f16 has no effect on {}, whose features are sparse; leave it out", plan.shape);
   RefuseToReplaceOthers(directory);
   const GeneratorLayout layout(plan);
   const GeneratorNodes nodes(plan, layout);

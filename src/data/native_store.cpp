@@ -87,6 +87,8 @@ Json ReadManifest(const fs::path& directory) {
         "{}: format version {} cannot be read by this version, which knows {}; convert the source again",
         path.string(), version == json.end() ? "(none)" : version->dump(), kFormatVersion);
   }
+  const auto files = json.find("files");
+  if (files == json.end() || !files->is_object()) ThrowInput("{}: has no list of files", path.string());
   const auto sum = json.find("checksum");  // none in directories written before there was one
   if (sum != json.end() && *sum != ManifestChecksum(json)) {
     ThrowInput("{}: does not agree with its checksum: it was changed or damaged; convert the source again",
@@ -118,10 +120,7 @@ class Manifest {
   }
   const Json& json() const { return json_; }
   const std::string& path() const { return path_; }
-  bool HasFile(const char* name) const {
-    const auto files = json_.find("files");
-    return files != json_.end() && files->is_object() && files->contains(name);
-  }
+  bool HasFile(const char* name) const { return json_.at("files").contains(name); }
 
  private:
   std::string path_;
@@ -142,9 +141,7 @@ std::vector<SummedFile> SummedFiles(const Context& context, const fs::path& dire
   std::vector<SummedFile> files;
   uint64_t total = 0;
   blocks = 0;
-  const auto listed = manifest.json().find("files");
-  if (listed == manifest.json().end() || !listed->is_object()) return files;
-  for (const auto& [name, entry] : listed->items()) {
+  for (const auto& [name, entry] : manifest.json().at("files").items()) {
     const std::string sums = TextAt(entry, "blocks");
     if (sums.empty()) continue;
     if (name.find('/') != std::string::npos)
@@ -246,7 +243,10 @@ Features OpenFeatures(const Context& context, const fs::path& directory, const M
     }
     return features;
   }
-  if (!manifest.HasFile(kFeatureIndptrFile)) return Features::None(nodes);
+  if (!manifest.HasFile(kFeatureIndptrFile)) {
+    if (cols != 0) ThrowInput("{}: has {} features, but no file of them", manifest.path(), cols);
+    return Features::None(nodes);
+  }
   CsrMatrix sparse;
   sparse.rows = nodes;
   sparse.cols = cols;
@@ -465,11 +465,9 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
 
 uint64_t VerifyNative(const Context& context, const fs::path& directory) {
   const Manifest manifest(directory);
-  const auto files = manifest.json().find("files");
-  if (files == manifest.json().end() || !files->is_object())
-    ThrowInput("{}: no list of files", manifest.path());
+  const Json& files = manifest.json().at("files");
   std::vector<std::string> names;
-  for (const auto& [name, entry] : files->items()) {
+  for (const auto& [name, entry] : files.items()) {
     if (name.find('/') != std::string::npos)
       ThrowInput("{}: file name '{}' is refused", manifest.path(), name);
     names.push_back(name);
@@ -478,7 +476,7 @@ uint64_t VerifyNative(const Context& context, const fs::path& directory) {
   ParallelTasks(context, names.size(), [&](size_t k, uint32_t) {
     context.CheckCancelled();
     const fs::path path = directory / names[k];
-    const std::string expected = TextAt((*files)[names[k]], "xxh3");
+    const std::string expected = TextAt(files.at(names[k]), "xxh3");
     const std::string found = SumFile(path).whole;
     if (found != expected) {
       ThrowInput(
@@ -526,11 +524,11 @@ std::optional<std::string> ChecksumOfMapped(const void* data) {
   if (stat(path.c_str(), &status) != 0 || status.st_ino != mapping->inode || !IsNative(directory))
     return std::nullopt;
   const Manifest manifest(directory);
-  const auto files = manifest.json().find("files");
+  const Json& files = manifest.json().at("files");
   const std::string name = path.filename().string();
-  if (files == manifest.json().end() || !files->is_object() || !files->contains(name)) return std::nullopt;
+  if (!files.contains(name)) return std::nullopt;
   const bool changed = fs::last_write_time(path) > fs::last_write_time(directory / kManifestFile);
-  return changed ? SumFile(path).whole : TextAt(files->at(name), "xxh3");
+  return changed ? SumFile(path).whole : TextAt(files.at(name), "xxh3");
 }
 
 }  // namespace l2gcn

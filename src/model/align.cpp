@@ -22,6 +22,14 @@ std::string Listed(const std::vector<std::string>& names) {
                      shown < names.size() ? ", …" : "");
 }
 
+// The table that holds the labels, where there is one; else the data set.
+std::string PlaceOfLabels(const Dataset& dataset) {
+  const TableSchema& schema = dataset.schema;
+  return schema.label.empty() || schema.path.empty()
+             ? dataset.name
+             : fmt::format("{}: column {}", schema.path, schema.label);
+}
+
 // Model class of each class of the data set; −1 where the model has none of that name.
 std::vector<int32_t> ModelClasses(const Context& context, const Model& model, const Dataset& dataset) {
   std::map<std::string, int32_t> known;
@@ -43,15 +51,15 @@ std::vector<int32_t> ModelClasses(const Context& context, const Model& model, co
     if (met[c] == 0) absent.push_back(ModelClass(model, c));
   }
   if (absent.size() == model.classes) {
-    ThrowInput("{}: shares no class with the model: it has {}, the model knows {}", dataset.name, Listed(own),
-               Listed(absent));
+    ThrowInput("{}: shares no class with the model: it has {}, the model knows {}", PlaceOfLabels(dataset),
+               Listed(own), Listed(absent));
   }
   if (!unknown.empty())
-    context.Note(fmt::format("{}: the model does not know {} {}; {} not scored", dataset.name,
+    context.Note(fmt::format("{}: the model does not know {} {}; {} not scored", PlaceOfLabels(dataset),
                              dataset.labels.multilabel ? "the labels" : "the classes", Listed(unknown),
                              dataset.labels.multilabel ? "they are" : "their nodes are"));
   if (!absent.empty())
-    context.Note(fmt::format("{}: {} of the model that do not occur in it: {}", dataset.name,
+    context.Note(fmt::format("{}: {} of the model that do not occur in it: {}", PlaceOfLabels(dataset),
                              dataset.labels.multilabel ? "labels" : "classes", Listed(absent)));
   return to;
 }
@@ -106,7 +114,7 @@ Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset)
   if (labels.classes == 0) {
     dataset.labels = Unlabelled(model, dataset.nodes());
   } else if (labels.multilabel != model.multilabel) {
-    ThrowInput("{}: {}, but the model was trained on {}", dataset.name,
+    ThrowInput("{}: {}, but the model was trained on {}", PlaceOfLabels(dataset),
                labels.multilabel ? "has several labels a node" : "has one class a node",
                model.multilabel ? "several labels a node" : "one class a node");
   } else {

@@ -176,7 +176,7 @@ TEST_F(TrainTest, ATerminalShowsWhichMethodIsCompared) {
       Run({"compare", "small", "--methods", "lgcn,gcn", "--runs", "2", "--epochs", "20"}, terminal);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part :
-       {"method 1/2  seed 1/2  train layer 1/2  epoch ", "method 2/2  seed 2/2  train  epoch "})
+       {"method 1/2  seed 1/2  train layer 1/2  epoch ", "method 2/2  seed 1/2  ", "method 2/2  seed 2/2  "})
     EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in " << outcome.err;
   const Outcome cells =
       Run({"reproduce", "table-epochs", "--quick", "--runs", "1", "--sets", "cora", "-o", "out"}, terminal);

@@ -126,6 +126,8 @@ TEST_F(UsageTest, OptionsWithoutAnEffectAreRefused) {
        "--layers has no effect with --vary layers"},
       {{"compare", "small", "--methods", "gcn", "--patience", "3"},
        "--patience 3 has no effect without --stop early"},
+      {{"convert", "small", "out", "--features-as", "f16"}, "small has sparse features"},
+      {{"generate", "cora", "--features-as", "f16", "-o", "out"}, "--features-as f16 has no effect on cora"},
       {{"convert", "small", "out", "--label", "kind"}, "--label has no effect on small"},
       {{"search", "small", "--keep-self-loops", "-o", "c"}, "--keep-self-loops has no effect on small"},
       {{"info", "run", "--verify"}, "--verify has no effect on a run"},

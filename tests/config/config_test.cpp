@@ -246,12 +246,26 @@ TEST(ResolveConfig, SettingsWithoutAnEffectAreRefused) {
   }
   EXPECT_NE(UsageOf({{"lr", "auto"}, {"on-nan", "restart"}}).find("a number for --lr"), std::string::npos);
   EXPECT_NO_THROW(ResolveConfig({{"stop", "early"}, {"patience", "5"}}, Dataset()));
-  // A stored configuration names every setting; those without an effect are left out.
-  const TrainConfig stored = ResolveConfig({{"method", "l2gcn"}, {"preset", "paper"}}, SetOf("cora"));
-  const Overrides again = OverridesFor(OverridesFromJson(ConfigToJson(stored), "config.json"), "l2gcn");
-  const TrainConfig same = ResolveConfig(again, SetOf("cora"));
-  EXPECT_EQ(same.stop, StopRule::kController);
-  EXPECT_EQ(same.lr, stored.lr);
+}
+
+// A stored configuration names every setting; those without an effect beside the flags are left out.
+TEST(ConfigJson, StoredSettingsGiveWayToFlags) {
+  const TrainConfig stored =
+      ResolveConfig({{"method", "l2gcn"}, {"preset", "paper"}, {"lr", "0.0123"}}, SetOf("cora"));
+  const Overrides all = OverridesFromJson(ConfigToJson(stored), "config.json");
+  const auto with = [&](const Overrides& flags) {
+    return ResolveConfig(JoinOverrides(all, flags), SetOf("cora"));
+  };
+  EXPECT_EQ(ConfigToJson(with({})), ConfigToJson(stored));
+  EXPECT_EQ(with({{"stop", "early"}}).patience, TrainConfig().patience);
+  EXPECT_EQ(with({{"method", "gcn"}}).lr, 0.0123);
+  EXPECT_EQ(with({{"method", "gcn"}}).stop, StopRule::kFixed);
+  EXPECT_EQ(with({{"method", "lgcn"}}).stop, StopRule::kFixed);
+  const Overrides early = OverridesFromJson(
+      ConfigToJson(ResolveConfig({{"method", "lgcn"}, {"stop", "early"}, {"patience", "7"}}, SetOf("cora"))),
+      "c");
+  EXPECT_EQ(ResolveConfig(JoinOverrides(early, {}), SetOf("cora")).patience, 7u);
+  EXPECT_EQ(ResolveConfig(JoinOverrides(early, {{"stop", "fixed"}}), SetOf("cora")).stop, StopRule::kFixed);
 }
 
 // The paper's names stand for layer-wise training with one stopping rule.

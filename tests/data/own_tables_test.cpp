@@ -140,7 +140,7 @@ TEST_F(OwnTables, IdsThatDoNotMatchAreCountedOrRefused) {
   EXPECT_MENTIONS(Refused("u1,u2\nu2,u3\n", nodes), "3 of its 3 ids (u1, u2, u3) have no row");
   options_.allow_unmatched = true;
   EXPECT_MENTIONS(Refused("u1,u2\nu2,u3\n", nodes), "Nothing matches, so --allow-unmatched does not help");
-  EXPECT_EQ(Open("u1,u2\nu2,a\n", nodes).nodes(), 5u);
+  EXPECT_EQ(Open("from,to\nu1,u2\nu2,a\n", nodes).nodes(), 5u);
   EXPECT_MENTIONS(notes_, "warning: edges.csv: 2 of 3 ids have no row in nodes.csv (u1, u2)");
   options_.allow_unmatched = false;
   std::string many = "id,x,kind\n", edges;

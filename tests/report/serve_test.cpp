@@ -350,12 +350,13 @@ TEST(Serve, FollowsARunAndThenShowsItsReport) {
   const std::string run = (root / "run").string();
   EXPECT_THROW(ServeRun(MakeContext(1), run, {}), Error);
   fs::create_directories(run + ".unfinished");
-  WriteFileWhole(run + ".unfinished/progress.jsonl",
-                 "{\"event\":\"begin\",\"dataset\":\"<b>set\",\"method\":\"lgcn\",\"runs\":1}\n"
-                 "{\"event\":\"seed\",\"seed\":0}\n"
-                 "{\"event\":\"progress\",\"phase\":\"train\",\"layer\":1,\"layers\":2,\"epoch\":2,"
-                 "\"epochs\":9,\"loss\":0.5,"
-                 "\"losses\":[[1,0.75],[2,0.5]]}\n{\"event\":\"prog");
+  WriteFileWhole(
+      run + ".unfinished/progress.jsonl",
+      "{\"event\":\"begin\",\"dataset\":\"<b>set\",\"method\":\"lgcn\",\"runs\":1,\"started\":1774965900}\n"
+      "{\"event\":\"seed\",\"seed\":0}\n"
+      "{\"event\":\"progress\",\"phase\":\"train\",\"layer\":1,\"layers\":2,\"epoch\":2,"
+      "\"epochs\":9,\"loss\":0.5,\"elapsed\":10,\"validation\":[2,0.8125],"
+      "\"losses\":[[1,0.75],[2,0.5]]}\n{\"event\":\"prog");
   std::atomic<bool> cancel = false;
   Context context = MakeContext(1);
   context.cancel = &cancel;
@@ -373,6 +374,10 @@ TEST(Serve, FollowsARunAndThenShowsItsReport) {
   EXPECT_NE(live.find("&lt;b&gt;set"), std::string::npos);
   EXPECT_NE(live.find("2 of 9"), std::string::npos);
   EXPECT_NE(live.find("Loss by epoch"), std::string::npos);
+  EXPECT_NE(live.find("started 2026-03-31 14:05 UTC"), std::string::npos);
+  EXPECT_NE(live.find("81.25 %"), std::string::npos);
+  EXPECT_NE(live.find("Validation F1 by epoch"), std::string::npos);
+  EXPECT_NE(live.find("<b>1 min 20 s"), std::string::npos) << "a ninth is done after ten seconds";
   EXPECT_NE(live.find("data-live="), std::string::npos);
   const std::string version = fetch("/version");
   fs::remove_all(run + ".unfinished");

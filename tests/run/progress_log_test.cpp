@@ -27,15 +27,21 @@ TEST(ProgressLog, GrowsWithTheTrainingAndGoesWithIt) {
   context.on_progress = [&](const Progress&) {
     if (fs::exists(file)) text = ReadTextFile(file);
   };
-  const TrainResult result = RunTraining(context, SmallDataset(), SmallConfig(), options);
+  TrainConfig config = SmallConfig();
+  config.val_every = 2;
+  const TrainResult result = RunTraining(context, SmallDataset(), config, options);
   EXPECT_FALSE(fs::exists(root / "run.unfinished"));
   EXPECT_TRUE(fs::exists(root / "run/result.json"));
   std::stringstream lines(text);
   std::vector<std::string> events;
-  std::vector<double> losses;
+  std::vector<double> losses, scores;
+  double elapsed = 0;
   for (std::string line; std::getline(lines, line);) {
     const auto json = nlohmann::json::parse(line);
     events.push_back(json.at("event"));
+    EXPECT_GE(json.value("elapsed", elapsed), elapsed);
+    elapsed = json.value("elapsed", elapsed);
+    if (json.contains("validation") && json.at("layer") == 1) scores.push_back(json.at("validation")[1]);
     if (json.value("layer", 0) != 1 || !json.contains("losses")) continue;
     for (const auto& point : json.at("losses")) {
       EXPECT_EQ(point[0], losses.size() + 1);
@@ -45,6 +51,12 @@ TEST(ProgressLog, GrowsWithTheTrainingAndGoesWithIt) {
   ASSERT_GE(events.size(), 3u);
   EXPECT_EQ(events[0], "begin");
   EXPECT_EQ(events[1], "seed");
+  EXPECT_GT(elapsed, 0);
+  std::vector<double> expected;
+  for (const ValidationPoint& point : result.seeds.front().validation) {
+    if (point.layer == 1) expected.push_back(point.f1);
+  }
+  EXPECT_EQ(scores, expected);
   EXPECT_EQ(losses, result.seeds.front().layers.front().losses);
   fs::remove_all(root);
 }

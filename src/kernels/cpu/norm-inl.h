@@ -55,7 +55,9 @@ void NormRelu(size_t m, size_t n, size_t ld, const float* gain, const float* shi
       const Vec off = Inside(Load(row + c) - mean, c, n);
       squares += off * off;
     }
-    const float factor = 1.0f / __builtin_sqrtf(Sum(squares) * share + kNormEpsilon);
+    const float variance = Sum(squares) * share + kNormEpsilon;
+    const float factor =
+        1.0f / __builtin_sqrtf(variance) + variance * 0.0f;  // NaN where the squares overflow
     inverse[i] = factor;
     for (size_t c = 0; c < width; c += kLanes) {
       const Vec normalised = Inside((Load(row + c) - mean) * factor, c, n);

@@ -23,7 +23,8 @@ typedef uint16_t HalfVec __attribute__((vector_size(kLanes * sizeof(uint16_t)), 
 inline Vec Load(const float* p) { return *reinterpret_cast<const Vec*>(p); }
 inline void Store(float* p, Vec v) { *reinterpret_cast<Vec*>(p) = v; }
 inline Vec Splat(float x) { return x - Vec{}; }
-inline Vec PositivePart(Vec v) { return v > 0.0f ? v : Vec{}; }
+// NaN stays NaN, so that an overflow shows in what is computed from it.
+inline Vec PositivePart(Vec v) { return v <= 0.0f ? Vec{} : v; }
 inline Vec Max(Vec a, Vec b) { return a > b ? a : b; }
 inline Vec Absolute(Vec v) { return (Vec)((BitVec)v & 0x7FFFFFFFu); }
 

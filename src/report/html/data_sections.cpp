@@ -148,7 +148,7 @@ void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<
       dataset.features.is_sparse() ? "sparse" : "dense", CountText(dataset.labels.classes),
       dataset.labels.multilabel ? "labels, several a node" : "classes", mean, CountText(most),
       CountText(isolated), split.name));
-  if (!notes.empty()) page.List("Notes of opening it:", notes);
+  if (!notes.empty()) page.List("Notes from loading:", notes);
   page.Figure(degrees,
               "Each dot is a number of neighbours, or a range of them, and how many nodes have each.");
   AddLabelTable(dataset, split, page);

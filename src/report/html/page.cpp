@@ -50,6 +50,10 @@ void Page::BeginPart(const std::string& id, const std::string& title, const std:
       EscapedText(title), EscapedText(below));
 }
 
+void Page::BeginFold(const std::string& title) {
+  body_ += fmt::format("<details class=\"fold\"><summary>{}</summary>\n", EscapedText(title));
+}
+
 void Page::EndPart() {
   in_part_ = false;
   body_ += "</details>\n";

@@ -47,6 +47,9 @@ class Page {
   // A part is folded up until the reader opens it; `id` is what links to it name.
   void BeginPart(const std::string& id, const std::string& title, const std::string& below);
   void EndPart();
+  // Something long that few read, folded up likewise, inside a section.
+  void BeginFold(const std::string& title);
+  void EndFold() { body_ += "</details>\n"; }
   void Paragraph(const std::string& text);
   void List(const std::string& title, const std::vector<std::string>& items);
   void Cards(const std::vector<std::pair<std::string, std::string>>& name_and_value);

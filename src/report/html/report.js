@@ -257,8 +257,8 @@
     if (part) { part.open = true; target.scrollIntoView(); }
   };
   addEventListener('hashchange', openTarget);
-  addEventListener('beforeprint', () => { for (const part of document.querySelectorAll('details.part:not([open])')) { part.open = true; part.dataset.folded = ''; } });
-  addEventListener('afterprint', () => { for (const part of document.querySelectorAll('details.part[data-folded]')) { part.open = false; delete part.dataset.folded; } });
+  addEventListener('beforeprint', () => { for (const part of document.querySelectorAll('details.part:not([open]),details.fold:not([open])')) { part.open = true; part.dataset.folded = ''; } });
+  addEventListener('afterprint', () => { for (const part of document.querySelectorAll('details[data-folded]')) { part.open = false; delete part.dataset.folded; } });
 
   const begin = part => {
     for (const svg of part.querySelectorAll('svg.chart')) chart(svg);

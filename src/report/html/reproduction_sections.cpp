@@ -95,12 +95,13 @@ Cell CellOf(const ReportJson& row, const ReproductionColumn& column) {
       break;
     case Shown::kPercent: {
       const double deviation = NumberIn(row, std::string(column.key) + "_sd");
-      text = std::isfinite(deviation) ? fmt::format("{:.2f} ± {:.2f}", value, deviation)
-                                      : fmt::format("{:.1f}", value);
+      text = std::isfinite(deviation) && NumberIn(row, "runs") > 1
+                 ? fmt::format("{:.2f} ± {:.2f}", value, deviation)
+                 : fmt::format("{:.1f}", value);
       break;
     }
     case Shown::kMemory:
-      text = fmt::format("{:.1f}", value / kMiB);
+      text = fmt::format("{:.{}f}", value / kMiB, value >= 100 * kMiB ? 0 : 1);
       break;
     case Shown::kTimes:
       text = fmt::format("{:.2f}", value);

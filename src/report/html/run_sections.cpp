@@ -207,7 +207,7 @@ void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& direc
   chart.x_label = "seed";
   chart.y_label = "F1, %";
   chart.whole_x = true;
-  chart.height = 300;
+  chart.width = kPairWidth, chart.height = 300;
   ChartSeries points{"test F1", {}, {}, SeriesStyle::kPoints, 0, {}, {}, true};
   std::vector<std::vector<Cell>> rows;
   for (const ReportJson& run : result.at("runs")) {
@@ -215,13 +215,12 @@ void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& direc
     const auto seed = run.at("seed").get<uint64_t>();
     points.x.push_back(static_cast<double>(seed));
     points.y.push_back(100 * NumberAt(f1, "test"));
-    rows.push_back(
-        {{fmt::format("{}{}", seed, seed == shown ? " (shown below)" : ""), "", std::to_string(seed)},
-         {PercentText(NumberAt(f1, "train"))},
-         {PercentText(NumberAt(f1, "val"))},
-         {PercentText(NumberAt(f1, "test"))},
-         {EpochsText(run.at("epochs"))},
-         {SecondsText(TrainingSeconds(run))}});
+    rows.push_back({{fmt::format("{}{}", seed, seed == shown ? " (shown)" : ""), "", std::to_string(seed)},
+                    {PercentText(NumberAt(f1, "train"))},
+                    {PercentText(NumberAt(f1, "val"))},
+                    {PercentText(NumberAt(f1, "test"))},
+                    {EpochsText(run.at("epochs"))},
+                    {SecondsText(TrainingSeconds(run))}});
   }
   chart.series.push_back(std::move(points));
   page.Paragraph(fmt::format(
@@ -331,7 +330,9 @@ void AddSettings(const ReportJson& result, const std::string& config_json, Page&
   for (const auto& [name, value] : config.items()) {
     rows.push_back({{name}, {value.is_string() ? value.get<std::string>() : value.dump(), "l w"}});
   }
+  page.BeginFold(fmt::format("All {} settings", rows.size()));
   page.Table({"setting", "value"}, rows, {"As resolved", true, false});
+  page.EndFold();
   rows.clear();
   const auto add = [&](const char* name, const std::string& value) {
     rows.push_back({{name}, {value, "l w"}});
