@@ -318,7 +318,7 @@ TEST_F(ResumeTest, OtherSettingsDataAndDamageAreToldApart) {
     return std::string();
   };
   TrainConfig other = config_;
-  other.lr *= 2;
+  *other.lr *= 2;
   EXPECT_NE(refusal(other, dataset_).find("--lr"), std::string::npos);
   Dataset changed = SmallDataset();
   Matrix values = changed.features.matrix();
@@ -362,7 +362,7 @@ double DivergingRate(const Dataset& dataset, TrainConfig config) {
     try {
       TrainWith(MakeContext(1), dataset, nodes, config, *MakeStopPolicy(config, dataset, nodes));
     } catch (const Diverged&) {
-      return config.lr;
+      return *config.lr;
     }
   }
   ADD_FAILURE() << "no rate diverges";
@@ -386,7 +386,7 @@ TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
   EXPECT_NE(told->find("after 1 restart"), std::string::npos) << *told;
   // What was trained is what the lower rate gives from the beginning, and the result names that rate.
   TrainConfig lower = config_;
-  lower.lr /= 3;
+  *lower.lr /= 3;
   const SplitNodes nodes = NodesOf(dataset_, lower);
   const Trained wanted =
       TrainWith(MakeContext(1), dataset_, nodes, lower, *MakeStopPolicy(lower, dataset_, nodes));
@@ -396,7 +396,7 @@ TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
   }
   const Json json = Json::parse(ReadTextFile(root_ / "run/result.json"));
   EXPECT_EQ(json["runs"][0]["restarts"], 1);
-  EXPECT_DOUBLE_EQ(json["runs"][0]["lowered_lr"].get<double>(), lower.lr);
+  EXPECT_DOUBLE_EQ(json["runs"][0]["lowered_lr"].get<double>(), *lower.lr);
   EXPECT_FALSE(fs::exists(root_ / "run.unfinished"));
 }
 
