@@ -1,6 +1,7 @@
 // The documentation does what it says: the bash blocks of each page run one after the other in an empty folder, as a reader
 // would run them. Blocks that cannot run here are fenced as console; scripts/check-docs.py lists their pages.
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
