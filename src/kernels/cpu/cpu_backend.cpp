@@ -228,7 +228,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    if (!spec.form.plain() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
+    if (!spec.architecture.basic() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
       JoinedMatrix input = AsJoined(*xhat);
       for (StoredMatrix& part : input.dense) {
         if (part.prepared()) part = ReadWhole(context, part.source);

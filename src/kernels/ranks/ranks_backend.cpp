@@ -444,11 +444,11 @@ class RanksBackend final : public Backend {
   }
 
   // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
-  // computes a plain layer from dense rows in memory.
+  // computes a basic layer from dense rows in memory.
   StepMakers MakersOf(const Context& context, const std::vector<const RankTensor*>& parts,
                       const LayerSpec& spec, const StepShape& steps) const {
-    const bool can =
-        cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse && spec.form.plain();
+    const bool can = cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse &&
+                     spec.architecture.basic();
     return can && ChooseSteps(context, steps).shared ? StepMakers::kAll : StepMakers::kRank0;
   }
   bool Makes(StepMakers makers) const { return makers == StepMakers::kAll || ranks_->leads(); }
