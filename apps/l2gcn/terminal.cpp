@@ -44,16 +44,18 @@ std::string FitPieces(const std::string& line, size_t columns) {
   return gap == std::string::npos ? fitted : fitted.substr(0, gap);
 }
 
+// What matters most comes first: a narrow terminal shows only the first pieces.
 std::string Describe(const Progress& progress) {
-  std::string line = progress.phase;
+  std::string line = progress.parts.empty() ? progress.phase : progress.parts + "  " + progress.phase;
   if (progress.layer > 0) line += fmt::format(" layer {}/{}", progress.layer, progress.layers);
   if (progress.epochs > 0) line += fmt::format("  epoch {}/{}", progress.epoch, progress.epochs);
+  if (progress.seconds_left > 0)
+    line += fmt::format("  {}{} left", progress.at_most ? "at most " : "", Duration(progress.seconds_left));
+  if (progress.validation_epoch > 0) line += fmt::format("  val F1 {}", Percent(progress.validation_f1));
   if (progress.epoch > 0) line += fmt::format("  loss {:.4f}", progress.loss);
-  if (progress.nodes_per_second > 0) {
-    line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
-  }
-  if (progress.seconds_left > 0) line += fmt::format("  {} left", Duration(progress.seconds_left));
   if (progress.stop_probability >= 0) line += fmt::format("  stop {:.2f}", progress.stop_probability);
+  if (progress.nodes_per_second > 0)
+    line += fmt::format("  {} nodes/s", Grouped(static_cast<uint64_t>(progress.nodes_per_second)));
   return line;
 }
 
@@ -107,7 +109,7 @@ Terminal::Terminal() : live_(isatty(STDERR_FILENO) != 0), last_shown_(Clock::now
 void Terminal::ShowProgress(const Progress& progress) {
   if (quiet_ || mute_) return;
   const Clock::time_point now = Clock::now();
-  const bool new_layer = progress.layer != shown_layer_;
+  const bool new_layer = progress.layer != shown_layer_ || progress.parts != shown_parts_;
   const bool layer_done = progress.epochs > 0 && progress.epoch == progress.epochs;
   if (live_) {
     if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
@@ -120,6 +122,7 @@ void Terminal::ShowProgress(const Progress& progress) {
   }
   std::fflush(stderr);
   shown_layer_ = progress.layer;
+  shown_parts_ = progress.parts;
   last_shown_ = now;
 }
 

@@ -44,6 +44,7 @@ class Terminal {
   bool mute_ = false;
   bool line_open_ = false;
   uint32_t shown_layer_ = 0;
+  std::string shown_parts_;
   std::chrono::steady_clock::time_point last_shown_;
 };
 

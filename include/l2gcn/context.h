@@ -40,7 +40,8 @@ struct Progress {
   uint32_t epochs = 0;  // at most this many
   double loss = 0;
   double nodes_per_second = 0;
-  double seconds_left = 0;       // for this layer, if it runs to its cap
+  double seconds_left = 0;       // to the end of the work, if every layer runs to its cap; 0: not known
+  bool at_most = false;          // a layer may end before its cap: seconds_left is an upper bound
   double stop_probability = -1;  // the controller's; negative where there is none
   // What this layer has done so far; valid during the call alone.
   std::span<const double> losses;  // of every epoch
@@ -48,6 +49,8 @@ struct Progress {
       probabilities;              // (epoch, stopping probability) of every decision
   uint32_t validation_epoch = 0;  // of the latest score of the validation nodes; 0: there is none
   double validation_f1 = 0;
+  // Work in several parts (l2gcn/work_parts.h): which of them it is, outermost first, as "method 2/5  seed 1/3".
+  std::string parts;
 };
 
 struct Context {

@@ -23,6 +23,7 @@
 #include "data/structure.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
+#include "l2gcn/work_parts.h"
 #include "model/counts.h"
 #include "model/inference.h"
 #include "model/model_shapes.h"
@@ -431,6 +432,7 @@ struct SeedLoop {
   Checkpoint* checkpoint;
   ProgressLog* log;
   TrainResult& result;
+  WorkParts parts{"seed", options.runs};
   std::vector<LayerMoves> moves = {};  // of the last seed that ranks made together
 
   void Run() {
@@ -462,11 +464,12 @@ struct SeedLoop {
   }
 
   // Trains and evaluates one seed.
-  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) const {
+  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) {
     Stopwatch watch;
     if (log) log->BeginSeed(seeded.seed);
-    Trained trained = TrainedSeed(maker, dataset, seeded, keeping);
-    EvaluateTrained(maker, dataset, trained);
+    const Context telling = Telling(parts.Part(maker, seeded.seed - config.seed), log);
+    Trained trained = TrainedSeed(telling, dataset, seeded, keeping);
+    EvaluateTrained(telling, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     if (options.load_seconds > 0) trained.result.resident.load = loaded;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
@@ -488,7 +491,7 @@ struct SeedLoop {
   }
 
   // Seeds that are not finished, each made by one rank and kept by rank 0. Only rank 0's own seeds have snapshots.
-  void ShareSeeds() const {
+  void ShareSeeds() {
     std::vector<uint32_t> open;
     result.seeds.resize(Leads(context) ? options.runs : 0);
     std::vector<uint8_t> is_open(options.runs, 1);
@@ -545,8 +548,8 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (writer) log = std::make_unique<ProgressLog>(result.run, dataset.name, config.method, options.runs);
   try {
     const bool together = plan.ranks > 1;
-    SeedLoop loop{Telling(chosen, log.get()), dataset,   config, options, together, loaded, writer.get(),
-                  checkpoint.get(),           log.get(), result};
+    SeedLoop loop{chosen, dataset,      config,           options,   together,
+                  loaded, writer.get(), checkpoint.get(), log.get(), result};
     const uint64_t sent_before = context.ranks != nullptr ? context.ranks->sent_bytes() : 0;
     loop.Run();
     if (together) {

@@ -319,6 +319,7 @@ class ConventionalTrainer {
       progress.loss = record.losses.back();
       progress.nodes_per_second = static_cast<double>(nodes_.train.size()) * record.epochs / trained_for;
       progress.seconds_left = trained_for / record.epochs * (budget - record.epochs);
+      progress.at_most = config_.stop != "fixed";
       TellHistory(record, 1, progress_.trained.result.validation, progress);
     }
     context_.on_progress(progress);

@@ -565,7 +565,12 @@ class LayerwiseTrainer {
       progress.loss = record.losses.back();
       progress.nodes_per_second =
           static_cast<double>(nodes_.train.size()) * record.epochs / std::max(seconds, 1e-9);
-      progress.seconds_left = seconds / record.epochs * (budget - record.epochs);
+      // As if an epoch of every later layer took as long as one of this layer.
+      uint64_t epochs_left = budget - record.epochs;
+      for (uint32_t later = layer + 1; later < config_.layers; ++later)
+        epochs_left += config_.EpochsOf(later);
+      progress.seconds_left = seconds / record.epochs * static_cast<double>(epochs_left);
+      progress.at_most = config_.stop != "fixed";
       progress.stop_probability = layer_.probability;
       TellHistory(record, layer + 1, progress_.trained.result.validation, progress);
     }
