@@ -3,8 +3,8 @@
 
 #include <cctype>
 #include <charconv>
-#include <cstring>
-#include <limits>
+#include <cmath>
+#include <string_view>
 
 #include "config/field_builders.h"
 #include "core/error_format.h"
@@ -13,29 +13,30 @@
 namespace l2gcn {
 namespace {
 
-// A number of bytes, with K, M, G or T (powers of 1024) or without.
+// Bytes of a unit in capital letters: K and KIB are 1024, KB is 1000, and so on to T; B and nothing are 1. 0: no such unit.
+double BytesOfUnit(const std::string& unit) {
+  if (unit.empty() || unit == "B") return 1;
+  const size_t power = std::string_view("KMGT").find(unit[0]);
+  const std::string rest = unit.substr(1);
+  if (power == std::string_view::npos || (rest != "" && rest != "B" && rest != "IB")) return 0;
+  return std::pow(rest == "B" ? 1000.0 : 1024.0, static_cast<double>(power + 1));
+}
+
+// A size such as 512M, 8GB, "8 GiB" or 1.5g. A number without a unit counts bytes; below 1 MiB the unit was forgotten.
 uint64_t ParseBytes(const std::string& name, const std::string& text) {
-  constexpr const char* kUnits = "KMGT";
-  std::string number = text;
-  int shift = 0;
-  if (!text.empty()) {
-    const char* unit = std::strchr(kUnits, std::toupper(static_cast<unsigned char>(text.back())));
-    if (unit != nullptr && *unit != '\0') {
-      shift = 10 * static_cast<int>(unit - kUnits + 1);
-      number.pop_back();
-    }
-  }
-  uint64_t value = 0;
-  const char* end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, value);
-  const uint64_t most = std::numeric_limits<uint64_t>::max() >> shift;
-  if (error != std::errc() || stop != end || value == 0 || value > most) {
-    ThrowUsage(
-        "--{} {}: expected a whole number of bytes from 1 on, with K, M, G or T or without, such as 512M or "
-        "8G",
-        name, text);
-  }
-  return value << shift;
+  constexpr double kLeastBytes = 1 << 20, kMostBytes = 1ull << 62;
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  std::string unit(stop, end);
+  unit.erase(0, unit.find_first_not_of(' '));
+  for (char& letter : unit) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+  const double bytes = number * BytesOfUnit(unit);
+  if (error != std::errc() || !(bytes > 0 && bytes < kMostBytes))
+    ThrowUsage("--{} {}: expected a size such as 512M, 8G, 8GB or 1.5GiB", name, text);
+  if (unit.empty() && bytes < kLeastBytes)
+    ThrowUsage("--{0} {1}: that is {1} bytes; add a unit, such as {1}G or {1}M", name, text);
+  return static_cast<uint64_t>(bytes);
 }
 
 // "" stands for 0, which says that no budget was given.
@@ -74,14 +75,14 @@ std::vector<MachineField> MakeMachineFields() {
           "device", &C::device, devices,
           "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
           "methods without a CUDA part, nor under mpirun where a rank has no card)"),
-      BytesField(
-          "device-memory", &C::device_memory,
-          "Budget of device memory, e.g. 512M or 8G; what exceeds it stays in host memory [what the card has "
-          "free]"),
-      BytesField(
-          "memory", &C::memory,
-          "Budget of memory for the whole process, e.g. 512M or 8G; what exceeds it goes to disk, with the "
-          "same results [most of what is free]"),
+      BytesField("device-memory", &C::device_memory,
+                 "Budget of device memory, e.g. 512M or 8G (GiB; 8GB: 8·10⁹ bytes); what exceeds it stays in "
+                 "host memory [what the card has "
+                 "free]"),
+      BytesField("memory", &C::memory,
+                 "Budget of memory for the whole process, e.g. 512M or 8G (GiB; 8GB: 8·10⁹ bytes); what "
+                 "exceeds it goes to disk, with the "
+                 "same results [most of what is free]"),
       TextField("scratch", "DIR", &C::scratch,
                 "Folder for what does not fit into memory [the system's temporary one]"),
       TextField("local-data", "DIR", &C::local_data,

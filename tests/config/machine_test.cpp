@@ -50,15 +50,30 @@ TEST(Machine, NothingSaidIsWhatTheMachineHas) {
 }
 
 TEST(Machine, EveryValueIsText) {
-  const Overrides said = {{"threads", "3"},       {"device", "cpu"},       {"device-memory", "512"},
-                          {"memory", "1024"},     {"scratch", "a/b"},      {"local-data", "c/d"},
-                          {"exchange", "memory"}, {"rank-steps", "shared"}};
+  const Overrides said = {{"threads", "3"},         {"device", "cpu"},       {"device-memory", "536870912"},
+                          {"memory", "1073741824"}, {"scratch", "a/b"},      {"local-data", "c/d"},
+                          {"exchange", "memory"},   {"rank-steps", "shared"}};
   const MachineConfig machine = MachineOf(said);
   ASSERT_EQ(MachineFields().size(), said.size());
   for (size_t i = 0; i < said.size(); ++i) {
     EXPECT_EQ(MachineFields()[i].name, said[i].first);
     EXPECT_EQ(MachineFields()[i].get(machine), said[i].second);
   }
+}
+
+TEST(Machine, SizesAreReadAsPeopleWriteThem) {
+  const auto bytes = [](const std::string& text) { return MachineOf({{"memory", text}}).memory; };
+  for (const char* text : {"8G", "8g", "8GiB", "8 GiB", "8gib", "8192M", "8589934592", "8589934592B"})
+    EXPECT_EQ(bytes(text), 8ull << 30) << text;
+  for (const char* text : {"8GB", "8 GB", "8gb", "8000MB"}) EXPECT_EQ(bytes(text), 8'000'000'000u) << text;
+  EXPECT_EQ(bytes("1.5G"), 3ull << 29);
+  for (const char* option : {"memory", "device-memory"}) {
+    const std::string refusal = RefusalOf({{option, "8"}});
+    EXPECT_NE(refusal.find("8 bytes; add a unit, such as 8G"), std::string::npos) << refusal;
+  }
+  for (const char* wrong : {"", "G", "-8G", "8GG", "8 apples", "nan", "inf", "1e9", "8Gi", "8G B"})
+    EXPECT_NE(RefusalOf({{"memory", wrong}}).find("expected a size such as 512M"), std::string::npos)
+        << wrong;
 }
 
 TEST(Machine, MistakesAreNamed) {
