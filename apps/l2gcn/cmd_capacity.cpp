@@ -23,7 +23,7 @@ void RunCapacity(Program& program, const CapacityArguments& arguments) {
 void AddCapacity(Program& program) {
   auto arguments = std::make_shared<CapacityArguments>();
   CapacityOptions& options = arguments->options;
-  CLI::App& command = program.AddCommand("capacity", "Theorems 5 and 6 measured on enumerated graphs");
+  Command& command = program.AddCommand("capacity", "Theorems 5 and 6 measured on enumerated graphs");
   program.OnRun(command, [&program, arguments] { RunCapacity(program, *arguments); });
   AddWhole(command, "least-nodes", options.least_nodes, 2, kMostCapacityNodes, "Smallest graphs [4]");
   AddWhole(command, "most-nodes", options.most_nodes, 2, kMostCapacityNodes, "Largest graphs [8]");

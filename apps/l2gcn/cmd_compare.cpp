@@ -10,6 +10,7 @@
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/ranks.h"
+#include "l2gcn/work_parts.h"
 #include "options.h"
 #include "program.h"
 
@@ -94,12 +95,13 @@ std::vector<Comparison> RunAll(const Context& context, const CompareArguments& a
   }
   const auto [name, values] = ParseVary(arguments.vary);
   std::vector<Comparison> all;
+  WorkParts points("point", values.size());
   if (name == "layers") {
     const Dataset dataset = OpenForRanks(context, arguments.data.spec, arguments.data.open);
     for (uint64_t layers : values) {
       CompareOptions varied = options;
       varied.overrides.emplace_back("layers", std::to_string(layers));
-      all.push_back(Compare(context, dataset, varied));
+      all.push_back(Compare(points.Part(context, all.size()), dataset, varied));
     }
     return all;
   }
@@ -112,7 +114,7 @@ std::vector<Comparison> RunAll(const Context& context, const CompareArguments& a
     generate.shape = arguments.data.spec.substr(kSynthetic.size());
     generate.seed = arguments.data.open.synthetic_seed;
     generate.nodes = nodes;
-    all.push_back(Compare(context, GenerateDataset(context, generate), options));
+    all.push_back(Compare(points.Part(context, all.size()), GenerateDataset(context, generate), options));
   }
   return all;
 }
@@ -153,7 +155,7 @@ void RunCompare(Program& program, const CompareArguments& arguments) {
 
 void AddCompare(Program& program) {
   auto arguments = std::make_shared<CompareArguments>();
-  CLI::App& command =
+  Command& command =
       program.AddCommand("compare", "Train several methods on the same data: F1, seconds, memory");
   program.OnRunByRanks(command, [&program, arguments] { RunCompare(program, *arguments); });
   arguments->data.AddTo(command, "DATASET",
@@ -187,6 +189,16 @@ void AddCompare(Program& program) {
       ->group("Output");
   arguments->config.AddTo(command);
   program.AddComputeOptions(command);
+  command.Needs({"--force"}, {"--output", "--resume"});
+  command.Needs({"--score-every"}, {"--to-f1"});
+  command.Excludes({"--output"}, "--resume");
+  command.Excludes({"--csv"}, "--json");
+  const auto varies = [arguments](const char* what) { return arguments->vary.starts_with(what); };
+  command.Only(
+      {"--layers"}, [varies] { return !varies("layers="); }, "with --vary layers; leave one of the two out");
+  command.Only(
+      {"--directed", "--keep-self-loops", "--largest-component", "--min-degree", "--format"},
+      [varies] { return !varies("nodes="); }, "with --vary nodes, which generates its graphs; leave it out");
 }
 
 }  // namespace l2gcn::cli

@@ -19,12 +19,6 @@ std::vector<const CLI::App*> Commands(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-std::vector<std::string> CommandNames(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : Commands(app)) names.push_back(command->get_name());
-  return names;
-}
-
 // Options that take several methods, separated by commas.
 bool TakesMethods(const CLI::Option& option) {
   return !option.get_lnames().empty() && option.get_lnames().front() == "methods";
@@ -59,7 +53,7 @@ std::vector<std::string> WordsOf(const CLI::App& command) {
   return words;
 }
 
-std::string BashScript(const CLI::App& app) {
+std::string BashScript(const CLI::App& app, const std::vector<std::string>& commands) {
   std::string options, values;
   for (const CLI::App* command : Commands(app)) {
     options += fmt::format("    {}) words='{}' names='{}' ;;\n", command->get_name(),
@@ -94,7 +88,7 @@ _l2gcn() {{
   esac
 }}
 complete -o filenames -F _l2gcn l2gcn)",
-      fmt::join(CommandNames(app), " "), values, options);
+      fmt::join(commands, " "), values, options);
 }
 
 std::string ZshQuoted(std::string text) {
@@ -178,11 +172,11 @@ std::string FishScript(const CLI::App& app) {
 
 void AddCompletion(Program& program) {
   auto shell = std::make_shared<std::string>();
-  CLI::App& command = program.AddCommand("completion", "Print a completion script for bash, zsh or fish");
+  Command& command = program.AddTextCommand("completion", "Print a completion script for bash, zsh or fish");
   program.OnRun(command, [&program, shell, &command] {
     Require(*shell, "SHELL (bash, zsh or fish)", command);
     const CLI::App& app = program.app();
-    program.terminal().Print(*shell == "bash"  ? BashScript(app)
+    program.terminal().Print(*shell == "bash"  ? BashScript(app, program.CommandNames())
                              : *shell == "zsh" ? ZshScript(app)
                                                : FishScript(app));
   });

@@ -36,7 +36,7 @@ void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& c
 
 void AddConvert(Program& program) {
   auto arguments = std::make_shared<ConvertArguments>();
-  CLI::App& command = program.AddCommand("convert", "Turn any readable data set into a native directory");
+  Command& command = program.AddCommand("convert", "Turn any readable data set into a native directory");
   program.OnRun(command, [&program, arguments, &command] { RunConvert(program, *arguments, command); });
   arguments->source.AddTo(command, "SRC", "A path, a known name or synthetic:SHAPE");
   AddPositional(command, "DST", arguments->target, "What to write");

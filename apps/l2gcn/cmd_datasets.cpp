@@ -40,7 +40,7 @@ std::string ToText(const std::vector<KnownDataset>& known) {
 
 void AddDatasets(Program& program) {
   auto open = std::make_shared<OpenOptions>();
-  CLI::App& command = program.AddCommand("datasets", "Known names, which are present, where they were found");
+  Command& command = program.AddCommand("datasets", "Known names, which are present, where they were found");
   program.OnRun(command, [&program, open] {
     const std::vector<KnownDataset> known = ListDatasets(*open);
     program.terminal().Print(program.json() ? ToJson(known) : ToText(known));

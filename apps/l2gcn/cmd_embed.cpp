@@ -35,7 +35,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
 
 void AddEmbed(Program& program) {
   auto options = std::make_shared<EmbedOptions>();
-  CLI::App& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
+  Command& command = program.AddCommand("embed", "Write a layer's embeddings of every node");
   program.OnRunByRanks(command, [&program, options, &command] { RunEmbed(program, *options, command); });
   options->source.AddTo(command);
   AddWhole(command, "layer", options->layer, 1, 64, "Which layer's output, from 1 [the last]");

@@ -217,7 +217,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
 
 void AddEvaluate(Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
-  CLI::App& command = program.AddCommand(
+  Command& command = program.AddCommand(
       "evaluate", "F1, AUC, log loss, per-class figures, confusion, and the trivial baseline");
   program.OnRunByRanks(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
   options->source.AddTo(command);

@@ -35,7 +35,7 @@ void AddGenerate(Program& program) {
   auto options = std::make_shared<GenerateCommandOptions>();
   GenerateOptions& generate = options->generate;
   generate.shape.clear();
-  CLI::App& command = program.AddCommand("generate", "Write a synthetic graph of a known shape");
+  Command& command = program.AddCommand("generate", "Write a synthetic graph of a known shape");
   program.OnRun(command, [&program, options, &command] { RunGenerate(program, *options, command); });
   AddPositional(command, "SHAPE", generate.shape,
                 fmt::format("One of {}", fmt::join(GeneratorShapes(), ", ")));

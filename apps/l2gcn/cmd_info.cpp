@@ -12,6 +12,7 @@
 #include "l2gcn/error.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/train.h"
+#include "l2gcn/unfinished.h"
 #include "options.h"
 #include "program.h"
 #include "result_text.h"
@@ -195,6 +196,37 @@ void ShowController(Program& program, const std::string& path) {
   program.terminal().Print(text);
 }
 
+// How far a run is that is not finished, and how to go on with it.
+void ShowUnfinished(Program& program, const Json& run) {
+  if (program.json()) {
+    Json object = {{"kind", "unfinished run"}};
+    object.update(run);
+    return program.terminal().Print(JsonLine(object));
+  }
+  const bool training = run.at("training").get<bool>();
+  std::string text = fmt::format("run {}: {}", run.at("run").get<std::string>(),
+                                 training ? "is being trained" : "was cut off and is not finished");
+  if (run.contains("dataset")) {
+    const std::string dataset = run.at("dataset").get<std::string>();
+    text += fmt::format("\n  data set    {}", dataset.empty() ? "the embedded demo graph" : dataset);
+    text += fmt::format("\n  seeds       {} of {} finished", run.at("seeds_finished").get<uint64_t>(),
+                        run.at("runs").get<uint64_t>());
+    if (const Json& at = run.at("checkpoint"); !at.is_null())
+      text += fmt::format("\n  checkpoint  seed {}, layer {}, epoch {}", at.at("seed").get<uint64_t>(),
+                          at.at("layer").get<uint64_t>(), at.at("epoch").get<uint64_t>());
+    for (const auto& [name, value] : run.at("settings").items())
+      text += fmt::format("\n  {:<12}{}", name, value.get<std::string>());
+  }
+  const std::string next = training ? "follow it with  l2gcn serve " + run.at("run").get<std::string>()
+                                    : "go on with  " + run.at("resume").get<std::string>();
+  program.terminal().Print(text + "\n" + next);
+}
+
+// Whether the path is something else than a data set.
+bool HoldsNoData(const std::string& path) {
+  return IsRun(path) || IsModel(path) || IsController(path) || !DescribeUnfinishedJson(path).empty();
+}
+
 void ShowDataset(Program& program, const DataOptions& data, bool verify, bool count) {
   const Context given = program.MakeCommandContext();
   OpenOptions open = data.open;
@@ -229,23 +261,29 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify, bool co
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
   auto verify = std::make_shared<bool>(false), count = std::make_shared<bool>(false);
-  CLI::App& command = program.AddCommand("info", "What a data set, a run or a controller holds");
+  Command& command = program.AddCommand("info", "What a data set, a run or a controller holds");
   program.OnRun(command, [&program, data, verify, count, &command] {
     if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
+    const std::string unfinished = DescribeUnfinishedJson(data->spec);
+    if (!unfinished.empty()) return ShowUnfinished(program, Json::parse(unfinished));
     ShowDataset(program, *data, *verify, *count);
   });
   data->AddTo(command, "WHAT",
               "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
   command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
-      ->group("Data");
+      ->group(kDataGroup);
   command
       .add_flag("--counts", *count,
                 "Count classes and degrees also of a native data set with more than a million nodes")
-      ->group("Data");
+      ->group(kDataGroup);
   program.AddComputeOptions(command);
+  for (const char* group : {kDataGroup, kTablesGroup})
+    command.Only(
+        command.Group(group), [data] { return !HoldsNoData(data->spec); },
+        "on a run, a model or a controller; it is for data sets");
 }
 
 }  // namespace l2gcn::cli

@@ -36,7 +36,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
 
 void AddPredict(Program& program) {
   auto options = std::make_shared<PredictOptions>();
-  CLI::App& command = program.AddCommand("predict", "Write every node's class and probabilities");
+  Command& command = program.AddCommand("predict", "Write every node's class and probabilities");
   program.OnRunByRanks(command, [&program, options, &command] { RunPredict(program, *options, command); });
   options->source.AddTo(command);
   options->output.AddTo(

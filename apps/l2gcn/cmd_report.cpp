@@ -34,7 +34,7 @@ void RunReportCommand(Program& program, const ReportArguments& arguments) {
 
 void AddReport(Program& program) {
   auto arguments = std::make_shared<ReportArguments>();
-  CLI::App& command =
+  Command& command =
       program.AddCommand("report", "One self-contained page about a run, a comparison or a reproduction");
   program.OnRun(command, [&program, arguments] { RunReportCommand(program, *arguments); });
   command.add_option("RUN", arguments->sources,
@@ -49,6 +49,10 @@ void AddReport(Program& program) {
   command.add_option("--data-dir", arguments->options.data_dir, "Where data sets are looked for first")
       ->type_name("DIR");
   program.AddComputeOptions(command);
+  command.Excludes({"--map-nodes", "--map", "--data-dir"}, "--no-data");
+  command.Only(
+      {"--map"}, [arguments] { return arguments->options.map_nodes > 0; },
+      "with --map-nodes 0, which draws no map; leave one of the two out");
 }
 
 }  // namespace l2gcn::cli

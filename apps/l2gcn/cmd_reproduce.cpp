@@ -22,6 +22,7 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
   Require(arguments.options.target, "TARGET", command);
   ReproduceOptions options = arguments.options;
   options.max_seconds = arguments.max_seconds;
+  CheckReproduction(options);
   const Context context = program.MakeCommandContext();
   if (program.leads()) options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
   const Reproduction result = Reproduce(context, options);
@@ -35,7 +36,7 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
 
 void AddReproduce(Program& program) {
   auto arguments = std::make_shared<ReproduceArguments>();
-  CLI::App& command =
+  Command& command =
       program.AddCommand("reproduce", "A table or figure of the paper, its figures beside ours");
   program.OnRunByRanks(command,
                        [&program, &command, arguments] { RunReproduce(program, command, *arguments); });

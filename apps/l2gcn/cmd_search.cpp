@@ -64,7 +64,7 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
 
 void AddSearch(Program& program) {
   auto command = std::make_shared<SearchCommand>();
-  CLI::App& app = program.AddCommand("search", "Learn a stopping controller");
+  Command& app = program.AddCommand("search", "Learn a stopping controller");
   program.OnRunByRanks(app, [&program, command, &app] { RunSearch(program, *command, app); });
   app.add_option("DATASET", command->specs, "Data sets to learn on; none: the embedded demo graph")
       ->type_name("");

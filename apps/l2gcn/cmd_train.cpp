@@ -199,11 +199,7 @@ Overrides WithStored(TrainOptions& options) {
                             "one: l2gcn train DATASET --config FILE",
                             options.settings));
   }
-  std::string method = stored.config.method;
-  for (const auto& [name, value] : flags) method = name == "method" ? value : method;
-  Overrides all = OverridesOf(stored.config, method);
-  all.insert(all.end(), flags.begin(), flags.end());
-  return all;
+  return JoinOverrides(stored.overrides, flags);
 }
 
 void RunTrain(Program& program, TrainOptions options) {
@@ -251,7 +247,7 @@ void RunTrain(Program& program, TrainOptions options) {
 
 void AddTrain(Program& program) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App& command = program.AddCommand("train", "Train, evaluate, write the run");
+  Command& command = program.AddCommand("train", "Train, evaluate, write the run");
   program.OnRunByRanks(command, [&program, options] { RunTrain(program, *options); });
   options->data.AddTo(
       command, "DATASET",
@@ -259,7 +255,8 @@ void AddTrain(Program& program) {
   options->config.AddTo(command);
   command
       .add_option("--config", options->settings,
-                  "Settings of a run's config.json, and its data set where none is named; flags override")
+                  "Settings from a run's config.json, with its data set where none is named, or from a JSON "
+                  "object such as {\"epochs\": 5}; flags override")
       ->type_name("FILE")
       ->group("Training");
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
@@ -282,6 +279,9 @@ void AddTrain(Program& program) {
       ->group("Output");
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Needs({"--force"}, {"--output", "--resume"});
+  for (const char* group : {kDataGroup, kTablesGroup}) command.Excludes(command.Group(group), "--resume");
+  command.Excludes({"--output", "--config"}, "--resume");
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);

@@ -20,6 +20,7 @@ int main(int argc, char** argv) try {
   l2gcn::cli::AddReproduce(program);
   l2gcn::cli::AddCapacity(program);
   l2gcn::cli::AddCompletion(program);
+  l2gcn::cli::AddHelp(program);
   return program.Main(argc, argv);
 } catch (const std::bad_alloc& failure) {  // before the program stood
   l2gcn::cli::ComplainOfMemory(failure);

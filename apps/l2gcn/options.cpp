@@ -9,6 +9,48 @@
 #include "l2gcn/error.h"
 
 namespace l2gcn::cli {
+
+void Command::Needs(const std::vector<std::string>& options, const std::vector<std::string>& others) {
+  const auto given = [this, others] {
+    return std::any_of(others.begin(), others.end(),
+                       [this](const std::string& one) { return count(one) > 0; });
+  };
+  const std::string names = fmt::format("{}", fmt::join(others, " or "));
+  Only(options, given, fmt::format("without {0}; give {0}, too, or leave it out", names));
+}
+
+void Command::Excludes(const std::vector<std::string>& options, const std::string& other) {
+  Only(
+      options, [this, other] { return count(other) == 0; },
+      fmt::format("with {}; leave one of the two out", other));
+}
+
+void Command::Only(const std::vector<std::string>& options, std::function<bool()> holds,
+                   const std::string& reason) {
+  for (const std::string& name : options) rules_.push_back({get_option(name), holds, reason});
+}
+
+std::vector<std::string> Command::Group(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : get_options()) {
+    if (option->get_group() == name) names.push_back(option->get_name());
+  }
+  return names;
+}
+
+void Command::CheckEffects() const {
+  for (const CLI::Option* option : get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (std::find(values.begin(), values.end(), "") != values.end())
+      throw Error(ErrorKind::kUsage,
+                  fmt::format("{} is empty; give it a value or leave it out", option->get_name()));
+  }
+  for (const Rule& rule : rules_) {
+    if (rule.option->count() == 0 || rule.holds()) continue;
+    throw Error(ErrorKind::kUsage, fmt::format("{} has no effect {}", rule.option->get_name(), rule.reason));
+  }
+}
+
 CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& help) {
   const auto choose = [&value, name, choices](const std::string& word) {
@@ -34,11 +76,11 @@ void Require(const std::string& value, const std::string& name, const CLI::App& 
   throw Error(ErrorKind::kUsage, fmt::format("{} is missing; see l2gcn {} --help", name, command.get_name()));
 }
 
-void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::string& help) {
+void DataOptions::AddTo(Command& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
   AddOpenOptions(command, open);
   const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
-    command.add_option(name, value, help)->type_name(placeholder)->group("Tables in place of a data set");
+    command.add_option(name, value, help)->type_name(placeholder)->group(kTablesGroup);
   };
   add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
   add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
@@ -53,37 +95,39 @@ void DataOptions::AddTo(CLI::App& command, const std::string& name, const std::s
            "Column of the edge list with weights, or none [weight, else the third]");
   add_file("--id", open.id_column, "COLUMN",
            "Id column of the node, feature and label tables [id, else the first]");
-  command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
-      ->group("Tables in place of a data set");
+  command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")->group(kTablesGroup);
   command
       .add_flag("--allow-unmatched", open.allow_unmatched,
                 "Go on although more than a tenth of the edges' ids have no row")
-      ->group("Tables in place of a data set");
+      ->group(kTablesGroup);
+  command.Needs({"--nodes", "--features", "--labels"}, {"--edges"});
+  command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, "--edges");
 }
 
 void AddOpenOptions(CLI::App& command, OpenOptions& open) {
   command.add_option("--format", open.format, "Read DATASET as this format [detected]")
       ->type_name("NAME")
-      ->group("Data");
+      ->group(kDataGroup);
   command
       .add_option("--data-dir", open.data_dir,
                   "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn")
       ->type_name("DIR")
-      ->group("Data");
-  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")->group("Data");
+      ->group(kDataGroup);
+  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")
+      ->group(kDataGroup);
   command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
-      ->group("Data");
+      ->group(kDataGroup);
   command
       .add_flag("--largest-component", open.largest_component,
                 "Keep the nodes of the largest connected component alone")
-      ->group("Data");
+      ->group(kDataGroup);
   AddWhole(command, "min-degree", open.min_degree, 0, std::numeric_limits<uint32_t>::max(),
            "Drop nodes with fewer neighbours, once")
-      .group("Data");
+      .group(kDataGroup);
   AddWhole(command, "synthetic-seed", open.synthetic_seed, 0, std::numeric_limits<uint64_t>::max(),
            "Seed of a synthetic:SHAPE graph")
       .default_str(std::to_string(open.synthetic_seed))
-      ->group("Data");
+      ->group(kDataGroup);
 }
 
 void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without,
@@ -95,7 +139,7 @@ void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& wit
   AddKeptFields(command, offered, ResolveConfig(given, Dataset{}), "Training", overrides_);
 }
 
-void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,
+void OutputOptions::AddTo(Command& command, const std::string& placeholder, const std::string& help,
                           const std::string& replaces) {
   command.add_option("-o,--output", path, help)->type_name(placeholder)->group("Output");
   if (!replaces.empty())

@@ -13,6 +13,37 @@
 
 namespace l2gcn::cli {
 
+// A sub-command that refuses options without an effect. Each such option declares what it depends on, and one check after
+// parsing compares that with what was given.
+class Command : public CLI::App {
+ public:
+  using CLI::App::App;
+
+  // Refuses `options` unless one of `others` is given, too.
+  void Needs(const std::vector<std::string>& options, const std::vector<std::string>& others);
+  // Refuses `options` beside `other`.
+  void Excludes(const std::vector<std::string>& options, const std::string& other);
+  // Refuses `options` unless `holds`, which is called after parsing; `reason` goes on from "--option has no effect".
+  void Only(const std::vector<std::string>& options, std::function<bool()> holds, const std::string& reason);
+  // The names of all options in a group.
+  std::vector<std::string> Group(const std::string& name) const;
+
+  // Throws Error(kUsage) naming the first option that has an empty value or no effect.
+  void CheckEffects() const;
+
+ private:
+  struct Rule {
+    const CLI::Option* option;
+    std::function<bool()> holds;
+    std::string reason;
+  };
+  std::vector<Rule> rules_;
+};
+
+// Groups of options that several commands share.
+inline constexpr const char* kDataGroup = "Data";
+inline constexpr const char* kTablesGroup = "Tables in place of a data set";
+
 // An option that takes one of `choices`; anything else is an error naming the nearest.
 CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& value,
                        const std::vector<std::string>& choices, const std::string& help);
@@ -48,7 +79,7 @@ struct DataOptions {
   std::string spec;  // "": the embedded demo graph
   OpenOptions open;
 
-  void AddTo(CLI::App& command, const std::string& name, const std::string& help);
+  void AddTo(Command& command, const std::string& name, const std::string& help);
   bool named() const { return !spec.empty() || !open.edges.empty(); }  // the user said which data set
 };
 
@@ -110,7 +141,7 @@ struct OutputOptions {
   std::string path;
   bool force = false;
 
-  void AddTo(CLI::App& command, const std::string& placeholder, const std::string& help,
+  void AddTo(Command& command, const std::string& placeholder, const std::string& help,
              const std::string& replaces);
 };
 

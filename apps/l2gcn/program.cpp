@@ -54,9 +54,18 @@ void OpenStandardStreams() {
 
 constexpr std::chrono::milliseconds kWordsOfRank0(500);
 
-std::string VersionText() {
-  std::string text = "l2gcn " + Version();
-  for (const auto& [name, value] : BuildFeatures()) text += fmt::format("\n{}: {}", name, value);
+// The parser's complaints as a person would put them: "--epochs: 1 required N missing", "-o: At Most 1 required but …".
+std::string ComplaintOf(const CLI::ParseError& error) {
+  const std::string text = error.what(), name = text.substr(0, text.find(": "));
+  const std::string_view required = ": 1 required ", missing = " missing";
+  const size_t at = text.find(required);
+  if (at != std::string::npos && text.ends_with(missing)) {
+    const size_t begin = at + required.size();
+    return fmt::format("{} needs a value: {} {}", name, name,
+                       text.substr(begin, text.size() - missing.size() - begin));
+  }
+  if (text.find(": At Most 1 required") != std::string::npos)
+    return fmt::format("{} is given more than once; leave all but one out", name);
   return text;
 }
 
@@ -76,25 +85,37 @@ int ExitStatus(ErrorKind kind) {
 }  // namespace
 
 Program::Program() : app_("Trains graph convolutional networks layer by layer.", "l2gcn") {
-  app_.set_version_flag("--version", VersionText, "What this build holds, one line each");
+  app_.set_version_flag("-V,--version", VersionText, "What this build holds, one line each");
   app_.set_help_flag("-h,--help", "This text");
-  app_.formatter(std::make_shared<HelpFormatter>());
-  app_.allow_extras();  // refused later, with the nearest valid name
+  const auto formatter = std::make_shared<HelpFormatter>();
+  formatter->label("SUBCOMMAND", "COMMAND");
+  app_.formatter(formatter);
+  app_.allow_extras();            // refused later, with the nearest valid name
+  app_.require_subcommand(0, 1);  // after a command its name may be a file's
   app_.footer("l2gcn COMMAND --help shows a command's options, with their defaults in brackets.\n");
 }
 
-CLI::App& Program::AddCommand(const std::string& name, const std::string& help) {
-  CLI::App& command = *app_.add_subcommand(name, help);
-  command.set_help_flag("-h,--help", "This text");
-  command.footer("");
-  command.allow_extras();
+Command& Program::AddTextCommand(const std::string& name, const std::string& help) {
+  const auto added = std::make_shared<Command>(help, name);
+  app_.add_subcommand(added);
+  added->set_help_flag("-h,--help", "This text");
+  added->formatter(app_.get_formatter());
+  added->allow_extras();
+  return *added;
+}
+
+Command& Program::AddCommand(const std::string& name, const std::string& help) {
+  Command& command = AddTextCommand(name, help);
   command.add_flag("-q,--quiet", quiet_, "No progress and no notes")->group("Output");
   command.add_flag("--json", json_, "Print exactly one JSON object on standard output")->group("Output");
   return command;
 }
 
-void Program::AddComputeOptions(CLI::App& command) {
+void Program::AddComputeOptions(Command& command) {
   AddFields(command, MachineFields(), machine_, "Machine");
+  command.Only(
+      {"--device-memory"}, [this] { return machine_.device != DeviceName(DeviceKind::kCpu); },
+      "with --device cpu; leave one of the two out");
 }
 
 void Program::AddDryRun(CLI::App& command) {
@@ -127,7 +148,7 @@ void Program::FinishCommandContext(Context& context) { context.device = starting
 
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);
-  if (shared_.count(app_.get_subcommands().front()) != 0) context.ranks = ranks_;
+  if (shared_.count(chosen_) != 0) context.ranks = ranks_;
   if (ranks_ != nullptr) context.device_index = ranks_->local_rank();
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
@@ -159,30 +180,41 @@ void Program::ReportWritten(const std::string& path, uint64_t count, const std::
 }
 
 void Program::RefuseUnknown(const CLI::App& command) const {
-  const std::vector<std::string> extras = command.remaining();
+  std::vector<std::string> extras = command.remaining();
+  const bool options_ended = std::erase(extras, "--") > 0;
   if (extras.empty()) return;
   const std::string& word = extras.front();
-  if (&command == &app_ && word.rfind('-', 0) != 0) {
-    std::vector<std::string> names;
-    for (const auto& entry : runs_) names.push_back(entry.first->get_name());
-    throw Error(ErrorKind::kUsage,
-                fmt::format("unknown command '{}': did you mean '{}'?", word, NearestName(word, names)));
-  }
-  if (word.rfind('-', 0) != 0) {
-    throw Error(ErrorKind::kUsage,
-                fmt::format("unexpected argument '{}'; see l2gcn {} --help", word, command.get_name()));
-  }
+  const bool option = word.starts_with('-') && !options_ended, top = &command == &app_;
   const std::string flag = word.substr(0, word.find('='));
-  throw Error(ErrorKind::kUsage, fmt::format("unknown option '{}': did you mean '{}'?", flag,
-                                             NearestName(flag, LongOptions(command))));
+  const std::string help = top ? "l2gcn --help" : fmt::format("l2gcn {} --help", command.get_name());
+  if (top && option && chosen_ != nullptr && chosen_->get_option_no_throw(flag) != nullptr) {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("'{0}' belongs after the command: l2gcn {1} {0}", word, chosen_->get_name()));
+  }
+  if (!option && !top)
+    throw Error(ErrorKind::kUsage, fmt::format("unexpected argument '{}'; see {}", word, help));
+  const std::vector<std::string> names = option ? LongOptions(command) : CommandNames();
+  const std::string near = Suggestion(flag, names);
+  throw Error(ErrorKind::kUsage, fmt::format("unknown {} '{}'{}", option ? "option" : "command", flag,
+                                             near.empty() ? "; see " + help : near));
+}
+
+std::vector<std::string> Program::CommandNames() const {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app_.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
 }
 
 void Program::Dispatch(int argc, const char* const* argv) {
   app_.parse(argc, argv);
-  const std::vector<CLI::App*> chosen = app_.get_subcommands();
+  for (const auto& [command, run] : runs_) {
+    if (command->parsed()) chosen_ = command;
+  }
   RefuseUnknown(app_);
-  if (chosen.empty()) throw Error(ErrorKind::kUsage, "no command given\n\n" + app_.help());
-  RefuseUnknown(*chosen.front());
+  if (chosen_ == nullptr) throw Error(ErrorKind::kUsage, "no command given\n\n" + app_.help());
+  RefuseUnknown(*chosen_);
+  chosen_->CheckEffects();
   terminal_.set_quiet(quiet_);
   terminal_.set_json(json_);
   const auto tell = [](const std::string& text) {
@@ -192,11 +224,11 @@ void Program::Dispatch(int argc, const char* const* argv) {
   understood_ = true;
   ranks_ = JoinRanks(tell, machine_.exchange);
   if (!leads()) terminal_.set_mute();
-  const bool shared = shared_.count(chosen.front()) != 0;
+  const bool shared = shared_.count(chosen_) != 0;
   if (ranks_ != nullptr && !shared)
-    terminal_.Note(fmt::format("{} is run by rank 0 alone; the other {} wait", chosen.front()->get_name(),
-                               ranks_->size() - 1));
-  if (leads() || shared) runs_.at(chosen.front())();
+    terminal_.Note(
+        fmt::format("{} is run by rank 0 alone; the other {} wait", chosen_->get_name(), ranks_->size() - 1));
+  if (leads() || shared) runs_.at(chosen_)();
   terminal_.Finish();
   ranks_.reset();  // parts from the others
 }
@@ -226,7 +258,7 @@ int Program::Main(int argc, const char* const* argv) {
     Dispatch(argc, argv);
     return kExitDone;
   } catch (const CLI::ParseError& outcome) {
-    if (outcome.get_exit_code() != 0) return Fail(outcome.what(), kExitUnusable);
+    if (outcome.get_exit_code() != 0) return Fail(ComplaintOf(outcome), kExitUnusable);
     return LeadsByEnvironment() ? app_.exit(outcome) : kExitDone;  // --help, --version
   } catch (const Error& error) {
     return Fail(error.what(), ExitStatus(error.kind()));

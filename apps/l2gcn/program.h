@@ -14,6 +14,7 @@
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "l2gcn/settings.h"
+#include "options.h"
 #include "terminal.h"
 
 namespace l2gcn::cli {
@@ -31,10 +32,13 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // A sub-command with --help, --quiet and --json; `run` is called once its options are parsed.
-  CLI::App& AddCommand(const std::string& name, const std::string& help);
-  void OnRun(CLI::App& command, std::function<void()> run) { runs_[&command] = std::move(run); }
+  Command& AddCommand(const std::string& name, const std::string& help);
+  // The same without --quiet and --json, for text that is never JSON.
+  Command& AddTextCommand(const std::string& name, const std::string& help);
+  std::vector<std::string> CommandNames() const;
+  void OnRun(Command& command, std::function<void()> run) { runs_[&command] = std::move(run); }
   // The same where the ranks of a launcher (mpirun) share the command's work; all others are rank 0's alone.
-  void OnRunByRanks(CLI::App& command, std::function<void()> run) {
+  void OnRunByRanks(Command& command, std::function<void()> run) {
     OnRun(command, std::move(run));
     shared_.insert(&command);
   }
@@ -42,7 +46,7 @@ class Program {
   bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
 
   // --threads, --device and budgets of memory, for sub-commands that compute.
-  void AddComputeOptions(CLI::App& command);
+  void AddComputeOptions(Command& command);
 
   // --dry-run, for sub-commands whose plan can be told beforehand (PrintedPlan).
   void AddDryRun(CLI::App& command);
@@ -78,10 +82,11 @@ class Program {
 
   CLI::App app_;
   Terminal terminal_;
-  std::map<const CLI::App*, std::function<void()>> runs_;
-  std::set<const CLI::App*> shared_;  // commands whose work ranks share
-  std::shared_ptr<Ranks> ranks_;      // null: started alone
-  bool understood_ = false;           // the arguments say what to do
+  std::map<const Command*, std::function<void()>> runs_;
+  std::set<const Command*> shared_;  // commands whose work ranks share
+  const Command* chosen_ = nullptr;
+  std::shared_ptr<Ranks> ranks_;  // null: started alone
+  bool understood_ = false;       // the arguments say what to do
   bool json_ = false;
   bool quiet_ = false;
   MachineConfig machine_;
@@ -105,5 +110,9 @@ void AddServe(Program& program);
 void AddReproduce(Program& program);
 void AddCapacity(Program& program);
 void AddCompletion(Program& program);
+void AddHelp(Program& program);
+
+// What this build holds, one line each.
+std::string VersionText();
 
 }  // namespace l2gcn::cli

@@ -8,9 +8,15 @@
 
 namespace l2gcn::cli {
 
-void RunDataOptions::AddTo(CLI::App& command) {
+void RunDataOptions::AddTo(Command& command) {
   AddPositional(command, "RUN", run, "Directory that l2gcn train wrote");
   data.AddTo(command, "DATASET", "Apply the model to this data set [the one it was trained on]");
+  // Without a data set of their own these commands open the run's, the way the run opened it.
+  for (const char* group : {kDataGroup, kTablesGroup}) {
+    std::vector<std::string> names = command.Group(group);
+    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
+    command.Needs(names, {"DATASET", "--edges"});
+  }
   AddWhole(command, "seed", seed, 0, std::numeric_limits<int64_t>::max(),
            "Of a run with several seeds, take this one [the best on validation]");
 }

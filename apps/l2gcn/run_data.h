@@ -14,7 +14,7 @@ struct RunDataOptions {
   DataOptions data;
   int64_t seed = -1;  // −1: the best on validation
 
-  void AddTo(CLI::App& command);
+  void AddTo(Command& command);
 };
 
 struct RunData {

@@ -132,8 +132,9 @@ void Validate(const TrainConfig& config);
 std::string ConfigToJson(const TrainConfig& config);
 TrainConfig ConfigFromJson(const std::string& text, const std::string& where);
 
-// What `config` says, as a user would say it: every setting that `method` has a use for, its own or another.
-Overrides OverridesOf(const TrainConfig& config, const std::string& method);
+// What `stored` says and then what `flags` say. Of what was stored, settings are left out that the method has no use for or
+// that have no effect beside the flags; where the method is another, also what ended a layer.
+Overrides JoinOverrides(const Overrides& stored, const Overrides& flags);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);

@@ -33,6 +33,9 @@ std::vector<std::string> ReproduceSets();
 // The share of its full size at which --quick generates a shape: 1 for the small ones, else less.
 double QuickScale(const std::string& shape);
 
+// Throws Error(kUsage) for an unknown target or set, naming the nearest, and for an option the target has no use for.
+void CheckReproduction(const ReproduceOptions& options);
+
 // Every row says whether its data set is the real one or a generated shape, and at which scale.
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options);
 

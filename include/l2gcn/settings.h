@@ -35,6 +35,13 @@ Context MakeContext(const MachineConfig& machine);
 using RunField = FieldOf<RunOptions>;
 const std::vector<RunField>& RunFields();
 
+// ": did you mean 'NAME'?" with the candidate nearest to `word`; "" if none is near enough to be a slip.
+std::string Suggestion(const std::string& word, const std::vector<std::string>& candidates);
+
+// The settings that a JSON object names, in its order, each as text and checked. A value is written as in config.json or as
+// on the command line. Throws Error(kInput) naming `where` for an unknown setting, and for a value of the wrong type or range.
+Overrides OverridesFromJson(const std::string& text, const std::string& where);
+
 // The place of `name` among `names` ('_' and '-' are the same). Throws Error(kUsage) naming the nearest.
 size_t FindName(const std::string& name, const std::vector<std::string>& names);
 

@@ -186,7 +186,7 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);
 // Settings to train with again: a run's config.json, or a plain object of settings. Where a run's result.json
 // stands beside the file, also what it was trained on.
 struct StoredSettings {
-  TrainConfig config;
+  Overrides overrides;  // those that the file names
   bool has_source = false;
   std::string dataset_spec;
   OpenOptions open_options;

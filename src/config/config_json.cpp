@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "config/methods.h"
+#include "config/setting_uses.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
 #include "l2gcn/config.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -26,22 +29,38 @@ Json ToJson(const Field& field, const std::string& text) {
   L2GCN_ASSERT(false);
 }
 
-// The text a field's set() takes; "" where the value has the wrong type for the field.
-std::string ToText(const Field& field, const Json& value) {
-  switch (field.kind) {
+bool IsPlain(const Json& value) { return value.is_string() || value.is_number() || value.is_boolean(); }
+
+std::string PlainText(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : JsonText(value);
+}
+
+const char* ExpectedOf(FieldKind kind) {
+  switch (kind) {
     case FieldKind::kText:
-      return value.is_string() ? value.get<std::string>() : "";
+      return "a text";
     case FieldKind::kNumber:
-      if (value.is_string() && value.get<std::string>() == field.word) return field.word;
-      return value.is_number() ? JsonText(value) : "";
+      return "a number";
     case FieldKind::kFlag:
-      return value.is_boolean() ? value.dump() : "";
+      return "true or false";
     case FieldKind::kList:
-      break;
+      return "a number or a list of numbers";
   }
-  if (!value.is_array()) return "";
-  const std::string dump = JsonText(value);
-  return dump.substr(1, dump.size() - 2);
+  L2GCN_ASSERT(false);
+}
+
+// The text that the field's set() takes. Numbers, booleans and texts read as on the command line, where set() checks them.
+std::string ToText(const Field& field, const std::string& key, const Json& value) {
+  if (IsPlain(value)) return PlainText(value);
+  const bool list = field.kind == FieldKind::kList && value.is_array() && !value.empty() &&
+                    std::all_of(value.begin(), value.end(), IsPlain);
+  if (!list) {
+    ThrowInput("{}: expected {}{}{}, found {}", key, ExpectedOf(field.kind), field.range.empty() ? "" : " ",
+               field.range, value.is_array() ? "a list of something else" : value.type_name());
+  }
+  std::string text;
+  for (const Json& item : value) text += (text.empty() ? "" : ",") + PlainText(item);
+  return text;
 }
 
 }  // namespace
@@ -56,37 +75,57 @@ std::string ConfigToJson(const TrainConfig& config) {
   return JsonText(object, 2);
 }
 
-TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
+Overrides OverridesFromJson(const std::string& text, const std::string& where) {
   const Json object = ParseJson(text, where);
   if (!object.is_object())
     ThrowInput("{}: expected a JSON object of settings, found {}", where, object.type_name());
-  TrainConfig config;
+  Overrides overrides;
   for (const auto& [key, value] : object.items()) {
     try {
       const Field& field = FindField(key);
-      const std::string word = ToText(field, value);
-      if (word.empty() && !(value.is_string() && field.get(TrainConfig{}).empty())) {
-        ThrowInput("{} cannot be {}", key, JsonText(value));
-      }
-      if (!word.empty()) field.set(config, word);
+      const std::string word = ToText(field, key, value);
+      // A text that is empty by default says that nothing was set.
+      if (word.empty() && field.get(TrainConfig{}).empty()) continue;
+      TrainConfig tried;
+      field.set(tried, word);
+      overrides.emplace_back(field.name, word);
     } catch (const Error& error) {
       ThrowInput("{}: {}", where, error.what());
     }
   }
+  return overrides;
+}
+
+TrainConfig ConfigFromJson(const std::string& text, const std::string& where) {
+  TrainConfig config;
+  for (const auto& [name, value] : OverridesFromJson(text, where)) FindField(name).set(config, value);
   return config;
 }
 
-Overrides OverridesOf(const TrainConfig& config, const std::string& method) {
-  Overrides overrides = {{"method", method}};
-  for (const Field& field : Fields()) {
-    const bool has = field.methods.empty() ||
-                     std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
-    const std::string value = field.get(config);
+Overrides JoinOverrides(const Overrides& stored, const Overrides& flags) {
+  const auto names = [](const Overrides& said, const char* name) {
+    return std::any_of(said.begin(), said.end(),
+                       [&](const auto& one) { return FindField(one.first).name == name; });
+  };
+  TrainConfig before;
+  for (const auto& [name, value] : stored) FindField(name).set(before, value);
+  TrainConfig after = before;
+  for (const auto& [name, value] : flags) FindField(name).set(after, value);
+  const bool other = names(flags, "method") && after.method != before.method;
+  const bool named = names(stored, "method") || names(flags, "method");
+  if (other && !names(flags, "stop")) after.stop = FindMethod(after.method).stop;
+  Overrides joined;
+  for (const auto& [name, value] : stored) {
+    const Field& field = FindField(name);
+    const auto& takers = field.methods;
+    const bool takes =
+        !named || takers.empty() || std::find(takers.begin(), takers.end(), after.method) != takers.end();
     // What ends a layer is the method's own affair: another method brings its own.
-    const bool own = field.name == "method" || (field.name == "stop" && method != config.method);
-    if (has && !own && !value.empty()) overrides.emplace_back(field.name, value);
+    if (takes && !(other && field.name == "stop") && NeededFor(name, after).empty())
+      joined.emplace_back(field.name, value);
   }
-  return overrides;
+  joined.insert(joined.end(), flags.begin(), flags.end());
+  return joined;
 }
 
 }  // namespace l2gcn

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "l2gcn/config.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -39,6 +40,14 @@ std::string NearestName(const std::string& word, const std::vector<std::string>&
     }
   }
   return nearest;
+}
+
+std::string Suggestion(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string nearest = NearestName(word, candidates);
+  const bool begun = !word.empty() && nearest.starts_with(word);
+  const size_t most = std::max<size_t>(2, word.size() / 3);  // slips; beyond that it is another word
+  if (nearest.empty() || (!begun && TypingDistance(word, nearest) > most)) return "";
+  return ": did you mean '" + nearest + "'?";
 }
 
 }  // namespace l2gcn

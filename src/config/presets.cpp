@@ -11,6 +11,7 @@
 #include <string>
 
 #include "config/methods.h"
+#include "config/setting_uses.h"
 #include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
@@ -230,6 +231,10 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     config.drop_last = LastBatchIsARest(dataset, config);
   if (config.stop.empty()) config.stop = best && std::string(method.stop) == "fixed" ? "early" : method.stop;
   Validate(config);
+  for (const auto& [name, value] : overrides) {
+    if (const std::string needed = NeededFor(name, config); !needed.empty())
+      ThrowUsage("--{} {} has no effect without {}", FindField(name).name, value, needed);
+  }
   if (!config.threshold.empty() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
       dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",

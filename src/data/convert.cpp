@@ -94,7 +94,13 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
     ThrowUsage("--features-as: the format {} has a type of its own; leave it out or write the native format",
                writer.name);
   const bool filters = open.largest_component || open.min_degree > 0;
+  const auto refuse_type = [&](const char* features) {
+    if (options.features_as)
+      ThrowUsage("--features-as has no effect: {} has {}; leave it out", spec.empty() ? open.edges : spec,
+                 features);
+  };
   if (native && !filters && (open.format.empty() || open.format == "table") && IsLoneEdgeList(spec, open)) {
+    refuse_type("no features");
     const uint64_t memory = context.host_memory != 0 ? context.host_memory : kSortingBytes;
     return writer.stream_edges(context, spec, open, destination, memory, options.force);
   }
@@ -106,6 +112,7 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   }
   RefuseSmallBudget(context, spec);
   const Dataset dataset = OpenDataset(context, spec, open);
+  if (dataset.features.stores_sparse()) refuse_type("sparse features");
   RefuseSmallBudget(context, dataset.name);  // what is not mapped stays in memory
   const std::shared_ptr<DiskMemory> watch = WatchWithin(context, dataset);
   if (native) {

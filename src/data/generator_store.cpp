@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/error_format.h"
 #include "core/files.h"
 #include "core/threads.h"
 #include "data/generator_graph.h"
@@ -150,6 +151,8 @@ NativeInfo InfoOfPlan(const GeneratorPlan& plan) {
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force) {
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
+  if (plan.sparse() && options.features_as == FeatureType::kF16)
+    ThrowUsage("--features-as f16 has no effect on {}, whose features are sparse; leave it out", plan.shape);
   RefuseToReplaceOthers(directory);
   const GeneratorLayout layout(plan);
   const GeneratorNodes nodes(plan, layout);

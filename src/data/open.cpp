@@ -15,6 +15,7 @@
 #include "data/watch.h"
 #include "l2gcn/config.h"
 #include "l2gcn/generate.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -75,6 +76,36 @@ std::string ReaderNames() {
   return names;
 }
 
+// Kinds of data sets, by the options that matter to them.
+enum Source : unsigned { kTables = 1, kFormats = 2, kNative = 4, kGenerated = 8 };
+
+struct OptionUse {
+  const char* name;
+  bool (*given)(const OpenOptions&);
+  unsigned sources;  // that look at it
+};
+constexpr OptionUse kOptionUses[] = {
+    {"--label", [](const OpenOptions& o) { return !o.label_column.empty() && !o.label_optional; }, kTables},
+    {"--id", [](const OpenOptions& o) { return !o.id_column.empty(); }, kTables},
+    {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
+    {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
+    {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
+    {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
+    {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
+    {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kFormats},
+    {"--keep-self-loops", [](const OpenOptions& o) { return o.keep_self_loops; }, kTables | kFormats},
+    {"--format", [](const OpenOptions& o) { return !o.format.empty(); }, kTables | kFormats | kNative},
+    {"--synthetic-seed", [](const OpenOptions& o) { return o.synthetic_seed != 0; }, kGenerated},
+};
+
+// An option that the source does not look at is refused: who gives it expects something of it.
+void RefuseUnused(const OpenOptions& options, Source source, const std::string& what) {
+  for (const OptionUse& use : kOptionUses) {
+    if ((use.sources & source) != 0 || !use.given(options)) continue;
+    ThrowUsage("{} has no effect on {}; leave it out", use.name, what);
+  }
+}
+
 // What every reader leaves to be done: a name, the paper's row, checks, and telling what was changed.
 Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, const OpenOptions& options) {
   if (dataset.name.empty()) {
@@ -97,8 +128,14 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
     ThrowInput("{}: its format was not recognised; known are {}: force one with --format", path.string(),
                ReaderNames());
   }
+  const std::string_view format = reader->name;
+  RefuseUnused(options,
+               format == "table"    ? kTables
+               : format == "native" ? kNative
+                                    : kFormats,
+               fmt::format("{}, a data set in the format {}", path.string(), format));
   Dataset dataset = reader->read(context, path, options);
-  if (std::string_view(reader->name) != "native") return Complete(context, std::move(dataset), path, options);
+  if (format != "native") return Complete(context, std::move(dataset), path, options);
   const bool filters = options.largest_component || options.min_degree > 0;
   const bool check = filters || !options.map_only;
   if (check) {
@@ -112,10 +149,11 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
 }
 
 Dataset OpenSynthetic(const Context& context, const std::string& shape, const OpenOptions& options) {
+  RefuseUnused(options, kGenerated, "a generated graph");
   GenerateOptions generate;
   generate.shape = shape;
   generate.seed = options.synthetic_seed;
-  return GenerateDataset(context, generate);
+  return ApplyFilters(context, GenerateDataset(context, generate), options);
 }
 
 [[noreturn]] void ThrowNotFound(const std::string& spec, const OpenOptions& options) {
@@ -124,11 +162,12 @@ Dataset OpenSynthetic(const Context& context, const std::string& shape, const Op
   std::vector<std::string> folders;
   for (const fs::path& folder : SearchFolders(options)) folders.push_back(folder.string());
   const std::string nearest = NearestName(spec, names);
+  const bool near = nearest != spec && !Suggestion(spec, names).empty();
   ThrowInput(
       "{}: no such path, and no data set of that name in {}{}; give a path, put the set there (--data-dir, "
       "$L2GCN_DATA), or use synthetic:SHAPE",
       spec, folders.empty() ? "the search folders (none exist)" : fmt::format("{}", fmt::join(folders, ", ")),
-      nearest.empty() || nearest == spec ? "" : fmt::format(" (did you mean {}?)", nearest));
+      near ? fmt::format(" (did you mean {}?)", nearest) : "");
 }
 
 }  // namespace

@@ -14,10 +14,12 @@
 #include <utility>
 
 #include "config/methods.h"
+#include "config/setting_uses.h"
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/memory_meter.h"
 #include "l2gcn/ranks.h"
+#include "l2gcn/work_parts.h"
 #include "report/measured.h"
 #include "run/run_claim.h"
 #include "run/trainer_choice.h"
@@ -87,13 +89,19 @@ bool FindsRates(const std::string& method) { return FindMethod(method).loop == T
 // What the user said, less the settings this method does not have. A rate that only layers can be found for leaves the
 // others theirs.
 TrainConfig ConfigOf(const CompareOptions& options, const std::string& method, const Dataset& dataset) {
-  Overrides mine = {{"method", method}};
+  Overrides mine = {{"method", method}}, conditional;
   for (const auto& [name, value] : options.overrides) {
     const Field& field = FindField(name);
     const bool has = field.methods.empty() ||
                      std::find(field.methods.begin(), field.methods.end(), method) != field.methods.end();
     const bool found = field.name == "lr" && value == field.word && !FindsRates(method);
-    if (field.name != "method" && has && !found) mine.emplace_back(name, value);
+    if (field.name == "method" || !has || found) continue;
+    (IsConditional(name) ? conditional : mine).emplace_back(name, value);
+  }
+  if (conditional.empty()) return ResolveConfig(mine, dataset);
+  const TrainConfig without = ResolveConfig(mine, dataset);
+  for (const auto& one : conditional) {
+    if (NeededFor(one.first, without).empty()) mine.push_back(one);
   }
   return ResolveConfig(mine, dataset);
 }
@@ -112,6 +120,18 @@ void RefuseUseless(const CompareOptions& options) {
     }
     if (FindField(name).name == "method")
       ThrowUsage("--method {}: compare takes several, separated by commas: --methods {}", value, value);
+  }
+}
+
+// The same of settings whose effect depends on others.
+void RefuseConditional(const CompareOptions& options, const std::vector<TrainConfig>& configs) {
+  for (const auto& [name, value] : options.overrides) {
+    const bool used = std::any_of(configs.begin(), configs.end(), [&name = name](const TrainConfig& config) {
+      return NeededFor(name, config).empty();
+    });
+    if (!used)
+      ThrowUsage("--{} {} has no effect without {}, which none of the methods has", FindField(name).name,
+                 value, NeededFor(name, configs.front()));
   }
 }
 
@@ -204,6 +224,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
     configs.push_back(ConfigOf(options, method, dataset));
     chosen = OnDeviceOf(chosen, method);
   }
+  RefuseConditional(options, configs);
   Comparison comparison;
   comparison.dataset_name = dataset.name;
   comparison.dataset_json = DescribeDatasetJson(dataset);
@@ -221,22 +242,30 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
     timed.push_back(config);
     timed.back().val_every = options.score_every;
   }
+  const auto place_of = [&](const TrainConfig& config) {
+    const auto found = std::find(options.methods.begin(), options.methods.end(), config.method);
+    return static_cast<size_t>(found - options.methods.begin());
+  };
+  WorkParts methods("method", configs.size()), timings("timing", configs.size());
+  std::vector<WorkParts> seeds_of(configs.size(), WorkParts("seed", options.runs));
   const std::vector<MeasuredSeed> seeds = kept.Measure(
       fmt::format("seed, at most {} s", options.max_seconds), seeded,
       [&](const Context& alone, const TrainConfig& config) {
         alone.Note(fmt::format("compare: {} on {}, seed {}", config.method, dataset.name, config.seed));
-        return MeasureSeed(alone, dataset, config, options);
+        const size_t at = place_of(config);
+        const Context part = seeds_of[at].Part(methods.Part(alone, at), config.seed - configs[at].seed);
+        return MeasureSeed(part, dataset, config, options);
       });
   for (size_t i = 0; i < configs.size(); ++i)
     comparison.rows.push_back(
         RowOf(configs[i], options, std::span(seeds).subspan(i * options.runs, options.runs)));
   const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
   if (goal <= 0) return comparison;
-  const std::vector<MeasuredSeed> times =
-      kept.Measure(fmt::format("time to {}, at most {} s", goal, options.max_seconds), timed,
-                   [&](const Context& alone, const TrainConfig& config) {
-                     return TrainTowards(alone, dataset, goal, options, config);
-                   });
+  const std::vector<MeasuredSeed> times = kept.Measure(
+      fmt::format("time to {}, at most {} s", goal, options.max_seconds), timed,
+      [&](const Context& alone, const TrainConfig& config) {
+        return TrainTowards(timings.Part(alone, place_of(config)), dataset, goal, options, config);
+      });
   for (size_t i = 0; i < configs.size(); ++i) TimeTo(goal, times[i], comparison.rows[i]);
   return comparison;
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,9 @@
 #include "l2gcn/compare.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/generate.h"
+#include "l2gcn/settings.h"
 #include "l2gcn/version.h"
+#include "l2gcn/work_parts.h"
 #include "report/capacity/capacity_chart.h"
 #include "report/figure/chart.h"
 #include "report/paper_figures.h"
@@ -32,6 +35,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr uint32_t kQuickEpochs = 20;
 constexpr double kMostQuickRate = 0.01;
+constexpr std::array<uint32_t, 3> kGrownNodes = {1, 2, 4};  // half the shape's nodes times this
 
 bool Built(const std::string& method) {
   return std::find(BuiltMethods().begin(), BuiltMethods().end(), method) != BuiltMethods().end();
@@ -51,16 +55,11 @@ class Reproducer {
                                : 5) {}
 
   Reproduction Run() {
-    const std::vector<std::string> known = ReproduceTargets();
     std::vector<std::string> wanted = {options_.target};
-    if (options_.target == "all") wanted = known;
-    for (const std::string& target : wanted) {
-      if (std::find(known.begin(), known.end(), target) == known.end()) {
-        ThrowUsage("reproduce {}: did you mean '{}'? Valid: {}, all", target, NearestName(target, known),
-                   fmt::join(known, ", "));
-      }
-    }
-    CheckSets();
+    if (options_.target == "all") wanted = ReproduceTargets();
+    size_t cells = 0;
+    for (const std::string& target : wanted) cells += CellsOf(target);
+    cells_ = WorkParts("cell", cells);
     for (const std::string& target : wanted) RunTarget(target);
     json_["version"] = Version();
     json_["quick"] = options_.quick;
@@ -71,19 +70,49 @@ class Reproducer {
   }
 
  private:
-  void CheckSets() const {
-    const std::vector<std::string> known = ReproduceSets();
-    for (const std::string& set : options_.sets) {
-      if (std::find(known.begin(), known.end(), set) != known.end()) continue;
-      ThrowUsage("--sets {}: did you mean '{}'? Valid: {}", set, NearestName(set, known),
-                 fmt::join(known, ", "));
-    }
-  }
-
   // Whether a row of the paper is asked for, and its method is there.
   bool Wants(const char* set, const char* method) const {
     const auto& sets = options_.sets;
     return Built(method) && (sets.empty() || std::find(sets.begin(), sets.end(), set) != sets.end());
+  }
+
+  template <class Rows>
+  size_t CountWanted(const Rows& rows) const {
+    return static_cast<size_t>(std::count_if(std::begin(rows), std::end(rows),
+                                             [&](const auto& row) { return Wants(row.set, row.method); }));
+  }
+
+  // Comparisons that a target asks for, each a cell of progress.
+  size_t CellsOf(const std::string& target) const {
+    if (target == "table-sota") return CountWanted(paper::kSota);
+    if (target == "table-epochs") return CountWanted(paper::kEpochs);
+    if (target == "table-depth") return CountWanted(paper::kDepth);
+    if (target == "table-ngcn") return CountWanted(paper::kNgcnTable);
+    if (target == "table-complexity")
+      return std::size(paper::kComplexity) * (MostGrownLayers() + kGrownNodes.size());
+    const auto count = [](const auto& rows, const auto& wanted) {
+      return static_cast<size_t>(std::count_if(std::begin(rows), std::end(rows), wanted));
+    };
+    if (target == "table-transfer")
+      return count(paper::kTransfer, [&](const auto& row) { return Wants(row.set, method_names::kL2gcn); });
+    if (target == "fig-loss") return count(paper::kEpochs, [&](const auto& row) { return Draws(row); });
+    if (target == "fig-summary" && options_.target != "all")  // else table-sota has its cells
+      return count(paper::kSota,
+                   [&](const auto& row) { return IsReddit(row) && Wants(row.set, row.method); });
+    return 0;
+  }
+
+  static bool IsReddit(const paper::SotaRow& row) { return std::string_view(row.set) == "reddit"; }
+  // Whether fig-loss has a curve of the row.
+  bool Draws(const paper::EpochsRow& row) const {
+    const std::string_view set = row.set;
+    return Wants(row.set, row.method) && (!options_.quick || set == "cora" || set == "pubmed");
+  }
+  uint32_t MostGrownLayers() const { return options_.quick ? 3 : 5; }
+
+  // One method measured: a cell.
+  CompareRow Cell(const Dataset& dataset, const CompareOptions& options) {
+    return Compare(cells_.Part(context_, next_cell_++), dataset, options).rows.front();
   }
 
   void RunTarget(const std::string& target) {
@@ -128,7 +157,7 @@ class Reproducer {
     if (options_.quick && sources_[set] != "real") MakeQuick(set, method, dataset, overrides);
     overrides.emplace_back("preset", "paper");
     options.overrides = std::move(overrides);
-    return Compare(context_, dataset, options).rows.front();
+    return Cell(dataset, options);
   }
 
   // Fewer epochs; and where layers make fewer steps on a smaller set, longer ones.
@@ -171,7 +200,7 @@ class Reproducer {
                      OrDash(printed.f1, "{:.1f}"), SecondsOf(row), OrDash(printed.seconds, "{:.2f}"),
                      static_cast<double>(row.training_bytes) / kMiB, OrDash(printed.mebibytes, "{:.0f}")));
     json_[target].push_back(RowJson(printed.set, row, printed.f1, printed.seconds));
-    if (std::string_view(printed.set) == "reddit") reddit_.push_back(row);
+    if (IsReddit(printed)) reddit_.push_back(row);
   }
 
   // A star where the clock ended a training, which `stars_` remembers.
@@ -253,7 +282,6 @@ class Reproducer {
   }
 
   void Complexity() {
-    const uint32_t most = options_.quick ? 3 : 5;
     Line(fmt::format("{:<11} {:<8} {:>10} {:>14} {:>10} {:>10} {:>12} {:>12}", "method", "grows", "at",
                      "s an epoch", "× first", "predicted", "MiB", "kept MiB"));
     GenerateOptions generate;
@@ -261,14 +289,14 @@ class Reproducer {
     const Dataset base = GenerateDataset(context_, generate);
     for (const paper::ComplexityRow& row : paper::kComplexity) {
       double first = 0;
-      for (uint32_t layers = 1; layers <= most; ++layers) {
+      for (uint32_t layers = 1; layers <= MostGrownLayers(); ++layers) {
         const double predicted = row.exponential ? -1 : layers;
         first = Growth(base, row.method, "layers", layers, layers, predicted, first);
       }
     }
     for (const paper::ComplexityRow& row : paper::kComplexity) {
       double first = 0;
-      for (uint32_t times : {1u, 2u, 4u}) {
+      for (const uint32_t times : kGrownNodes) {
         GenerateOptions larger = generate;
         larger.nodes = uint64_t{base.nodes()} / 2 * times;
         const Dataset grown = GenerateDataset(context_, larger);
@@ -294,7 +322,7 @@ class Reproducer {
                          {"epochs", std::to_string(epochs)},
                          {"hidden", "128"}};
     options.keep = options_.keep;
-    const CompareRow row = Compare(context_, dataset, options).rows.front();
+    const CompareRow row = Cell(dataset, options);
     const double seconds = row.seconds / epochs;
     if (first == 0) first = seconds;
     Line(fmt::format("{:<11} {:<8} {:>10} {:>14.4f} {:>10.2f} {:>10} {:>12.1f} {:>12.1f}", method, what, at,
@@ -320,7 +348,7 @@ class Reproducer {
     if (reddit_.empty()) {
       ComparedHead();
       for (const paper::SotaRow& printed : paper::kSota) {
-        if (std::string_view(printed.set) == "reddit") Compared("fig-summary", printed);
+        if (IsReddit(printed)) Compared("fig-summary", printed);
       }
       ExplainStars();
     }
@@ -338,7 +366,7 @@ class Reproducer {
           fmt::format("{} {:.1f} %{}", row.method, 100 * row.f1, row.stopped_by_clock ? " (stopped)" : ""));
     }
     for (const paper::SotaRow& printed : paper::kSota) {
-      if (std::string_view(printed.set) != "reddit" || printed.seconds < 0) continue;
+      if (!IsReddit(printed) || printed.seconds < 0) continue;
       there.x.push_back(printed.seconds);
       there.y.push_back(printed.mebibytes);
       there.labels.push_back(fmt::format("{} {:.1f} %", printed.method, printed.f1));
@@ -368,10 +396,7 @@ class Reproducer {
   void LossCurves() {
     std::map<std::string, Chart> charts;
     for (const paper::EpochsRow& printed : paper::kEpochs) {
-      if (!Wants(printed.set, printed.method) || (options_.quick && std::string_view(printed.set) != "cora" &&
-                                                  std::string_view(printed.set) != "pubmed")) {
-        continue;
-      }
+      if (!Draws(printed)) continue;
       Overrides overrides = {{"layers", std::to_string(printed.layers)}};
       if (printed.epochs[0] != '\0') overrides.emplace_back("epochs", printed.epochs);
       const CompareRow row = Measure(printed.set, printed.method, std::move(overrides));
@@ -404,6 +429,8 @@ class Reproducer {
   const uint32_t runs_;
   std::map<std::string, Dataset> sets_;
   std::map<std::string, std::string> sources_;
+  WorkParts cells_{"cell", 0};
+  size_t next_cell_ = 0;
   std::vector<CompareRow> reddit_;  // rows that fig-summary draws
   bool stars_ = false;              // rows of the present table that the clock ended
   Json json_;
@@ -430,7 +457,32 @@ std::vector<std::string> ReproduceTargets() {
           "table-ngcn",       "fig-summary", "fig-loss",       "fig-capacity"};
 }
 
+void CheckReproduction(const ReproduceOptions& options) {
+  std::vector<std::string> targets = ReproduceTargets();
+  targets.push_back("all");
+  if (std::find(targets.begin(), targets.end(), options.target) == targets.end()) {
+    const std::string near = Suggestion(options.target, targets);
+    ThrowUsage("reproduce {}{} Valid: {}", options.target, near.empty() ? ": unknown." : near,
+               fmt::join(targets, ", "));
+  }
+  const std::vector<std::string> known = ReproduceSets();
+  for (const std::string& set : options.sets) {
+    if (std::find(known.begin(), known.end(), set) != known.end()) continue;
+    ThrowUsage("--sets {}: did you mean '{}'? Valid: {}", set, NearestName(set, known),
+               fmt::join(known, ", "));
+  }
+  // These two generate their own graphs and train a fixed number of networks on them.
+  const bool own = options.target == "fig-capacity" || options.target == "table-complexity";
+  const char* ignored = !own                      ? nullptr
+                        : !options.sets.empty()   ? "--sets"
+                        : options.runs > 0        ? "--runs"
+                        : options.max_seconds > 0 ? "--max-seconds"
+                                                  : nullptr;
+  if (ignored != nullptr) ThrowUsage("{} has no effect on {}; leave it out", ignored, options.target);
+}
+
 Reproduction Reproduce(const Context& context, const ReproduceOptions& options) {
+  CheckReproduction(options);
   return Reproducer(context, options).Run();
 }
 

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "data/npy.h"
+#include "l2gcn/settings.h"
 #include "run/checkpoint.h"
 #include "run/result_json.h"
 
@@ -224,13 +225,14 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
 StoredSettings ReadSettings(const std::string& config_path) {
   const fs::path path = config_path, beside = path.parent_path() / "result.json";
   if (!fs::is_regular_file(path))
-    ThrowUsage("--config {}: no such file; expected a run's config.json", config_path);
+    ThrowUsage("--config {}: no such file; expected a run's config.json, or a JSON object of settings",
+               config_path);
   StoredSettings settings;
   std::string where = config_path;
   try {
     const Json json = Json::parse(ReadTextFile(path));
     const bool of_run = json.is_object() && json.contains("config");
-    settings.config = ConfigFromJson((of_run ? json.at("config") : json).dump(), where);
+    settings.overrides = OverridesFromJson(JsonText(of_run ? json.at("config") : json), where);
     if (!fs::is_regular_file(beside)) return settings;
     where = beside.string();
     OpenedRun source;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,26 @@ std::string ReadAll(const fs::path& path) {
   std::stringstream text;
   text << file.rdbuf();
   return text.str();
+}
+
+// The first side of a new terminal of 160 columns; `other` gets the path of the second, which the program writes to.
+int OpenTerminal(std::string& other) {
+  const int terminal = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal < 0 || grantpt(terminal) != 0 || unlockpt(terminal) != 0) return -1;
+  const winsize size{50, 160, 0, 0};
+  ioctl(terminal, TIOCSWINSZ, &size);
+  other = ptsname(terminal);
+  return terminal;
+}
+
+// Everything until the program has closed its side.
+std::string ReadTerminal(int terminal) {
+  std::string text;
+  char part[4096];
+  for (ssize_t count; (count = read(terminal, part, sizeof(part))) > 0;)
+    text.append(part, static_cast<size_t>(count));
+  close(terminal);
+  return text;
 }
 
 // In the child, between fork and exec.
@@ -89,15 +110,23 @@ Outcome ProgramTest::Execute(std::vector<std::string> texts, const Launch& launc
   for (std::string& text : texts) words.push_back(text.data());
   words.push_back(nullptr);
   const fs::path out = folder_.string() + ".out", err = folder_.string() + ".err";
+  std::string screen;
+  const int terminal = launch.terminal ? OpenTerminal(screen) : -1;
+  // The second side is open before the child is there, so that reading does not end too early.
+  const int held = terminal < 0 ? -1 : open(screen.c_str(), O_RDWR | O_NOCTTY);
   const pid_t child = fork();
-  if (child == 0) Become(folder_, words, launch, out, err);
+  if (child == 0) Become(folder_, words, launch, out, terminal < 0 ? err : fs::path(screen));
   if (launch.interrupt) InterruptAtWork(child);
   int state = 0;
-  waitpid(child, &state, 0);
   Outcome outcome;
+  if (terminal >= 0) {
+    close(held);  // the child has a copy of it until it ends
+    outcome.err = ReadTerminal(terminal);
+  }
+  waitpid(child, &state, 0);
   outcome.status = WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state);
   outcome.out = ReadAll(out);
-  outcome.err = ReadAll(err);
+  if (terminal < 0) outcome.err = ReadAll(err);
   fs::remove(out);
   fs::remove(err);
   return outcome;

@@ -22,6 +22,7 @@ struct Launch {
   std::string out_to;       // standard output goes to this file; "": it is collected
   uint64_t file_limit = 0;  // bytes a written file may have, as if the disk were full; 0: no limit
   bool interrupt = false;   // Ctrl-C once it is at work
+  bool terminal = false;    // standard error is a terminal of 160 columns
 };
 
 // A fixture with an empty folder in which the program runs; gone afterwards.

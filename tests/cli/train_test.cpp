@@ -151,5 +151,37 @@ TEST_F(TrainTest, CtrlCLeavesTheEarlierRunWhole) {
   EXPECT_EQ(List(), (std::vector<std::string>{"run", "small"}));
 }
 
+TEST_F(TrainTest, ATerminalShowsSeedScoreAndTimeLeft) {
+  Launch terminal;
+  terminal.terminal = true;
+  const Outcome outcome =
+      Run({"train", "small", "--epochs", "30", "--hidden", "8", "--runs", "2", "-o", "run"}, terminal);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part : {"seed 1/2  train layer 1/2  epoch ", "seed 2/2  train layer 2/2  epoch ",
+                           "/30  at most ", " s left  val F1 ", "  loss "})
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in " << outcome.err;
+  const Outcome fixed = Run({"train", "small", "--epochs", "30", "--stop", "fixed", "-o", "fixed"}, terminal);
+  EXPECT_EQ(fixed.err.find("at most"), std::string::npos) << fixed.err;
+  EXPECT_EQ(fixed.err.find("seed 1/1"), std::string::npos) << fixed.err;
+  const Outcome plain = Run({"train", "small", "--epochs", "30", "-o", "plain"});
+  EXPECT_EQ(plain.err.find('\r'), std::string::npos);
+}
+
+TEST_F(TrainTest, ATerminalShowsWhichMethodIsCompared) {
+  Launch terminal;
+  terminal.terminal = true;
+  const Outcome outcome =
+      Run({"compare", "small", "--methods", "lgcn,gcn", "--runs", "2", "--epochs", "20"}, terminal);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  for (const char* part :
+       {"method 1/2  seed 1/2  train layer 1/2  epoch ", "method 2/2  seed 1/2  ", "method 2/2  seed 2/2  "})
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in " << outcome.err;
+  const Outcome cells =
+      Run({"reproduce", "table-epochs", "--quick", "--runs", "1", "--sets", "cora", "-o", "out"}, terminal);
+  ASSERT_EQ(cells.status, 0) << cells.err;
+  EXPECT_NE(cells.err.find("cell 1/4  train layer 1/2  epoch "), std::string::npos) << cells.err;
+  EXPECT_NE(cells.err.find("cell 4/4  aggregate layer 1/2"), std::string::npos) << cells.err;
+}
+
 }  // namespace
 }  // namespace l2gcn

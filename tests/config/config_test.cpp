@@ -8,6 +8,7 @@
 #include "config/methods.h"
 #include "config/stop_policies.h"
 #include "l2gcn/error.h"
+#include "l2gcn/settings.h"
 
 namespace l2gcn {
 namespace {
@@ -228,6 +229,43 @@ TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
   EXPECT_NE(UsageOf({{"method", "lgcn"}, {"controller", "c.safetensors"}}).find("l2gcn"), std::string::npos);
 }
 
+TEST(ResolveConfig, SettingsWithoutAnEffectAreRefused) {
+  EXPECT_NE(
+      UsageOf({{"stop", "fixed"}, {"patience", "5"}}).find("--patience 5 has no effect without --stop early"),
+      std::string::npos);
+  EXPECT_NE(UsageOf({{"stop", "learned"}, {"watch", "val"}}).find("--stop early"), std::string::npos);
+  const Overrides early = {{"method", "l2gcn"}, {"stop", "early"}};
+  for (const auto& [name, value] :
+       Overrides{{"controller", "c"}, {"controller-kind", "paper"}, {"hold-out", "0.1"}}) {
+    Overrides said = early;
+    said.emplace_back(name, value);
+    EXPECT_NE(UsageOf(said).find("has no effect without --stop learned"), std::string::npos) << name;
+  }
+  EXPECT_NE(UsageOf({{"controller", "c"}, {"controller_kind", "paper"}}).find("--controller-kind paper"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"lr", "auto"}, {"on-nan", "restart"}}).find("a number for --lr"), std::string::npos);
+  EXPECT_NO_THROW(ResolveConfig({{"stop", "early"}, {"patience", "5"}}, Dataset()));
+}
+
+// A stored configuration names every setting; those without an effect beside the flags are left out.
+TEST(ConfigJson, StoredSettingsGiveWayToFlags) {
+  const TrainConfig stored =
+      ResolveConfig({{"method", "l2gcn"}, {"preset", "paper"}, {"lr", "0.0123"}}, SetOf("cora"));
+  const Overrides all = OverridesFromJson(ConfigToJson(stored), "config.json");
+  const auto with = [&](const Overrides& flags) {
+    return ResolveConfig(JoinOverrides(all, flags), SetOf("cora"));
+  };
+  EXPECT_EQ(ConfigToJson(with({})), ConfigToJson(stored));
+  EXPECT_EQ(with({{"stop", "early"}}).patience, TrainConfig().patience);
+  EXPECT_EQ(with({{"method", "gcn"}}).lr, 0.0123);
+  EXPECT_EQ(with({{"method", "gcn"}}).stop, "fixed");
+  const Overrides early = OverridesFromJson(
+      ConfigToJson(ResolveConfig({{"method", "lgcn"}, {"stop", "early"}, {"patience", "7"}}, SetOf("cora"))),
+      "c");
+  EXPECT_EQ(ResolveConfig(JoinOverrides(early, {}), SetOf("cora")).patience, 7u);
+  EXPECT_EQ(ResolveConfig(JoinOverrides(early, {{"stop", "fixed"}}), SetOf("cora")).stop, "fixed");
+}
+
 TEST(ResolveConfig, AControllerMakesTheMethod) {
   EXPECT_EQ(ResolveConfig({{"method", "lgcn"}, {"stop", "learned"}}, SetOf("cora")).method, "l2gcn");
   const TrainConfig fixed = ResolveConfig({{"preset", "paper"}, {"stop", "fixed"}}, SetOf("cora"));
@@ -272,6 +310,22 @@ TEST(ConfigJson, RoundTripsEveryField) {
   EXPECT_EQ(back.lr, 0.0123);
 }
 
+TEST(ConfigJson, HandWrittenValuesReadAsOnTheCommandLine) {
+  const TrainConfig config = ConfigFromJson(
+      R"({"epochs": 5, "hidden": [8, 16], "layers": "3", "lr": "auto", "threshold": 0.3, "bias": true,
+          "layer-norm": "true", "seed": 18446744073709551615, "split": "paper"})",
+      "config.json");
+  EXPECT_EQ(config.epochs, (std::vector<uint32_t>{5}));
+  EXPECT_EQ(config.hidden, (std::vector<uint32_t>{8, 16}));
+  EXPECT_EQ(config.layers, 3u);
+  EXPECT_TRUE(config.FindsRate());
+  EXPECT_EQ(config.threshold, "0.3");
+  EXPECT_TRUE(config.bias);
+  EXPECT_TRUE(config.layer_norm);
+  EXPECT_EQ(config.seed, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(OverridesFromJson(R"({"epochs": 5})", "config.json"), (Overrides{{"epochs", "5"}}));
+}
+
 TEST(ConfigJson, MistakesNameTheFile) {
   const auto read = [](const std::string& text) {
     return MessageOf(ErrorKind::kInput, [&] { ConfigFromJson(text, "run/config.json"); });
@@ -279,7 +333,16 @@ TEST(ConfigJson, MistakesNameTheFile) {
   EXPECT_NE(read("{").find("run/config.json: not JSON at byte"), std::string::npos);
   EXPECT_NE(read("[]").find("expected a JSON object"), std::string::npos);
   EXPECT_NE(read(R"({"laers": 2})").find("'layers'"), std::string::npos);
-  EXPECT_NE(read(R"({"layers": "2"})").find("layers cannot be \"2\""), std::string::npos);
+  EXPECT_NE(read(R"({"layers": [2]})").find("layers: expected a number from 1 to 64, found a list"),
+            std::string::npos);
+  EXPECT_NE(read(R"({"layers": true})").find("--layers true: expected a whole number"), std::string::npos);
+  EXPECT_NE(
+      read(R"({"epochs": {"first": 5}})").find("epochs: expected a number or a list of numbers from 1 to"),
+      std::string::npos);
+  EXPECT_NE(read(R"({"epochs": [[5]]})").find("found a list of something else"), std::string::npos);
+  EXPECT_NE(read(R"({"epochs": []})").find("epochs: expected"), std::string::npos);
+  EXPECT_NE(read(R"({"bias": null})").find("bias: expected true or false, found null"), std::string::npos);
+  EXPECT_NE(read("{\"epochs\": " + std::string(100000, '[')).find("run/config.json"), std::string::npos);
   EXPECT_NE(read(R"({"layers": 0})").find("from 1 to 64"), std::string::npos);
   EXPECT_NE(read(R"({"epochs": [3, -1]})").find("--epochs -1"), std::string::npos);
 }
@@ -287,6 +350,10 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+  EXPECT_EQ(Suggestion("trian", {"predict", "train"}), ": did you mean 'train'?");
+  EXPECT_EQ(Suggestion("--mem", {"--method", "--memory"}), ": did you mean '--memory'?");
+  EXPECT_EQ(Suggestion("help", {"generate", "embed"}), "");
+  EXPECT_EQ(Suggestion("x", {}), "");
 }
 
 TEST(FieldsTest, NumbersTellTheirRange) {
