@@ -60,6 +60,7 @@ class RunReport {
   void AddModel(const OpenedRun& run, Page& page) {
     if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_, page);
     try {
+      if (!run.knows_data) ThrowInput("the run was trained on a data set in memory, which no file holds");
       OpenOptions open = run.open_options;
       if (!options_.data_dir.empty()) open.data_dir = options_.data_dir;
       const Dataset opened = OpenDataset(context_, run.dataset_spec, open);
