@@ -78,6 +78,7 @@ class RunReport {
     std::vector<std::string> notes;
     try {
       if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_.notes, options_, page);
+      if (!run.knows_data) ThrowInput("the run was trained on a data set in memory, which no file holds");
       OpenOptions open = run.open_options;
       if (!options_.data_dir.empty()) open.data_dir = options_.data_dir;
       const Context noting = CollectingNotes(context_, notes);
