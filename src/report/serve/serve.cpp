@@ -155,6 +155,18 @@ std::string LivePage(const std::string& run, const LiveRun& live, const std::str
   return page.Finish("Written by l2gcn " + Version() + ".", version);
 }
 
+// progress.jsonl is a file like any other: one whose values are of the wrong kind costs the page, not the server.
+std::string LivePageOf(const std::string& run, const std::string& text, const std::string& version) {
+  try {
+    return LivePage(run, ReadProgress(text), version);
+  } catch (const ReportJson::exception& error) {
+    Page page(run);
+    page.Heading(run,
+                 fmt::format("progress.jsonl is damaged, so there is nothing to show yet: {}", error.what()));
+    return page.Finish("", version);
+  }
+}
+
 std::string StampOf(const fs::path& path) {
   std::error_code error;
   const auto time = fs::last_write_time(path, error);
@@ -216,7 +228,7 @@ class RunPages {
       version_ = stamp.empty() ? "starting" : stamp;
       std::string text;
       if (!stamp.empty()) text = ReadTextFile(progress_);
-      page_ = LivePage(run_, ReadProgress(text), version_);
+      page_ = LivePageOf(run_, text, version_);
     }
   }
 
