@@ -104,10 +104,11 @@ void OutputOptions::AddTo(CLI::App& command, const std::string& placeholder, con
 
 void RejectPdfOutput(const std::string& path) {
   if (!path.ends_with(".pdf")) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("-o {}: PDF is not written; reports are HTML (print them from a browser) and figures "
-                          "SVG files in a folder (rsvg-convert -f pdf -o f1.pdf f1.svg)",
-                          path));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("-o {}: PDF is not written; reports are HTML (print them from a browser) and figures "
+                  "SVG files in a folder (rsvg-convert -f pdf -o f1.pdf f1.svg)",
+                  path));
 }
 
 std::vector<std::string> LongOptions(const CLI::App& command) {
