@@ -198,7 +198,7 @@ std::string MakeReport(const Context& context, const std::vector<std::string>& s
     }
   }
   if (!alone) page.Heading("l2gcn report", fmt::format("{} sources", sources.size()));
-  if (runs.size() > 1) AddRuns(runs, page);
+  if (runs.size() > 1) NamingSource("report", [&] { AddRuns(runs, page); });
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunReport report(context, runs[i], options, dataset);
     NamingSource(runs[i].directory, [&] {
