@@ -48,3 +48,42 @@ def test_readme_lines(root, tmp_path):
     done = subprocess.run([sys.executable, "-c", block[1]], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert float(done.stdout.split()[-1]) > 0.8
+
+
+def test_lines_of_the_guide(root, tmp_path, monkeypatch):
+    """Every Python block of docs/python.md runs as it stands, one after the other, on small data of the kind it names."""
+    import re
+
+    import numpy as np
+
+    import l2gcn
+
+    pandas, networkx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+    pytest.importorskip("matplotlib").use("Agg")
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("L2GCN_DATA", "data")
+    nodes = np.arange(60)
+    pandas.DataFrame({"a": nodes, "b": np.roll(nodes, 1)}).to_csv("edges.csv", index=False)
+    pandas.DataFrame({"paper": nodes, "pages": nodes % 7, "topic": np.where(nodes % 2, "x", "y")}).to_csv("nodes.csv", index=False)
+    X, edge_index, y = np.eye(60, dtype=np.float32), np.stack([nodes, np.roll(nodes, 1)]), nodes % 2
+    names = {
+        "X": X, "x": X, "edge_index": edge_index, "y": y, "nodes": nodes, "truth": y, "test": nodes < 9, "X2": X[:9], "A2": edge_index[:, 1:9],
+        "train": nodes < 30, "val": (nodes >= 30) & (nodes < 40), "test_nodes": nodes >= 40,
+        "edges_frame": pandas.read_csv("edges.csv"), "nodes_frame": pandas.read_csv("nodes.csv"),
+        "cross_val_score": model_selection.cross_val_score, "GridSearchCV": model_selection.GridSearchCV,
+    }  # fmt: skip
+    small = l2gcn.Dataset.from_arrays(X, edge_index, y)
+    small.save("data/cora")
+    names["A"] = names["adjacency"] = small.to_scipy()[0]
+    blocks = re.findall(r"```python\n(.*?)```", (root / "docs" / "python.md").read_text(encoding="utf-8"), re.S)
+    assert len(blocks) >= 5
+    for block in blocks:
+        if "load_dataset(data)" in block:
+            names["data"] = networkx.path_graph(5)
+        elif "from_arrays" in block:
+            names["test"] = names["test_nodes"]
+        elif "data=data" in block:
+            names["data"] = small
+        exec(compile(block, "docs/python.md", "exec"), names)
+    assert (tmp_path / "report.html").is_file() and (tmp_path / "my-run" / "model.safetensors").is_file()

@@ -215,7 +215,7 @@ TEST_F(SurviveTest, AResumedRunHasTheMachineOptionsItWasBegunWith) {
   EXPECT_EQ(begun.at("spec"), (folder_ / "small").string());
   const auto plan = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"train", "--resume", "cut", "--dry-run", "--json"});
-    return RunWell(words).json().at("plan").at("memory_bytes").get<uint64_t>();
+    return RunWell(words).json().at("plan").at("budget_bytes").get<uint64_t>();
   };
   EXPECT_EQ(plan({}), uint64_t{900} << 20);
   EXPECT_EQ(plan({"--memory", "800M"}), uint64_t{800} << 20);

@@ -180,7 +180,7 @@ class CpuBackend final : public Backend {
     Matrix out = AggregateDense(context, kernels_, memory_, a, narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+      for (size_t i = begin; i < end; ++i) values[i] = values[i] <= 0 ? 0 : values[i];
     });
     return MakeTensor(Narrowed(context, std::move(out)));
   }

@@ -437,7 +437,7 @@ class RanksBackend final : public Backend {
       auto* const floats = static_cast<float*>(values);
       auto* const halves = static_cast<uint16_t*>(values);
       for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
-        floats[i] = floats[i] > 0 ? floats[i] : 0;
+        floats[i] = floats[i] <= 0 ? 0 : floats[i];
       for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
         halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
     });
