@@ -51,7 +51,11 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   EXPECT_EQ(result.at("seed"), 0);
   EXPECT_EQ(result.at("run"), "run");
   EXPECT_EQ(List("run"), kRunFiles);
-  EXPECT_EQ(nlohmann::json::parse(Read("run/result.json")), result);
+  nlohmann::json stored = nlohmann::json::parse(Read("run/result.json"));
+  EXPECT_EQ(stored.at("files").size(), 4u);
+  stored.erase("files");
+  stored.erase("checksum");
+  EXPECT_EQ(stored, result);
 }
 
 TEST_F(TrainTest, AProfileHoldsEachLayerAgainstWhatTheMachineCanDo) {
