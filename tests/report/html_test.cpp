@@ -190,7 +190,7 @@ TEST_F(ReportTest, CalibrationOfTwoClassesIsThatOfTheSecond) {
 TEST_F(ReportTest, CurvesMarkTheEpochWhoseWeightsWereKept) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
-  config.stop = "early";
+  config.stop = StopRule::kEarly;
   config.val_every = 1;
   RunTraining(MakeContext(1), dataset, config, run_);
   const std::string html = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);
