@@ -169,7 +169,8 @@ Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& c
     LayerwiseOptions options;
     options.course = CourseOf(trial.at("course"));
     const SplitNodes nodes = NodesOf(dataset, config);
-    PairedStop policy(ChanceOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value), options.course);
+    PairedStop policy(ChanceOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
+                      options.course);
     return FitLayerwise(context, dataset, nodes, config, policy, options);
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);

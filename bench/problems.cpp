@@ -126,9 +126,9 @@ LayerSpec SpecOf(const LayerProblem& problem) {
   spec.lr = 1e-4f;
   if (problem.head == 0) return spec;
   spec.dropout = 0.5f;
-  spec.form.norm = true;
-  spec.form.head = problem.head;
-  spec.form.input_dropout = 0.3f;
+  spec.architecture.norm = true;
+  spec.architecture.head = problem.head;
+  spec.architecture.input_dropout = 0.3f;
   return spec;
 }
 

@@ -4,11 +4,11 @@
 # is, the status is not a signal's, something was said, going on gives the same bytes, and nothing is left over.
 #
 #   scripts/test-faults.sh [--quick] [BUILD] [STRIDE]    BUILD: folder with l2gcn and faults.so [build/release]; STRIDE:
-#                                                        every how many calls [1; with --quick 11, half a minute on two
+#                                                        every how many calls [1; with --quick 7, half a minute on two
 #                                                        cores]. Prints one line a command, and the number of faults.
 set -u
 stride=1
-if [ "${1:-}" = --quick ]; then stride=11; shift; fi
+if [ "${1:-}" = --quick ]; then stride=7; shift; fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$root/build/release}" && pwd) || exit 2
 stride=${2:-$stride}
@@ -88,14 +88,16 @@ try() {
 }
 
 try train "$train" "$base/start"
-# A training cut off in its second seed, for the resumed one.
-cp -r "$base/start" "$base/cut" && cd "$base/cut" || exit 2
-"$program" $train >/dev/null 2>&1 &
-pid=$!
-while [ ! -e run.unfinished/checkpoint/seed-0.json ] && kill -0 $pid 2>/dev/null; do :; done
-kill -9 $pid 2>/dev/null
-wait $pid 2>/dev/null
-if [ -e run.unfinished ]; then try resume "train --resume run -q --threads 1" "$base/cut"; else complain "the training was too fast to be cut off"; fi
+# A training cut off in its second seed, for the resumed one: at the last call at which that is so.
+cut_off() {
+  for ((n = $(cat "$base/count"); n > 0; n -= 5)); do
+    rm -rf "$base/cut" && cp -r "$base/start" "$base/cut" && cd "$base/cut" || exit 2
+    { L2GCN_FAULT_KINDS=$kinds L2GCN_FAULT_AT=$n L2GCN_FAULT_HOW=kill LD_PRELOAD=$library "$program" $train; } >/dev/null 2>&1
+    [ ! -e run.unfinished/checkpoint/seed-0.json ] || [ -e run.unfinished/result.json ] || return 0
+  done
+  return 1
+}
+if cut_off; then try resume "train --resume run -q --threads 1" "$base/cut"; else complain "no call is in the second seed"; fi
 try convert "$convert" "$base/start"
 try predict "$predict" "$base/start"
 echo "faults injected: $total, failures: $failures"

@@ -4,12 +4,12 @@
 #
 #   scripts/test-kills.sh [--quick] [--device DEVICE] [BUILD] [TRAININGS] [OTHERS] [SEED]    [cpu build/release 200 100 1]
 #
-# --quick kills each training and each other command once, where no numbers are given: half a minute on two cores.
+# --quick kills each training and each other command twice, where no numbers are given: half a minute on two cores.
 # --device cuda, on a machine with a GPU, trains there what can train there; methods that train on the processor alone
 # (vrgcn) and commands without a device do as always. Give 0 for what is to be left out.
 set -u
 device=cpu trainings=200 others=100
-if [ "${1:-}" = --quick ]; then trainings=6 others=6; shift; fi
+if [ "${1:-}" = --quick ]; then trainings=12 others=12; shift; fi
 if [ "${1:-}" = --device ]; then device=$2; shift 2; fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "${1:-$root/build/release}" && pwd) || exit 2

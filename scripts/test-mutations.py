@@ -2,12 +2,12 @@
 """Mutates native data sets and recomputes their checksums, so that only checks of the values themselves can notice, then
 runs info, train, evaluate and convert on each.
 
-    scripts/test-mutations.py [--quick] [--count N] [--seed N] [--build DIR]      [3000 mutations, seed 1, build/release]
+    scripts/test-mutations.py [--quick] [--count N] [--first K] [--seed N] [--build DIR]      [3000 mutations, seed 1, build/release]
 
 A mutation changes array elements, an array's header or its length, or a field of dataset.json. Nothing may die of a
 signal, hang, or end with another status than 0 (done), 1 (failed) or 2 (unusable input), and whatever ends with 0 must
 have counted right: the script counts nodes, edges, degrees, classes, labelled nodes and missing cells itself. --quick
-makes 100 mutations. Mutation K is the same for every count: --only K repeats one and keeps its folder.
+makes 100 mutations. Mutation K is the same whatever else is made: --only K repeats one and keeps its folder.
 """
 import argparse
 import concurrent.futures
@@ -28,7 +28,7 @@ MEMORY = 4 << 30  # bytes of address space for each command: a count that asks f
 TIMEOUT = 60  # seconds
 BLOCK = 1 << 20  # bytes that one of the checksums in "blocks" covers
 TRAIN = "--preset paper --method lgcn --epochs 1 --hidden 4 --device cpu --threads 1 -q --json".split()
-TYPES = {"<u8": "Q", "<i8": "q", "<u4": "I", "<i4": "i", "|u1": "B", "<f4": "f", "<f2": "e"}
+TYPES = {"<u8": "<Q", "<i8": "<q", "<u4": "<I", "<i4": "<i", "|u1": "<B", "<f4": "<f", "<f2": "<e", ">i4": ">i", "<f8": "<d"}
 
 xxhash = ctypes.CDLL(ctypes.util.find_library("xxhash") or "libxxhash.so.0")
 xxhash.XXH3_64bits.restype = ctypes.c_uint64
@@ -56,7 +56,7 @@ class Npy:
         described = eval(self.header, {"__builtins__": {}})  # a Python literal, as NumPy defines it
         self.type, self.shape = described["descr"], described["shape"]
         used = math.prod(self.shape) * struct.calcsize(TYPES[self.type])  # what follows is not part of the array
-        self.values = [v for (v,) in struct.iter_unpack("<" + TYPES[self.type], self.body[:used])]
+        self.values = [v for (v,) in struct.iter_unpack(TYPES[self.type], self.body[:used])]
 
     def save(self, path):
         header = self.header.encode()
@@ -175,8 +175,8 @@ def change_elements(choice, folder, path):
         elif how == 1:  # a bit
             value = bytearray(body[at * width:][:width])
             value[choice.randrange(width)] ^= 1 << choice.randrange(8)
-        elif kind in "fe":
-            value = struct.pack("<" + kind, choice.choice([float("nan"), float("inf"), -0.0, 6e4, 1e-7 if kind == "e" else 3e38]))
+        elif kind[1] in "fe":
+            value = struct.pack(kind, choice.choice([float("nan"), float("inf"), -0.0, 6e4, 1e-7 if kind == "<e" else 3e38]))
         else:
             value = (numbers(choice, max(4, many)) % (1 << 8 * width)).to_bytes(width, "little")
         body[at * width:at * width + width] = value
@@ -194,7 +194,7 @@ def change_file(choice, folder, path):
     elif how == 1:
         array.body += bytes(choice.choice([1, 4, 8, 64]))
     elif how == 2:
-        array.header = array.header.replace(array.type, choice.choice(list(TYPES) + [">i4", "<f8", "|O", "|S3"]))
+        array.header = array.header.replace(array.type, choice.choice(list(TYPES) + ["|O", "|S3"]))
     else:
         shape = str(array.shape)
         other = shape.replace(str(array.shape[0]), str(numbers(choice, array.shape[0])), 1)
@@ -298,6 +298,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--count", type=int)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--only", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", default=pathlib.Path(__file__).parent.parent / "build/release")
@@ -316,7 +317,7 @@ def main():
         if options.only is None:
             shutil.rmtree(folder)
         return result
-    chosen = range(many) if options.only is None else [options.only]
+    chosen = range(options.first, many) if options.only is None else [options.only]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = []
         for told, statuses, problem in pool.map(one, chosen):

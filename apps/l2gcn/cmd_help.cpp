@@ -25,7 +25,7 @@ void ShowHelp(Program& program, const std::string& name) {
   const CLI::App& shown = name.empty() ? program.app() : *program.app().get_subcommand(name);
   const std::string title = program.app().get_name() + (name.empty() ? "" : " " + name);
   std::string text = shown.get_formatter()->make_help(&shown, title, CLI::AppFormatMode::Normal);
-  while (text.ends_with('\n')) text.pop_back();
+  text.pop_back();  // Print adds it again
   program.terminal().Print(text);
 }
 

@@ -164,10 +164,11 @@ void CheckExactNames(bool exact, const std::string& path) {
 
 void RejectPdfOutput(const std::string& path) {
   if (!path.ends_with(".pdf")) return;
-  throw Error(ErrorKind::kUsage,
-              fmt::format("-o {}: PDF is not written; reports are HTML (print them from a browser) and figures "
-                          "SVG files in a folder (rsvg-convert -f pdf -o f1.pdf f1.svg)",
-                          path));
+  throw Error(
+      ErrorKind::kUsage,
+      fmt::format("-o {}: PDF is not written; reports are HTML (print them from a browser) and figures "
+                  "SVG files in a folder (rsvg-convert -f pdf -o f1.pdf f1.svg)",
+                  path));
 }
 
 std::vector<std::string> LongOptions(const CLI::App& command) {

@@ -63,6 +63,8 @@ Json ParseJson(const std::string& text, const std::string& where) {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw Error(ErrorKind::kInput, fmt::format("{}: not JSON at byte {}; it is damaged", where, error.byte));
+  } catch (const Json::exception& error) {  // a number that no double holds, such as 1e999
+    throw Error(ErrorKind::kInput, fmt::format("{}: {}", where, error.what()));
   }
 }
 

@@ -1,4 +1,4 @@
-// What a run that is not finished says of itself, for people who ask; nothing is locked or changed.
+// What a run that is not finished says of itself, for people who ask; nothing is changed.
 #pragma once
 
 #include <string>

@@ -28,7 +28,7 @@ def is_networkx(value: Any) -> bool:
 
 def is_frame(value: Any) -> bool:
     """Whether this is a DataFrame: named columns over an array."""
-    return hasattr(value, "columns") and hasattr(value, "to_numpy")
+    return hasattr(value, "to_numpy") and hasattr(value, "columns")
 
 
 def is_table(value: Any) -> bool:

@@ -336,7 +336,7 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
         truth = label_array(y)
         if truth.shape[0] != predicted.shape[0]:
             raise error(f"score: y has {truth.shape[0]} rows for {predicted.shape[0]} nodes; expected one a node")
-        known = _is_known(truth)
+        known = _is_known(truth, self.classes_)
         if mask is not None:
             known = known & node_mask(mask, len(known), "mask")
         if predicted.ndim == 2:
@@ -411,21 +411,28 @@ class GCNEmbedder(TransformerMixin, _GraphEstimator, auto_wrap_output_keys=None)
             return tags
 
 
-def _is_known(y: np.ndarray) -> np.ndarray:
-    """Which nodes have a label."""
+def _is_known(y: np.ndarray, classes: Any = None) -> np.ndarray:
+    """Which nodes have a label. −1 is a class where `classes` has it or where −1 and 1 are the only labels; else it is none."""
     if y.ndim == 2:
         return np.array(~((y < 0) | np.not_equal(y, y)).any(axis=1))
+    if y.dtype.kind not in "Ofi":
+        return np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":
-        return np.array([not is_missing(value) and not _is_minus_one(value) for value in y], dtype=bool)
-    if y.dtype.kind == "f":
-        return np.array(~np.isnan(y) & (y != -1))
-    if y.dtype.kind == "i":
-        return np.array(y != -1)
-    return np.ones(len(y), dtype=bool)
+        known = np.array([not is_missing(value) for value in y], dtype=bool)
+        equals = lambda number: np.array([_is_number(value, number) for value in y], dtype=bool)  # noqa: E731
+    else:
+        known = ~np.not_equal(y, y)
+        equals = lambda number: np.equal(y, number)  # noqa: E731
+    minus_one = equals(-1)
+    others = known & ~minus_one
+    is_class = bool(others.any() and equals(1)[others].all())
+    if classes is not None:
+        is_class = any(_is_number(value, -1) for value in classes)
+    return known if is_class else others
 
 
-def _is_minus_one(value: Any) -> bool:
-    return isinstance(value, (int, float, np.number)) and bool(value == -1)
+def _is_number(value: Any, number: int) -> bool:
+    return isinstance(value, (int, float, np.number)) and bool(value == number)
 
 
 def _node_numbers(X: Any, count: int) -> np.ndarray:

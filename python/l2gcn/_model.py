@@ -292,7 +292,7 @@ def evaluate(
             data = model.data
             name, roles = model._split()
         model = model.model
-    elif isinstance(model, (str, bytes, os.PathLike)):
+    elif isinstance(model, (str, os.PathLike)):
         model = load_model(model)
     elif not isinstance(model, Model):
         raise error(f"model: a {type(model).__name__} given; expected a Model, a Run, or the directory of one", "usage")

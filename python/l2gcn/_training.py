@@ -336,7 +336,11 @@ def _real(value: Any, what: str, more: str = "") -> float:
 
 
 def report(
-    run: Any, path: Union[None, str, os.PathLike[str]] = None, *, data_dir: str | os.PathLike[str] = ""
+    run: Any,
+    path: Union[None, str, os.PathLike[str]] = None,
+    *,
+    data: Optional[Dataset] = None,
+    data_dir: str | os.PathLike[str] = "",
 ) -> str:
     """Writes one self-contained HTML page about a run or a comparison, as the program's report does, and returns its path.
 
@@ -345,10 +349,10 @@ def report(
     run : Run, Comparison, or the path of a run's directory; or a list of them
     path : path, optional
         Where the page goes; None: report.html in the current folder.
+    data : Dataset, optional
+        The runs' data set. A `Run` brings its own; a stored run knows its path, unless it was trained on arrays or DataFrames.
     data_dir : path, optional
         Where data sets of stored runs are looked for first.
-
-    A run that was not saved is reported as it is in memory, with its own data set.
 
     >>> report(train("synthetic:cora", preset="paper", epochs=2), "page.html")    # doctest: +SKIP
     'page.html'
@@ -358,12 +362,14 @@ def report(
     target = "report.html" if path is None else path_of(path, "path")
     wanted = list(run) if isinstance(run, (list, tuple)) else [run]
     runs = [one for one in wanted if isinstance(one, Run)]
-    data = runs[0].data._handle if runs and len({id(one.data) for one in runs}) == 1 and len(runs) == len(wanted) else None
+    if data is None and runs and len(runs) == len(wanted) and len({id(one.data) for one in runs}) == 1:
+        data = runs[0].data
 
     def write() -> str:
         with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
             sources = [_report_source(one, os.path.join(folder, str(i))) for i, one in enumerate(wanted)]
-            _core.write_report(make_call(), sources, target, data, os.fspath(data_dir))
+            handle = None if data is None else load_dataset(data)._handle
+            _core.write_report(make_call(), sources, target, handle, path_of(data_dir, "data_dir"))
         return target
 
     return by_rank_0(write)

@@ -23,16 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 FAST = {"preset": "paper", "method": "lgcn", "epochs": 30, "lr": 0.05, "hidden": 32, "batch": 32}
 
-# What does not apply, and why.
-EXPECTED_FAILURES = {
-    "check_classifiers_classes": "its labels are −1 and 1, but −1 stands for an unlabelled node",
-}
 
-
-@parametrize_with_checks(
-    [GCNClassifier(**FAST), GCNEmbedder(**FAST)],
-    expected_failed_checks=lambda estimator: EXPECTED_FAILURES if isinstance(estimator, GCNClassifier) else {},
-)
+@parametrize_with_checks([GCNClassifier(**FAST), GCNEmbedder(**FAST)])
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -145,7 +145,7 @@ def test_odd_arrays_that_are_right():
     expected = Dataset.from_arrays(X, E, Y)
     frozen = X.copy()
     frozen.flags.writeable = False
-    for features in (frozen, X.astype(">f4"), X.astype(np.longdouble), np.asfortranarray(X), np.matrix(X), X.astype(object), np.ma.array(X)):
+    for features in (frozen, X.astype(">f4"), X.astype(np.longdouble), np.asfortranarray(X), X.astype(object), np.ma.array(X)):
         np.testing.assert_array_equal(Dataset.from_arrays(features, E, Y).features, expected.features)
     for edges in (E.astype(">i8"), E.astype(np.uint16), E.astype(np.int8), E.T.copy().T, pandas.DataFrame(E), np.ma.array(E)):
         np.testing.assert_array_equal(Dataset.from_arrays(X, edges, Y).indices, expected.indices)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "config/architecture.h"
 #include "config/choice_names.h"
 #include "config/methods.h"
 #include "config/stop_policies.h"
@@ -45,16 +46,14 @@ void Validate(const TrainConfig& config) {
     ThrowUsage("--precompute: method {} does not read Â X as it is; it is for {}", config.method,
                fmt::join(FindField("precompute").methods, ", "));
   }
-  const bool plain = config.reach == 0 && !config.bias && !config.layer_norm && config.head == 0 &&
-                     config.input_dropout == 0;
-  if (config.read_out == PredictFrom::kMean && plain) {
+  if (config.read_out == PredictFrom::kMean && HasBasicLayers(config)) {
     ThrowUsage(
-        "--read-out mean: plain layers share one classifier, so there is one answer; it needs --head, "
+        "--read-out mean: basic layers share one classifier, so there is one answer; it needs --head, "
         "--layer-norm, "
         "--bias, --reach or --input-dropout");
   }
   if (config.labels_as_inputs && config.reach == 0)
-    ThrowUsage("--labels-as-inputs: a plain layer reads one matrix; it needs --reach 1 or more");
+    ThrowUsage("--labels-as-inputs: a basic layer reads one matrix; it needs --reach 1 or more");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
                config.method, fmt::join(FindField("reach").methods, ", "));

@@ -148,7 +148,7 @@ double BytesWithPowers(const Dataset& dataset) {
 }
 
 // The preset of a run whose user names none. Conventional methods have the paper's rows alone. A controller that
-// the user names was learned on plain layers. And what trained within the memory of plain layers shall go on
+// the user names was learned on basic layers. And what trained within the memory of basic layers shall go on
 // doing so, which three times its features might not.
 std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
   const std::string said = ValueFor(overrides, "preset"), method = ValueFor(overrides, "method");

@@ -119,7 +119,7 @@ LayerSpec TraceTree::SpecOf(const Node& node) {
   const auto nodes = static_cast<double>(pipeline_.train_nodes().size());
   const double steps = config_.EpochsOf(node.layer) * std::max(1.0, std::ceil(nodes / config_.batch));
   spec.lr = static_cast<float>(
-      EstimateRate(context_, pipeline_.backend(), *node.x, rows, spec.form, nodes, steps, {}));
+      EstimateRate(context_, pipeline_.backend(), *node.x, rows, spec.architecture, nodes, steps, {}));
   return spec;
 }
 

@@ -37,6 +37,8 @@ nlohmann::ordered_json ParseJson(std::string_view text, const std::string& where
     return nlohmann::ordered_json::parse(text);
   } catch (const nlohmann::ordered_json::parse_error& error) {
     ThrowInput("{}: not JSON at byte {}: no valid JSON; it is damaged or cut short", where, error.byte);
+  } catch (const nlohmann::ordered_json::exception& error) {  // a number that no double holds, such as 1e999
+    ThrowInput("{}: {}", where, error.what());
   }
 }
 

@@ -93,7 +93,8 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   const bool filters = open.largest_component || open.min_degree > 0;
   const auto refuse_type = [&](const char* features) {
     if (options.features_as)
-      ThrowUsage("--features-as has no effect: {} has {}; leave it out", spec, features);
+      ThrowUsage("--features-as has no effect: {} has {}; leave it out", spec.empty() ? open.edges : spec,
+                 features);
   };
   if (native && !filters && (open.format.empty() || open.format == "table") && IsLoneEdgeList(spec, open)) {
     refuse_type("no features");

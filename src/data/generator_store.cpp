@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/error_format.h"
 #include "core/files.h"
 #include "core/threads.h"
 #include "data/generator_graph.h"

@@ -414,20 +414,21 @@ class TableSetReader {
   // A label takes few values; a measurement or a name takes another in every row.
   void AskWhetherLabel(const std::vector<std::string_view>& texts) const {
     std::set<std::string_view> values;
-    size_t labelled = 0;
-    bool numbers = true, fractions = false;
+    size_t labelled = 0, numbers = 0;
+    bool fractions = false;
     for (const std::string_view text : texts) {
       float number = 0;
       int64_t whole = 0;
       if (IsMissing(text)) continue;
       ++labelled;
       values.insert(text);
-      numbers = numbers && ParseNumber(text, number);
+      numbers += ParseNumber(text, number) ? 1 : 0;
       fractions = fractions || !ParseId(text, whole);
     }
-    const bool measured = numbers && fractions;
+    const bool measured = numbers == labelled && fractions;
+    const bool mostly_numbers = numbers * 10 >= labelled * 9;
     const bool names = values.size() * 2 > labelled;
-    if (values.size() <= kFewLabels || !(numbers || names)) return;
+    if (values.size() <= kFewLabels || !(mostly_numbers || names)) return;
     // Who names the column has answered already, unless it holds measurements.
     if (measured || (names && options_.label_column.empty())) {
       ThrowInput(
@@ -441,7 +442,7 @@ class TableSetReader {
         "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: put it into "
         "a few "
         "groups, or name another column with --label",
-        LabelPlace(), values.size(), numbers ? "whole numbers" : "values", labelled, values.size()));
+        LabelPlace(), values.size(), mostly_numbers ? "whole numbers" : "values", labelled, values.size()));
   }
 
   // Columns of the label table that may be labels.

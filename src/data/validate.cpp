@@ -1,6 +1,8 @@
 // Checks of a whole data set, at the speed of memory and on all threads; under a budget of memory at that of the disk,
 // past the page cache. The first thing wrong is the same one whatever the number of threads: each check keeps the
 // smallest offending index.
+#include "data/validate.h"
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -12,7 +14,6 @@
 #include "core/threads.h"
 #include "core/usable.h"
 #include "data/table_schema.h"
-#include "data/validate.h"
 
 namespace l2gcn {
 namespace {
@@ -149,10 +150,12 @@ void CheckValues(const Context& context, const Dataset& dataset) {
   const std::string name = FeatureName(dataset.schema, column);
   const std::string of_node = dataset.NodeName(static_cast<uint32_t>(node));
   if (!std::isfinite(value)) {
-    ThrowInput("{}: {} of node {} is {}; replace it by a finite number", PlaceOf(dataset), name, of_node, value);
+    ThrowInput("{}: {} of node {} is {}; replace it by a finite number", PlaceOf(dataset), name, of_node,
+               value);
   }
-  ThrowInput("{}: {} of node {} is {}, and its square overflows; replace it, or divide the column by a constant",
-             PlaceOf(dataset), name, of_node, value);
+  ThrowInput(
+      "{}: {} of node {} is {}, and its square overflows; replace it, or divide the column by a constant",
+      PlaceOf(dataset), name, of_node, value);
 }
 
 void CheckFeatures(const Context& context, const Dataset& dataset) {
@@ -172,8 +175,9 @@ void CheckLabels(const Context& context, const Dataset& dataset) {
   CheckLabelRows(dataset);
   const Labels& labels = dataset.labels;
   if (labels.classes > kMostClasses) {
-    ThrowInput("{}: {} classes for {} nodes, but at most {} are supported; does the label column hold classes?",
-               PlaceOf(dataset), labels.classes, dataset.nodes(), kMostClasses);
+    ThrowInput(
+        "{}: {} classes for {} nodes, but at most {} are supported; does the label column hold classes?",
+        PlaceOf(dataset), labels.classes, dataset.nodes(), kMostClasses);
   }
   const size_t wrong = labels.multilabel
                            ? FirstWrong(context, labels.matrix, [](uint8_t value) { return value > 1; })

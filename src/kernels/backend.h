@@ -21,14 +21,14 @@
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 // where lr is LayerSpec::lr times the share that its course leaves of it in this step.
 //
-// A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::form asks for more:
+// A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::architecture asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
 //   norm                ReLU(g ∘ (y − mean y)/√(var y + 1e-5) + s) with y = X̂W, row by row (LayerNorm)
 //   input_dropout       X̂ with a share of its elements set to 0 and the others scaled up, in training only
 //   head                a hidden layer of the same form between this layer and Θ; it is not part of the next
 //                       layer's input
 // There column c of position i of a batch is dropped where DropsColumn(key, c), key = word i of the stream
-// named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step). Where the form is not plain
+// named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step). Where the layer is not basic
 // weight_decay is taken from the weights apart from Adam (w ← w − lr·weight_decay·w first) and spares biases,
 // gains and shifts.
 #pragma once
@@ -39,14 +39,15 @@
 #include <span>
 #include <vector>
 
+#include "core/layer_architecture.h"
 #include "core/propagation.h"
 #include "core/rng.h"
 #include "core/sample_order.h"
 #include "kernels/norm_epsilon.h"
-#include "l2gcn/choices.h"
 #include "kernels/rate_course.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
+#include "l2gcn/choices.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
 
@@ -123,18 +124,6 @@ class SampleWindows {
   virtual void Await(uint32_t epoch, uint32_t window) = 0;
 };
 
-// What a layer has besides W and Θ. All off: the layer of the paper.
-struct LayerForm {
-  bool bias = false;  // where norm is on its shift takes the place of the hidden layers' bias
-  bool norm = false;
-  uint32_t head = 0;  // width of a hidden layer before Θ; 0: none
-  float input_dropout = 0;
-
-  bool plain() const { return !bias && !norm && head == 0 && input_dropout == 0; }
-  // Rows of a hidden layer's affine: (gain, shift), (bias), or none.
-  size_t affine_rows() const { return norm ? 2 : bias ? 1 : 0; }
-};
-
 // A hidden layer: ReLU of X̂W, after the affine and the normalisation that its rows stand for. Two rows are a
 // norm's gain and shift, one row is a bias, none is the plain product.
 struct DenseBlock {
@@ -156,8 +145,8 @@ struct LayerSpec {
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  LayerForm form;
-  std::shared_ptr<StepShare> share;  // null: one process makes the steps. Else X̂ is dense and the form plain
+  LayerArchitecture architecture;
+  std::shared_ptr<StepShare> share;  // null: one process makes the steps. Else X̂ is dense and the layer basic
   std::shared_ptr<SampleWindows> windows;  // null: the input holds every sample's row
 };
 
@@ -187,10 +176,10 @@ struct LayerState {
   Matrix w, w_m, w_v;              // (D × H)
   Matrix theta, theta_m, theta_v;  // (H × C), or (head × C)
   uint64_t w_steps = 0, theta_steps = 0;
-  // Where the form asks for them; they count steps with Θ.
-  Trainable affine;       // (form.affine_rows() × H)
+  // Where the architecture asks for them; they count steps with Θ.
+  Trainable affine;       // (architecture.affine_rows() × H)
   Trainable head;         // (H × head)
-  Trainable head_affine;  // (form.affine_rows() × head)
+  Trainable head_affine;  // (architecture.affine_rows() × head)
   Trainable bias;         // (1 × C) of the logits, with a bias or a norm
 
   DenseBlock block() const { return {w, affine.value}; }

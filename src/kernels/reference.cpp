@@ -186,7 +186,7 @@ std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> sa
   return losses;
 }
 
-// ---- a layer that is not plain ------------------------------------------------------------------------------
+// ---- a layer that is not basic ------------------------------------------------------------------------------
 
 namespace {
 
@@ -289,7 +289,7 @@ double FormLayer::Step(const Dense& x, std::span<const int32_t> classes,
                        std::span<const uint8_t* const> labels, const Targets& targets,
                        const LayerSpec& spec) {
   Dense xb = x;
-  Drop(spec, RandomUse::kInputDropout, steps, spec.form.input_dropout, xb);
+  Drop(spec, RandomUse::kInputDropout, steps, spec.architecture.input_dropout, xb);
   const Dense y = Multiply(xb, w.value);
   Dense h = Positive(ApplyAffine(y, affine.value));
   Drop(spec, RandomUse::kDropout, steps, spec.dropout, h);

@@ -53,7 +53,7 @@ struct Weights {
 // What the rows of an affine make of products y, before ReLU (DenseBlock in kernels/backend.h).
 Dense ApplyAffine(const Dense& y, const Dense& affine);
 
-// The same as Layer for a layer that is not plain (LayerForm in kernels/backend.h).
+// The same as Layer for a layer that is not basic (core/layer_architecture.h).
 struct FormLayer {
   Weights w, affine, head, head_affine, theta, bias;
   uint64_t w_steps = 0, theta_steps = 0, steps = 0;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "config/architecture.h"
 #include "config/methods.h"
 #include "core/clock.h"
 #include "core/device_choice.h"
@@ -63,10 +64,9 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
     counts.epochs.push_back(config.EpochsOf(layer));
   }
   const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
-  const bool plain = !config.bias && !config.layer_norm && config.head == 0 && config.input_dropout == 0;
-  counts.plain_layers =
-      plain && config.reach == 0 && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
-  const bool counts_answers = plain && config.correct == Choice::kOff && !config.threshold &&
+  const bool basic = ArchitectureOf(config).basic();
+  counts.plain_layers = HasBasicLayers(config) && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
+  const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
                               FindMethod(config.method).readout == Readout::kClassifier;
   counts.scores_in_training =
       counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();

@@ -8,7 +8,7 @@
 namespace l2gcn {
 
 struct Course {
-  // Level of the rate (train/layer_rate.h): factor and power for plain layers, and for layers with a norm.
+  // Level of the rate (train/layer_rate.h): factor and power for basic layers, and for layers with a norm.
   double plain_rate = 0.02, plain_power = 0.6;
   double norm_rate = 0.025, norm_power = 0.65;
   // Budgets of fewer steps than this get a higher rate: × (many_steps / steps)^few_power.

@@ -23,7 +23,7 @@ void LayerInTraining::EstimateSchedule(const Tensor& x) {
   const uint64_t samples = TrainedNodes();
   const Course& course = job_.options.course;
   progress_.rate =
-      EstimateRate(job_.context, job_.pipeline.backend(), x, rows, FormOf(job_.config),
+      EstimateRate(job_.context, job_.pipeline.backend(), x, rows, ArchitectureOf(job_.config),
                    static_cast<double>(samples), static_cast<double>(budget * StepsOf(samples)), course);
   const auto decay = static_cast<uint32_t>(std::ceil(course.last_part * budget));
   progress_.course = {budget - std::min(budget, decay), budget};
@@ -42,8 +42,8 @@ LayerState LayerInTraining::StartingWeights(const Snapshot* snapshot) {
   if (snapshot == nullptr) return LayerStart(config, layer_, xhat_->cols, classes, done_.previous);
   try {
     if (snapshot->Has("best.w"))
-      progress_.best = snapshot->TakeLayer("best", xhat_->cols, hidden, classes, FormOf(config));
-    return snapshot->TakeLayer("current", xhat_->cols, hidden, classes, FormOf(config));
+      progress_.best = snapshot->TakeLayer("best", xhat_->cols, hidden, classes, ArchitectureOf(config));
+    return snapshot->TakeLayer("current", xhat_->cols, hidden, classes, ArchitectureOf(config));
   } catch (const nlohmann::json::exception& error) {
     ThrowInput("the checkpoint is damaged: {}", error.what());
   }
@@ -152,7 +152,7 @@ LayerView LayerInTraining::View() const {
           StepsOf(GivesBack() ? job_.nodes.train.size() : TrainedNodes()),
           EpochsBetweenEvaluations(job_.evaluator.evaluation_nodes(), TrainedNodes(), *xhat_,
                                    config.HiddenOf(layer_), config.head),
-          FormOf(config).norm};
+          ArchitectureOf(config).norm};
 }
 
 double LayerInTraining::Flops(const LayerState& state) const {

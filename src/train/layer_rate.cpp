@@ -35,7 +35,7 @@ RowLengths MeasureRows(const Matrix& x) {
 }  // namespace
 
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerForm& form, double nodes, double steps, const Course& course) {
+                    const LayerArchitecture& form, double nodes, double steps, const Course& course) {
   const size_t all = rows.empty() ? x.rows : rows.size(), count = std::min(all, kMostRowsSeen);
   std::vector<uint32_t> seen(count);  // evenly spread
   for (size_t i = 0; i < count; ++i) {

@@ -16,7 +16,7 @@ LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer) {
   spec.lr = static_cast<float>(config.lr.value_or(0));
   spec.weight_decay = static_cast<float>(config.weight_decay);
   spec.dropout = static_cast<float>(config.dropout);
-  spec.form = FormOf(config);
+  spec.architecture = ArchitectureOf(config);
   return spec;
 }
 
@@ -29,9 +29,9 @@ Trainable StartOfAffine(size_t rows, size_t width) {
   return affine;
 }
 
-// Everything a form adds to W and Θ; Θ itself is new and as high as the last hidden layer is wide.
-void AddForm(const TrainConfig& config, uint32_t layer, size_t hidden, size_t classes, LayerState& start) {
-  const LayerForm form = FormOf(config);
+// What the architecture adds to W and Θ; Θ itself is new and as high as the last hidden layer is wide.
+void AddParts(const TrainConfig& config, uint32_t layer, size_t hidden, size_t classes, LayerState& start) {
+  const LayerArchitecture form = ArchitectureOf(config);
   const size_t width = form.head > 0 ? form.head : hidden, rows = form.affine_rows();
   start.theta =
       InitialWeights(width, classes, config.init, RandomStream(config.seed, RandomUse::kInitTheta, layer));
@@ -47,17 +47,6 @@ void AddForm(const TrainConfig& config, uint32_t layer, size_t hidden, size_t cl
 }
 
 }  // namespace
-
-LayerForm FormOf(const TrainConfig& config) {
-  LayerForm form;
-  form.bias = config.bias;
-  form.norm = config.layer_norm;
-  form.head = config.head;
-  form.input_dropout = static_cast<float>(config.input_dropout);
-  return form;
-}
-
-bool IsPlain(const TrainConfig& config) { return FormOf(config).plain() && config.reach == 0; }
 
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous) {
@@ -77,7 +66,7 @@ LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, 
     start.theta_m = Matrix::Zeros(hidden, classes);
     start.theta_v = Matrix::Zeros(hidden, classes);
   }
-  if (!IsPlain(config)) AddForm(config, layer, hidden, classes, start);
+  if (!HasBasicLayers(config)) AddParts(config, layer, hidden, classes, start);
   return start;
 }
 

@@ -2,18 +2,16 @@
 // start.
 #pragma once
 
+#include "config/architecture.h"
 #include "kernels/backend.h"
 #include "l2gcn/config.h"
 
 namespace l2gcn {
 
-LayerForm FormOf(const TrainConfig& config);
-// Whether layers are W and Θ over ÂX alone, as in the paper.
-bool IsPlain(const TrainConfig& config);
 LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer);
 
 // A new W (inputs × hidden); Θ with its moments from `previous` where the configuration keeps it, it still
-// fits, and the layer is plain; else a new one.
+// fits, and the layer is basic; else a new one.
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous);
 

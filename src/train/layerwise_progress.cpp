@@ -30,8 +30,8 @@ void RestoreLayer(const Snapshot& snapshot, const LayerwiseShape& shape, uint32_
   const size_t inputs = shape.copies * (done == 0 ? shape.features : shape.config.HiddenOf(done - 1));
   const std::string number = std::to_string(done);
   model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
-  if (IsPlain(shape.config)) return;
-  const LayerForm form = FormOf(shape.config);
+  if (HasBasicLayers(shape.config)) return;
+  const LayerArchitecture form = ArchitectureOf(shape.config);
   const size_t rows = form.affine_rows(), last = form.head > 0 ? form.head : hidden;
   const auto take = [&](const char* name, size_t height, size_t width) {
     return height == 0 ? Matrix() : snapshot.Take(name + number, height, width);

@@ -203,7 +203,7 @@ class LayerwiseTrainer {
     model.weights.push_back(state.w);
     progress_.previous = state;
     progress_.epochs_done += layer_.epochs.record.epochs;
-    if (!IsPlain(config_)) {
+    if (!HasBasicLayers(config_)) {
       model.affines.push_back(state.affine.value);
       model.heads.push_back({state.head.value, state.head_affine.value, state.theta, state.bias.value});
     } else if (layer + 1 == config_.layers) {

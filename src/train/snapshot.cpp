@@ -149,7 +149,7 @@ void Snapshot::AddLayer(const std::string& prefix, const LayerState& layer) {
 }
 
 LayerState Snapshot::TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes,
-                               const LayerForm& form) const {
+                               const LayerArchitecture& form) const {
   LayerState layer;
   layer.w = Take(prefix + ".w", inputs, hidden);
   layer.w_m = Take(prefix + ".w_m", inputs, hidden);

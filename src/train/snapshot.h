@@ -37,7 +37,7 @@ struct Snapshot {
   // A layer's weights and optimiser as PREFIX.w, PREFIX.w_m, …; shapes are checked.
   void AddLayer(const std::string& prefix, const LayerState& layer);
   LayerState TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes,
-                       const LayerForm& form = {}) const;
+                       const LayerArchitecture& form = {}) const;
 };
 
 // Where snapshots go. A trainer asks Start() once, and Due() at the end of each stretch of epochs.

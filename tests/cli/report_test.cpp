@@ -1,5 +1,9 @@
 // What can be seen of a training: its page, its event files, the figures of a comparison, the capacity of
 // networks.
+#include <fmt/format.h>
+
+#include <fstream>
+
 #include "cli/process.h"
 
 namespace l2gcn {
@@ -33,6 +37,22 @@ TEST_F(ReportCommandTest, CompareWritesFiguresAndTheirReport) {
             (std::vector<std::string>{"comparison.txt", "f1.svg", "memory.svg", "result.json"}));
   RunWell({"report", "compared", "-o", "compared.html"});
   EXPECT_NE(Read("compared.html").find("Test F1 against training time"), std::string::npos);
+}
+
+// Both ways to a page tell what loading the tables changed.
+TEST_F(ReportCommandTest, ThePageHasTheNotesFromLoading) {
+  std::string nodes = "id,x,y,topic\n", edges = "source,target\n0,1\n0,1\n2,2\n";
+  for (int i = 0; i < 40; ++i) {
+    nodes += fmt::format("{},{},{},{}\n", i, i % 2 + 0.01 * i, i % 7, i % 2 == 0 ? "even" : "odd");
+    edges += fmt::format("{},{}\n", i, (i + 2) % 40);
+  }
+  std::ofstream(folder_ / "nodes.csv") << nodes;
+  std::ofstream(folder_ / "edges.csv") << edges;
+  RunWell({"train", "--edges", "edges.csv", "--nodes", "nodes.csv", "--label", "topic", "--epochs", "2",
+           "--preset", "paper", "-o", "run", "--report"});
+  RunWell({"report", "run", "-o", "page.html", "--no-ceilings"});
+  for (const char* page : {"run/report.html", "page.html"})
+    EXPECT_NE(Read(page).find("1 duplicates dropped, 1 self loops dropped"), std::string::npos) << page;
 }
 
 TEST_F(ReportCommandTest, PdfNamesAreRefusedWithTheWayToConvert) {

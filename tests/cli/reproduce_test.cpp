@@ -32,8 +32,7 @@ TEST_F(ReproduceTest, AFigureIsDrawn) {
   const Outcome outcome =
       RunWell({"reproduce", "fig-loss", "--quick", "--runs", "1", "--sets", "cora", "-o", "out"});
   EXPECT_NE(outcome.out.find("written: fig-loss-cora.svg"), std::string::npos) << outcome.out;
-  EXPECT_EQ(List("out"),
-            (std::vector<std::string>{"fig-loss-cora.svg", "fig-loss.json"}));
+  EXPECT_EQ(List("out"), (std::vector<std::string>{"fig-loss-cora.svg", "fig-loss.json"}));
   const std::string svg = Read("out/fig-loss-cora.svg");
   EXPECT_EQ(svg.rfind("<svg", 0), 0u);
   size_t curves = 0;

@@ -51,7 +51,11 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   EXPECT_EQ(result.at("seed"), 0);
   EXPECT_EQ(result.at("run"), "run");
   EXPECT_EQ(List("run"), kRunFiles);
-  EXPECT_EQ(nlohmann::json::parse(Read("run/result.json")), result);
+  nlohmann::json stored = nlohmann::json::parse(Read("run/result.json"));
+  EXPECT_EQ(stored.at("files").size(), 4u);
+  stored.erase("files");
+  stored.erase("checksum");
+  EXPECT_EQ(stored, result);
 }
 
 TEST_F(TrainTest, AProfileHoldsEachLayerAgainstWhatTheMachineCanDo) {
@@ -152,14 +156,13 @@ TEST_F(TrainTest, CtrlCLeavesTheEarlierRunWhole) {
 }
 
 TEST_F(TrainTest, ATerminalShowsSeedScoreAndTimeLeft) {
-  MakeSmallSet();
   Launch terminal;
   terminal.terminal = true;
   const Outcome outcome =
       Run({"train", "small", "--epochs", "30", "--hidden", "8", "--runs", "2", "-o", "run"}, terminal);
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   for (const char* part : {"seed 1/2  train layer 1/2  epoch ", "seed 2/2  train layer 2/2  epoch ",
-                           "/30  at most ", " s left  val F1 ", "  loss 0."})
+                           "/30  at most ", " s left  val F1 ", "  loss "})
     EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " in " << outcome.err;
   const Outcome fixed = Run({"train", "small", "--epochs", "30", "--stop", "fixed", "-o", "fixed"}, terminal);
   EXPECT_EQ(fixed.err.find("at most"), std::string::npos) << fixed.err;
@@ -169,7 +172,6 @@ TEST_F(TrainTest, ATerminalShowsSeedScoreAndTimeLeft) {
 }
 
 TEST_F(TrainTest, ATerminalShowsWhichMethodIsCompared) {
-  MakeSmallSet();
   Launch terminal;
   terminal.terminal = true;
   const Outcome outcome =
@@ -182,7 +184,7 @@ TEST_F(TrainTest, ATerminalShowsWhichMethodIsCompared) {
       Run({"reproduce", "table-epochs", "--quick", "--runs", "1", "--sets", "cora", "-o", "out"}, terminal);
   ASSERT_EQ(cells.status, 0) << cells.err;
   EXPECT_NE(cells.err.find("cell 1/4  train layer 1/2  epoch "), std::string::npos) << cells.err;
-  EXPECT_NE(cells.err.find("cell 4/4  train layer 1/2  epoch "), std::string::npos) << cells.err;
+  EXPECT_NE(cells.err.find("cell 4/4  aggregate layer 1/2"), std::string::npos) << cells.err;
 }
 
 }  // namespace

@@ -143,8 +143,8 @@ TEST_F(UsageTest, OptionsWithoutAnEffectAreRefused) {
 TEST_F(UsageTest, AHandWrittenConfigSetsWhatItNamesAlone) {
   MakeSmallSet();
   std::ofstream(folder_ / "c.json") << R"({"epochs": 2, "hidden": [8], "bias": true})";
-  const nlohmann::json config =
-      RunWell({"train", "small", "--config", "c.json", "--json", "-o", "run"}).json().at("config");
+  RunWell({"train", "small", "--config", "c.json", "-q", "-o", "run"});
+  const nlohmann::json config = nlohmann::json::parse(Read("run/config.json")).at("config");
   EXPECT_EQ(config.at("epochs"), nlohmann::json::array({2}));
   EXPECT_EQ(config.at("hidden"), nlohmann::json::array({8}));
   EXPECT_TRUE(config.at("bias").get<bool>());

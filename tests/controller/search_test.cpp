@@ -86,7 +86,7 @@ TEST(TraceTree, AgreesWithTheTrainer) {
       TrainConfig config = SmallConfig();
       config.hidden = {16};
       config.epochs = {16};
-      config.setting = setting;
+      FindField("setting").set(config, setting);
       config.smooth = smooth;
       const Split split = ResolveSplit(dataset, config.split, config.seed);
       TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
@@ -186,7 +186,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
 
   const fs::path file = fs::temp_directory_path() / ("l2gcn-controller-" + std::to_string(getpid()));
   Controller::Shipped("general").Save(file.string());
-  config.controller = file.string();
+  config.controller = {ControllerChoice::Kind::kFile, file.string()};
   try {
     MakeStopPolicy(config, dataset, NodesOf(dataset, config));
     FAIL() << "no error";

@@ -5,10 +5,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <vector>
 
+#include "core/memory_meter.h"
 #include "data/fixtures.h"
 #include "l2gcn/context.h"
 #include "l2gcn/error.h"
@@ -107,6 +110,27 @@ TEST(DiskMemoryTest, WatchedPagesGoAndComeBackButNothingElseDoes) {
   EXPECT_EQ(mapped.data()[299999], 299999u);
   EXPECT_EQ(changed.data()[12345], 1u);
   EXPECT_EQ(std::count(heap.begin(), heap.end(), 9u), 100000);
+}
+
+// The C library keeps freed blocks of up to the largest size it has seen freed, unless it is told not to.
+TEST(DiskMemoryTest, LargeBlocksThatAreFreedGoBackToTheSystem) {
+  TemporaryFolder folder;
+  const auto disk = std::make_shared<DiskMemory>(uint64_t{1} << 30, folder.path());
+  const auto touched = [](size_t bytes) {
+    std::unique_ptr<char, void (*)(void*)> block(static_cast<char*>(std::malloc(bytes)), std::free);
+    std::memset(block.get(), 1, bytes);
+    return block;
+  };
+  touched(size_t{24} << 20).reset();
+  const uint64_t before = AnonymousBytes();
+  std::vector<std::unique_ptr<char, void (*)(void*)>> large, small;
+  for (int i = 0; i < 8; ++i) {
+    large.push_back(touched(size_t{6} << 20));
+    small.push_back(
+        touched(4096));  // lies above the large one in a heap that has both, and keeps it from shrinking
+  }
+  large.clear();
+  EXPECT_LT(AnonymousBytes(), before + (uint64_t{6} << 20));
 }
 
 TEST(DiskMemoryTest, ScratchThatCannotBeHadIsRefusedAtOnce) {

@@ -33,5 +33,9 @@ TEST(JsonTextTest, DamageIsNamedWithItsByte) {
   }
 }
 
+TEST(JsonTextTest, NumbersThatNoDoubleHoldsAreRefused) {
+  EXPECT_THROW(ParseJson("{\"a\": 1e999}", "config.json"), Error);
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -118,7 +118,7 @@ TEST(Features, AllStoragesGiveTheSameRows) {
 TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
   const Context context = MakeContext(3);
   const Matrix rows = CoarseMatrix();
-  for (const char* scale : {"standard", "minmax", "row"}) {
+  for (const Scale scale : {Scale::kStandard, Scale::kMinMax, Scale::kRow}) {
     const Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, scale, 0, 0);
     Matrix expected = Matrix::Zeros(kFeatureRows, kFeatureCols);
     for (size_t i = 0; i < kFeatureRows; ++i) {
@@ -132,12 +132,12 @@ TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
     }
     for (const Features& features : {Features::Dense(rows), HalfFeatures(rows), SparseFeaturesOf(rows)}) {
       const Features prepared = ApplyPreparation(context, fitted, features);
-      ExpectSameArray(prepared.ToMatrix(context).values, expected.values, scale);
+      ExpectSameArray(prepared.ToMatrix(context).values, expected.values, std::to_string(static_cast<int>(scale)).c_str());
       EXPECT_EQ(prepared.bytes(), features.bytes());
       std::vector<float> one(kFeatureCols);
       const std::vector<uint32_t> some = {5, 41};
       prepared.PickRows(some).ReadRows(1, 1, one.data());
-      EXPECT_TRUE(std::equal(expected.row(41), expected.row(42), one.data())) << scale;
+      EXPECT_TRUE(std::equal(expected.row(41), expected.row(42), one.data())) << static_cast<int>(scale);
     }
   }
 }

@@ -471,6 +471,9 @@ TEST_F(OwnTables, ALabelColumnOfManyWholeNumbersOrNamesIsOneWarning) {
     edges += fmt::format("{},{}\n", i, (i + 1) % 60);
   }
   options_.label_column = "age";
+  Open(edges + "60,0\n", nodes + "60,0,abc,someone\n");
+  EXPECT_MENTIONS(notes_, "column age: 26 different whole numbers in 61 rows")
+      << "a word among them changes nothing";
   EXPECT_EQ(Open(edges, nodes).labels.classes, 25u);
   EXPECT_MENTIONS(notes_,
                   "warning: nodes.csv: column age: 25 different whole numbers in 60 rows make 25 classes");

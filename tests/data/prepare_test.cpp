@@ -166,7 +166,7 @@ TEST(Prepare, FittingToFeaturesOnDiskLeavesTheirPagesThere) {
 TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
   const Context context = MakeContext(2);
   const Features dense = DenseSample();
-  for (const char* scale : {"none", "standard"}) {
+  for (const Scale scale : {Scale::kNone, Scale::kStandard}) {
     const Matrix scaled =
         ApplyPreparation(context, FitPreparation(context, dense, {}, scale, 0, 0), dense).ToMatrix(context);
     std::vector<double> mean(kCols, 0);
@@ -204,7 +204,7 @@ TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
         cross += double{row[0]} * row[1];
         sum += row[0];
       }
-      EXPECT_NEAR(squares / eigenvalue, 1, 1e-4) << scale;
+      EXPECT_NEAR(squares / eigenvalue, 1, 1e-4) << static_cast<int>(scale);
       EXPECT_NEAR(cross / eigenvalue, 0, 1e-4);
       EXPECT_NEAR(sum / kRows, 0, 1e-4);
     }

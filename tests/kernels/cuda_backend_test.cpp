@@ -245,13 +245,13 @@ TEST_F(CudaBackendTest, CancellationStopsBetweenLaunches) {
 struct FormCase {
   const char* name;
   Shape shape;
-  LayerForm form;
+  LayerArchitecture form;
   uint32_t powers = 0;  // Â X … beside X
   SparseChoice sparse = SparseChoice::kNever;
 };
 
-LayerForm Form(bool bias, bool norm, uint32_t head, float input_dropout) {
-  LayerForm form;
+LayerArchitecture Form(bool bias, bool norm, uint32_t head, float input_dropout) {
+  LayerArchitecture form;
   form.bias = bias;
   form.norm = norm;
   form.head = head;
@@ -342,7 +342,7 @@ Outcome TrainForm(const Context& context, BackendOptions options, const FormCase
   }
   LayerSpec spec = backend_cases::SpecOf(c.shape);
   spec.lr = 1e-3f;
-  spec.form = c.form;
+  spec.architecture = c.form;
   auto training =
       backend->BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
                           backend_cases::RandomTargets(c.shape, samples.size(), 3), spec, RandomFormState(c));
@@ -534,7 +534,7 @@ TEST_F(CudaBackendTest, CancellationStopsAFormBetweenRounds) {
   const FormCase c{"", backend_cases::Shapes()[0], Form(true, true, 8, 0)};
   const TensorPtr x = FormInput(context_, *backend, c);
   LayerSpec spec = backend_cases::SpecOf(c.shape);
-  spec.form = c.form;
+  spec.architecture = c.form;
   auto training = backend->BeginLayer(
       context_, x, {}, backend_cases::RandomTargets(c.shape, c.shape.nodes, 3), spec, RandomFormState(c));
   context_.cancel = &cancel;

@@ -8,14 +8,14 @@ namespace l2gcn::backend_cases {
 
 struct FormCase {
   Shape shape;
-  LayerForm form;
+  LayerArchitecture form;
   uint32_t parts =
       1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
 };
 
 inline std::vector<FormCase> FormCases() {
   const auto form = [](bool bias, bool norm, uint32_t head, float input_dropout) {
-    LayerForm made;
+    LayerArchitecture made;
     made.bias = bias, made.norm = norm, made.head = head, made.input_dropout = input_dropout;
     return made;
   };
@@ -60,7 +60,7 @@ inline LayerState FormState(const FormCase& one, size_t inputs) {
 
 inline LayerSpec FormSpec(const FormCase& one) {
   LayerSpec spec = SpecOf(one.shape);
-  spec.form = one.form;
+  spec.architecture = one.form;
   return spec;
 }
 

@@ -117,7 +117,7 @@ void ExpectSameState(const LayerState& a, const LayerState& b) {
 }
 
 TEST_P(CpuFormTest, BitsDoNotDependOnTheThreadCountOrOnAStopInBetween) {
-  LayerForm form;
+  LayerArchitecture form;
   form.norm = true;
   form.head = 48;
   form.input_dropout = 0.3f;

@@ -88,10 +88,10 @@ TEST_P(StoredFeaturesTest, LazyRowsGiveTheBitsOfAWholeMatrix) {
            {Features::Dense(rows), Halves(rows, FeatureType::kF16), Halves(rows, FeatureType::kBf16)}) {
         const std::string type = std::to_string(static_cast<int>(stored.type()));
         ExpectSameAsWhole(context, shape, stored, "as stored, type " + type);
-        for (const char* scale : {"standard", "row"}) {
+        for (const Scale scale : {Scale::kStandard, Scale::kRow}) {
           const Preparation fitted = FitPreparation(context, stored, {}, scale, 0, 0);
           ExpectSameAsWhole(context, shape, ApplyPreparation(context, fitted, stored),
-                            std::string(scale) + ", type " + type);
+                            "scale " + std::to_string(static_cast<int>(scale)) + ", type " + type);
         }
       }
     }

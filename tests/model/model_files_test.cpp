@@ -34,7 +34,7 @@ TEST_F(ModelFilesTest, ALoadedModelPredictsTheSameBits) {
   for (const char* scale : {"none", "standard", "row"}) {
     const Dataset dataset = SmallDataset();
     TrainConfig config = SmallConfig();
-    config.scale = scale;
+    FindField("scale").set(config, scale);
     const Trained trained = Train(context, dataset, config);
     SaveModel(trained.model, root_.string());
     const Model loaded = LoadModel(root_.string());

@@ -41,7 +41,7 @@ TEST(LayerPipeline, SmoothsFeaturesOverTheWholeGraphInBothSettings) {
     for (bool sparse : {false, true}) {
       const Dataset dataset = SmallDataset(false, sparse);
       TrainConfig config = SmallConfig();
-      config.setting = setting;
+      FindField("setting").set(config, setting);
       const auto features = [&](uint32_t smooth) {
         config.smooth = smooth;
         LayerPipeline pipeline(context, dataset, config, SmallNodes(dataset).train);
@@ -138,7 +138,7 @@ TEST(LayerPipeline, EvaluationReusesIt) {
   const Dataset dataset = SmallDataset(), copy = SmallDataset();
   for (const char* scale : {"none", "standard"}) {
     TrainConfig config = SmallConfig();
-    config.scale = scale;
+    FindField("scale").set(config, scale);
     Trained reused = Train(MakeContext(1), dataset, config);
     ASSERT_NE(reused.pipeline, nullptr);
     Trained anew = reused;

@@ -190,7 +190,7 @@ TEST_F(ReportTest, CalibrationOfTwoClassesIsThatOfTheSecond) {
 TEST_F(ReportTest, CurvesMarkTheEpochWhoseWeightsWereKept) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
-  config.stop = "early";
+  config.stop = StopRule::kEarly;
   config.val_every = 1;
   RunTraining(MakeContext(1), dataset, config, run_);
   const std::string html = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);
@@ -247,6 +247,12 @@ TEST_F(ReportTest, SeveralRunsStandSideBySideFirst) {
   EXPECT_LT(html.find("Runs side by side</h2>"), html.find("<details class=\"part\" id=\"run-1\">"));
   EXPECT_NE(html.find("href=\"#run-2\""), std::string::npos);
   EXPECT_EQ(html.find("two<b>"), std::string::npos);
+  for (const char* record : {R"({"runs": []})", R"({"runs": [1], "dataset": 3})"}) {
+    fs::create_directories(root_ / "damaged");
+    WriteFileWhole(root_ / "damaged/result.json", record);
+    EXPECT_THROW(MakeReport(MakeContext(1), {runs[0], (root_ / "damaged").string()}, options_, &dataset),
+                 Error);
+  }
   std::set<std::string> ids;
   const std::regex id(" id=\"([^\"]*)\"");
   for (std::sregex_iterator at(html.begin(), html.end(), id), none; at != none; ++at)

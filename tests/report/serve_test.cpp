@@ -379,6 +379,10 @@ TEST(Serve, FollowsARunAndThenShowsItsReport) {
   EXPECT_NE(live.find("Validation F1 by epoch"), std::string::npos);
   EXPECT_NE(live.find("<b>1 min 20 s"), std::string::npos) << "a ninth is done after ten seconds";
   EXPECT_NE(live.find("data-live="), std::string::npos);
+  WriteFileWhole(run + ".unfinished/progress.jsonl",
+                 "{\"event\":\"progress\",\"phase\":[],\"layer\":\"x\",\"validation\":7}\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_NE(fetch("/").find("progress.jsonl is damaged"), std::string::npos);
   const std::string version = fetch("/version");
   fs::remove_all(run + ".unfinished");
   RunOptions train;

@@ -74,7 +74,7 @@ TEST(Best, TestLabelsAreNeverRead) {
       for (const Ingredient& ingredient : kIngredients) {
         const Dataset dataset = SmallDataset(multilabel);
         TrainConfig config = BestConfig();
-        config.setting = setting;
+        FindField("setting").set(config, setting);
         if (multilabel) config.threshold = Threshold{};
         ingredient.turn_on(config);
         const Trained before = TrainedOn(dataset, config);
@@ -111,7 +111,7 @@ TEST(Best, SameModelForAnyThreadCount) {
     for (const char* setting : {"inductive", "transductive"}) {
       const Dataset dataset = SmallDataset(false, sparse, 900);
       TrainConfig config = BestConfig();
-      config.setting = setting;
+      FindField("setting").set(config, setting);
       config.batch = 300;
       const Trained first = TrainedOn(dataset, config, 1);
       for (uint32_t threads : {2u, 4u})
@@ -157,7 +157,7 @@ TEST(Best, LearnsWhatThePlainLayerLearns) {
   config.batch = 128;
   config.lr = 0.01;
   for (const char* setting : {"inductive", "transductive"}) {
-    config.setting = setting;
+    FindField("setting").set(config, setting);
     EXPECT_GT(TrainedOn(dataset, config).result.f1_test, 0.9) << setting;
   }
 }

@@ -77,7 +77,7 @@ TEST(ConventionalTrainer, TestAndValidationLabelsAreNeverRead) {
     for (const std::string& method : Rivals()) {
       TrainConfig config = RivalConfig(method, dataset);
       config.epochs = {3};
-      config.setting = transductive ? "transductive" : "inductive";
+      config.setting = transductive ? Setting::kTransductive : Setting::kInductive;
       const Trained before = Train(MakeContext(2), dataset, config);
       Dataset changed = dataset;
       changed.labels.classes_of = Array<int32_t>::CopyOf(dataset.labels.classes_of.span());
@@ -101,7 +101,7 @@ TEST(ConventionalTrainer, FullBatchEqualsMiniBatchWithAllNeighbours) {
       config.layers = 3;
       config.batch = 120;
       config.dropout = 0;
-      config.setting = setting;
+      FindField("setting").set(config, setting);
       const Split split = ResolveSplit(dataset, config.split, config.seed);
       FixedEpochs policy;
       FitConventional(MakeContext(2), dataset, split, config, policy, &losses[i]);

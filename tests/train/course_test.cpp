@@ -263,7 +263,7 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
   for (uint32_t i = 0; i < 100; ++i) long_rows.push_back(i), short_rows.push_back(100 + i);
   const Course course;
   const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps, double nodes = 100) {
-    LayerForm form;
+    LayerArchitecture form;
     form.norm = norm;
     return EstimateRate(context, *backend, *rows, of, form, nodes, steps, course);
   };

@@ -81,8 +81,8 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
     for (const char* theta : {"keep", "fresh"}) {
       const Dataset dataset = SmallDataset();
       TrainConfig config = SmallConfig();
-      config.setting = setting;
-      config.theta = theta;
+      FindField("setting").set(config, setting);
+      FindField("theta").set(config, theta);
       config.hidden = {16};
       const Split split = ResolveSplit(dataset, config.split, config.seed);
       const std::vector<uint32_t> train = NodesWithRole(split, Role::kTrain);
@@ -122,7 +122,7 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
         LayerSpec spec;
         spec.layer = layer;
         spec.batch = config.batch;
-        spec.lr = static_cast<float>(config.lr);
+        spec.lr = static_cast<float>(*config.lr);
         for (uint32_t epoch = 0; epoch < 12; ++epoch) {
           const auto more =
               oracle.RunEpoch(xhat, inductive ? std::vector<uint32_t>{} : train, targets, spec, epoch);

@@ -30,7 +30,7 @@ TEST(FixedEpochs, RunsTheBudgetInOneStretch) {
 }
 
 TEST(EarlyStopping, StopsAfterPatienceWithoutABetterLoss) {
-  EarlyStopping policy(3, EarlyStopping::Watch::kLoss);
+  EarlyStopping policy(3, Watch::kLoss);
   EXPECT_EQ(EpochsOf(policy, {5, 4, 3, 3.5, 3.2, 3.1, 1, 1}), 6u);
   EXPECT_EQ(EpochsOf(policy, {5, 4, 3, 3.5, 2, 3, 3, 3, 0}),
             8u);  // a better loss in between starts the wait anew
@@ -38,7 +38,7 @@ TEST(EarlyStopping, StopsAfterPatienceWithoutABetterLoss) {
 }
 
 TEST(EarlyStopping, WatchesValidationAndMarksTheBest) {
-  EarlyStopping policy(2, EarlyStopping::Watch::kValidation);
+  EarlyStopping policy(2, Watch::kValidationF1);
   EXPECT_TRUE(policy.WantsValidation());
   EXPECT_TRUE(policy.KeepsBest());
   EXPECT_EQ(EpochsOf(policy, {1, 1, 1, 1, 1, 1}, {.5, .6, .6, .55, .9, .9}), 4u);

@@ -180,7 +180,7 @@ class CpuBackend final : public Backend {
     Matrix out = AggregateDense(context, kernels_, memory_, a, narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+      for (size_t i = begin; i < end; ++i) values[i] = values[i] <= 0 ? 0 : values[i];
     });
     return MakeTensor(Narrowed(context, std::move(out)));
   }
@@ -228,7 +228,7 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    if (!spec.form.plain() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
+    if (!spec.architecture.basic() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
       JoinedMatrix input = AsJoined(*xhat);
       for (StoredMatrix& part : input.dense) {
         if (part.prepared()) part = ReadWhole(context, part.source);

@@ -57,7 +57,7 @@ void FormBatch::Gather(size_t panel, size_t count, uint32_t* keys) {
 
 // The batch's non-zeros that are not dropped, and where each cut's share of a row begins.
 void FormBatch::GatherSparse(size_t panel, size_t count, uint32_t* keys) {
-  const float share = spec_.form.input_dropout, scale = 1.0f / (1.0f - share);
+  const float share = spec_.architecture.input_dropout, scale = 1.0f / (1.0f - share);
   const uint32_t threshold = DropThreshold(share);
   if (share > 0) Keys(RandomUse::kInputDropout, panel, count, 0, keys);
   const CsrMatrix& x = input_.sparse;
@@ -86,7 +86,7 @@ void FormBatch::GatherDense(size_t panel, size_t count, uint32_t* keys) {
                     x_stride());
     column += part.cols;
   }
-  const float share = spec_.form.input_dropout;
+  const float share = spec_.architecture.input_dropout;
   if (share == 0) return;
   Keys(RandomUse::kInputDropout, panel, count, static_cast<uint32_t>(input_.sparse.cols), keys);
   kernels_.drop(count, input_.dense_cols(), x_stride(), keys, DropThreshold(share), 1.0f / (1.0f - share),

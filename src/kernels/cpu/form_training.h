@@ -1,4 +1,4 @@
-// One layer's mini-batch training on the CPU where the layer is more than W and Θ (LayerForm in
+// One layer's mini-batch training on the CPU where the layer is more than W and Θ (LayerArchitecture in
 // kernels/backend.h): bias or LayerNorm, dropout of the input, a hidden layer before Θ, an input of several
 // matrices side by side. A step has two phases of tasks (core/phases.h):
 //   1. a panel of rows: gather, the hidden layers, loss, and the way back to the first layer's product;

@@ -138,7 +138,7 @@ struct CpuKernels {
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);
 
-  // The hidden layers of a form that is not plain (kernels/backend.h), row by row of m; n columns of ld, those
+  // The hidden layers of a layer that is not basic (kernels/backend.h), row by row of m; n columns of ld, those
   // from n to PadWidth(n) become 0.
   //   drop           x ← scale · x, or 0 where DropsColumn(keys[row], column, threshold)
   //   bias_relu      h = ReLU(y + bias); h may be y

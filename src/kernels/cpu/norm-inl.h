@@ -1,4 +1,4 @@
-// What a layer of a form that is not plain does to a row between its product and the next: dropout, bias, or
+// What a layer of a layer that is not basic does to a row between its product and the next: dropout, bias, or
 // LayerNorm, then ReLU; and the way back. Sums over a row are taken in vectors and added at the end, the same
 // wherever the rows are cut.
 #pragma once

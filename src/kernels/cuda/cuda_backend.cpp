@@ -96,7 +96,7 @@ class CudaBackend final : public Backend {
                                             const LayerState& start) override {
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
-    const bool plain = spec.form.plain() && !IsJoined(*xhat);
+    const bool plain = spec.architecture.basic() && !IsJoined(*xhat);
     if (!plain) {
       return MakeFormTraining(device_, Products(), std::move(xhat), targets_, spec, start, &explanation_);
     }

@@ -1,4 +1,4 @@
-// What a layer of any form (LayerForm) does on a card besides its matrix products: draws a batch, gathers its rows,
+// What a layer of any form (LayerArchitecture) does on a card besides its matrix products: draws a batch, gathers its rows,
 // normalises, activates, drops, takes the loss and its gradient, and updates.
 //
 // Widths are padded to multiples of 8 with zeros that stay zeros. A batch always has the same number of rows: those

@@ -279,7 +279,7 @@ class CudaFormTraining final : public CudaTraining {
     now_ = NewBuffer(sizeof(FormNow));
     drawn_ = NewBuffer(numbers);
     rows_ = NewBuffer(numbers);
-    if (spec_.form.input_dropout > 0) input_keys_ = NewBuffer(numbers);
+    if (spec_.architecture.input_dropout > 0) input_keys_ = NewBuffer(numbers);
     x_ = NewBuffer(batch_ * layout_.width() * element);
     const auto allocate = [&](Hidden& layer) {
       const size_t cells = size_t{batch_} * layer.stride;
@@ -343,7 +343,7 @@ class CudaFormTraining final : public CudaTraining {
   void LaunchStep() const {
     Draw();
     layout_.Gather(rows_.as<uint32_t>(), 0, batch_, blas_->operands(), x_.as<void>(),
-                   DroppingBy(input_keys_, spec_.form.input_dropout), stream());
+                   DroppingBy(input_keys_, spec_.architecture.input_dropout), stream());
     Forward(first_, x_.as<void>(), layout_.width(), OfBatch(first_));
     if (head_) Forward(*head_, first_.h.as<void>(), first_.stride, OfBatch(*head_));
     Loss();

@@ -6,8 +6,8 @@
 
 #include "kernels/cuda/product.h"
 #include "kernels/cuda/runtime.h"
-#include "l2gcn/choices.h"
 #include "l2gcn/array.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 

@@ -8,8 +8,8 @@
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/train_plan.h"
-#include "l2gcn/choices.h"
 #include "kernels/rate_course.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 

@@ -209,7 +209,7 @@ Features Rectified(const Context& context, const Features& features) {
   Matrix matrix = features.matrix();
   float* const values = matrix.values.mutable_data();
   ParallelFor(context, matrix.values.size(), 1 << 16, [&](size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) values[i] = values[i] > 0 ? values[i] : 0;
+    for (size_t i = begin; i < end; ++i) values[i] = values[i] <= 0 ? 0 : values[i];
   });
   return Features::Dense(std::move(matrix));
 }

@@ -437,18 +437,18 @@ class RanksBackend final : public Backend {
       auto* const floats = static_cast<float*>(values);
       auto* const halves = static_cast<uint16_t*>(values);
       for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
-        floats[i] = floats[i] > 0 ? floats[i] : 0;
+        floats[i] = floats[i] <= 0 ? 0 : floats[i];
       for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
         halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
     });
   }
 
   // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
-  // computes a plain layer from dense rows in memory.
+  // computes a basic layer from dense rows in memory.
   StepMakers MakersOf(const Context& context, const std::vector<const RankTensor*>& parts,
                       const LayerSpec& spec, const StepShape& steps) const {
-    const bool can =
-        cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse && spec.form.plain();
+    const bool can = cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse &&
+                     spec.architecture.basic();
     return can && ChooseSteps(context, steps).shared ? StepMakers::kAll : StepMakers::kRank0;
   }
   bool Makes(StepMakers makers) const { return makers == StepMakers::kAll || ranks_->leads(); }

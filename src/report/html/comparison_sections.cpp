@@ -121,18 +121,18 @@ void AddRuns(const std::vector<RunRecord>& runs, Page& page) {
                  seconds = TrainingSeconds(result), bytes = At(result, "memory", "peak_rss_bytes");
     Cell link;
     link.html = fmt::format("<a href=\"#run-{}\">{}</a>", rows.size() + 1, EscapedText(run.directory));
-    rows.push_back(
-        {link,
-         {data, "l"},
-         {result.value("method", ""), "l"},
-         {fmt::format("{}", result.at("runs").size())},
-         {F1Text(result, "test"), IsBestOfItsData(runs, result) ? "best" : "", fmt::format("{:.6f}", f1)},
-         {F1Text(result, "val")},
-         {PercentText(At(result, "baseline", "test"))},
-         {EpochsText(result.at("epochs"))},
-         {SecondsText(seconds), "", fmt::format("{:.6f}", seconds)},
-         {BytesText(bytes), "", fmt::format("{:.0f}", bytes)},
-         {run.finished, "w"}});
+    rows.push_back({link,
+                    {data, "l"},
+                    {result.value("method", ""), "l"},
+                    {fmt::format("{}", result.at("runs").size())},
+                    {F1Text(result, "test"), IsBestOfItsData(runs, result) ? "best" : "",
+                     std::isfinite(f1) ? fmt::format("{:.6f}", f1) : ""},
+                    {F1Text(result, "val")},
+                    {PercentText(At(result, "baseline", "test"))},
+                    {EpochsText(result.at("epochs"))},
+                    {SecondsText(seconds), "", fmt::format("{:.6f}", seconds)},
+                    {BytesText(bytes), "", std::isfinite(bytes) ? fmt::format("{:.0f}", bytes) : ""},
+                    {run.finished, "w"}});
     trade.series.push_back({run.directory,
                             {seconds},
                             {100 * f1},

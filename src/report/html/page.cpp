@@ -185,6 +185,7 @@ std::string CountText(uint64_t count) {
   return text;
 }
 std::string BytesText(double bytes) {
+  if (!std::isfinite(bytes)) return "–";
   const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
   while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;

@@ -78,6 +78,7 @@ class RunReport {
     std::vector<std::string> notes;
     try {
       if (dataset_ != nullptr) return AddModelParts(context_, run, *dataset_, options_.notes, options_, page);
+      if (!run.knows_data) ThrowInput("the run was trained on a data set in memory, which no file holds");
       OpenOptions open = run.open_options;
       if (!options_.data_dir.empty()) open.data_dir = options_.data_dir;
       const Context noting = CollectingNotes(context_, notes);
@@ -197,7 +198,7 @@ std::string MakeReport(const Context& context, const std::vector<std::string>& s
     }
   }
   if (!alone) page.Heading("l2gcn report", fmt::format("{} sources", sources.size()));
-  if (runs.size() > 1) AddRuns(runs, page);
+  if (runs.size() > 1) NamingSource("report", [&] { AddRuns(runs, page); });
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunReport report(context, runs[i], options, dataset);
     NamingSource(runs[i].directory, [&] {

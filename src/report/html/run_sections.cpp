@@ -68,7 +68,7 @@ double KeptEpoch(const ReportJson& run, size_t l) {
   return l < layers.size() ? layers[l].value("kept_epoch", 0.0) : 0;
 }
 
-ChartSeries KeptSeries() { return {"weights kept", {}, {}, SeriesStyle::kHollowPoints, 5, {}, {}, true}; }
+ChartSeries KeptSeries() { return {"kept", {}, {}, SeriesStyle::kHollowPoints, 5, {}, {}, true}; }
 
 // Marks the point of `curve` at epoch `kept`, if there is one.
 void MarkKept(const ChartSeries& curve, double kept, ChartSeries& marks) {
@@ -83,7 +83,7 @@ void MarkKept(const ChartSeries& curve, double kept, ChartSeries& marks) {
 // One line a layer. Points mark where a policy ended the layer, rings the epoch whose weights it kept.
 Chart LossChart(const ReportJson& run) {
   Chart chart = EpochChart("Loss by epoch", "loss");
-  ChartSeries ends{"policy stopped", {}, {}, SeriesStyle::kPoints, 5, {}, {}, true}, kept = KeptSeries();
+  ChartSeries ends{"stopped", {}, {}, SeriesStyle::kPoints, 5, {}, {}, true}, kept = KeptSeries();
   const ReportJson &losses = run.at("loss"), stops = LayersOf(run);
   for (size_t l = 0; l < losses.size(); ++l) {
     ChartSeries series;

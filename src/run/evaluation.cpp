@@ -1,0 +1,200 @@
+// Scores a trained network on the parts of its split, after choosing by the validation nodes what its predictions are made
+// from: the last layer or all of them, Correct & Smooth, thresholds.
+#include "run/evaluation.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "config/methods.h"
+#include "core/clock.h"
+#include "core/error_format.h"
+#include "core/memory_meter.h"
+#include "core/usable.h"
+#include "model/counts.h"
+#include "model/finite.h"
+#include "model/inference.h"
+#include "model/score.h"
+#include "model/spread.h"
+#include "model/thresholds.h"
+#include "pipeline/layer_pipeline.h"
+#include "train/training_set.h"
+
+namespace l2gcn {
+namespace {
+
+// Where the configuration asks for thresholds: those of the validation nodes, or the given one.
+std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
+                                  const Trained& trained) {
+  const std::optional<Threshold>& threshold = trained.model.config.threshold;
+  if (!threshold) return {};
+  if (!threshold->value) {
+    const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
+    return ChooseThresholds(context, dataset.labels, nodes, logits);
+  }
+  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *threshold->value);
+}
+
+// What validation chose after training, where there was a choice.
+void TellReadOut(const Context& context, const Model& model) {
+  const TrainConfig& config = model.config;
+  if (config.correct == Choice::kOff && (model.heads.empty() || config.read_out != PredictFrom::kAuto))
+    return;
+  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
+                                          : "probabilities are the last layer's";
+  const Spreading& spreading = model.spreading;
+  if (spreading.correct > 0)
+    text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
+  if (spreading.smooth > 0) text += fmt::format("; labels of train nodes are spread ({})", spreading.smooth);
+  context.Note(fmt::format("seed {}: {}", model.config.seed, text));
+}
+
+// Logits of every node by the read-out that the model has or that validation chooses. The pipeline goes.
+Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                Trained& trained) {
+  Inference inference(std::move(pipeline));
+  std::vector<Matrix> of_layers;
+  if (trained.model.heads.empty()) {
+    of_layers.push_back(inference.Logits(context, trained.model, {}));
+    if (trained.model.config.correct == Choice::kOff) return of_layers.back();
+  } else {
+    of_layers = inference.LogitsOfLayers(context, trained.model);
+  }
+  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split, std::move(of_layers),
+                       trained.model);
+}
+
+// Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
+bool AnswersAreCounted(const Model& model) {
+  return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.threshold &&
+         FindMethod(model.config.method).readout == Readout::kClassifier;
+}
+
+double* F1Of(Role role, SeedResult& result) {
+  return role == Role::kTrain ? &result.f1_train : role == Role::kVal ? &result.f1_val : &result.f1_test;
+}
+double* BaselineOf(Role role, SeedResult& result) {
+  return role == Role::kTrain ? &result.baseline_train
+         : role == Role::kVal ? &result.baseline_val
+                              : &result.baseline_test;
+}
+constexpr Role kScoredParts[] = {Role::kTrain, Role::kVal, Role::kTest};
+constexpr double kUnknownF1 = std::numeric_limits<double>::quiet_NaN();
+
+// A model is worth keeping although it has no finite logits for some nodes: the parts of these nodes go without a score.
+void WarnNotFinite(const Context& context, const Dataset& dataset, std::vector<uint32_t> nodes,
+                   SeedResult& result, const Split& split) {
+  if (nodes.empty()) return;
+  for (const uint32_t node : nodes) {
+    const auto role = static_cast<Role>(split.roles[node]);
+    if (role != Role::kNone) *F1Of(role, result) = kUnknownF1;
+  }
+  std::sort(nodes.begin(), nodes.end());
+  context.Warn(
+      fmt::format("{}: the model has no finite logits for {}; parts of the split with such nodes have no "
+                  "score, and predict and "
+                  "evaluate refuse this data until the values are replaced",
+                  PlaceOf(dataset), DescribeNotFinite(dataset, nodes)));
+}
+
+// F1 of each part by counts that are taken block by block of nodes on the device: logits are never held.
+void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                   Trained& trained) {
+  Inference inference(std::move(pipeline));
+  LayerPipeline& layers = inference.pipeline();
+  Backend& backend = layers.backend();
+  // Rows of the last layer that training aggregated serve again, where they are summed in the order of inference.
+  const TensorPtr xhat = layers.TakeLastInput();
+  const DenseBlock block(trained.model.weights.back(),
+                         trained.model.affines.empty() ? Matrix() : trained.model.affines.back());
+  const bool again =
+      xhat != nullptr && layers.InputCopies() == 1 && (block.w.rows <= block.w.cols || block.affine.rows > 0);
+  const TensorPtr x =
+      again ? layers.Transform(context, *xhat, block) : inference.LastHidden(context, trained.model);
+  const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
+  std::vector<uint32_t> not_finite;
+  for (const Role role : kScoredParts) {
+    const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);
+    double& f1 = *F1Of(role, trained.result);
+    f1 = kUnknownF1;
+    if (nodes.empty()) continue;
+    const auto rows = backend.PrepareScoring(
+        context, x, Array<uint32_t>::CopyOf(again ? layers.RowsIn(last, nodes) : nodes),
+        TargetsOf(dataset.labels, nodes));
+    const RowScores scores = backend.Score(context, trained.model.theta, *rows);
+    f1 = Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1();
+    for (size_t i = 0; i < scores.losses.size(); ++i) {
+      if (!std::isfinite(scores.losses[i])) not_finite.push_back(nodes[i]);
+    }
+  }
+  WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
+}
+
+// F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
+void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+                   Trained& trained) {
+  const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
+  TellReadOut(context, trained.model);
+  trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
+  for (const Role role : kScoredParts) {
+    const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
+    *F1Of(role, trained.result) = score.micro_f1;
+  }
+  WarnNotFinite(context, dataset, RowsNotFinite(context, logits), trained.result, trained.split);
+}
+
+}  // namespace
+
+void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) {
+  result.split = split.name;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    switch (static_cast<Role>(split.roles[node])) {
+      case Role::kTrain:
+        ++result.train_nodes;
+        break;
+      case Role::kVal:
+        ++result.val_nodes;
+        break;
+      case Role::kTest:
+        ++result.test_nodes;
+        break;
+      case Role::kNone:
+        ++(dataset.labels.IsLabelled(node) ? result.unused_nodes : result.unlabelled_nodes);
+    }
+  }
+}
+
+void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
+  Stopwatch watch;
+  StretchMeter memory;
+  if (context.on_progress) {
+    Progress progress;
+    progress.phase = "evaluate";
+    context.on_progress(progress);
+  }
+  std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
+  if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
+    pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
+    pipeline->KnowLabels(dataset.labels, NodesWithRole(trained.split, Role::kTrain), trained.model.classes);
+  }
+  pipeline->ReleaseTrainOperator();
+  pipeline->backend().ReleaseSpareMemory();
+  ReturnFreeMemory();
+  SeedResult& result = trained.result;
+  if (AnswersAreCounted(trained.model)) {
+    ScoreByCounts(context, dataset, std::move(pipeline), trained);
+  } else {
+    ScoreByLogits(context, dataset, std::move(pipeline), trained);
+  }
+  for (const Role role : kScoredParts) {
+    BaselineScore baseline = ScoreBaseline(dataset, trained.split, role);
+    *BaselineOf(role, result) = baseline.micro_f1;
+    result.baseline = std::move(baseline.name);
+  }
+  CountParts(dataset, trained.split, result);
+  result.seconds.evaluate += watch.Seconds();
+  memory.End(result.resident.evaluate);
+  trained.result.peak_rss_bytes = std::max(trained.result.peak_rss_bytes, PeakResidentBytes());
+}
+
+}  // namespace l2gcn
