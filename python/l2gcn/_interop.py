@@ -124,7 +124,7 @@ def from_pandas(
     allow_unmatched: bool = False,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames of pandas or polars, by the rules of docs/your-own-data.md.
+    """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
 
     Parameters
     ----------

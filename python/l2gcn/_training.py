@@ -217,7 +217,7 @@ def train(
     Returns
     -------
     dict of in_memory, need_bytes, least_bytes (the smallest budget that would do from disk), panels, bytes to move, scratch
-    and seconds (docs/larger-than-memory.md). A budget that will not do is an Error with the figures.
+    and seconds (docs/guides/larger-than-memory.md). A budget that will not do is an Error with the figures.
 
     >>> plan("synthetic:cora", preset="paper", memory="8G")["in_memory"]
     True
