@@ -70,10 +70,9 @@ void AddSearch(Program& program) {
       ->type_name("");
   AddOpenOptions(app, command->open);
   AddFields(app, SearchFields(), command->search, "Search");
-  command->training.AddTo(app,
-                          {"method", "threshold", "stop", "controller", "patience",
-                           "watch", "seed", "batch", "drop-last"},
-                          {{"preset", "paper"}});
+  command->training.AddTo(
+      app, {"method", "threshold", "stop", "controller", "patience", "watch", "seed", "batch", "drop-last"},
+      {{"preset", "paper"}});
   command->output.AddTo(app, "FILE", "Controller file (safetensors); FILE.json gets the reward curve",
                         "controller");
   app.add_flag("--resume", command->resume, "Go on with an interrupted search that wrote to the same FILE")

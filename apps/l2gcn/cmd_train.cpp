@@ -216,8 +216,9 @@ RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrid
   UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
   if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
   program.terminal().Note(options.resume + ": was finished already");
-  program.terminal().Print(program.json() ? unfinished.finished_json
-                                          : Summary(ParseJson(unfinished.finished_json, options.resume + "/result.json")));
+  program.terminal().Print(
+      program.json() ? unfinished.finished_json
+                     : Summary(ParseJson(unfinished.finished_json, options.resume + "/result.json")));
   return none;
 }
 

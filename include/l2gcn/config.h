@@ -108,12 +108,13 @@ template <class Config>
 struct FieldOf {
   std::string name;  // as on the command line, without the leading dashes; '_' in files
   FieldKind kind = FieldKind::kText;
-  std::string placeholder;                               // N, X, LIST, NAME …
-  std::string help;                                      // one sentence
-  std::vector<std::string> choices;                      // valid values, or empty
-  std::function<void(Config&, const std::string&)> set;  // parses and checks the range; throws Error(kUsage)
-  std::function<std::string(const Config&)> get;         // as text that set() accepts
-  std::vector<std::string> methods = {};                 // the methods that take it; empty: all of them
+  std::string placeholder;                // N, X, LIST, NAME …
+  std::string help;                       // one sentence
+  std::vector<std::string> choices = {};  // valid values, or empty
+  std::function<void(Config&, const std::string&)> set =
+      {};                                              // parses and checks the range; throws Error(kUsage)
+  std::function<std::string(const Config&)> get = {};  // as text that set() accepts
+  std::vector<std::string> methods = {};               // the methods that take it; empty: all of them
   std::string range = {};  // of a number, or of each in a list, in words: "from 1 to 64", "above 0"
   std::string word = {};   // a word that is a value of the number, too: "auto"
 };

@@ -24,8 +24,9 @@ struct LayerView {
   uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
   uint64_t steps_per_epoch = 1;
-  uint32_t evaluate_every = 1;  // epochs that training should last between two looks, so that looks stay cheap
-  bool norm = false;        // the layer normalises its rows
+  uint32_t evaluate_every =
+      1;              // epochs that training should last between two looks, so that looks stay cheap
+  bool norm = false;  // the layer normalises its rows
 };
 
 // The score of the validation nodes, computed as if the layer at hand were the last one.
@@ -38,8 +39,9 @@ struct ValidationScore {
 struct Observation {
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
-  ValidationScore validation;  // set only if WantsValidation(); if WantsNodeLosses() alone, of the nodes looked at
-  double seconds = 0;          // trained so far; scoring is not counted
+  ValidationScore
+      validation;      // set only if WantsValidation(); if WantsNodeLosses() alone, of the nodes looked at
+  double seconds = 0;  // trained so far; scoring is not counted
   // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
   // 1 − the probability of its class, with several labels 1 − their F1. Losses in the last layer, of one class a node, are
   // those after the temperature that suits all of these nodes best. Set only if WantsNodeLosses()

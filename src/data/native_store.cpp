@@ -32,17 +32,17 @@ constexpr int kFormatVersion = 1;
 constexpr size_t kSumBlock = size_t{1} << 20;  // bytes one of the sums in "blocks" covers
 constexpr size_t kSumDigits = 16;
 
-struct FileSums {
+struct ManifestSums {
   std::string whole;   // of the file
   std::string blocks;  // of each block of kSumBlock bytes, one after the other
 };
 
 // Read by blocks, so that it never counts as resident memory.
-FileSums SumFile(const fs::path& path) {
+ManifestSums SumFile(const fs::path& path) {
   const Descriptor file = OpenRegularFile(path);
   std::vector<char> block(kSumBlock);
   ChecksumStream whole;
-  FileSums sums;
+  ManifestSums sums;
   for (;;) {
     size_t filled = 0;
     while (filled < block.size()) {
@@ -455,7 +455,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   std::sort(names.begin(), names.end());
   Json& files = json["files"] = Json::object();
   for (const std::string& name : names) {
-    const FileSums sums = SumFile(directory / name);
+    const ManifestSums sums = SumFile(directory / name);
     files[name] = {{"bytes", fs::file_size(directory / name)}, {"xxh3", sums.whole}, {"blocks", sums.blocks}};
   }
   // Taken of what a reader will see: names that are no UTF-8 are replaced in the file.

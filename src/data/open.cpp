@@ -78,7 +78,7 @@ std::string ReaderNames() {
 }
 
 // Kinds of data sets, by the options that matter to them.
-enum Source : unsigned { kTables = 1, kFormats = 2, kNative = 4, kGenerated = 8 };
+enum Source : unsigned { kTables = 1, kOtherFormats = 2, kNative = 4, kGenerated = 8 };
 
 struct OptionUse {
   const char* name;
@@ -87,15 +87,15 @@ struct OptionUse {
 };
 constexpr OptionUse kOptionUses[] = {
     {"--label", [](const OpenOptions& o) { return !o.label_column.empty() && !o.label_optional; }, kTables},
-    {"--id", [](const OpenOptions& o) { return !o.id_column.empty(); }, kTables},
+    {"--id", [](const OpenOptions& o) { return !o.id_column.empty() && !o.id_optional; }, kTables},
     {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
     {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
     {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
     {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
-    {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kFormats},
-    {"--keep-self-loops", [](const OpenOptions& o) { return o.keep_self_loops; }, kTables | kFormats},
-    {"--format", [](const OpenOptions& o) { return !o.format.empty(); }, kTables | kFormats | kNative},
+    {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kOtherFormats},
+    {"--keep-self-loops", [](const OpenOptions& o) { return o.keep_self_loops; }, kTables | kOtherFormats},
+    {"--format", [](const OpenOptions& o) { return !o.format.empty(); }, kTables | kOtherFormats | kNative},
     {"--synthetic-seed", [](const OpenOptions& o) { return o.synthetic_seed != 0; }, kGenerated},
 };
 
@@ -133,7 +133,7 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
   RefuseUnused(options,
                format == "table"    ? kTables
                : format == "native" ? kNative
-                                    : kFormats,
+                                    : kOtherFormats,
                fmt::format("{}, a data set in the format {}", path.string(), format));
   Dataset dataset = reader->read(context, path, options);
   if (format != "native") return Complete(context, std::move(dataset), path, options);

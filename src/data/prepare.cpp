@@ -193,8 +193,7 @@ void CheckColumns(const Preparation& preparation, const Features& features) {
 }  // namespace
 
 Preparation FitPreparation(const Context& context, const Features& features,
-                           std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca,
-                           uint64_t seed) {
+                           std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca, uint64_t seed) {
   L2GCN_ASSERT(fit_rows.empty() || fit_rows.size() == features.rows());
   Preparation preparation;
   if (scale == Scale::kStandard || scale == Scale::kMinMax) {

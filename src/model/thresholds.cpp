@@ -32,7 +32,7 @@ void ForCuts(std::vector<Candidate>& all, const Body& body) {
 }
 
 // The best cut so far; of equals the one nearest to logit 0.
-struct Choice {
+struct BestCut {
   double cut = 0, value = -1;
   void Offer(double candidate, double worth) {
     if (worth > value || (worth == value && std::abs(candidate) < std::abs(cut))) {
@@ -53,7 +53,7 @@ uint64_t MembersAmong(const std::vector<Candidate>& all) {
 
 double BestF1Cut(std::vector<Candidate>& all) {
   const uint64_t members = MembersAmong(all);
-  Choice best;
+  BestCut best;
   ForCuts(all,
           [&](double cut, uint64_t hits, uint64_t chosen) { best.Offer(cut, F1Of(hits, chosen, members)); });
   return best.cut;
@@ -72,7 +72,7 @@ double BestBinaryCut(std::vector<Candidate>& all) {
   const double count = static_cast<double>(nodes), larger = static_cast<double>(std::max(members, others));
   // The standard error of the larger class's count, if these nodes are a sample.
   const double error = std::sqrt(larger * (1 - larger / count));
-  Choice surely, fair, any;
+  BestCut surely, fair, any;
   ForCuts(all, [&](double cut, uint64_t hits, uint64_t chosen) {
     const uint64_t others_hit = others - (chosen - hits);
     const double right = static_cast<double>(hits + others_hit);

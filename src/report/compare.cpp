@@ -243,18 +243,15 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
     timed.push_back(config);
     timed.back().val_every = options.score_every;
   }
-  const auto place_of = [&](const TrainConfig& config) {
-    const auto found = std::find(options.methods.begin(), options.methods.end(), config.method);
-    return static_cast<size_t>(found - options.methods.begin());
-  };
   WorkParts methods("method", configs.size()), timings("timing", configs.size());
   std::vector<WorkParts> seeds_of(configs.size(), WorkParts("seed", options.runs));
   const std::vector<MeasuredSeed> seeds = kept.Measure(
-      fmt::format("seed, at most {} s", options.max_seconds), seeded,
-      [&](const Context& alone, const TrainConfig& config) {
-        alone.Note(fmt::format("compare: {} on {}, seed {}", config.method, dataset.name, config.seed));
-        const size_t at = place_of(config);
-        const Context part = seeds_of[at].Part(methods.Part(alone, at), config.seed - configs[at].seed);
+      fmt::format("seed, at most {} s", options.max_seconds), seeded, [&](const Context& alone, size_t at) {
+        const TrainConfig& config = seeded[at];
+        const size_t method = at / options.runs;
+        alone.Note(
+            fmt::format("compare: {} on {}, seed {}", options.methods[method], dataset.name, config.seed));
+        const Context part = seeds_of[method].Part(methods.Part(alone, method), at % options.runs);
         return MeasureSeed(part, dataset, config, options);
       });
   for (size_t i = 0; i < configs.size(); ++i)
@@ -262,11 +259,11 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
                                     std::span(seeds).subspan(i * options.runs, options.runs)));
   const double goal = options.equal_f1 ? comparison.rows.front().f1_val - kEqual : options.to_f1;
   if (goal <= 0) return comparison;
-  const std::vector<MeasuredSeed> times = kept.Measure(
-      fmt::format("time to {}, at most {} s", goal, options.max_seconds), timed,
-      [&](const Context& alone, const TrainConfig& config) {
-        return TrainTowards(timings.Part(alone, place_of(config)), dataset, goal, options, config);
-      });
+  const std::vector<MeasuredSeed> times =
+      kept.Measure(fmt::format("time to {}, at most {} s", goal, options.max_seconds), timed,
+                   [&](const Context& alone, size_t at) {
+                     return TrainTowards(timings.Part(alone, at), dataset, goal, options, timed[at]);
+                   });
   for (size_t i = 0; i < configs.size(); ++i) TimeTo(goal, times[i], comparison.rows[i]);
   return comparison;
 }

@@ -54,9 +54,7 @@ std::vector<MeasuredSeed> MeasuredSeeds::Measure(const std::string& purpose,
   }
   ShareOut(
       context_, missing.size(),
-      [&](const Context& alone, size_t at) {
-        return JsonText(MeasuredToJson(make(alone, configs[missing[at]])));
-      },
+      [&](const Context& alone, size_t at) { return JsonText(MeasuredToJson(make(alone, missing[at]))); },
       [&](size_t at, std::string text) {
         texts[missing[at]] = std::move(text);
         Keep(purpose, configs[missing[at]],

@@ -22,7 +22,7 @@ struct MeasuredSeed {
 
 class MeasuredSeeds {
  public:
-  using Make = std::function<MeasuredSeed(const Context& context, const TrainConfig& config)>;
+  using Make = std::function<MeasuredSeed(const Context& context, size_t at)>;  // configs[at]
 
   // folder "": nothing is kept and nothing is found.
   MeasuredSeeds(const Context& context, const std::string& folder, const Dataset& dataset);

@@ -34,6 +34,7 @@ class Evaluator {
 
   const EvaluationNodes& evaluation_nodes() const { return chosen_; }
   bool HoldsOut() const { return !chosen_.held.empty(); }
+  bool scores() const { return HoldsOut() || !nodes_.empty(); }  // anything at all
 
   // Aggregates for the validation nodes, before the layer's own matrices are there: what goes in the last layer need not
   // stand beside them.

@@ -115,7 +115,7 @@ class LayerwiseTrainer {
   TensorPtr Aggregate(uint32_t layer) {
     const Stopwatch evaluating;
     evaluator_->BeginLayer(layer, layer + 1 == config_.layers);
-    result().seconds.looks += evaluating.Seconds();
+    if (evaluator_->scores()) result().seconds.looks += evaluating.Seconds();
     if (resumed_ == nullptr) layer_ = {};
     Report("aggregate", layer);
     if (config_.FindsRate() && resumed_ == nullptr) {
@@ -224,7 +224,7 @@ class LayerwiseTrainer {
     if (layer + 1 == config_.layers) return;
     const Stopwatch evaluating;
     const double spared = evaluator_->EndLayer(block);  // of evaluation
-    result().seconds.looks += evaluating.Seconds() - spared;
+    if (evaluator_->scores()) result().seconds.looks += evaluating.Seconds() - spared;
     result().seconds.evaluate += spared;
   }
 

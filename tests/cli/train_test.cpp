@@ -81,7 +81,8 @@ TEST_F(TrainTest, SeveralSeedsStandSideBySide) {
 TEST_F(TrainTest, RunsWithoutANameAreNumbered) {
   RunWell({"train", "small", "--method", "lgcn", "--epochs", "1"});
   RunWell({"train", "small", "--method", "lgcn", "--epochs", "1"});
-  EXPECT_EQ(List("runs"), (std::vector<std::string>{"synthetic-cora-lgcn-001", "synthetic-cora-lgcn-002"}));
+  EXPECT_EQ(List("runs"),
+            (std::vector<std::string>{"synthetic-cora-layerwise-001", "synthetic-cora-layerwise-002"}));
 }
 
 TEST_F(TrainTest, ThreadsChangeNothingAndTooManyAreAWarning) {

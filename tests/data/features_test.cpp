@@ -132,7 +132,8 @@ TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
     }
     for (const Features& features : {Features::Dense(rows), HalfFeatures(rows), SparseFeaturesOf(rows)}) {
       const Features prepared = ApplyPreparation(context, fitted, features);
-      ExpectSameArray(prepared.ToMatrix(context).values, expected.values, std::to_string(static_cast<int>(scale)).c_str());
+      ExpectSameArray(prepared.ToMatrix(context).values, expected.values,
+                      std::to_string(static_cast<int>(scale)).c_str());
       EXPECT_EQ(prepared.bytes(), features.bytes());
       std::vector<float> one(kFeatureCols);
       const std::vector<uint32_t> some = {5, 41};

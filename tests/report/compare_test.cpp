@@ -65,7 +65,7 @@ TEST(Compare, TheClockStopsATraining) {
 TEST(Compare, AFoundRateTrainsAsItDoesAlone) {
   const Dataset dataset = SmallDataset(false, false, 600);
   for (const double max_seconds : {0.0, 1e6}) {
-    CompareOptions options = SmallOptions({"l2gcn"});
+    CompareOptions options = SmallOptions({"layerwise"});
     options.overrides.emplace_back("lr", "auto");
     options.max_seconds = max_seconds;
     const Comparison comparison = Compare(MakeContext(1), dataset, options);

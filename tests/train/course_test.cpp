@@ -444,7 +444,7 @@ TEST(AutoRate, OnlyTheLastLayerLands) {
     std::vector<uint32_t> found;
     for (const LayerRecord& layer :
          FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).result.layers) {
-      EXPECT_EQ(layer.stopped_by, "controller");
+      EXPECT_EQ(layer.stopped_by, "plateau");
       found.push_back(layer.epochs);
     }
     return found;
@@ -469,7 +469,7 @@ TEST(AutoRate, HeldOutNodesAreGivenBack) {
   const LayerRecord& first = trained.result.layers[0];
   const LayerRecord& last = trained.result.layers[1];
   EXPECT_EQ(first.steps, first.epochs * drawn);
-  ASSERT_EQ(last.stopped_by, "controller");
+  ASSERT_EQ(last.stopped_by, "plateau");
   EXPECT_GT(last.steps, last.epochs * drawn);
   EXPECT_LT(last.steps, last.epochs * all);
   EXPECT_EQ(last.kept_epoch, last.epochs);
