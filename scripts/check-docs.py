@@ -2,7 +2,7 @@
 """Checks README.md and the documentation site (docs/, mkdocs.yml) without building it.
 
 Lengths of README and site, lengths of sentences, relative links and anchors, pages outside the navigation, words of the old
-vocabulary, and the languages of code blocks. Prints every problem as FILE:LINE and ends with status 1 if there is one.
+vocabulary, the languages of code blocks, and the C++ example. Prints every problem as FILE:LINE and ends with status 1 if there is one.
 """
 
 from __future__ import annotations
@@ -197,10 +197,22 @@ def main() -> int:
     problems += [f"docs/{name}: is not in the navigation of mkdocs.yml" for name in sorted(listed - navigation)]
     problems += [f"mkdocs.yml: {name} does not exist" for name in sorted(navigation - listed)]
 
+    problems += other_than_example(by_path[ROOT / "docs/reference/cpp.md"])
+
     for problem in problems:
         print(problem)
     print(f"README {lines} lines; site {words} words; notes {notes} words; longest sentence {max(lengths)}, median {median:g} words")
     return 1 if problems else 0
+
+
+def other_than_example(page: Page) -> list[str]:
+    """The C++ reference shows files of examples/cpp, which a test builds."""
+    problems = []
+    for language, name in (("cmake", "CMakeLists.txt"), ("cpp", "example.cpp")):
+        block = re.search(rf"^```{language}\n(.*?)^```$", page.text, re.S | re.M)
+        if block is None or block[1] not in (ROOT / "examples/cpp" / name).read_text(encoding="utf-8"):
+            problems.append(f"{page.name}: its {language} block is not what examples/cpp/{name} has")
+    return problems
 
 
 def broken_links(page: Page, by_path: dict[pathlib.Path, Page]) -> list[str]:

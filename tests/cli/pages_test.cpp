@@ -51,7 +51,8 @@ class DocumentationTest : public ProgramTest {
   // Runs a script in the folder with the program on the PATH; its output goes to out.txt and err.txt.
   void RunScript(const std::string& script) const {
     const std::string programs = std::filesystem::path(L2GCN_BINARY).parent_path().string();
-    std::ofstream(folder_ / "page.sh") << "set -euo pipefail\nexport PATH='" << programs << "':\"$PATH\"\n" << script;
+    std::ofstream(folder_ / "page.sh") << "set -euo pipefail\nexport PATH='" << programs << "':\"$PATH\"\n"
+                                       << script;
     const std::string command = "cd '" + folder_.string() + "' && bash page.sh > out.txt 2> err.txt";
     ASSERT_EQ(std::system(command.c_str()), 0) << Read("out.txt") << Read("err.txt");
   }
@@ -67,7 +68,8 @@ TEST_P(PageTest, EveryCommandWorks) {
 
 std::string PageName(const ::testing::TestParamInfo<std::string>& info) {
   std::string name = info.param;
-  std::replace_if(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
   return name;
 }
 
