@@ -104,7 +104,7 @@ REAL_SETS = {
     "facebook": "{}/musae-facebook", "gnn-benchmark-cora": "{}/npz/gnn-benchmark-cora.npz",
     "tolokers": "{}/npz/tolokers.npz", "ppi-largest": "{}/ppi-largest",
 }
-# Seconds to the goal that the published settings set (docs/reproduction.md), found rate and rivals; for two quiet cores.
+# Seconds to the goal that the published settings set (docs/reproducing.md), found rate and rivals; for two quiet cores.
 GOAL = """{0} generate reddit -o reddit
 {0} compare reddit --preset paper --methods layerwise --lr auto --to-f1 93.9976 --threads 2 --device cpu
 {0} compare reddit --preset paper --methods vrgcn,graphsage,sgc --to-f1 93.9976 --max-seconds 130 --threads 2 --device cpu"""

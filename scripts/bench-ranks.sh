@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures what docs/cluster.md says of ranks. All ranks run on this machine, one thread each unless said otherwise.
+# Measures what docs/performance.md says of ranks. All ranks run on this machine, one thread each unless said otherwise.
 #
 #   scripts/bench-ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
 #                                                            memory and with a budget that sends matrices to disk. What FILE

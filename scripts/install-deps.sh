@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, on Debian 12 and 13. Does nothing, and needs no root, when everything is there.
 # This is the one list of packages. Options add to it:
-#   --mpi      Open MPI (docs/cluster.md)
+#   --mpi      Open MPI (docs/guides/cluster.md)
 #   --format   clang-format for the layout check of scripts/test.sh: Debian 12 alone has the version that it needs
 #   --lint     scripts/lint.sh
 #   --fuzz     scripts/fuzz.sh

@@ -22,5 +22,5 @@ Next steps:
   Predict with the trained network  l2gcn predict $run -o predictions.csv
   See how good it is                l2gcn report $run
   Train on your own tables          l2gcn train --edges edges.csv --nodes nodes.csv --label COLUMN
-                                    (docs/your-own-data.md)
+                                    (docs/tutorial.md)
 TEXT

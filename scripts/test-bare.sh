@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # README's commands on a bare Debian: debootstrap makes a system with nothing but the package manager, the tracked files
-# are unpacked in it, and the commands of README's sections "Two commands" and "In Python" run there as they stand.
+# are unpacked in it, and the console blocks of README's sections "Install" and "Python" run there as they stand, then the
+# Python block, and scripts/test.sh.
 # Prints the seconds of each, wall-clock and processor, and what `auditwheel show` says of the wheel.
 #
 #   scripts/test-bare.sh [--release bookworm|trixie] [--quick] [FOLDER]
@@ -50,21 +51,21 @@ make_system() {
   [ -z "${L2GCN_BARE_CCACHE:-}" ] || mount --bind "$L2GCN_BARE_CCACHE" "$root/root/.cache/ccache"
 }
 
-# indented TEXT: the commands of a section, without its fenced blocks.
-indented() { sed '/^```/,/^```/d' <<<"$1" | sed -n 's/^    //p'; }
+# blocks LANGUAGE TEXT: the fenced blocks of that language.
+blocks() { sed -n "/^\`\`\`$1\$/,/^\`\`\`\$/p" <<<"$2" | sed '/^```/d'; }
+
+# section NAME: a section of README.
+section() { sed -n "/^## $1\$/,/^## /p" README.md; }
 
 # write_steps: the script that runs inside, from README as it stands.
 write_steps() {
-  local two python line
-  two=$(sed -n '/^## Two commands$/,/^## /p' README.md)
-  python=$(sed -n '/^## In Python$/,/^## /p' README.md)
-  sed -n '/^```python$/,/^```$/p' <<<"$python" | sed '/^```/d' >"$root/root/l2gcn/lines.py"
+  local line
+  blocks python "$(section Python)" >"$root/root/l2gcn/lines.py"
   {
     echo 'set -euo pipefail; cd /root/l2gcn; TIMEFORMAT="  %R s, processor %U s"'
     while IFS= read -r line; do
-      [ $quick = no ] || [[ $line != *scripts/test.sh* ]] || continue
       printf 'echo %q\ntime { %s; }\n' "\$ $line" "$line"
-    done < <(indented "$two"; indented "$python")
+    done < <(blocks console "$(section Install)"; [ $quick = yes ] || echo 'bash scripts/test.sh'; blocks console "$(section Python)")
     printf 'echo "the Python lines"\ntime python lines.py\n'
     echo 'pip install -q auditwheel; pip wheel -q --no-deps -w wheel . && auditwheel show wheel/*.whl'
   } >"$root/root/steps.sh"

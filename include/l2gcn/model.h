@@ -62,7 +62,7 @@ struct Model {
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
-// How well a model does on some nodes, by scikit-learn's definitions (docs/metrics.md). What cannot be said
+// How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). What cannot be said
 // of these nodes is NaN.
 struct ClassScore {
   std::string name;
@@ -143,7 +143,7 @@ struct ModelTensor {
 std::vector<ModelTensor> TensorsByName(const Model& model);
 
 // How features become logits, for other programs that are to compute them: columns of the table of methods as
-// words (docs/methods.md).
+// words (docs/explanation/default-preset.md).
 struct ModelForm {
   std::string aggregation;  // "normalised": Â as config.norm says | "enhanced-diagonal": Â + λ·diag(Â), λ =
                             // config.diagonal | "neighbour-mean": without the node itself, weights not read

@@ -449,7 +449,7 @@ load_dataset.__doc__ = f"""Opens a data set: a name, a path, tables, arrays, or 
 Parameters
 ----------
 spec : str, path, or object
-    A path, a known name ("cora"), or "synthetic:SHAPE"; "" is the demo graph. Formats are listed in docs/formats.md.
+    A path, a known name ("cora"), or "synthetic:SHAPE"; "" is the demo graph. Formats are listed in docs/reference/formats.md.
     Or an object, which goes to the class method of `Dataset` that takes it, with the other arguments:
 
 {_interop.describe_kinds("    ")}
@@ -458,7 +458,7 @@ model : Model, optional
     as if a column of categories held names.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
-    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/your-own-data.md).
+    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md).
     And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.
 
 >>> load_dataset("synthetic:cora")

@@ -124,7 +124,11 @@ def from_pandas(
     allow_unmatched: bool = False,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames of pandas or polars, by the rules of docs/your-own-data.md.
+    """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
+
+    A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
+    program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
+    plain numbers, `from_arrays` is faster.
 
     Parameters
     ----------
@@ -139,10 +143,6 @@ def from_pandas(
         Go on although many ids of the edges have no row.
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold.
-
-    A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
-    program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
-    plain numbers, `from_arrays` is faster.
     """
     edges, _ = _plain_frame(edges, "edges")
     columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}

@@ -269,7 +269,7 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
     -------
     dict of "train", "val", "test" and "all" (those that have nodes), each a dict of f1 (micro), macro_f1, accuracy,
     balanced_accuracy, roc_auc, average_precision, log_loss, calibration_error, baseline figures, confusion, and figures
-    by class (docs/metrics.md). What cannot be said of these nodes is NaN.
+    by class (docs/reference/metrics.md). What cannot be said of these nodes is NaN.
     """,
     machine_settings(),
 )

@@ -1,7 +1,7 @@
 """A model's arithmetic as a torch module: the same logits from torch's own operations.
 
 The module holds the weights as parameters and the fitted preparation of features as buffers, so it can be moved,
-fine-tuned and saved like any other. What it computes is told by Model.form (docs/methods.md), not by a method's name.
+fine-tuned and saved like any other. What it computes is told by Model.form (docs/explanation/default-preset.md), not by a method's name.
 """
 
 from __future__ import annotations

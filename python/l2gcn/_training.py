@@ -158,6 +158,9 @@ class Run:
 @documented(
     """Trains on a data set, as the program's train does, and to the same bits.
 
+    None stands for the preset's value, which may depend on the data set and the method; defaults shown are those of
+    data sets the paper does not treat.
+
     Parameters
     ----------
     data : Dataset, or what `load_dataset` opens
@@ -173,9 +176,6 @@ class Run:
     verbose : int
         Print the library's notes.
     {settings}
-
-    None stands for the preset's value, which may depend on the data set and the method; defaults shown are those of
-    data sets the paper does not treat.
 
     Returns
     -------
@@ -217,7 +217,7 @@ def train(
     Returns
     -------
     dict of in_memory, need_bytes, least_bytes (the smallest budget that would do from disk), panels, bytes to move, scratch
-    and seconds (docs/larger-than-memory.md). A budget that will not do is an Error with the figures.
+    and seconds (docs/guides/larger-than-memory.md). A budget that will not do is an Error with the figures.
 
     >>> plan("synthetic:cora", preset="paper", memory="8G")["in_memory"]
     True
@@ -394,6 +394,8 @@ def _report_source(one: Any, place: str) -> str:
 @documented(
     """Trains several methods on the same data and clock, as the program's compare does.
 
+    Settings hold for every method that has them.
+
     Parameters
     ----------
     data : Dataset, name or path
@@ -407,8 +409,6 @@ def _report_source(one: Any, place: str) -> str:
         Epochs between two validation scores of that timing; seconds after which a training is stopped (0: never).
     progress, verbose : as for `train`
     {settings}
-
-    Settings hold for every method that has them.
 
     Returns
     -------

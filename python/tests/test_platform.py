@@ -1,4 +1,4 @@
-"""The module and what it brings are hardened like the program (docs/security.md)."""
+"""The module and what it brings are hardened like the program (docs/explanation/security.md)."""
 
 import pathlib
 import subprocess

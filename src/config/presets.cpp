@@ -95,7 +95,7 @@ SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
 
 // The most accurate recipe, from what can be seen of the data: how many nodes train and validate, whether nodes
 // have several labels, whether features are dense numbers. The layer and its regularisation are the same for
-// every data set; docs/best.md has each part's worth.
+// every data set; docs/explanation/default-preset.md has each part's worth.
 void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& config) {
   const SplitCounts counts = CountSplit(dataset, split);
   config.layers = 2;

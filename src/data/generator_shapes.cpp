@@ -23,7 +23,7 @@ struct Stretch {
 };
 
 // One row a shape; counts of the real set. Strengths were fitted so that layer-wise training with the paper's
-// settings scores about what the paper reports, and so that depth pays where it should (docs/generator.md).
+// settings scores about what the paper reports, and so that depth pays where it should (docs/reference/synthetic.md).
 struct ShapeRow {
   const char* name;
   const char* recipe;

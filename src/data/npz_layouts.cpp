@@ -1,4 +1,4 @@
-// The data-set layouts that people keep in .npz files; see docs/formats.md for each.
+// The data-set layouts that people keep in .npz files; see docs/reference/formats.md for each.
 #include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // The constants of a layer's course where the program finds the rate (--lr auto): how high the rate is, when its fall
-// begins, and when a layer is done. scripts/tune-rate.py tries them on generated graphs; docs/controller.md says what was
+// begins, and when a layer is done. scripts/tune-rate.py tries them on generated graphs; notes/controller.md says what was
 // tried and how far that goes.
 #pragma once
 

@@ -1,4 +1,4 @@
-# Builds and runs the README's example as a project outside this one, with its CMakeLists.txt and CMake's default generator.
+# Builds and runs examples/cpp as a project outside this one, with CMake's default generator.
 #   WAY installed     finds the installed library with find_package(l2gcn)
 #       cxx17         the same, by version, from a project that asks for C++17; the library's target raises it to 20
 #       subdirectory  add_subdirectory of the source tree
@@ -14,16 +14,11 @@ endfunction()
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK}/run)
 
-# The first C++ block of README.md is the example, the first CMake block its project.
-file(READ ${SOURCE}/README.md readme)
-string(REGEX MATCH "```cpp\n([^`]*)```" block "${readme}")
-set(example "${CMAKE_MATCH_1}")
-string(REGEX MATCH "```cmake\n([^`]*)```" block "${readme}")
-set(project "${CMAKE_MATCH_1}")
-if(NOT example MATCHES "int main" OR NOT project MATCHES "find_package\\(l2gcn REQUIRED\\)")
-  message(FATAL_ERROR "README.md has no C++ example, or none with its CMakeLists.txt")
+file(READ ${SOURCE}/examples/cpp/CMakeLists.txt project)
+if(NOT project MATCHES "find_package\\(l2gcn REQUIRED\\)")
+  message(FATAL_ERROR "examples/cpp/CMakeLists.txt does not find the installed library")
 endif()
-file(WRITE ${WORK}/example.cpp "${example}")
+file(COPY ${SOURCE}/examples/cpp/example.cpp ${SOURCE}/examples/cpp/stopping_rule.cpp DESTINATION ${WORK})
 file(WRITE ${WORK}/standard.cpp "static_assert(__cplusplus >= 202002L, \"the target asks for C++20\");\n")
 
 set(find "find_package(l2gcn REQUIRED)")
@@ -49,6 +44,13 @@ run(${CMAKE_COMMAND} -S ${WORK} -B ${WORK}/build -D CMAKE_CXX_COMPILER=${COMPILE
 run(${CMAKE_COMMAND} --build ${WORK}/build --target example)
 run(${CMAKE_COMMAND} -E chdir ${WORK}/run ${WORK}/build/example)
 message(STATUS "${output}")
+if(WAY STREQUAL installed)
+  run(${CMAKE_COMMAND} --build ${WORK}/build --target stopping_rule)
+  run(${WORK}/build/stopping_rule)
+  if(NOT output MATCHES "stopped by slow progress")
+    message(FATAL_ERROR "the stopping rule of examples/cpp never ended a layer:\n${output}")
+  endif()
+endif()
 if(WAY STREQUAL cxx17)
   return()
 endif()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the hardening that docs/security.md promises of the ELF files we ship.
+# Checks the hardening that docs/explanation/security.md promises of the ELF files we ship.
 #   check.sh FILE...                each file is hardened
 #   check.sh --can-fail COMPILER    every check finds what is wrong with a file built without any hardening
 set -euo pipefail

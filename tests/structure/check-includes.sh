@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Checks the include arrows between the rooms of src/ against the table in docs/architecture.md, which is the one
-# place that says which room may include which. A row of that table reads
+# Checks the dependencies between the modules of src/ against the table in docs/development/architecture.md, the one place that
+# says which module may include which. A row of that table reads
 #
-#   | `src/ROOM/` | what is in it | ROOM, ROOM, … |
+#   | `src/MODULE/` | content | MODULE, MODULE, … |
 #
-# Every room may include itself and the public headers (l2gcn/…). Besides: public headers, the command line and the
+# Every module may include itself and the public headers (l2gcn/…). Besides: public headers, the command line and the
 # Python bindings include public headers alone, and only kernels/ itself includes kernels/cpu/ and kernels/cuda/.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
+table=docs/development/architecture.md
 status=0
 fail() {
   echo "$1" >&2
   status=1
 }
 
-# "file room-included" for every quoted include below the given folders.
+# "file module-included" for every quoted include below the given folders.
 includes() {
   grep -rnE --include='*.h' --include='*.cpp' --include='*.cu' --include='*.cuh' '^#include "[a-z0-9_]+/' "$@" |
     sed -E 's#^([^:]+):[0-9]+:\#include "([a-z0-9_]+)/.*#\1 \2#'
@@ -22,21 +23,21 @@ includes() {
 
 declare -A allowed
 while IFS='|' read -r _ folder _ may _; do
-  room=$(sed -nE 's#^ *`src/([a-z]+)/` *$#\1#p' <<<"$folder")
-  [[ -n $room ]] && allowed[$room]=" ${may//,/ } "
-done <docs/architecture.md
-[[ ${#allowed[@]} -gt 5 ]] || fail "docs/architecture.md: the table of rooms was not found"
+  module=$(sed -nE 's#^ *`src/([a-z]+)/` *$#\1#p' <<<"$folder")
+  [[ -n $module ]] && allowed[$module]=" ${may//,/ } "
+done <$table
+[[ ${#allowed[@]} -gt 5 ]] || fail "$table: the table of modules was not found"
 
 for folder in src/*/; do
-  room=$(basename "$folder")
-  [[ -v allowed[$room] ]] || fail "src/$room/: has no row in docs/architecture.md"
+  module=$(basename "$folder")
+  [[ -v allowed[$module] ]] || fail "src/$module/: has no row in $table"
 done
 
 while read -r file target; do
-  room=${file#src/}
-  room=${room%%/*}
-  [[ $target == "$room" || $target == l2gcn || ${allowed[$room]-} == *" $target "* ]] ||
-    fail "$file: includes $target/, which docs/architecture.md does not allow to $room"
+  module=${file#src/}
+  module=${module%%/*}
+  [[ $target == "$module" || $target == l2gcn || ${allowed[$module]-} == *" $target "* ]] ||
+    fail "$file: includes $target/, which $table does not allow to $module"
 done < <(includes src | sort -u)
 
 while read -r file target; do
