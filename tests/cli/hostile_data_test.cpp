@@ -9,7 +9,7 @@
 namespace l2gcn {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 #define EXPECT_SAYS(outcome, words) \
   EXPECT_NE((outcome).err.find(words), std::string::npos) << (outcome).status << ": " << (outcome).err
