@@ -127,8 +127,7 @@ SetOutcomes MeasureSet(const Context& context, const Dataset& dataset, const Con
     const auto learned = MakeLearnedStop(controller, ChanceLoss(dataset.labels));
     outcomes["controller"].push_back(Measure(context, dataset, config, *learned));
     for (uint32_t l = 0; l < config.layers; ++l) mean[l] += outcomes["controller"].back().epochs[l] / runs;
-    EarlyStopping early_loss(10, Watch::kLoss),
-        early_val(10, Watch::kValidationF1);
+    EarlyStopping early_loss(10, Watch::kLoss), early_val(10, Watch::kValidationF1);
     outcomes["early-loss"].push_back(Measure(context, dataset, config, early_loss));
     outcomes["early-val"].push_back(Measure(context, dataset, config, early_val));
     outcomes["oracle"].push_back(Oracle(context, dataset, config, outcomes["fixed"].back().f1));
