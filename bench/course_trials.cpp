@@ -194,7 +194,7 @@ void PrintTraining(const Context& context, const Dataset& dataset, const TrainCo
     line["test"] = 100 * result.f1_test;
     line["steps_per_epoch"] = std::ceil(static_cast<double>(result.train_nodes) / batch);
     line["train_seconds"] = result.seconds.train;
-    line["look_seconds"] = result.seconds.looks;
+    line["look_seconds"] = result.seconds.validate;
     for (const LayerRecord& layer : result.layers) {
       line["layers"].push_back({layer.rate, layer.steps, layer.epochs, layer.kept_epoch});
     }

@@ -135,7 +135,7 @@ LayerSpec SpecOf(const LayerProblem& problem) {
 Propagation TrainPropagation(const Context& context, const GenerateOptions& options) {
   const Dataset dataset = GenerateDataset(context, options);
   const std::vector<uint32_t> train = NodesWithRole(ResolveSplit(dataset, "", 0), Role::kTrain);
-  return MakePropagation(context, InducedSubgraph(context, dataset.graph, train), Norm::kRowPlusI);
+  return MakePropagation(context, InducedSubgraph(context, dataset.graph, train), Adjacency::kRowPlusI);
 }
 
 }  // namespace l2gcn::bench

@@ -100,7 +100,9 @@ def figure_memory(options):
         place = folder + "/reddit"
         subprocess.run([options.program, "generate", "reddit", "-o", place, "-q"], check=True)
         flags = ["--preset", "paper", "--method", "lgcn", "--epochs", "1", "--layers", "3", "--hidden", "128", "--lr", "0.0001", "--threads", "2"]
-        flags += ["--smooth", "0", "--split", "random:0.9,0.1,0", "-q", "--json", "-o", folder + "/run"]
+        unsmoothed = pathlib.Path(folder, "unsmoothed.json")
+        unsmoothed.write_text('{"smooth": 0}')
+        flags += ["--config", str(unsmoothed), "--split", "random:0.9,0.1,0", "-q", "--json", "-o", folder + "/run"]
         done = subprocess.run([options.program, "train", place, *flags], check=True, capture_output=True, text=True)
         program = json.loads(done.stdout)["memory"]["peak_rss_bytes"]
         done = subprocess.run([sys.executable, "-c", FIT, place], check=True, capture_output=True, text=True)

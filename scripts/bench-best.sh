@@ -68,17 +68,17 @@ for set in "${sets[@]}"; do
       ;;
     parts)
       try "$set" best --preset best
-      try "$set" "no own row, powers" --preset best --reach 0
-      try "$set" "no norm, but bias" --preset best --layer-norm=false --bias
+      try "$set" "no own row, powers" --preset best --hops 1 --no-self-features
+      try "$set" "no norm, but bias" --preset best --hidden-norm none --bias
       try "$set" "no head" --preset best --head 0
       try "$set" "no dropout" --preset best --dropout 0
       try "$set" "no input dropout" --preset best --input-dropout 0
-      try "$set" "last layer alone" --preset best --read-out last
+      try "$set" "last layer alone" --preset best --predict-from last
       try "$set" "nothing spread" --preset best --correct off
-      plain=(--preset best --reach 0 --layer-norm=false --head 0 --dropout 0 --input-dropout 0 --read-out last --correct off)
+      plain=(--preset best --hops 1 --no-self-features --hidden-norm none --head 0 --dropout 0 --input-dropout 0 --predict-from last --correct off)
       try "$set" "plain, best epoch" "${plain[@]}"
-      try "$set" "+ powers" "${plain[@]}" --reach 2
-      try "$set" "+ norm" "${plain[@]}" --layer-norm
+      try "$set" "+ powers" "${plain[@]}" --hops 2 --self-features
+      try "$set" "+ norm" "${plain[@]}" --hidden-norm layer
       try "$set" "+ head" "${plain[@]}" --head 256
       try "$set" "+ both dropouts" "${plain[@]}" --dropout 0.5 --input-dropout 0.3
       ;;
@@ -86,11 +86,12 @@ for set in "${sets[@]}"; do
       for layers in 2 4 6 8; do try "$set" "$layers layers" --preset best --layers "$layers"; done
       ;;
     rivals)
+      watch_f1=$(mktemp) && echo '{"watch": "val"}' > "$watch_f1"
       for method in gcn graphsage clustergcn vrgcn fastgcn ladies; do
         for hidden in 64 256; do
           for lr in 0.003 0.01; do
             for dropout in 0.2 0.5; do
-              try "$set" "$method $hidden $lr $dropout" --method "$method" --hidden "$hidden" --lr "$lr" --dropout "$dropout" --stop early --watch val --epochs 200 --patience 30
+              try "$set" "$method $hidden $lr $dropout" --method "$method" --hidden "$hidden" --lr "$lr" --dropout "$dropout" --stop early --config "$watch_f1" --epochs 200 --patience 30
             done
           done
         done

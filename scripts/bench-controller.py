@@ -205,7 +205,7 @@ class Results:
             key = (row["set"], row["kind"], row["seed"])
             self.f1[key] = row["test"]
             used = sum(layer["steps"] for layer in row["layers"])
-            looks = row["seconds"].get("looks", 0) / max(row["seconds"]["train"], 1e-9)
+            looks = row["seconds"].get("validate", 0) / max(row["seconds"]["train"], 1e-9)
             self.looks[key] = looks
             if row["set"] in steps:
                 self.share[key] = used * (1 + looks) / (BUDGET * steps[row["set"]])

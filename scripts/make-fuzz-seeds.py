@@ -183,7 +183,8 @@ def make_own(folder):
     def run(*words):
         return subprocess.run([program, *words, "-q", "--device", "cpu"], cwd=folder, stdout=subprocess.DEVNULL)
     subprocess.run([program, "generate", "cora", "--nodes", "60", "--edges", "120", "--features", "5", "-o", "set", "-q"], cwd=folder, check=True)
-    for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--powers", "0,1"])):
+    (folder / "powers.json").write_text('{"powers": [0, 1]}')
+    for name, more in (("lgcn", ["--scale", "standard"]), ("ngcn", ["--config", "powers.json"])):
         run("train", "set", "--preset", "paper", "--method", name, "--hidden", "2", "--epochs", "1", "-o", name, *more)
         files = {file: unsummed(folder / name / file) for file in ("config.json", "model.safetensors")}
         put("model", name, pack(files))
@@ -192,7 +193,7 @@ def make_own(folder):
         put("run", name, pack(files))
     put("settings", "config", json.dumps(json.loads((folder / "lgcn/config.json").read_text())["config"]))
     put("settings", "result", (folder / "lgcn/result.json").read_text().replace(str(folder) + "/", ""))
-    subprocess.run([program, "search", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)
+    subprocess.run([program, "learn-controller", "set", "--kind", "paper", "--rounds", "2", "--nodes", "20", "--hidden", "4", "-o", "controller", "-q"], cwd=folder)
     put("controller", "paper", unsummed(folder / "controller"))
     shipped = pathlib.Path(__file__).parent.parent / "src/controller/shipped/general-loss.safetensors"
     put("controller", "general", shipped.read_bytes())

@@ -40,12 +40,14 @@ make_set cora 305 --nodes 3000 --edges 8000 --features 1500 --classes 6 --topics
 make_set pubmed 306 --nodes 12000 --edges 100000 --features 600 --classes 6 --topics 5 --signal 0.5 --label-noise 0.05
 
 shipped=src/controller/shipped
-learn=("$binary" search --kind general --reward f1 --judge test --nodes 0 --search-lr 0.02 --device cpu --force)
+echo '{"judge": "test", "search-lr": 0.02, "lr-spread": 8, "entropy": 0.05}' > "$work/general.json"
+echo '{"judge": "test", "search-lr": 0.02, "lr-spread": 2, "layer-weight": 0, "regret-cap": 1000}' > "$work/general-loss.json"
+learn=("$binary" learn-controller --kind general --reward f1 --nodes 0 --device cpu --force)
 # The policy that sees validation nodes learns what all of these have in common …
 "${learn[@]}" "${sets[@]}" --sees validation --layers 2 --epochs 80 --hidden 16 --rollout-batch 1024 --lr 0.001 \
-  --lr-spread 8 --problems 6 --rounds 300 --entropy 0.05 --seed 11 -o $shipped/general.safetensors
+  --config "$work/general.json" --problems 6 --rounds 300 --seed 11 -o $shipped/general.safetensors
 # … while losses alone do not tell all of them apart: two regimes at their own settings.
-"${learn[@]}" "$work"/{pubmed-103,pubmed-108,cora-101,cora-102} --sees loss --rollout-batch preset --lr-spread 2 \
-  --problems 5 --rounds 400 --layer-weight 0 --regret-cap 1000 --seed 7 -o $shipped/general-loss.safetensors
-"$binary" search synthetic:pubmed --kind paper --seed 7 --device cpu -o $shipped/paper.safetensors --force
+"${learn[@]}" "$work"/{pubmed-103,pubmed-108,cora-101,cora-102} --sees loss --rollout-batch preset \
+  --config "$work/general-loss.json" --problems 5 --rounds 400 --seed 7 -o $shipped/general-loss.safetensors
+"$binary" learn-controller synthetic:pubmed --kind paper --seed 7 --device cpu -o $shipped/paper.safetensors --force
 rm -f $shipped/*.json

@@ -22,7 +22,7 @@ struct CompareArguments {
   ConfigOptions config;
   std::string methods = fmt::format("{}", fmt::join(ComparedMethods(), ","));
   std::string vary, to_f1;
-  uint32_t runs = 1, score_every = 1, max_seconds = 0;
+  uint32_t runs = 1, max_seconds = 0;
   bool csv = false;
   OutputOptions output;
   std::string resume;
@@ -77,7 +77,6 @@ CompareOptions OptionsOf(const CompareArguments& arguments) {
   options.methods = SplitAt(arguments.methods, ',');
   options.runs = arguments.runs;
   options.overrides = arguments.config.overrides();
-  options.score_every = arguments.score_every;
   options.max_seconds = arguments.max_seconds;
   options.equal_f1 = arguments.to_f1 == "equal";
   if (!arguments.to_f1.empty() && !options.equal_f1) options.to_f1 = ParseFraction(arguments.to_f1);
@@ -156,8 +155,7 @@ void RunCompare(Program& program, const CompareArguments& arguments) {
 
 void AddCompare(Program& program) {
   auto arguments = std::make_shared<CompareArguments>();
-  Command& command =
-      program.AddCommand("compare", "Train several methods on the same data: F1, seconds, memory");
+  Command& command = program.AddCommand("compare", "Train several methods on the same data");
   program.OnRunByRanks(command, [&program, arguments] { RunCompare(program, *arguments); });
   arguments->data.AddTo(command, "DATASET",
                         "A path, a known name or synthetic:SHAPE; none: the embedded demo graph");
@@ -171,8 +169,6 @@ void AddCompare(Program& program) {
           "--to-f1", arguments->to_f1,
           "Time the first validation F1 of this per cent; equal: within 0.5 of the first method's final one")
       ->type_name("X|equal");
-  AddWhole(command, "score-every", arguments->score_every, 1, 1000000,
-           "Epochs between two validation scores of that timing [1]");
   AddWhole(command, "max-seconds", arguments->max_seconds, 0, 1000000,
            "Stop a training past this many seconds of its clock; 0: never [0]");
   command
@@ -187,11 +183,10 @@ void AddCompare(Program& program) {
           "--resume", arguments->resume,
           "Go on with the comparison that was to write this folder: the same command with --resume for -o")
       ->type_name("DIR")
-      ->group("Output");
+      ->group(kOutputGroup);
   arguments->config.AddTo(command);
   program.AddComputeOptions(command);
   command.Needs({"--force"}, {"--output", "--resume"});
-  command.Needs({"--score-every"}, {"--to-f1"});
   command.Excludes({"--output"}, "--resume");
   command.Excludes({"--csv"}, "--json");
   const auto varies = [arguments](const char* what) { return arguments->vary.starts_with(what); };

@@ -42,13 +42,13 @@ void AddConvert(Program& program) {
   AddPositional(command, "DST", arguments->target, "What to write");
   AddChoice(command, "--to", arguments->options.to, WrittenFormats(),
             "Format to write [by the name of DST: .npz, .csv, else native]")
-      .group("Output");
+      .group(kOutputGroup);
   AddChoice(command, "--features-as", arguments->features_as, {"f32", "f16"},
             "Type of dense features in the native format: f16 takes half the space [as they are]")
-      .group("Output");
+      .group(kOutputGroup);
   command.add_flag("--force", arguments->options.force, "Replace an existing data set or file")
-      ->group("Output");
-  program.AddComputeOptions(command);
+      ->group(kOutputGroup);
+  program.AddComputeOptions(command, false);
 }
 
 }  // namespace l2gcn::cli

@@ -219,8 +219,8 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
 
 void AddEvaluate(Program& program) {
   auto options = std::make_shared<EvaluateOptions>();
-  Command& command = program.AddCommand(
-      "evaluate", "F1, AUC, log loss, per-class figures, confusion, and the trivial baseline");
+  Command& command =
+      program.AddCommand("evaluate", "Score a run: F1, AUC, log loss, classes, confusion matrix");
   program.OnRunByRanks(command, [&program, options, &command] { RunEvaluate(program, *options, command); });
   options->source.AddTo(command);
   command.add_option("--split", options->split, "Score this split's parts [the run's]")->type_name("SPLIT");
@@ -228,7 +228,7 @@ void AddEvaluate(Program& program) {
       .add_option("--confusion", options->confusion,
                   "Write the test nodes' confusion matrix: .csv, or a picture .svg")
       ->type_name("FILE")
-      ->group("Output");
+      ->group(kOutputGroup);
   AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);

@@ -58,7 +58,7 @@ void AddGenerate(Program& program) {
   AddNumber(command, "label-noise", generate.label_noise, "Share of labels replaced at random [the shape's]");
   AddWhole(command, "seed", generate.seed, 0, kMaxNumber, "Everything drawn follows from it [0]");
   options->output.AddTo(command, "DIR", "Directory to write", "data set");
-  program.AddComputeOptions(command);
+  program.AddComputeOptions(command, false);
 }
 
 }  // namespace l2gcn::cli

@@ -46,9 +46,11 @@ std::string VersionText() {
 void AddHelp(Program& program) {
   auto name = std::make_shared<std::string>();
   Command& help = program.AddTextCommand("help", "Show the help of a command");
+  help.group("");
   program.OnRun(help, [&program, name] { ShowHelp(program, *name); });
   AddPositional(help, "COMMAND", *name, "The command to explain; none: all of them in a line each");
   Command& version = program.AddCommand("version", "Show the version and what this build holds");
+  version.group("");
   program.OnRun(version, [&program] {
     program.terminal().Print(program.json() ? JsonLine(VersionJson()) : VersionText());
   });

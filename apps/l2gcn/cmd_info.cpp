@@ -1,4 +1,4 @@
-// l2gcn info: what a data set, a run or a controller holds, and how it would be trained.
+// l2gcn info: what a data set, a run or a controller holds, and how it would be trained. Without an argument: the known data sets.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "known_datasets.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/convert.h"
 #include "l2gcn/error.h"
@@ -296,9 +297,9 @@ void ShowDataset(Program& program, const DataOptions& data, bool verify, bool co
 void AddInfo(Program& program) {
   auto data = std::make_shared<DataOptions>();
   auto verify = std::make_shared<bool>(false), count = std::make_shared<bool>(false);
-  Command& command = program.AddCommand("info", "What a data set, a run or a controller holds");
-  program.OnRun(command, [&program, data, verify, count, &command] {
-    if (data->open.edges.empty()) Require(data->spec, "DATASET, RUN or FILE", command);
+  Command& command = program.AddCommand("info", "Show what a data set, a run or a controller holds");
+  program.OnRun(command, [&program, data, verify, count] {
+    if (!data->named()) return ShowKnownDatasets(program, data->open);
     if (IsRun(data->spec)) return ShowRun(program, data->spec);
     if (IsModel(data->spec)) return ShowModel(program, data->spec);
     if (IsController(data->spec)) return ShowController(program, data->spec);
@@ -307,18 +308,24 @@ void AddInfo(Program& program) {
     ShowDataset(program, *data, *verify, *count);
   });
   data->AddTo(command, "WHAT",
-              "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE");
+              "A run directory, a controller file, or a data set: a path, a known name or synthetic:SHAPE; "
+              "none: list the known names");
   command.add_flag("--verify", *verify, "Compare every file of a native data set with its checksum")
       ->group(kDataGroup);
   command
       .add_flag("--counts", *count,
                 "Count classes and degrees also of a native data set with more than a million nodes")
       ->group(kDataGroup);
-  program.AddComputeOptions(command);
-  for (const char* group : {kDataGroup, kTablesGroup})
+  program.AddComputeOptions(command, false);
+  for (const char* group : {kDataGroup, kTablesGroup}) {
+    std::vector<std::string> names = command.Group(group);
+    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
+    command.Only(
+        names, [data] { return data->named(); }, "without a data set; name one");
     command.Only(
         command.Group(group), [data] { return !HoldsNoData(data->spec); },
         "on a run, a model or a controller; it is for data sets");
+  }
 }
 
 }  // namespace l2gcn::cli

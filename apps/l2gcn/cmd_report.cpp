@@ -35,8 +35,7 @@ void RunReportCommand(Program& program, const ReportArguments& arguments) {
 
 void AddReport(Program& program) {
   auto arguments = std::make_shared<ReportArguments>();
-  Command& command =
-      program.AddCommand("report", "One self-contained page about a run, a comparison or a reproduction");
+  Command& command = program.AddCommand("report", "Write a page about runs, comparisons or reproductions");
   program.OnRun(command, [&program, arguments] { RunReportCommand(program, *arguments); });
   command.add_option("RUN", arguments->sources,
                      "Runs, files of compare --json, folders of compare or reproduce");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <limits>
 #include <memory>
 
 #include "l2gcn/reproduce.h"
@@ -33,12 +34,32 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
   program.terminal().Note(fmt::format("written: {}", arguments.output));
 }
 
+// Options of target theorems alone.
+void AddTheoremOptions(Command& command, CapacityOptions& options) {
+  AddWhole(command, "least-nodes", options.least_nodes, 2, kMostCapacityNodes, "Smallest graphs [4]");
+  AddWhole(command, "most-nodes", options.most_nodes, 2, kMostCapacityNodes,
+           "Largest graphs [8; at most 6 with --quick]");
+  AddWhole(command, "layers", options.layers, 1, 12, "Depths 1 … N of the networks [5]");
+  command.add_option("--widths", options.widths, "Widths of the networks, separated by commas [2,8,32]")
+      ->type_name("LIST")
+      ->delimiter(',');
+  AddWhole(command, "seeds", options.seeds, 1, 1000, "Networks of every kind [3]");
+  AddWhole(command, "seed", options.seed, 0, std::numeric_limits<uint32_t>::max(), "The first seed [0]");
+  command
+      .add_option("--features", options.features,
+                  "What nodes start with: constant, degree, separated by commas [constant,degree]")
+      ->type_name("LIST")
+      ->delimiter(',');
+  AddChoice(command, "--activation", options.activation, {"relu", "tanh"}, "Activation of every layer");
+  AddWhole(command, "steps", options.steps, 0, 100000, "Training steps of a layer or a network [40]");
+  AddWhole(command, "examples", options.examples, 0, 1000, "Pairs of graphs listed where counts differ [3]");
+}
+
 }  // namespace
 
 void AddReproduce(Program& program) {
   auto arguments = std::make_shared<ReproduceArguments>();
-  Command& command =
-      program.AddCommand("reproduce", "A table or figure of the paper, its figures beside ours");
+  Command& command = program.AddCommand("reproduce", "Measure a table, figure or theorem of the paper");
   program.OnRunByRanks(command,
                        [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
   AddPositional(command, "TARGET", arguments->options.target,
@@ -61,6 +82,17 @@ void AddReproduce(Program& program) {
   command
       .add_option("--data-dir", arguments->options.open.data_dir, "Where real data sets are looked for first")
       ->type_name("DIR");
+  const size_t others = command.get_options().size();
+  AddTheoremOptions(command, arguments->options.theorems);
+  for (size_t i = others; i < command.get_options().size(); ++i) {
+    CLI::Option* option = command.get_options()[i];
+    option->group("Target theorems");
+    command.Advance(*option);
+  }
+  command.Only(
+      command.Group("Target theorems"),
+      [arguments] { return arguments->options.target == "theorems" || arguments->options.target == "all"; },
+      "on this target; it is for theorems");
   program.AddComputeOptions(command);
 }
 

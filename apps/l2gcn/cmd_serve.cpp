@@ -36,7 +36,7 @@ void RunServe(Program& program, const CLI::App& command, const ServeArguments& a
 
 void AddServe(Program& program) {
   auto arguments = std::make_shared<ServeArguments>();
-  Command& command = program.AddCommand("serve", "The report of a run over HTTP, live while it goes on");
+  Command& command = program.AddCommand("serve", "Serve the report of a run over HTTP, live");
   program.OnRun(command, [&program, &command, arguments] { RunServe(program, command, *arguments); });
   AddPositional(command, "RUN", arguments->run, "Run directory, there or in the making");
   arguments->options.port = 6060;

@@ -35,33 +35,57 @@ struct TrainOptions {
 
 std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
+  const double validate = of(seconds.contains("looks") ? "looks" : "validate");  // `looks`: earlier versions
   return fmt::format(
       "{:.3f} (aggregate {:.3f} + train {:.3f} + transform {:.3f}); "
       "load {:.3f}, setup {:.3f}, {}evaluate {:.3f}, total {:.3f}",
       of("aggregate") + of("train") + of("transform"), of("aggregate"), of("train"), of("transform"),
-      of("load"), of("setup"), of("looks") > 0 ? fmt::format("looks {:.3f}, ", of("looks")) : "",
-      of("evaluate"), of("total"));
+      of("load"), of("setup"), validate > 0 ? fmt::format("validate {:.3f}, ", validate) : "", of("evaluate"),
+      of("total"));
 }
 
-// The result as people read it, from the object that --json prints.
+// What the user left to the program, in one line.
+std::string ChosenText(const Json& result) {
+  const Json& config = result.at("config");
+  const auto text = [&](const char* key) {
+    const Json& value = config.at(key);
+    return value.is_string() ? value.get<std::string>() : JsonLine(value);
+  };
+  return fmt::format("preset {}, stop {}, lr {}, epochs {}", text("preset"), text("stop"), text("lr"),
+                     EpochsText(result));
+}
+
+// The result first, then what was chosen, and what to type next; from the object that --json prints.
 std::string Summary(const Json& result) {
-  const Json& dataset = result.at("dataset");
   const size_t runs = result.at("runs").size();
-  std::string text = fmt::format("{} · {} · {} · {}, {}\n", dataset.at("name").get<std::string>(),
+  const std::string run = result.at("run").get<std::string>();
+  std::string text = fmt::format("{} · {}{}\n", result.at("dataset").at("name").get<std::string>(),
                                  result.at("method").get<std::string>(),
+                                 runs == 1 ? "" : fmt::format(" · mean of {} seeds", runs));
+  text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
+  text += fmt::format("  baseline       {}\n", BaselineText(result));
+  text += fmt::format("  chosen         {}\n", ChosenText(result));
+  text += fmt::format("  run            {}\n", run);
+  return text + fmt::format(
+                    "  next           l2gcn predict {0} -o predictions.csv\n"
+                    "                 l2gcn report {0}",
+                    run);
+}
+
+// What --verbose adds: where the result comes from, and what it cost.
+std::string Details(const Json& result) {
+  const size_t runs = result.at("runs").size();
+  std::string text = fmt::format("{}, {}, {}\n",
                                  runs == 1 ? fmt::format("seed {}", result.at("seed").get<uint64_t>())
-                                           : fmt::format("means of {} runs", runs),
+                                           : fmt::format("means of {} seeds", runs),
                                  result.at("device").get<std::string>(),
                                  Counted(result.at("threads").get<uint32_t>(), "thread"));
-  text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
-  text += fmt::format("  trivial answer {}\n", BaselineText(result));
   text += fmt::format("  split          {}\n", SplitText(result));
-  text += fmt::format("  epochs         {}\n", EpochsText(result));
   text += fmt::format("  seconds        {}\n", SecondsLine(result.at("seconds")));
   text += fmt::format("  peak memory    {}", Bytes(result.at("memory").at("peak_rss_bytes").get<uint64_t>()));
   const auto device_bytes = result.at("memory").at("peak_device_bytes").get<uint64_t>();
   if (device_bytes > 0) text += fmt::format(", device {}", Bytes(device_bytes));
-  return text + fmt::format("\n  run            {}", result.at("run").get<std::string>());
+  return text;
 }
 
 // A rate and its share of the ceiling; a dash where there is no rate, no share where there is no ceiling.
@@ -248,56 +272,62 @@ void RunTrain(Program& program, TrainOptions options) {
     const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
     terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
   }
-  terminal.Print(program.json() ? json : Summary(ParseJson(json, result.run)));
+  const Json shown = ParseJson(json, result.run);
+  if (program.verbose()) terminal.ShowAlways(Details(shown));
+  terminal.Print(program.json() ? json : Summary(shown));
 }
 
 }  // namespace
 
 void AddTrain(Program& program) {
   auto options = std::make_shared<TrainOptions>();
-  Command& command = program.AddCommand("train", "Train, evaluate, write the run");
+  Command& command = program.AddCommand("train", "Train a model layer by layer, evaluate it and write a run");
   program.OnRunByRanks(command, [&program, options] { RunTrain(program, *options); });
+  program.AddVerbose(command);
   options->data.AddTo(
       command, "DATASET",
-      "A path, a known name (l2gcn datasets) or synthetic:SHAPE; none: the embedded demo graph");
+      "A path, a known name (see l2gcn info) or synthetic:SHAPE; none: the embedded demo graph");
   options->config.AddTo(command);
   command
       .add_option("--config", options->settings,
                   "Settings from a run's config.json, with its data set where none is named, or from a JSON "
                   "object such as {\"epochs\": 5}; flags override")
       ->type_name("FILE")
-      ->group("Training");
+      ->group("General");
   options->output.AddTo(command, "RUN", "Run directory [runs/DATASET-METHOD-NNN]", "run");
-  AddKeptFields(command, RunFields(), RunOptions{}, "Training", options->run);
+  AddKeptFields(command, RunFields(), RunOptions{}, options->run);
   command
       .add_option(
           "--resume", options->resume,
           "Go on with a run that was cut off; data set, settings and machine options need not be repeated")
       ->type_name("RUN")
-      ->group("Output");
+      ->group(kOutputGroup);
   command
       .add_flag("--profile", options->profile,
                 "Show where each layer's time went and its share of what the machine can do")
-      ->group("Output");
+      ->group(kOutputGroup);
   command.add_flag("--report", options->report, "Write RUN/report.html, a page about the run, at the end")
-      ->group("Output");
+      ->group(kOutputGroup);
   command
       .add_option("--tensorboard", options->tensorboard,
                   "Write event files for TensorBoard into this folder while training")
       ->type_name("DIR")
-      ->group("Output");
+      ->group(kOutputGroup);
+  for (const char* name : {"--config", "--force", "--resume", "--profile", "--report", "--tensorboard"})
+    command.Advance(*command.get_option(name));
   program.AddComputeOptions(command);
   program.AddDryRun(command);
   command.Needs({"--force"}, {"--output", "--resume"});
   for (const char* group : {kDataGroup, kTablesGroup}) command.Excludes(command.Group(group), "--resume");
   command.Excludes({"--output", "--config"}, "--resume");
+  command.Examples({"l2gcn train --edges edges.csv --nodes nodes.csv --label topic",
+                    "l2gcn train cora --preset paper --method l2gcn --runs 5"});
   std::string methods = "Methods:\n";
   for (const auto& [name, sentence] : DescribeMethods())
     methods += fmt::format("  {:<16}{}\n", name, sentence);
   command.footer(methods +
-                 "\nDefaults shown are those of a small data set; preset best chooses them from the data, "
-                 "and preset paper\n"
-                 "has the paper's own settings (l2gcn info DATASET shows what would be used).\n");
+                 "\nDefaults shown are those of a small data set. Preset best chooses them from the\n"
+                 "data; 'l2gcn info DATASET' shows what would be used.\n");
 }
 
 }  // namespace l2gcn::cli

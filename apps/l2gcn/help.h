@@ -1,4 +1,4 @@
-// The look of --help: option and value on the left, its sentence and default wrapped on the right.
+// The look of --help and --help-all, 80 columns wide: option and value on the left, its sentence and default on the right.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,8 @@ namespace l2gcn::cli {
 
 class HelpFormatter : public CLI::Formatter {
  public:
-  std::string make_option(const CLI::Option* option, bool is_positional) const override;
+  // --help (Normal): the basic options in one list, the first sentence of each. --help-all (All): every option, in groups.
+  std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override;
 };
 
 }  // namespace l2gcn::cli

@@ -76,15 +76,22 @@ void Require(const std::string& value, const std::string& name, const CLI::App& 
   throw Error(ErrorKind::kUsage, fmt::format("{} is missing; see l2gcn {} --help", name, command.get_name()));
 }
 
+std::vector<std::string> TopExamples() {
+  return {"l2gcn train --edges edges.csv --nodes nodes.csv --label topic",
+          "l2gcn predict runs/edges-layerwise-001 -o predictions.csv"};
+}
+
 void DataOptions::AddTo(Command& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
   AddOpenOptions(command, open);
   const auto add_file = [&](const char* name, std::string& value, const char* placeholder, const char* help) {
-    command.add_option(name, value, help)->type_name(placeholder)->group(kTablesGroup);
+    CLI::Option* option = command.add_option(name, value, help)->type_name(placeholder)->group(kTablesGroup);
+    const std::string_view flag = name;
+    if (flag != "--edges" && flag != "--nodes" && flag != "--label") command.Advance(*option);
   };
   add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
   add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN", "Label column of the node or label table [the last]");
+  add_file("--label", open.label_column, "COLUMN", "Label column of the table [the last]");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   add_file("--source", open.source_column, "COLUMN",
@@ -97,16 +104,18 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
            "Id column of the node, feature and label tables [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",
            "Words in the tables that mean no value, whatever their case, beside NA, null, ?, …");
-  command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")->group(kTablesGroup);
-  command
-      .add_flag("--allow-unmatched", open.allow_unmatched,
-                "Go on although more than a tenth of the edges' ids have no row, if some have one")
-      ->group(kTablesGroup);
+  command.Advance(*command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
+                       ->group(kTablesGroup));
+  command.Advance(
+      *command
+           .add_flag("--allow-unmatched", open.allow_unmatched,
+                     "Go on although more than a tenth of the edges' ids have no row, if some have one")
+           ->group(kTablesGroup));
   command.Needs({"--nodes", "--features", "--labels"}, {"--edges"});
   command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, "--edges");
 }
 
-void AddOpenOptions(CLI::App& command, OpenOptions& open) {
+void AddOpenOptions(Command& command, OpenOptions& open) {
   command.add_option("--format", open.format, "Read DATASET as this format [detected]")
       ->type_name("NAME")
       ->group(kDataGroup);
@@ -130,22 +139,22 @@ void AddOpenOptions(CLI::App& command, OpenOptions& open) {
            "Seed of a synthetic:SHAPE graph")
       .default_str(std::to_string(open.synthetic_seed))
       ->group(kDataGroup);
+  for (const std::string& name : command.Group(kDataGroup)) command.Advance(*command.get_option(name));
 }
 
-void ConfigOptions::AddTo(CLI::App& command, const std::vector<std::string>& without,
-                          const Overrides& given) {
+void ConfigOptions::AddTo(Command& command, const std::vector<std::string>& without, const Overrides& given) {
   std::vector<Field> offered;
   for (const Field& field : Fields()) {
     if (std::find(without.begin(), without.end(), field.name) == without.end()) offered.push_back(field);
   }
-  AddKeptFields(command, offered, ResolveConfig(given, Dataset{}), "Training", overrides_);
+  AddKeptFields(command, offered, ResolveConfig(given, Dataset{}), overrides_);
 }
 
 void OutputOptions::AddTo(Command& command, const std::string& placeholder, const std::string& help,
                           const std::string& replaces) {
-  command.add_option("-o,--output", path, help)->type_name(placeholder)->group("Output");
+  command.add_option("-o,--output", path, help)->type_name(placeholder)->group(kOutputGroup);
   if (!replaces.empty())
-    command.add_flag("--force", force, "Replace an existing " + replaces)->group("Output");
+    command.add_flag("--force", force, "Replace an existing " + replaces)->group(kOutputGroup);
 }
 
 void AddExactNames(CLI::App& command, bool& exact) {
@@ -154,7 +163,7 @@ void AddExactNames(CLI::App& command, bool& exact) {
           "--exact-names", exact,
           "Write names into a .csv as they are; otherwise one that a spreadsheet would run as a formula "
           "(= + - @ in front) gets an apostrophe")
-      ->group("Output");
+      ->group(kOutputGroup);
 }
 
 void CheckExactNames(bool exact, const std::string& path) {

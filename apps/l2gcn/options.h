@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ class Command : public CLI::App {
   void Excludes(const std::vector<std::string>& options, const std::string& other);
   // Refuses `options` unless `holds`, which is called after parsing; `reason` goes on from "--option has no effect".
   void Only(const std::vector<std::string>& options, std::function<bool()> holds, const std::string& reason);
+  // Shows `option` in --help-all alone.
+  void Advance(const CLI::Option& option) { advanced_.insert(&option); }
+  bool IsAdvanced(const CLI::Option& option) const { return advanced_.contains(&option); }
+  // Refuses --name with a sentence on how to set it.
+  void LeaveToPresets(const std::string& name) { of_presets_.insert(name); }
+  bool IsLeftToPresets(const std::string& name) const { return of_presets_.contains(name); }
+  // Command lines that --help begins with.
+  void Examples(std::vector<std::string> lines) { examples_ = std::move(lines); }
+  const std::vector<std::string>& examples() const { return examples_; }
+
   // The names of all options in a group.
   std::vector<std::string> Group(const std::string& name) const;
 
@@ -38,11 +49,18 @@ class Command : public CLI::App {
     std::string reason;
   };
   std::vector<Rule> rules_;
+  std::set<const CLI::Option*> advanced_;
+  std::set<std::string> of_presets_;
+  std::vector<std::string> examples_;
 };
 
 // Groups of options that several commands share.
-inline constexpr const char* kDataGroup = "Data";
+inline constexpr const char* kDataGroup = "Data set";
 inline constexpr const char* kTablesGroup = "Tables in place of a data set";
+inline constexpr const char* kOutputGroup = "Output";
+
+// Command lines that `l2gcn --help` begins with.
+std::vector<std::string> TopExamples();
 
 // An option that takes one of `choices`; anything else is an error naming the nearest.
 CLI::Option& AddChoice(CLI::App& command, const std::string& name, std::string& value,
@@ -83,9 +101,11 @@ struct DataOptions {
   bool named() const { return !spec.empty() || !open.edges.empty(); }  // the user said which data set
 };
 
+// The option of one field. A field that presets decide has none.
 template <class Config>
-void AddFieldOption(CLI::App& command, const FieldOf<Config>& field, const std::string& default_text,
-                    const std::string& group, const std::function<void(const std::string&)>& keep) {
+void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::string& default_text,
+                    const std::function<void(const std::string&)>& keep) {
+  if (field.level == Level::kPreset) return command.LeaveToPresets(field.name);
   CLI::Option* option = nullptr;
   if (field.kind == FieldKind::kFlag) {
     option = command.add_flag("--" + field.name + ",!--no-" + field.name, field.help)->each(keep);
@@ -95,33 +115,35 @@ void AddFieldOption(CLI::App& command, const FieldOf<Config>& field, const std::
     for (const std::string& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
     option = command.add_option_function<std::string>("--" + field.name, keep, field.help)->type_name(type);
   }
-  option->default_str(default_text)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->group(group);
+  option->default_str(default_text)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+      ->group(field.group);
+  if (field.level == Level::kAdvanced) command.Advance(*option);
 }
 
 // How data sets are opened, for commands that take several; tables file by file are for one (DataOptions).
-void AddOpenOptions(CLI::App& command, OpenOptions& open);
+void AddOpenOptions(Command& command, OpenOptions& open);
 
 // One option for every field of a table, set straight into `config`, which holds the defaults.
 template <class Config>
-void AddFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, Config& config,
-               const std::string& group) {
+void AddFields(Command& command, const std::vector<FieldOf<Config>>& fields, Config& config) {
   for (const FieldOf<Config>& field : fields) {
     const auto set = [&field, &config](const std::string& value) { field.set(config, value); };
-    AddFieldOption(command, field, field.get(config), group, set);
+    AddFieldOption(command, field, field.get(config), set);
   }
 }
 
 // One option for every field of a table; what the user says is checked at once and kept in order. `defaults` are shown.
 template <class Config>
-void AddKeptFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields, const Config& defaults,
-                   const std::string& group, Overrides& said) {
+void AddKeptFields(Command& command, const std::vector<FieldOf<Config>>& fields, const Config& defaults,
+                   Overrides& said) {
   for (const FieldOf<Config>& field : fields) {
     const auto keep = [field, &said](const std::string& value) {
       Config tried;
       field.set(tried, value);
       said.emplace_back(field.name, value);
     };
-    AddFieldOption(command, field, field.get(defaults), group, keep);
+    AddFieldOption(command, field, field.get(defaults), keep);
   }
 }
 
@@ -129,7 +151,7 @@ void AddKeptFields(CLI::App& command, const std::vector<FieldOf<Config>>& fields
 class ConfigOptions {
  public:
   // Leaves out the fields named in `without`. The defaults shown are those of a run of which `given` is said.
-  void AddTo(CLI::App& command, const std::vector<std::string>& without = {}, const Overrides& given = {});
+  void AddTo(Command& command, const std::vector<std::string>& without = {}, const Overrides& given = {});
   const Overrides& overrides() const { return overrides_; }
 
  private:

@@ -56,6 +56,22 @@ void OpenStandardStreams() {
 
 constexpr std::chrono::milliseconds kWordsOfRank0(500);
 
+// Commands that have another name now.
+constexpr struct {
+  const char *before, *now;
+} kRenamedCommands[] = {
+    {"search", "l2gcn learn-controller"},
+    {"datasets", "l2gcn info (without an argument)"},
+    {"capacity", "l2gcn reproduce theorems"},
+};
+
+void RefuseOldCommand(const std::string& word) {
+  for (const auto& [before, now] : kRenamedCommands) {
+    if (word == before)
+      throw Error(ErrorKind::kUsage, fmt::format("command '{}' has gone; use {}", before, now));
+  }
+}
+
 // The parser's complaints as a person would put them: "--epochs: 1 required N missing", "-o: At Most 1 required but …".
 std::string ComplaintOf(const CLI::ParseError& error) {
   const std::string text = error.what(), name = text.substr(0, text.find(": "));
@@ -94,13 +110,13 @@ Program::Program() : app_("Trains graph convolutional networks layer by layer.",
   app_.formatter(formatter);
   app_.allow_extras();            // refused later, with the nearest valid name
   app_.require_subcommand(0, 1);  // after a command its name may be a file's
-  app_.footer("l2gcn COMMAND --help shows a command's options, with their defaults in brackets.\n");
 }
 
 Command& Program::AddTextCommand(const std::string& name, const std::string& help) {
   const auto added = std::make_shared<Command>(help, name);
   app_.add_subcommand(added);
-  added->set_help_flag("-h,--help", "This text");
+  added->set_help_flag("-h,--help", "The options people use");
+  added->set_help_all_flag("--help-all", "Every option, in groups");
   added->formatter(app_.get_formatter());
   added->allow_extras();
   return *added;
@@ -108,16 +124,29 @@ Command& Program::AddTextCommand(const std::string& name, const std::string& hel
 
 Command& Program::AddCommand(const std::string& name, const std::string& help) {
   Command& command = AddTextCommand(name, help);
-  command.add_flag("-q,--quiet", quiet_, "No progress and no notes")->group("Output");
-  command.add_flag("--json", json_, "Print exactly one JSON object on standard output")->group("Output");
+  command.Advance(*command.add_flag("-q,--quiet", quiet_, "No progress and no notes")->group(kOutputGroup));
+  command.add_flag("--json", json_, "Print one JSON object on standard output")->group(kOutputGroup);
   return command;
 }
 
-void Program::AddComputeOptions(Command& command) {
-  AddKeptFields(command, MachineFields(), MachineConfig{}, "Machine", machine_said_);
+void Program::AddComputeOptions(Command& command, bool device) {
+  const bool ranks = shared_.contains(&command);
+  std::vector<MachineField> fields = MachineFields();
+  std::erase_if(fields, [&](const MachineField& field) {
+    return (field.group == kRanksGroup && !ranks) || (field.group == kDeviceGroup && !device);
+  });
+  AddKeptFields(command, fields, MachineConfig{}, machine_said_);
+  if (!device) return;
   command.Only(
       {"--device-memory"}, [this] { return machine_.device != DeviceName(DeviceKind::kCpu); },
       "with --device cpu; leave one of the two out");
+}
+
+void Program::AddVerbose(Command& command) {
+  command.add_flag("-v,--verbose", verbose_, "Explain what was chosen and where time went")
+      ->group(kOutputGroup);
+  command.Excludes({"--verbose"}, "--quiet");
+  with_verbose_.insert(&command);
 }
 
 void Program::UseStoredMachine(const Overrides& stored) {
@@ -126,11 +155,13 @@ void Program::UseStoredMachine(const Overrides& stored) {
   SetFields(MachineFields(), machine_said_, machine_);
 }
 
-void Program::AddDryRun(CLI::App& command) {
-  command
-      .add_flag("--dry-run", dry_run_,
-                "Print the plan (memory, panels, bytes to move, scratch, seconds) and stop before the work")
-      ->group("Machine");
+void Program::AddDryRun(Command& command) {
+  command.Advance(
+      *command
+           .add_flag(
+               "--dry-run", dry_run_,
+               "Print the plan (memory, panels, bytes to move, scratch, seconds) and stop before the work")
+           ->group(kMachineGroup));
 }
 
 bool Program::PrintedPlan(const std::function<MemoryPlan()>& plan) {
@@ -160,7 +191,8 @@ Context Program::ContextWithoutDevice() {
   if (ranks_ != nullptr) context.device_index = ranks_->local_rank();
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
-  context.on_note = [this](const std::string& text) { terminal_.Note(text); };
+  if (verbose_ || !with_verbose_.contains(chosen_))
+    context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
   if (context.threads < machine_.threads) {
     context.Warn(fmt::format("--threads {}: the system gave {}; the results are the same (ulimit -u and -v)",
@@ -187,6 +219,22 @@ void Program::ReportWritten(const std::string& path, uint64_t count, const std::
   terminal_.Print(json_ ? JsonLine(object) : "wrote " + path + amount);
 }
 
+// An option that has another name now, or that a config file alone can set.
+void Program::RefuseMovedOption(const std::string& flag) const {
+  const std::string name = flag.substr(flag.starts_with("--no-") ? 5 : 2);
+  if (chosen_->IsLeftToPresets(name)) {
+    const bool reads = chosen_->get_option_no_throw("--config") != nullptr;
+    throw Error(
+        ErrorKind::kUsage,
+        fmt::format("{}: chosen by presets; to set it, write {{\"{}\": …}} into a file for l2gcn {} --config "
+                    "FILE",
+                    flag, name, reads ? chosen_->get_name() : "train"));
+  }
+  const bool trains = chosen_->get_option_no_throw("--epochs") != nullptr;
+  const std::string instead = trains ? WhereToSet(name) : "";
+  if (!instead.empty()) throw Error(ErrorKind::kUsage, fmt::format("{}: {}", flag, instead));
+}
+
 void Program::RefuseUnknown(const CLI::App& command) const {
   std::vector<std::string> extras = command.remaining();
   const bool options_ended = std::erase(extras, "--") > 0;
@@ -201,6 +249,7 @@ void Program::RefuseUnknown(const CLI::App& command) const {
   }
   if (!option && !top)
     throw Error(ErrorKind::kUsage, fmt::format("unexpected argument '{}'; see {}", word, help));
+  if (option && !top) RefuseMovedOption(flag);
   const std::vector<std::string> names = option ? LongOptions(command) : CommandNames();
   const std::string near = Suggestion(flag, names);
   throw Error(ErrorKind::kUsage, fmt::format("unknown {} '{}'{}", option ? "option" : "command", flag,
@@ -215,6 +264,7 @@ std::vector<std::string> Program::CommandNames() const {
 }
 
 void Program::Dispatch(int argc, const char* const* argv) {
+  if (argc > 1) RefuseOldCommand(argv[1]);
   app_.parse(argc, argv);
   for (const auto& [command, run] : runs_) {
     if (command->parsed()) chosen_ = command;

@@ -46,14 +46,19 @@ class Program {
   bool leads() const { return ranks_ == nullptr || ranks_->leads(); }
 
   // --threads, --device and budgets of memory, for sub-commands that compute.
-  void AddComputeOptions(Command& command);
+  // Commands whose work ranks share have those of MPI, too; `device`: those of a GPU.
+  void AddComputeOptions(Command& command, bool device = true);
   // What the user said of those, in order.
   const Overrides& machine() const { return machine_said_; }
   // What a stored run says of them applies from now on where the user says nothing.
   void UseStoredMachine(const Overrides& stored);
 
+  // --verbose, for sub-commands whose notes are shown on request alone.
+  void AddVerbose(Command& command);
+  bool verbose() const { return verbose_; }
+
   // --dry-run, for sub-commands whose plan can be told beforehand (PrintedPlan).
-  void AddDryRun(CLI::App& command);
+  void AddDryRun(Command& command);
   // Whether the plan was all that was asked for; it is printed then.
   bool PrintedPlan(const std::function<MemoryPlan()>& plan);
 
@@ -83,6 +88,7 @@ class Program {
   int Fail(const std::string& message, int status);
   bool LeavesWordsToRank0() const;
   void RefuseUnknown(const CLI::App& command) const;
+  void RefuseMovedOption(const std::string& flag) const;
   Context ContextWithoutDevice();
 
   CLI::App app_;
@@ -94,6 +100,8 @@ class Program {
   bool understood_ = false;       // the arguments say what to do
   bool json_ = false;
   bool quiet_ = false;
+  bool verbose_ = false;
+  std::set<const Command*> with_verbose_;  // commands that have --verbose
   MachineConfig machine_;
   Overrides machine_said_;
   bool dry_run_ = false;
@@ -102,19 +110,17 @@ class Program {
 
 // Each in its own cmd_*.cpp.
 void AddTrain(Program& program);
-void AddSearch(Program& program);
+void AddLearnController(Program& program);
 void AddEvaluate(Program& program);
 void AddPredict(Program& program);
 void AddEmbed(Program& program);
 void AddConvert(Program& program);
 void AddGenerate(Program& program);
 void AddInfo(Program& program);
-void AddDatasets(Program& program);
 void AddCompare(Program& program);
 void AddReport(Program& program);
 void AddServe(Program& program);
 void AddReproduce(Program& program);
-void AddCapacity(Program& program);
 void AddCompletion(Program& program);
 void AddHelp(Program& program);
 

@@ -48,18 +48,19 @@ struct TrainConfig {
   double dropout = 0;
   double weight_decay = 0;
   // What a layer has besides W and Θ; all off: the layer of the paper
-  uint32_t reach = 0;  // powers of Â side by side in a layer's input: X, ÂX, …, Âʳᵉᵃᶜʰ X; 0: ÂX alone
-  bool bias = false;              // added to every product
-  bool layer_norm = false;        // before each ReLU
-  double input_dropout = 0;       // share of a layer's input set to 0 in a training step
+  uint32_t hops = 1;  // a layer reads [X,] ÂX, …, Âʰᵒᵖˢ X side by side; sgc: Âʰᵒᵖˢ X alone
+  bool self_features = false;                  // whether X itself is among them
+  bool bias = false;                           // added to every product
+  HiddenNorm hidden_norm = HiddenNorm::kNone;  // before each ReLU
+  double input_dropout = 0;                    // share of a layer's input set to 0 in a training step
   bool labels_as_inputs = false;  // the last layer reads the labels of train nodes around a node, too
   uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
-  PredictFrom read_out = PredictFrom::kLast;
+  PredictFrom predict_from = PredictFrom::kLast;
   Choice correct = Choice::kOff;  // Correct & Smooth
   ThetaStart theta = ThetaStart::kKeep;
   Init init = Init::kFanIn;
   // On what
-  Norm norm = Norm::kRowPlusI;
+  Adjacency adjacency = Adjacency::kRowPlusI;
   Setting setting = Setting::kInductive;
   std::string split;  // "": the default order of ResolveSplit
   Scale scale = Scale::kNone;
@@ -84,7 +85,6 @@ struct TrainConfig {
   uint32_t parts = 0;               // clustergcn: clusters the graph is cut into; 0: about 100 nodes each
   uint32_t clusters_per_batch = 0;  // clustergcn: clusters joined into one step; 0: as many as fill a batch
   double diagonal = 1;              // clustergcn: λ of Â + λ·diag(Â)
-  uint32_t hops = 2;                // sgc: times features are aggregated before the one linear layer
   std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
   OnNan on_nan = OnNan::kStop;  // restart: the seed begins again at a third of the rate, at most 3 times
   // What is recorded
@@ -103,6 +103,10 @@ struct TrainConfig {
 
 enum class FieldKind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
 
+// Where a setting can be given. Basic ones are in --help, advanced ones in --help-all under the name of their group. Those that
+// presets decide are for config files (--config FILE) and C++ alone.
+enum class Level { kBasic, kAdvanced, kPreset };
+
 // One parameter of a configuration struct.
 template <class Config>
 struct FieldOf {
@@ -117,6 +121,8 @@ struct FieldOf {
   std::vector<std::string> methods = {};               // the methods that take it; empty: all of them
   std::string range = {};  // of a number, or of each in a list, in words: "from 1 to 64", "above 0"
   std::string word = {};   // a word that is a value of the number, too: "auto"
+  std::string group = {};  // its heading in --help-all: "Architecture"
+  Level level = Level::kAdvanced;
 };
 using Field = FieldOf<TrainConfig>;
 

@@ -145,8 +145,9 @@ std::vector<ModelTensor> TensorsByName(const Model& model);
 // How features become logits, for other programs that are to compute them: columns of the table of methods as
 // words (docs/explanation/default-preset.md).
 struct ModelForm {
-  std::string aggregation;  // "normalised": Â as config.norm says | "enhanced-diagonal": Â + λ·diag(Â), λ =
-                            // config.diagonal | "neighbour-mean": without the node itself, weights not read
+  std::string
+      aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
+                    // config.diagonal | "neighbour-mean": without the node itself, weights not read
   bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
   std::string readout;      // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
                             // "joined-powers": one network a power of Â, logits of all summed

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "l2gcn/capacity.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -16,6 +17,7 @@ struct ReproduceOptions {
   uint32_t runs = 0;   // seeds; 0: 5, or 2 when quick
   std::vector<std::string> sets;  // only rows of these; empty: all
   double max_seconds = 0;         // a training is stopped past this much of its own clock; 0: none
+  CapacityOptions theorems;       // of target theorems; quick: graphs of at most 6 nodes
   OpenOptions open;               // where real data sets are looked for
   std::string keep;               // folder where each training is kept once it is measured; "": none
 };

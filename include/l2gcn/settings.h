@@ -25,6 +25,7 @@ struct MachineConfig {
   std::string rank_steps = "auto";  // who makes training steps where ranks exchange by messages (StepSharing)
 };
 using MachineField = FieldOf<MachineConfig>;
+inline constexpr const char *kMachineGroup = "Machine", *kDeviceGroup = "Device", *kRanksGroup = "MPI";
 const std::vector<MachineField>& MachineFields();
 
 // A context with threads of its own and these budgets. Its device is the CPU until the caller has chosen one (ChooseDevice,
@@ -44,6 +45,10 @@ Overrides OverridesFromJson(const std::string& text, const std::string& where);
 
 // The place of `name` among `names` ('_' and '-' are the same). Throws Error(kUsage) naming the nearest.
 size_t FindName(const std::string& name, const std::vector<std::string>& names);
+
+// What to do instead of giving `name` on the command line or in Python: the new name of a setting that was renamed, or the way
+// to set one that presets decide. "": neither.
+std::string WhereToSet(const std::string& name);
 
 // Sets in `config` what the user said of a table's fields, in order. Throws Error(kUsage) for an unknown name or a value out
 // of range.

@@ -17,11 +17,11 @@
 
 namespace l2gcn {
 
-// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; looks is what
-// decisions need to see while a layer trains, and is not part of train. Layers' outputs that looks need for every node and
+// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; validate is what
+// stopping rules evaluate while a layer trains, and is not part of train. Layers' outputs that evaluations need for every node and
 // that evaluation uses again count as evaluate.
 struct PhaseSeconds {
-  double load = 0, setup = 0, aggregate = 0, train = 0, looks = 0, transform = 0, evaluate = 0, total = 0;
+  double load = 0, setup = 0, aggregate = 0, train = 0, validate = 0, transform = 0, evaluate = 0, total = 0;
 };
 
 // The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase

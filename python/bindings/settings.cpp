@@ -24,6 +24,18 @@ const char* KindName(FieldKind kind) {
   return "";
 }
 
+const char* LevelName(Level level) {
+  switch (level) {
+    case Level::kBasic:
+      return "basic";
+    case Level::kAdvanced:
+      return "advanced";
+    case Level::kPreset:
+      return "preset";
+  }
+  return "";
+}
+
 template <class Config>
 nb::list Table(const std::vector<FieldOf<Config>>& fields, const Config& defaults) {
   nb::list rows;
@@ -37,6 +49,8 @@ nb::list Table(const std::vector<FieldOf<Config>>& fields, const Config& default
     row["range"] = field.range;
     row["default"] = field.get(defaults);
     row["methods"] = nb::cast(field.methods);
+    row["group"] = field.group;
+    row["level"] = LevelName(field.level);
     rows.append(row);
   }
   return rows;
@@ -56,6 +70,7 @@ void BindSettings(nb::module_& module) {
         return ConfigToJson(ResolveConfig(overrides, data == nullptr ? Dataset{} : data->data));
       },
       nb::arg("overrides"), nb::arg("data").none());
+  module.def("where_to_set", WhereToSet, nb::arg("name"));
   module.def("nearest_name", NearestName, nb::arg("word"), nb::arg("candidates"));
   module.def("methods", DescribeMethods);
   module.def("compared_methods", ComparedMethods);

@@ -50,14 +50,13 @@ nb::dict Curve(const ControllerHandle& handle) {
 
 nb::dict CompareData(Call& call, const DatasetHandle& data, const std::vector<std::string>& methods,
                      uint32_t runs, const Overrides& overrides, double to_f1, bool equal_f1,
-                     uint32_t score_every, double max_seconds) {
+                     double max_seconds) {
   CompareOptions options;
   options.methods = methods.empty() ? ComparedMethods() : methods;
   options.runs = runs;
   options.overrides = overrides;
   options.to_f1 = to_f1;
   options.equal_f1 = equal_f1;
-  options.score_every = score_every;
   options.max_seconds = max_seconds;
   const Comparison comparison =
       call.RunByRanks([&](const Context& context) { return Compare(context, data.data, options); });
@@ -95,8 +94,7 @@ void BindStudies(nb::module_& module) {
   module.def("search", Search, nb::arg("call"), nb::arg("datasets"), nb::arg("overrides"),
              nb::arg("training"), nb::arg("state"), nb::arg("resume"));
   module.def("compare", CompareData, nb::arg("call"), nb::arg("data"), nb::arg("methods"), nb::arg("runs"),
-             nb::arg("overrides"), nb::arg("to_f1"), nb::arg("equal_f1"), nb::arg("score_every"),
-             nb::arg("max_seconds"));
+             nb::arg("overrides"), nb::arg("to_f1"), nb::arg("equal_f1"), nb::arg("max_seconds"));
   module.def("write_report", Report, nb::arg("call"), nb::arg("sources"), nb::arg("path"),
              nb::arg("data").none(), nb::arg("data_dir"));
 }

@@ -7,7 +7,7 @@
 ['test', 'train', 'val']
 
 `load_dataset` opens what the program opens, and takes arrays, DataFrames and graphs of NumPy, scipy, pandas, polars, NetworkX,
-PyG and DGL; `train`, `search`, `compare`, `evaluate` and `report` are the program's commands, to the same bits; `GCNClassifier`
+PyG and DGL; `train`, `learn_controller`, `compare`, `evaluate` and `report` are the program's commands, to the same bits; `GCNClassifier`
 and `GCNEmbedder` follow scikit-learn's conventions. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
 
 Importing needs NumPy and nothing else; other libraries are used when the caller has them.
@@ -22,7 +22,7 @@ from ._dataset import Dataset, Split, list_datasets, load_dataset
 from ._model import Model, evaluate, load_model
 from ._ranks import rank
 from ._settings import Setting, machine_settings, run_settings, search_settings, train_settings
-from ._training import Comparison, Controller, Decision, Run, compare, plan, report, search, train
+from ._training import Comparison, Controller, Decision, Run, compare, learn_controller, plan, report, train
 
 if TYPE_CHECKING:
     from ._estimators import GCNClassifier, GCNEmbedder, NotFittedError
@@ -45,6 +45,7 @@ __all__ = [
     "build_features",
     "compare",
     "evaluate",
+    "learn_controller",
     "list_datasets",
     "load_dataset",
     "load_model",
@@ -54,7 +55,6 @@ __all__ = [
     "rank",
     "report",
     "run_settings",
-    "search",
     "search_settings",
     "train",
     "train_settings",
@@ -79,6 +79,8 @@ def __getattr__(name: str) -> Any:
         value = getattr(_estimators, name)
         globals()[name] = value
         return value
+    if name == "search":
+        raise AttributeError("l2gcn.search has gone; use l2gcn.learn_controller")
     raise AttributeError(f"module 'l2gcn' has no attribute {name!r}")
 
 

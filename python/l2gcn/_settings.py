@@ -30,6 +30,8 @@ class Setting:
     range: str  # of a number, in words
     default: str  # as text
     methods: tuple[str, ...]  # that take it; empty: all
+    group: str  # its heading in the program's --help-all
+    level: str  # "basic", "advanced", or "preset": for config files of the program alone
 
     @property
     def typed_default(self) -> Any:
@@ -81,25 +83,37 @@ def _rows(table: Iterable[Mapping[str, Any]]) -> tuple[Setting, ...]:
             range=row["range"],
             default=row["default"],
             methods=tuple(row["methods"]),
+            group=row["group"],
+            level=row["level"],
         )
         for row in table
     )
 
 
 @functools.lru_cache(maxsize=None)
+def every_setting() -> tuple[Setting, ...]:
+    """All rows of the tables of a training and of learning a controller, with those that presets decide."""
+    return (*_rows(_core.train_settings()), *_rows(_core.search_settings()))
+
+
+def _offered(table: Iterable[Mapping[str, Any]]) -> tuple[Setting, ...]:
+    return tuple(row for row in _rows(table) if row.level != "preset")
+
+
+@functools.lru_cache(maxsize=None)
 def train_settings() -> tuple[Setting, ...]:
-    """Every setting of a training, in the order of the program's help.
+    """Every setting of a training, in the order of the program's --help-all.
 
     >>> [setting.name for setting in train_settings()][:3]
-    ['method', 'preset', 'layers']
+    ['method', 'preset', 'seed']
     """
-    return _rows(_core.train_settings())
+    return _offered(_core.train_settings())
 
 
 @functools.lru_cache(maxsize=None)
 def search_settings() -> tuple[Setting, ...]:
     """Every setting of a search for a controller."""
-    return _rows(_core.search_settings())
+    return _offered(_core.search_settings())
 
 
 @functools.lru_cache(maxsize=None)
@@ -171,7 +185,10 @@ def parted(settings: Mapping[str, Any], *tables: Iterable[Setting]) -> list[Said
 
 
 def unknown(name: str, known: Iterable[str], what: str = "setting") -> _core.Error:
-    """The error that names the nearest of what is known."""
+    """The error that names the nearest of what is known, or what to use instead of a name that has gone."""
+    instead = _core.where_to_set(name)
+    if instead:
+        return error(instead, "usage")
     return error(f"unknown {what} '{name}': did you mean '{_core.nearest_name(name, list(known))}'?", "usage")
 
 
@@ -253,9 +270,13 @@ def error(text: str, kind: str = "input") -> _core.Error:
 
 
 def document(table: Iterable[Setting], indent: str = "    ") -> str:
-    """The settings of a table as the parameters of a docstring."""
-    text = "\n".join(setting.document() for setting in table)
-    return text.replace("\n", "\n" + indent)
+    """The settings of a table as the parameters of a docstring: basic ones first, the others under headings."""
+    rows = tuple(table)
+    basic = [row.document() for row in rows if row.level == "basic"]
+    groups = dict.fromkeys(row.group for row in rows if row.level != "basic")
+    others = [[row.document() for row in rows if row.group == group and row.level != "basic"] for group in groups]
+    text = "\n".join([*basic, *(f"\n*{group}*\n\n" + "\n".join(part) for group, part in zip(groups, others))])
+    return text.strip("\n").replace("\n", "\n" + indent)
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])

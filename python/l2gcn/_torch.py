@@ -37,9 +37,9 @@ class GraphNetwork(nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         config, tensors, form = model.config, model.tensors, model._handle.form
-        self.norm: str = config["norm"]
+        self.adjacency: str = config["adjacency"]
         self.smooth = int(config["smooth"])
-        self.reach = int(config["reach"])
+        self.self_features: bool = config["self_features"]
         self.multilabel = model.multilabel
         self.mean_of_layers: bool = form["mean_of_layers"]
         self.hops = int(config["hops"])
@@ -140,7 +140,7 @@ class GraphNetwork(nn.Module):
             smooth = self.operator("sym", "normalised", edge_index, edge_weight, nodes)
             for _ in range(self.smooth):
                 x = smooth(x)
-        a = self.operator(self.norm, self.aggregation, edge_index, edge_weight, nodes)
+        a = self.operator(self.adjacency, self.aggregation, edge_index, edge_weight, nodes)
         if self.readout == "joined-powers":
             return self._joined(x, a)
         if len(self.heads) > 0:
@@ -161,8 +161,8 @@ class GraphNetwork(nn.Module):
     def _with_heads(self, x: torch.Tensor, a: Any) -> torch.Tensor:
         logits = []
         for i, weight in enumerate(self.layers):
-            parts = [x] if self.reach else [a(x)]
-            for _ in range(self.reach):
+            parts = [x] if self.self_features else [a(x)]
+            for _ in range(self.hops if self.self_features else 0):
                 parts.append(a(parts[-1]))
             affine = self.affines[str(i)] if str(i) in self.affines else None
             x = _block(torch.cat(parts, dim=1), weight, affine)

@@ -1,4 +1,4 @@
-"""train, search and compare: the program's commands as calls."""
+"""train, learn_controller and compare: the program's commands as calls."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class Controller:
 
 
 @documented(
-    """Learns a stopping controller on samples of one or more data sets, as the program's search does.
+    """Learns a stopping controller on samples of one or more data sets, as the program's learn-controller does.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class Controller:
     """,
     (*search_settings(), *machine_settings()),
 )
-def search(
+def learn_controller(
     data: Any,
     *,
     training: Optional[TrainSettings] = None,
@@ -405,8 +405,8 @@ def _report_source(one: Any, place: str) -> str:
         Seeds of each method.
     to_f1 : float or "equal", optional
         Time the first validation F1 of this fraction; "equal": within 0.005 of the first method's final one.
-    score_every, max_seconds :
-        Epochs between two validation scores of that timing; seconds after which a training is stopped (0: never).
+    max_seconds : float
+        Seconds after which a training is stopped; 0: never.
     progress, verbose : as for `train`
     {settings}
 
@@ -422,7 +422,6 @@ def compare(
     *,
     runs: int = 1,
     to_f1: Union[None, float, str] = None,
-    score_every: int = 1,
     max_seconds: float = 0,
     progress: Progress = False,
     verbose: int = 0,
@@ -442,7 +441,6 @@ def compare(
         said,
         0.0 if to_f1 is None or equal else _real(to_f1, "to_f1", " or 'equal'"),
         equal,
-        whole(score_every, "score_every", 1),
         _real(max_seconds, "max_seconds"),
     )
     return Comparison(result["json"], result["text"], result["csv"])

@@ -12,7 +12,7 @@ import re
 from typing import Mapping, Optional
 
 from . import _core
-from ._settings import machine_settings, open_options, run_settings, search_settings, train_settings
+from ._settings import every_setting, machine_settings, open_options, run_settings
 
 # Arguments of calls that no table has, and whether each is a flag.
 _OTHERS = {"force": True, "resume": True, "layer": False, "methods": False, "max_seconds": False, "to_f1": False}
@@ -26,14 +26,14 @@ _NO_VALUE = {"and", "or", "if", "is", "to", "in", "for", "of", "are", "where", "
 @functools.lru_cache(maxsize=None)
 def _flags() -> Mapping[str, bool]:
     """Keyword arguments of all calls, and whether each is a flag."""
-    rows = (*search_settings(), *train_settings(), *run_settings(), *machine_settings())
+    rows = (*every_setting(), *run_settings(), *machine_settings())
     opening = {name: isinstance(value, bool) for name, value in open_options().items()}
     return {**_OTHERS, **{row.name: row.kind == "flag" for row in rows}, **opening}
 
 
 @functools.lru_cache(maxsize=None)
 def _choices() -> Mapping[str, tuple[str, ...]]:
-    return {row.name: row.choices for row in (*train_settings(), *run_settings(), *machine_settings())}
+    return {row.name: row.choices for row in (*every_setting(), *run_settings(), *machine_settings())}
 
 
 def _is_placeholder(word: str) -> bool:
@@ -80,7 +80,7 @@ def in_python(text: str) -> str:
             continue
         name = found[1].replace("-", "_")
         between, rest = text[at : found.start()], text[found.end() :]
-        command = re.search(r"\bl2gcn [a-z]+( [^,;:.()]*)?$", text[: found.start()])
+        command = re.search(r"\bl2gcn [a-z-]+( [^,;:.()]*)?$", text[: found.start()])
         if name not in _flags() or command:
             continue
         value = None if _flags()[name] and name != "resume" else _value_after(name, rest, found.start() == 0)

@@ -63,6 +63,14 @@ def same_data(a: l2gcn.Dataset, b: l2gcn.Dataset, *, weights: bool = True) -> No
             np.testing.assert_array_equal(a.edge_weight, b.edge_weight)
 
 
+@pytest.fixture
+def settings_of_presets(monkeypatch):
+    """train() takes also what presets decide, which callers cannot set."""
+    from l2gcn import _settings, _training
+
+    monkeypatch.setattr(_training, "train_settings", _settings.every_setting)
+
+
 def small(seed: int = 0, nodes: int = 60, weighted: bool = False) -> l2gcn.Dataset:
     """A random graph with dense features, three classes, some of them unknown, and a split."""
     rng = np.random.default_rng(seed)

@@ -33,7 +33,7 @@ def test_unaligned_and_read_only_features_train_alike():
     shifted = np.empty(80 * 17 + 1, dtype=np.float32)[1:].reshape(80, 17)
     shifted[:] = X
     shifted.flags.writeable = False
-    settings = {"method": "lgcn", "epochs": 5, "sparse": "never"}
+    settings = {"method": "lgcn", "epochs": 5}
     a, b = (l2gcn.train(Dataset.from_arrays(f, edges, y), **settings) for f in (X, shifted))
     np.testing.assert_array_equal(a.model.tensors["layers.0.weight"], b.model.tensors["layers.0.weight"])
 
@@ -253,7 +253,7 @@ def test_mistakes_of_options_and_settings(citations):
         ({"lr": -1}, "lr=-1: expected a number above 0"),
         ({"method": "lgnc"}, "did you mean 'lgcn'"),
         ({"hidden": [1, 2, 3]}, "3 values for 2 layers"),
-        ({"method": "lgcn", "hops": 3}, "method lgcn has no use for it"),
+        ({"method": "lgcn", "parts": 3}, "method layerwise has no use for it"),
         ({"split": "random:2,0,0"}, "expected random:TRAIN,VAL,TEST"),
     ):
         with pytest.raises(Error, match=sentence) as caught:
@@ -264,7 +264,7 @@ def test_mistakes_of_options_and_settings(citations):
     with pytest.raises(Error, match="no labels"):
         l2gcn.train(Dataset.from_arrays(X, EDGES))
     with pytest.raises(Error, match="unknown setting 'roundz': did you mean 'rounds'"):
-        l2gcn.search(citations, roundz=3)
+        l2gcn.learn_controller(citations, roundz=3)
     model = l2gcn.train(citations, preset="paper", method="lgcn", epochs=1).model
     with pytest.raises(Error, match="has 3 features, but the model was trained on 1433"):
         model.predict(X, EDGES)

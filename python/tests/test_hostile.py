@@ -87,7 +87,7 @@ CALLS = {
     "no methods": (lambda d, r: l2gcn.compare(d, [5]), r"methods: \[5\] given; expected a list of names"),
     "no seeds": (lambda d, r: l2gcn.compare(d, ["lgcn"], runs=-1), "runs: -1 given; expected a whole number"),
     "no score": (lambda d, r: l2gcn.compare(d, ["lgcn"], to_f1="x"), "to_f1: 'x' given; expected a number or 'equal'"),
-    "no settings": (lambda d, r: l2gcn.search(d, training=5), "training: a int given; expected a dict"),
+    "no settings": (lambda d, r: l2gcn.learn_controller(d, training=5), "training: a int given; expected a dict"),
     "no features": (lambda d, r: r.model.predict(3), "expected 2, a row a node"),
     "half a layer": (lambda d, r: r.model.embed(d, layer=1.5), "layer: 1.5 given; expected a whole number"),
     "no data to export": (lambda d, r: r.model.export_predictions(None, "x.csv"), "how many nodes"),

@@ -266,7 +266,7 @@ def test_ogb():
 
 
 @pytest.mark.parametrize("method", ["lgcn", "gcn", "sgc", "graphsage", "clustergcn", "ngcn"])
-def test_to_torch(method, citations):
+def test_to_torch(method, citations, settings_of_presets):
     torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
     for data, more in ((citations, {}), (small(weighted=True), {"scale": "standard", "smooth": 1, "batch": 16}), (small(), {"pca": 4, "scale": "row"})):
         run = l2gcn.train(data, method=method, epochs=5, **more)
@@ -279,13 +279,13 @@ def test_to_torch(method, citations):
     assert sum(p.numel() for p in module.parameters()) > 0
 
 
-@pytest.mark.parametrize("read_out", ["last", "mean"])
-def test_to_torch_of_richer_layers(read_out):
+@pytest.mark.parametrize("predict_from", ["last", "mean"])
+def test_to_torch_of_richer_layers(predict_from, settings_of_presets):
     torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
     data = small()
     x, edges = torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)
-    for more in ({"layer_norm": True, "head": 8, "reach": 2}, {"bias": True}, {"layer_norm": True, "bias": True, "reach": 1}, {"bias": True, "reach": 2, "labels_as_inputs": True}):
-        settings = {"preset": "paper", "method": "lgcn", "epochs": 5, "hidden": 16, "batch": 16, "correct": "off", "read_out": read_out, **more}
+    for more in ({"hidden_norm": "layer", "head": 8, "hops": 2, "self_features": True}, {"bias": True}, {"hidden_norm": "layer", "bias": True, "self_features": True}, {"bias": True, "hops": 2, "self_features": True, "labels_as_inputs": True}):
+        settings = {"preset": "paper", "method": "lgcn", "epochs": 5, "hidden": 16, "batch": 16, "correct": "off", "predict_from": predict_from, **more}
         model = l2gcn.train(data, **settings).model
         with torch.no_grad():
             theirs = model.to_torch()(x, edges).numpy()

@@ -17,7 +17,7 @@ import l2gcn
 
 def test_every_setting_of_the_program(program):
     """What `l2gcn train --help` lists under Training is what train() takes, with the same sentences and defaults."""
-    text = subprocess.run([program, "train", "--help"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([program, "train", "--help-all"], check=True, capture_output=True, text=True).stdout
     words = " ".join(text.split())
     for row in (*l2gcn.train_settings(), *l2gcn.run_settings(), *l2gcn.machine_settings()):
         assert f"--{row.name.replace('_', '-')}" in words, row.name
@@ -32,7 +32,7 @@ def test_signatures_and_docstrings_come_from_the_table():
         l2gcn.train: (*training, *l2gcn.run_settings(), *machine),
         l2gcn.plan: (*training, *machine),
         l2gcn.compare: (*training, *machine),
-        l2gcn.search: (*l2gcn.search_settings(), *machine),
+        l2gcn.learn_controller: (*l2gcn.search_settings(), *machine),
         l2gcn.evaluate: machine,
     }
     for function, table in tables.items():
@@ -43,6 +43,31 @@ def test_signatures_and_docstrings_come_from_the_table():
     assert not re.search(r"--[a-z]", l2gcn.train.__doc__)
     for method in ("predict", "predict_proba", "logits", "embed", "export_predictions"):
         assert {row.name for row in machine} <= set(inspect.signature(getattr(l2gcn.Model, method)).parameters)
+
+
+def test_old_names_and_settings_of_presets_say_where_to_go(citations):
+    for name, sentence in (
+        ("norm", "'adjacency'"),
+        ("norm", "'hidden-norm'"),
+        ("layer_norm", "'hidden-norm'"),
+        ("read_out", "'predict-from'"),
+        ("reach", "'hops' and 'self-features'"),
+        ("theta", "l2gcn train --config FILE"),
+    ):
+        with pytest.raises(l2gcn.Error, match=re.escape(sentence)) as raised:
+            l2gcn.train(citations, **{name: 1})
+        assert raised.value.kind == "usage"
+
+
+def test_search_is_learn_controller_now():
+    with pytest.raises(AttributeError, match="learn_controller"):
+        getattr(l2gcn, "search")
+
+
+def test_docstrings_have_the_levels_of_the_help():
+    text = l2gcn.train.__doc__
+    assert text.index("epochs : ") < text.index("*Architecture*") < text.index("bias : ")
+    assert len(l2gcn.train_settings()) <= 34
 
 
 def test_ranges_are_told():
@@ -85,7 +110,7 @@ def test_checks_are_the_programs(program, settings, sentence, program_sentence):
         ("--split random:2,0,0: expected", "split='random:2,0,0': expected"),
         ("--scratch /a b: no folder", "scratch='/a b': no folder"),
         ("--device cuda cannot be used: why; use --device cpu", "device='cuda' cannot be used: why; use device='cpu'"),
-        ("--labels-as-inputs: needs --reach 1 or more", "labels_as_inputs=True: needs reach=1 or more"),
+        ("--labels-as-inputs: needs --self-features", "labels_as_inputs=True: needs self_features=True"),
         ("use a larger --memory, --features-as f16, or", "use a larger `memory`, features_as='f16', or"),
         ("lower --lr (it is 3), scale (--scale standard)", "lower `lr` (it is 3), scale (scale='standard')"),
         ("give --source from --target to-id.", "give source='from', target='to-id'."),
@@ -110,7 +135,7 @@ def test_no_sentence_of_the_library_keeps_an_option(root):
     """Options that the library's sentences name are keywords of some call, or stand in a command line of the program."""
     from l2gcn._wording import in_python
 
-    # What only commands of the program say, which Python does not have: convert, generate, capacity, reproduce, serve, train --config.
+    # What only commands of the program say, which Python does not have: convert, generate, reproduce, serve, train --config.
     program = {"address", "port", "classes", "config", "mpi", "seeds", "sets", "skew", "tensorboard", "to", "topics", "verify", "widths", "json"}
     left = set()
     for path in (root / "src").rglob("*.cpp"):
@@ -127,7 +152,7 @@ def test_a_rate_that_is_found(citations):
     clf = l2gcn.GCNClassifier(**settings).fit(citations.features, citations.labels, graph=citations)
     assert clf.model_.config["lr"] == "auto"
     assert l2gcn.compare(citations, ["lgcn"], preset="paper", lr="auto", layers=1, epochs=3).rows[0]["f1"]
-    controller = l2gcn.search(citations, rounds=1, problems=1, rollouts=2, nodes=200, training={"lr": "auto", "epochs": 4, "layers": 1})
+    controller = l2gcn.learn_controller(citations, rounds=1, problems=1, rollouts=2, nodes=200, training={"lr": "auto", "epochs": 4, "layers": 1})
     assert controller.description
 
 
@@ -135,7 +160,7 @@ def test_no_setting_is_spelled_in_the_package():
     """No list of parameters is written twice: of the table's names, the package's code spells few, and says why."""
     folder = pathlib.Path(l2gcn.__file__).parent
     # seed, split and threads: estimators say them in another way. The rest is read back from a configuration or a result.
-    allowed = {"method", "layers", "norm", "smooth", "reach", "labels_as_inputs", "hops", "diagonal", "powers", "split", "seed", "label", "lr", "hidden", "epochs", "threads", "runs"}
+    allowed = {"method", "layers", "adjacency", "smooth", "self_features", "labels_as_inputs", "hops", "diagonal", "powers", "split", "seed", "label", "lr", "hidden", "epochs", "threads", "runs"}
     names = {row.name for row in (*l2gcn.train_settings(), *l2gcn.run_settings(), *l2gcn.machine_settings())} - allowed
     for path in folder.glob("*.py"):
         code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)

@@ -346,7 +346,7 @@ def test_arrays_outlive_what_they_came_from():
 
 
 def test_search_and_compare(citations, tmp_path):
-    controller = l2gcn.search(citations, rounds=2, problems=1, rollouts=2, nodes=200, training={"epochs": 8})
+    controller = l2gcn.learn_controller(citations, rounds=2, problems=1, rollouts=2, nodes=200, training={"epochs": 8})
     assert controller.curve["round"].shape == (2,) and controller.description
     with pytest.raises(l2gcn.Error, match="not saved"):
         l2gcn.train(citations, controller=controller)
@@ -372,7 +372,7 @@ def test_multilabel_and_thresholds():
 
 def test_labels_that_a_model_spreads(citations, tmp_path):
     """A model that looks at train nodes' labels finds them for its own data, and does without elsewhere."""
-    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=10, correct="on", layer_norm=True)
+    run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=10, correct="on", hidden_norm="layer")
     assert run.model._handle.form["spreads"]
     split = citations.split()
     own = run.model.predict(citations)

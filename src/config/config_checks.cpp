@@ -26,6 +26,13 @@ bool TakesSetting(const char* name, const std::string& method) {
          std::find(methods.begin(), methods.end(), FindMethod(method).name) != methods.end();
 }
 
+// Layers read ÂX, or X, ÂX, …, Âʰᵒᵖˢ X.
+void CheckHops(const TrainConfig& config) {
+  if (config.hops == 0) ThrowUsage("--hops 0: method {} needs 1 or more", config.method);
+  if (config.hops > 1 && !config.self_features)
+    ThrowUsage("--hops {}: more than one hop needs --self-features; add it, or use --hops 1", config.hops);
+}
+
 }  // namespace
 
 void Validate(const TrainConfig& config) {
@@ -46,17 +53,18 @@ void Validate(const TrainConfig& config) {
     ThrowUsage("--precompute: method {} does not read Â X as it is; it is for {}", config.method,
                fmt::join(FindField("precompute").methods, ", "));
   }
-  if (config.read_out == PredictFrom::kMean && HasBasicLayers(config)) {
+  if (config.predict_from == PredictFrom::kMean && HasBasicLayers(config)) {
     ThrowUsage(
-        "--read-out mean: basic layers share one classifier, so there is one answer; it needs --head, "
-        "--layer-norm, "
-        "--bias, --reach or --input-dropout");
+        "--predict-from mean: basic layers share one classifier, so there is one answer; it needs --head, "
+        "--hidden-norm, "
+        "--bias, --self-features or --input-dropout");
   }
-  if (config.labels_as_inputs && config.reach == 0)
-    ThrowUsage("--labels-as-inputs: a basic layer reads one matrix; it needs --reach 1 or more");
+  if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckHops(config);
+  if (config.labels_as_inputs && !config.self_features)
+    ThrowUsage("--labels-as-inputs: a basic layer reads one matrix; it needs --self-features");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
-               config.method, fmt::join(FindField("reach").methods, ", "));
+               config.method, fmt::join(FindField("self-features").methods, ", "));
   }
   const StopRule stop = config.stop.value_or(OwnStop(config.method));
   if (StopPolicyOf(stop).per_layer && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {

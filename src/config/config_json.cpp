@@ -63,6 +63,28 @@ std::string ToText(const Field& field, const std::string& key, const Json& value
   return text;
 }
 
+// A complete configuration of an earlier version, which always stored `norm`. What a person writes by hand is not translated:
+// an old name is refused there. `hops` belonged to sgc alone.
+void TranslateNames(Json& object) {
+  const auto rename = [&](const char* before, const char* now) {
+    if (!object.contains(before)) return;
+    const Json value = object.at(before);
+    object.erase(before);
+    object[now] = value;
+  };
+  rename("norm", "adjacency");
+  rename("read_out", "predict_from");
+  rename("layer_norm", "hidden_norm");
+  if (object.contains("hidden_norm") && object.at("hidden_norm").is_boolean())
+    object["hidden_norm"] = object.at("hidden_norm").get<bool>() ? "layer" : "none";
+  const bool sgc = object.at("method") == "sgc";
+  const Json reach = object.contains("reach") ? object.at("reach") : Json(0);
+  object.erase("reach");
+  if (sgc) return;
+  object["hops"] = reach == 0 ? Json(1) : reach;
+  object["self_features"] = reach != 0;
+}
+
 // What earlier versions stored under other names. `learned` stood for two rules: where the rate was found and the shipped
 // controller not replaced, it was the plateau rule.
 void TranslateOld(Json& object) {
@@ -78,6 +100,8 @@ void TranslateOld(Json& object) {
   if (object.contains("controller") && controller.empty())
     object["controller"] = kind.empty() ? "general" : kind;
   object.erase("controller_kind");
+  if (object.contains("norm") && object.contains("method") && object.contains("theta"))
+    TranslateNames(object);
 }
 
 }  // namespace

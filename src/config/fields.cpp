@@ -22,10 +22,10 @@ constexpr uint32_t kMaxCount = std::numeric_limits<int32_t>::max();
 
 // Only the first word is checked here; what it asks for is looked up in the data set.
 Field SplitField() {
-  Field field =
-      TextField("split", "SPLIT", &TrainConfig::split,
-                "Which nodes train, validate and test: paper, public, random:A,B,C, file[:K] or column:NAME; "
-                "by default the paper's, else the file's own, else random:0.6,0.2,0.2.");
+  Field field = TextField(
+      "split", "SPLIT", &TrainConfig::split,
+      "Which nodes train, validate and test. paper, public, random:A,B,C, file[:K] or column:NAME; by "
+      "default the paper's, else the file's own, else random:0.6,0.2,0.2.");
   field.set = [](TrainConfig& config, const std::string& value) {
     static const std::vector<std::string> heads = {"paper", "public", "random", "uniform", "file", "column"};
     const std::string head = value.substr(0, value.find(':'));
@@ -102,7 +102,7 @@ Field MethodField() {
 Field StopField() {
   const std::vector<std::string> words = WordsOf<StopRule>(kStopNames);
   Field field = {"stop", FieldKind::kText, "NAME",
-                 "What ends a layer's training; by default the method's own.", words};
+                 "What ends a layer's training; by default chosen by the preset and method.", words};
   field.set = [=](TrainConfig& config, const std::string& value) {
     const StopRule* found = FindChoice<StopRule>(kStopNames, value);
     if (value == "learned") ThrowUsage("--stop learned: its name is now --stop controller");
@@ -142,98 +142,156 @@ std::vector<std::string> MethodsTaking(const std::string& field) {
   return names;
 }
 
-std::vector<Field> MakeFields() {
+Field Basic(Field field) {
+  field.level = Level::kBasic;
+  return field;
+}
+
+Field ByPreset(Field field) {
+  field.level = Level::kPreset;
+  return field;
+}
+
+constexpr double kMostReal = std::numeric_limits<double>::max();
+
+std::vector<Field> GeneralFields() {
   using C = TrainConfig;
   return {
-      MethodField(),
-      ChoiceField("preset", &C::preset, kPresetNames,
-                  "Where defaults come from: the paper's settings for each data set, or the most accurate "
-                  "recipe, chosen from the data."),
-      WholeField("layers", &C::layers, 1, kMaxLayers, "Graph convolutions, trained one after another."),
-      ListField("hidden", &C::hidden, 1, kMaxWidth, "Width of each layer; one value serves all."),
-      ListField("epochs", &C::epochs, 1, kMaxEpochs, "Epochs of each layer, at most; one value serves all."),
-      WholeField("batch", &C::batch, 1, kMaxCount, "Nodes in a step."),
-      NumberOrAuto("lr", &C::lr, {0, std::numeric_limits<double>::max(), true, false, "above 0, or auto"},
-                   "auto: estimated for each layer from its input, and lowered to its end; a number: Adam's "
-                   "learning rate."),
-      FlagField("drop-last", &C::drop_last, "Leave out an epoch's last batch when it is short."),
-      RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
-                "Share of hidden values set to 0 in a training step."),
-      RealField("weight-decay", &C::weight_decay,
-                {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
-                "L2 penalty on the weights."),
-      WholeField(
-          "reach", &C::reach, 0, kMaxLayers,
-          "Powers of the operator side by side in a layer's input, from the node's own row on (X, ÂX, …); "
-          "0: the neighbours' average alone."),
+      Basic(MethodField()),
+      Basic(ChoiceField(
+          "preset", &C::preset, kPresetNames,
+          "Defaults: best for accuracy, or the paper's (l2gcn). best chooses them from the data; paper has "
+          "the "
+          "paper's settings for each data set, and trains as --method l2gcn unless you name another.")),
+      Basic(SeedField(&C::seed)),
+  };
+}
+
+std::vector<Field> ArchitectureFields() {
+  using C = TrainConfig;
+  return {
+      Basic(WholeField("layers", &C::layers, 1, kMaxLayers, "Number of graph convolution layers.")),
+      Basic(ListField("hidden", &C::hidden, 1, kMaxWidth, "Width of each layer. One value serves all.")),
+      WholeField("hops", &C::hops, 0, kMaxLayers,
+                 "Hops in a layer's input: ÂX, …, Âʰᵒᵖˢ X side by side. More than one needs --self-features. "
+                 "Method sgc reads Âʰᵒᵖˢ X alone."),
+      FlagField("self-features", &C::self_features, "Add the node's own features X to a layer's input."),
       FlagField("bias", &C::bias, "Add a bias to every product."),
-      FlagField("layer-norm", &C::layer_norm, "Normalise a layer's values row by row before ReLU."),
-      RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
-                "Share of a layer's input set to 0 in a training step."),
-      FlagField(
-          "labels-as-inputs", &C::labels_as_inputs,
-          "Let the last layer read the labels of train nodes around a node, its own hidden; needs --reach."),
+      ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
+                  "How hidden values are normalised before ReLU."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
-      ChoiceField("read-out", &C::read_out, kPredictFromNames,
-                  "Whose probabilities count: the last layer's, the mean of all layers', or whichever the "
-                  "validation nodes prefer."),
+      ChoiceField("predict-from", &C::predict_from, kPredictFromNames,
+                  "Which layers predict: the last, the mean of all, or whichever scores better on the "
+                  "validation nodes."),
+      ChoiceField("correct", &C::correct, kChoiceNames,
+                  "Correct & Smooth after training; auto: where it improves the validation score."),
       ChoiceField(
-          "correct", &C::correct, kChoiceNames,
-          "Correct & Smooth after training: what is known of the train nodes is spread over the graph; "
-          "auto: where the validation nodes gain."),
-      ChoiceField("theta", &C::theta, kThetaStartNames,
-                  "Whether the classifier lives on into the next layer."),
-      ChoiceField("init", &C::init, kInitNames, "How weights start."),
-      ChoiceField("norm", &C::norm, kNormNames,
-                  "How neighbours are averaged (row+i: D⁻¹(A+I)+I; none: not at all)."),
-      ChoiceField("setting", &C::setting, kSettingNames,
-                  "Whether training sees the train nodes' subgraph alone or the whole graph."),
-      SplitField(),
-      ChoiceField("scale", &C::scale, kScaleNames, "How features are scaled first."),
-      WholeField("pca", &C::pca, 0, kMaxWidth,
-                 "Principal components kept of the features; 0 keeps features as they are."),
-      WholeField("smooth", &C::smooth, 0, kMaxLayers,
-                 "Times features are averaged over neighbours before training."),
-      ChoiceField("sparse", &C::sparse, kSparseChoiceNames, "Whether layer 1 works on sparse features."),
-      ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),
+          "adjacency", &C::adjacency, kAdjacencyNames,
+          "How the adjacency matrix is normalised (row+i: D⁻¹(A+I)+I; none: neighbours are ignored)."),
+      ByPreset(FlagField("labels-as-inputs", &C::labels_as_inputs,
+                         "Let the last layer read the labels of neighbouring train nodes; needs "
+                         "--self-features.")),
+      ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
+                           "Whether the next layer's classifier starts from this layer's.")),
+      ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),
+  };
+}
+
+std::vector<Field> OptimisationFields() {
+  using C = TrainConfig;
+  return {
+      Basic(
+          ListField("epochs", &C::epochs, 1, kMaxEpochs, "Most epochs of each layer. One value serves all.")),
+      WholeField("batch", &C::batch, 1, kMaxCount, "Nodes in a training step."),
+      Basic(NumberOrAuto("lr", &C::lr, {0, kMostReal, true, false, "above 0, or auto"},
+                         "Learning rate of Adam. auto: estimated for each layer and decayed to its end.")),
+      RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
+                "Share of hidden values set to 0 in a training step."),
+      RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
+                "Share of a layer's input set to 0 in a training step."),
+      RealField("weight-decay", &C::weight_decay, {0, kMostReal, false, false, "of 0 or more"},
+                "L2 penalty on the weights."),
       ClassWeightsField(),
       ThresholdField(),
+      ChoiceField(
+          "on-nan", &C::on_nan, kOnNanNames,
+          "What to do when the loss becomes NaN or infinite. restart: retry up to 3 times with a third "
+          "of the learning rate."),
+      ChoiceField("precision", &C::precision, kPrecisionNames,
+                  "Precision of matrix products. A CPU computes bf16 where it has AMX, and fp32 otherwise."),
+      ByPreset(FlagField("drop-last", &C::drop_last, "Leave out an epoch's last batch when it is short.")),
+  };
+}
+
+std::vector<Field> DataFields() {
+  using C = TrainConfig;
+  return {
+      Basic(SplitField()),
+      ChoiceField("setting", &C::setting, kSettingNames,
+                  "Whether training sees the train nodes' subgraph alone or the whole graph."),
+      ChoiceField("scale", &C::scale, kScaleNames, "How features are scaled first."),
+      WholeField("pca", &C::pca, 0, kMaxWidth, "Principal components kept of the features; 0: no PCA."),
+      ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),
+      ByPreset(WholeField("smooth", &C::smooth, 0, kMaxLayers,
+                          "Times features are averaged over neighbours before training.")),
+      ByPreset(
+          ChoiceField("sparse", &C::sparse, kSparseChoiceNames, "Whether layer 1 works on sparse features.")),
+  };
+}
+
+std::vector<Field> StoppingFields() {
+  using C = TrainConfig;
+  return {
       StopField(),
       WholeField("patience", &C::patience, 1, kMaxEpochs,
                  "Epochs without improvement that --stop early allows."),
-      ChoiceField("watch", &C::watch, kWatchNames,
-                  "What --stop early looks at: the training loss, or F1 or loss of the validation nodes."),
       ControllerField(),
-      NumberOrAuto(
-          "hold-out", &C::hold_out, {0, 0.5, false, false, "from 0 to 0.5, or auto"},
-          "Share of the train nodes that decisions look at and steps leave out, with a found rate until the "
-          "last "
-          "epochs of the last layer; auto: a tenth, at most 4,096, where no validation node has a label or "
-          "looking at them would cost too much; 0: none."),
+      WholeField("val-every", &C::val_every, 0, kMaxEpochs,
+                 "Epochs between two validation scores, which are not timed; 0: none."),
+      ByPreset(ChoiceField("watch", &C::watch, kWatchNames,
+                           "What --stop early watches: the training loss, or F1 or loss of the validation "
+                           "nodes.")),
+      ByPreset(
+          NumberOrAuto("hold-out", &C::hold_out, {0, 0.5, false, false, "from 0 to 0.5, or auto"},
+                       "Share of the train nodes kept from the steps, to decide when to stop. auto: a tenth, "
+                       "at most 4,096, where no validation node has a label or evaluating them costs too "
+                       "much; 0: none.")),
+  };
+}
+
+std::vector<Field> MethodFields() {
+  using C = TrainConfig;
+  return {
       ListField("samples", &C::samples, 1, kMaxCount,
                 "Neighbours or nodes a sampling method draws per layer."),
       WholeField("parts", &C::parts, 0, kMaxCount,
                  "Clusters clustergcn cuts the graph into; 0: about 100 nodes each."),
-      WholeField("clusters-per-batch", &C::clusters_per_batch, 0, kMaxCount,
-                 "Clusters clustergcn joins into one step; 0: as many as fill a batch."),
-      RealField("diagonal", &C::diagonal,
-                {0, std::numeric_limits<double>::max(), false, false, "of 0 or more"},
-                "What clustergcn adds to the operator's diagonal, in units of it."),
-      FlagField("precompute", &C::precompute,
-                "Aggregate the features of layer 1 once instead of in every step."),
-      WholeField("hops", &C::hops, 0, kMaxLayers, "Times sgc aggregates features."),
-      ListField("powers", &C::powers, 0, kMaxLayers, "Powers of the normalised adjacency that ngcn joins."),
-      ChoiceField(
-          "on-nan", &C::on_nan, kOnNanNames,
-          "When a loss or weight is no finite number any more: stop, or begin the seed again at a third of "
-          "the rate, at most 3 times."),
-      WholeField("val-every", &C::val_every, 0, kMaxEpochs,
-                 "Score the validation nodes every so many epochs, off the clock; 0: never."),
-      ChoiceField("precision", &C::precision, kPrecisionNames,
-                  "Of matrix products. A CPU computes bf16 where it has AMX, and all else in fp32."),
-      SeedField(&C::seed),
+      ByPreset(WholeField("clusters-per-batch", &C::clusters_per_batch, 0, kMaxCount,
+                          "Clusters clustergcn joins into one step; 0: as many as fill a batch.")),
+      ByPreset(RealField("diagonal", &C::diagonal, {0, kMostReal, false, false, "of 0 or more"},
+                         "What clustergcn adds to the diagonal of Â, in units of it.")),
+      ByPreset(FlagField("precompute", &C::precompute,
+                         "Aggregate the features of layer 1 once instead of in every step.")),
+      ByPreset(ListField("powers", &C::powers, 0, kMaxLayers, "Powers of Â that ngcn joins.")),
   };
+}
+
+std::vector<Field> MakeFields() {
+  std::vector<Field> all;
+  const auto add = [&](const char* group, std::vector<Field> fields) {
+    for (Field& field : fields) {
+      field.group = group;
+      all.push_back(std::move(field));
+    }
+  };
+  add("General", GeneralFields());
+  add("Architecture", ArchitectureFields());
+  add("Optimisation", OptimisationFields());
+  add("Data", DataFields());
+  add("Stopping", StoppingFields());
+  add("Method-specific", MethodFields());
+  return all;
 }
 
 }  // namespace
@@ -268,18 +326,49 @@ const std::vector<Field>& Fields() {
 }
 
 // Settings that have another name now.
-constexpr struct { const char *before, *now; } kRenamed[] = {{"controller-kind", "controller"}};
+constexpr struct {
+  const char *before, *now;
+} kRenamed[] = {
+    {"controller-kind", "use 'controller'"},
+    {"norm",
+     "use 'adjacency' (how neighbours are averaged) or 'hidden-norm' (normalisation of hidden values)"},
+    {"layer-norm", "use 'hidden-norm' with the value layer or none"},
+    {"read-out", "use 'predict-from'"},
+    {"reach", "use 'hops' and 'self-features'; reach 0 is hops 1 without self-features"},
+};
+
+std::string Dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+std::string RetiredName(const std::string& name) {
+  for (const auto& [before, now] : kRenamed) {
+    if (Dashed(name) == before) return fmt::format("setting '{}' has gone; {}", name, now);
+  }
+  return "";
+}
+
+std::string WhereToSet(const std::string& name) {
+  const std::string retired = RetiredName(name);
+  if (!retired.empty()) return retired;
+  for (const Field& field : Fields()) {
+    if (field.name != Dashed(name) || field.level != Level::kPreset) continue;
+    return fmt::format(
+        "setting '{}' is chosen by presets; to set it, write it into a JSON file for "
+        "l2gcn train --config FILE",
+        name);
+  }
+  return "";
+}
 
 size_t FindName(const std::string& name, const std::vector<std::string>& names) {
-  std::string dashed = name;
-  std::replace(dashed.begin(), dashed.end(), '_', '-');
-  for (const auto& [before, now] : kRenamed) {
-    if (dashed == before) ThrowUsage("setting '{}' has gone; use '{}'", name, now);
-  }
+  const std::string dashed = Dashed(name);
   const auto found = std::find(names.begin(), names.end(), dashed);
-  if (found == names.end())
-    ThrowUsage("unknown setting '{}': did you mean '{}'?", name, NearestName(dashed, names));
-  return static_cast<size_t>(found - names.begin());
+  if (found != names.end()) return static_cast<size_t>(found - names.begin());
+  const std::string retired = RetiredName(name);
+  if (!retired.empty()) ThrowUsage("{}", retired);
+  ThrowUsage("unknown setting '{}': did you mean '{}'?", name, NearestName(dashed, names));
 }
 
 const Field& FindField(const std::string& name) {

@@ -69,36 +69,37 @@ std::vector<MachineField> MakeMachineFields() {
   using C = MachineConfig;
   std::vector<std::string> devices = DeviceNames();
   devices.insert(devices.begin(), "auto");
-  return {
+  std::vector<MachineField> fields = {
       ThreadsField(),
-      WordField(
-          "device", &C::device, devices,
-          "Where to compute; auto: CUDA where it can be used and is the faster (not for search, nor for "
-          "methods without a CUDA part, nor under mpirun where a rank has no card)"),
+      WordField("device", &C::device, devices,
+                "Where to compute. auto: CUDA where it can be used and is faster."),
       BytesField("device-memory", &C::device_memory,
-                 "Budget of device memory, e.g. 512M or 8G (GiB; 8GB: 8·10⁹ bytes); what exceeds it stays in "
-                 "host memory [what the card has "
-                 "free]"),
+                 "Budget of device memory, such as 512M or 8G; what exceeds it stays in host memory [what is "
+                 "free on the GPU]"),
       BytesField("memory", &C::memory,
-                 "Budget of memory for the whole process, e.g. 512M or 8G (GiB; 8GB: 8·10⁹ bytes); what "
-                 "exceeds it goes to disk, with the "
-                 "same results [most of what is free]"),
+                 "Budget of memory for the whole process, such as 512M or 8G; what exceeds it goes to disk, "
+                 "with the same results [most of what is free]"),
       TextField("scratch", "DIR", &C::scratch,
                 "Folder for what does not fit into memory [the system's temporary one]"),
-      TextField("local-data", "DIR", &C::local_data,
-                "Under mpirun: a folder on every machine for a copy of the data set, which rank 0 alone "
-                "opens [every "
-                "rank opens it]"),
-      WordField("exchange", &C::exchange, {"auto", "memory", "messages"},
-                "How ranks of mpirun get at each other's rows, with the same results; auto: in shared memory "
-                "where all run on one machine and compute on the CPU, else by messages"),
+      TextField(
+          "local-data", "DIR", &C::local_data,
+          "Folder on every machine for a copy of the data set, which rank 0 alone opens [every rank opens "
+          "it]"),
+      WordField(
+          "exchange", &C::exchange, {"auto", "memory", "messages"},
+          "How ranks read each other's rows, with the same results; auto: shared memory where all run on "
+          "one machine and compute on the CPU, else messages"),
       WordField(
           "rank-steps", &C::rank_steps, {"auto", "alone", "shared"},
-          "Who makes training steps where ranks exchange by messages, with the same results; alone: rank 0; "
-          "shared: all ranks together, in plain layers of dense rows on the CPU; auto: whichever is the "
-          "faster, "
-          "as measured at the start"),
+          "Who computes training steps where ranks exchange messages, with the same results; alone: rank "
+          "0; shared: all ranks, in basic layers of dense rows on the CPU; auto: the faster, as measured"),
   };
+  for (MachineField& field : fields) {
+    const bool ranks = field.name == "local-data" || field.name == "exchange" || field.name == "rank-steps";
+    field.group = ranks ? kRanksGroup : field.name.starts_with("device") ? kDeviceGroup : kMachineGroup;
+    if (field.name == "device") field.level = Level::kBasic;
+  }
+  return fields;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ enum class TrainingLoop {
 
 // The operator that a trained model applies to the whole graph.
 enum class MethodOperator {
-  kNormalised,        // Â as --norm says
+  kNormalised,        // Â as --adjacency says
   kEnhancedDiagonal,  // Â + λ·diag(Â), λ as --diagonal says
   kNeighbourMean,     // the mean over a node's neighbours, without the node itself
 };

@@ -99,17 +99,17 @@ SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
 void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& config) {
   const SplitCounts counts = CountSplit(dataset, split);
   config.layers = 2;
-  config.reach = 2;
+  config.hops = 2, config.self_features = true;
   config.hidden = {256};
   config.head = 256;
-  config.layer_norm = true;
+  config.hidden_norm = HiddenNorm::kLayer;
   config.dropout = 0.5;
   config.input_dropout = 0.3;
-  config.norm = Norm::kSym;
+  config.adjacency = Adjacency::kSym;
   config.theta = ThetaStart::kFresh;
   config.init = Init::kFanIn;
   config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart
-  config.read_out = PredictFrom::kAuto;
+  config.predict_from = PredictFrom::kAuto;
   config.correct = Choice::kAuto;
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
   config.batch = 256;

@@ -71,7 +71,7 @@ PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t la
       (!general && (shape.embeddings == 0 || shape.embedding_width == 0 || layers == 0 || layers > 4096))) {
     ThrowInput(
         "{}: a {} controller with {} inputs, width {} and {} decoders cannot be; learn it again with l2gcn "
-        "search",
+        "learn-controller",
         where, kind, shape.features, shape.hidden, shape.decoders);
   }
   return shape;
@@ -100,12 +100,12 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
   const auto settings_text = file.metadata.find("controller");
   if (settings_text == file.metadata.end() || file.metadata.count("format") == 0 ||
       file.metadata.at("format") != kControllerFormat) {
-    ThrowInput("{}: not a controller; expected a file written by l2gcn search", where);
+    ThrowInput("{}: not a controller; expected a file written by l2gcn learn-controller", where);
   }
   try {
     const int version = std::stoi(file.metadata.at("version"));
     if (version != kControllerVersion) {
-      ThrowInput("{}: controller version {}, this program reads version {}; learn it again with l2gcn search",
+      ThrowInput("{}: controller version {}, this program reads version {}; learn it again with l2gcn learn-controller",
                  where, version, kControllerVersion);
     }
     const Json settings = ParseJson(settings_text->second, where);

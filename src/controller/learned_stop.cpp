@@ -91,7 +91,7 @@ class PaperStop final : public StopPolicy {
   void BeginLayer(const LayerView& view) override {
     if (view.layers != controller_.impl().layers) {
       ThrowUsage(
-          "this paper-kind controller was learned for {} layers, not {}; learn one with l2gcn search "
+          "this paper-kind controller was learned for {} layers, not {}; learn one with l2gcn learn-controller "
           "--layers {} "
           "or use a general controller",
           controller_.impl().layers, view.layers, view.layers);
@@ -146,7 +146,7 @@ Controller ControllerFor(const PolicyRequest& request) {
   if (controller.impl().SeesValidation() && !validated) {
     ThrowUsage(
         "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
-        "search --sees loss, use a shipped one, or take another --split",
+        "learn-controller --sees loss, use a shipped one, or take another --split",
         choice.file, request.nodes.split.name, request.dataset.name);
   }
   return controller;

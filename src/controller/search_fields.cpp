@@ -1,5 +1,7 @@
 // Every constant of a search, declared once.
 #include <limits>
+#include <set>
+#include <string>
 
 #include "config/field_builders.h"
 #include "l2gcn/controller.h"
@@ -81,10 +83,25 @@ std::vector<SearchField> MakeSearchFields() {
   };
 }
 
+// Most constants suit every data set and are for config files alone.
+Level LevelOf(const std::string& name) {
+  static const std::set<std::string> basic = {"kind", "rounds", "nodes", "seed"};
+  static const std::set<std::string> advanced = {"rollout-batch", "problems",    "sees",    "reward",
+                                                 "cost",          "cost-weight", "rollouts"};
+  return basic.contains(name) ? Level::kBasic : advanced.contains(name) ? Level::kAdvanced : Level::kPreset;
+}
+
 }  // namespace
 
 const std::vector<SearchField>& SearchFields() {
-  static const std::vector<SearchField> fields = MakeSearchFields();
+  static const std::vector<SearchField> fields = [] {
+    std::vector<SearchField> all = MakeSearchFields();
+    for (SearchField& field : all) {
+      field.group = "Controller";
+      field.level = LevelOf(field.name);
+    }
+    return all;
+  }();
   return fields;
 }
 

@@ -89,8 +89,8 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
       scored_(std::move(scored)),
       shown_(std::move(shown)),
       pipeline_(context_, dataset, config_, std::move(train)) {
-  if (config_.reach > 0)
-    ThrowUsage("--reach {}: a search trains layers over ÂX alone; leave it out", config_.reach);
+  if (config_.self_features)
+    ThrowUsage("--self-features: a controller is learned on layers over ÂX alone; leave it out");
   config_.val_every = 0;  // a rollout scores nodes at its decisions alone
   if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
   if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);

@@ -22,10 +22,10 @@ double DegreeWithLoop(const Graph& graph, uint32_t node) {
 
 }  // namespace
 
-Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm) {
+Propagation MakePropagation(const Context& context, const Graph& graph, Adjacency norm) {
   Propagation result;
   result.nodes = graph.nodes;
-  if (norm == Norm::kNone) {
+  if (norm == Adjacency::kNone) {
     result.indptr = Array<uint64_t>::Zeros(size_t{graph.nodes} + 1);
     result.row_scale = result.self_scale = Array<float>::Filled(graph.nodes, 1.0f);
     return result;
@@ -35,31 +35,31 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Norm nor
   result.weights = graph.weights;
   result.row_scale = Array<float>::Allocate(graph.nodes);
   result.self_scale = Array<float>::Allocate(graph.nodes);
-  if (norm == Norm::kSym) result.col_scale = Array<float>::Allocate(graph.nodes);
+  if (norm == Adjacency::kSym) result.col_scale = Array<float>::Allocate(graph.nodes);
   float* row = result.row_scale.mutable_data();
   float* self = result.self_scale.mutable_data();
-  float* col = norm == Norm::kSym ? result.col_scale.mutable_data() : nullptr;
+  float* col = norm == Adjacency::kSym ? result.col_scale.mutable_data() : nullptr;
   ParallelFor(context, graph.nodes, 4096, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
       const double degree = DegreeWithLoop(graph, static_cast<uint32_t>(i));
       // Negative weights can cancel a degree: such a node aggregates nothing but itself.
       const double inverse = degree > 0 ? 1.0 / degree : 0.0;
       switch (norm) {
-        case Norm::kRowPlusI:
+        case Adjacency::kRowPlusI:
           row[i] = static_cast<float>(inverse);
           self[i] = static_cast<float>(1.0 + inverse);
           break;
-        case Norm::kRow:
+        case Adjacency::kRow:
           row[i] = self[i] = static_cast<float>(inverse);
           break;
-        case Norm::kSym:
+        case Adjacency::kSym:
           row[i] = col[i] = static_cast<float>(std::sqrt(inverse));
           self[i] = static_cast<float>(inverse);
           break;
-        case Norm::kSum:
+        case Adjacency::kSum:
           row[i] = self[i] = 1.0f;
           break;
-        case Norm::kNone:
+        case Adjacency::kNone:
           break;  // returned above
       }
     }

@@ -19,7 +19,7 @@
 namespace l2gcn {
 
 // Shares the graph's arrays (none: has no entries); only the scales (8–12 bytes a node) are new.
-Propagation MakePropagation(const Context& context, const Graph& graph, Norm norm);
+Propagation MakePropagation(const Context& context, const Graph& graph, Adjacency norm);
 
 // The mean over a node's neighbours without itself, 0 for an isolated node; weights are not looked at
 // (GraphSAGE).

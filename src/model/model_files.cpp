@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "config/architecture.h"
 #include "config/methods.h"
 #include "core/checksum.h"
 #include "core/error_format.h"
@@ -147,7 +148,7 @@ void CheckHead(const Model& model, size_t layer, const std::string& where) {
   const TrainConfig& config = model.config;
   const Head& head = model.heads[layer];
   const size_t width = config.HiddenOf(static_cast<uint32_t>(layer));
-  const size_t rows = config.layer_norm ? 2 : config.bias ? 1 : 0;
+  const size_t rows = config.hidden_norm == HiddenNorm::kLayer ? 2 : config.bias ? 1 : 0;
   const auto check = [&](const Matrix& matrix, const char* what, size_t height, size_t cols) {
     const std::string name = fmt::format("the {} of layer {}", what, layer + 1);
     if (matrix.values.size() != matrix.rows * matrix.cols)
@@ -185,7 +186,8 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   const Method& method = FindMethod(config.method);
   const bool joins = method.readout == Readout::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
-  const size_t joined = method.weights == WeightShape::kOwnAndAggregated ? 2 : 1 + size_t{config.reach};
+  const size_t joined =
+      method.weights == WeightShape::kOwnAndAggregated ? 2 : 1 + size_t{HopsBesideSelf(config)};
   if (model.heads.size() != model.affines.size() ||
       (!model.heads.empty() && model.heads.size() != model.weights.size()))
     ThrowInput("{}: {} layers have {} heads; the file is damaged", where, model.weights.size(),

@@ -147,11 +147,11 @@ Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Data
   };
   Matrix best = logits_of_layers.back();
   double f1 = judge(best);
-  if (config.read_out != PredictFrom::kLast && logits_of_layers.size() > 1) {
+  if (config.predict_from != PredictFrom::kLast && logits_of_layers.size() > 1) {
     logits_of_layers.back() = CopyOf(context, best);
     Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.multilabel);
     const double mean_f1 = judge(mean);
-    model.mean_of_layers = config.read_out == PredictFrom::kMean || mean_f1 > f1;
+    model.mean_of_layers = config.predict_from == PredictFrom::kMean || mean_f1 > f1;
     if (model.mean_of_layers) best = std::move(mean), f1 = mean_f1;
   }
   if (config.correct == Choice::kOff) return best;

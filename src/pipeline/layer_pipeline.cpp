@@ -48,7 +48,7 @@ Features FittingFeatures(const Context& context, const Model& model, const Datas
 Propagation OperatorOf(const Context& context, const Graph& graph, const TrainConfig& config) {
   const MethodOperator op = FindMethod(config.method).op;
   if (op == MethodOperator::kNeighbourMean) return MakeNeighbourMean(context, graph);
-  Propagation a = MakePropagation(context, graph, config.norm);
+  Propagation a = MakePropagation(context, graph, config.adjacency);
   if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, a);
   return a;
 }
@@ -103,7 +103,7 @@ TensorPtr LayerPipeline::MakeInput(const Context& context) {
   if (config_.smooth == 0) return x;
   // Smoothing is part of the features, not of the model: over the whole graph, whatever --setting says.
   Stopwatch watch;
-  const auto whole = backend_->Upload(context, MakePropagation(context, graph_, Norm::kSym));
+  const auto whole = backend_->Upload(context, MakePropagation(context, graph_, Adjacency::kSym));
   for (uint32_t i = 0; i < config_.smooth; ++i) x = backend_->Forward(context, *whole, *x, {});
   smooth_seconds_ += watch.Seconds();
   return x;
@@ -132,7 +132,7 @@ Features LayerPipeline::HostInput(const Context& context) {
 LayerPipeline::TrainingGraph LayerPipeline::GraphInTraining(const Context& context) const {
   TrainingGraph training;
   training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
-  training.a = MakePropagation(context, training.graph, config_.norm);
+  training.a = MakePropagation(context, training.graph, config_.adjacency);
   return training;
 }
 
@@ -150,7 +150,8 @@ const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
 }
 
 void LayerPipeline::NeedLastRowsOf(const Context& context, const std::vector<uint32_t>& nodes) {
-  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.reach > 0) return;
+  if (!TrainsWithWhole() || context.disk == nullptr || context.ranks != nullptr || config_.self_features)
+    return;
   TrainOperator(context);
   // Whether aggregated features stay sparse is decided by all of them, and a rate is found from all of X.
   const uint32_t first =
@@ -199,14 +200,14 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
   if (layer == 0) kept_.clear();  // a training begins
   // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
   std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
-  if (config_.reach == 0) {
+  if (!config_.self_features) {
     for (uint32_t hop = 0; hop < hops; ++hop, rows = {})
       x = backend_->Aggregate(context, OperatorFor(context, layer), *x, rows);
     return x;
   }
   std::vector<TensorPtr> parts = {rows.empty() ? x : backend_->PickRows(context, *x, rows)};
   x.reset();
-  for (uint32_t hop = 0; hop < config_.reach; ++hop)
+  for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
     parts.push_back(backend_->Aggregate(context, TrainOperator(context), *parts.back(), {}));
   if (config_.labels_as_inputs && layer + 1 == config_.layers) parts.push_back(TrainLabelInputs(context));
   return backend_->Join(context, parts);
@@ -265,7 +266,7 @@ const DeviceGraph& LayerPipeline::WholeOperator(const Context& context) {
 DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const uint32_t> nodes,
                                         uint32_t hops) {
   if (hops == 0) {
-    const Propagation identity = MakePropagation(context, graph_, Norm::kNone);
+    const Propagation identity = MakePropagation(context, graph_, Adjacency::kNone);
     return backend_->Upload(context, RowsOf(context, identity, nodes));
   }
   return backend_->Upload(context, RowsOf(context, Whole(context), nodes));
@@ -273,13 +274,13 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
 
 TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
                                       bool last) {
-  if (config_.reach == 0 && block.affine.rows == 0)
+  if (!config_.self_features && block.affine.rows == 0)
     return backend_->Forward(context, WholeOperator(context), *x, block.w);
-  if (config_.reach == 0) {
+  if (!config_.self_features) {
     return backend_->Transform(context, *backend_->Aggregate(context, WholeOperator(context), *x, {}), block);
   }
   std::vector<TensorPtr> parts = {x};
-  for (uint32_t hop = 0; hop < config_.reach; ++hop)
+  for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
     parts.push_back(backend_->Aggregate(context, WholeOperator(context), *parts.back(), {}));
   const TensorPtr labels = last ? WholeLabelInputs(context) : nullptr;
   if (labels != nullptr) parts.push_back(labels);
@@ -324,7 +325,7 @@ Matrix LayerPipeline::LayerLogits(const Context& context, const Tensor& xhat, co
 }
 
 DeviceGraphPtr LayerPipeline::SpreadingOperator(const Context& context) {
-  return backend_->Upload(context, MakePropagation(context, graph_, Norm::kSym));
+  return backend_->Upload(context, MakePropagation(context, graph_, Adjacency::kSym));
 }
 
 }  // namespace l2gcn

@@ -4,7 +4,7 @@
 // inference differ in what they do between these steps, not in the steps.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
-//   X̂   = Âʰ X, or X, ÂX, …, Âʳ X side by side where --reach is r       Aggregate(), the rows training needs;
+//   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs;
 //         and beside them, in the last layer, labels as inputs (pipeline/label_inputs.h) where asked for
 //   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
@@ -24,6 +24,7 @@
 #include <span>
 #include <vector>
 
+#include "config/architecture.h"
 #include "core/propagation.h"
 #include "graph/needed_rows.h"
 #include "kernels/backend.h"
@@ -66,7 +67,7 @@ class LayerPipeline {
   Features HostInput(const Context& context);
   double smooth_seconds() const { return smooth_seconds_; }
 
-  // The graph in training with its Â as --norm says, on the host, for samplers. The pipeline itself keeps the
+  // The graph in training with its Â as --adjacency says, on the host, for samplers. The pipeline itself keeps the
   // operator on its device alone.
   struct TrainingGraph {
     Graph graph;
@@ -116,8 +117,8 @@ class LayerPipeline {
   TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
   // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
   TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
-  // The columns of a layer's input for each of its features: 1, or 1 + reach.
-  size_t InputCopies() const { return 1 + size_t{config_.reach}; }
+  // The columns of a layer's input for each of its features: 1, or 1 + hops with self features.
+  size_t InputCopies() const { return 1 + size_t{HopsBesideSelf(config_)}; }
   // Logits of `rows` of a layer's output x; empty: all.
   Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head,
                     std::span<const uint32_t> rows);

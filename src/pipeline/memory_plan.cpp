@@ -53,7 +53,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
-  counts.reach = config.reach;
+  counts.reach = HopsBesideSelf(config);
   counts.label_columns = config.labels_as_inputs ? 2 * counts.classes : 0;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -69,7 +69,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
                               FindMethod(config.method).readout == Readout::kClassifier;
   counts.scores_in_training =
-      counts_answers && !counts.inductive && config.reach == 0 && inputs <= counts.hidden.back();
+      counts_answers && !counts.inductive && !config.self_features && inputs <= counts.hidden.back();
   return counts;
 }
 

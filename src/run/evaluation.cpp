@@ -38,7 +38,7 @@ std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset
 // What validation chose after training, where there was a choice.
 void TellReadOut(const Context& context, const Model& model) {
   const TrainConfig& config = model.config;
-  if (config.correct == Choice::kOff && (model.heads.empty() || config.read_out != PredictFrom::kAuto))
+  if (config.correct == Choice::kOff && (model.heads.empty() || config.predict_from != PredictFrom::kAuto))
     return;
   std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
                                           : "probabilities are the last layer's";

@@ -31,7 +31,7 @@ PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   PhaseSeconds mean;
   for (auto field :
        {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-        &PhaseSeconds::looks, &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+        &PhaseSeconds::validate, &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -208,8 +208,9 @@ Json ValidationPointJson(const ValidationPoint& point) {
 }
 
 Json SecondsJson(const PhaseSeconds& s) {
-  return {{"load", s.load},   {"setup", s.setup},         {"aggregate", s.aggregate}, {"train", s.train},
-          {"looks", s.looks}, {"transform", s.transform}, {"evaluate", s.evaluate},   {"total", s.total}};
+  return {{"load", s.load},         {"setup", s.setup},       {"aggregate", s.aggregate},
+          {"train", s.train},       {"validate", s.validate}, {"transform", s.transform},
+          {"evaluate", s.evaluate}, {"total", s.total}};
 }
 
 std::string ResultToJson(const TrainResult& result) {

@@ -43,18 +43,32 @@ std::string CheckpointEveryText(const RunOptions& run) {
   return run.checkpoint_seconds == kNoCheckpoint ? "off" : fmt::format("{}s", run.checkpoint_seconds);
 }
 
+constexpr const char* kGroup = "General";
+
+RunField RunsField() {
+  RunField field =
+      WholeField("runs", &RunOptions::runs, 1, 100000, "Number of seeds to train. They are SEED, SEED+1, …");
+  field.group = kGroup;
+  field.level = Level::kBasic;
+  return field;
+}
+
 }  // namespace
 
 const std::vector<RunField>& RunFields() {
   static const std::vector<RunField> fields = {
-      WholeField("runs", &RunOptions::runs, 1, 100000, "Train this many seeds: SEED, SEED+1, …"),
+      RunsField(),
       {"checkpoint-every",
        FieldKind::kText,
        "TIME|N",
-       "Time (30s, 5m, 2h) or epochs (5) between two checkpoints of the seed at hand; off: none",
+       "Time (30s, 5m, 2h) or epochs (5) between two checkpoints; off: none",
        {},
        ParseCheckpointEvery,
-       CheckpointEveryText}};
+       CheckpointEveryText,
+       {},
+       {},
+       {},
+       kGroup}};
   return fields;
 }
 

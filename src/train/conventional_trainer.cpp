@@ -144,7 +144,7 @@ class ConventionalTrainer final : public EpochSubject {
     record().stopped_by = loop.Run(budget, budget) ? policy_.Name() : "budget";
     record().train_seconds = loop.TrainSeconds();
     seconds().train += record().train_seconds;
-    seconds().looks += progress_.epochs.evaluate_seconds;
+    seconds().validate += progress_.epochs.evaluate_seconds;
     if (progress_.best) {
       progress_.trained.model = std::move(*progress_.best);
     } else {

@@ -115,7 +115,7 @@ class LayerwiseTrainer {
   TensorPtr Aggregate(uint32_t layer) {
     const Stopwatch evaluating;
     evaluator_->BeginLayer(layer, layer + 1 == config_.layers);
-    if (evaluator_->scores()) result().seconds.looks += evaluating.Seconds();
+    if (evaluator_->scores()) result().seconds.validate += evaluating.Seconds();
     if (resumed_ == nullptr) layer_ = {};
     Report("aggregate", layer);
     if (config_.FindsRate() && resumed_ == nullptr) {
@@ -165,7 +165,7 @@ class LayerwiseTrainer {
     if (layer_.cooling_down) CoolDown(budget, current, loop);
     if (!layer_.best) record.kept_epoch = record.epochs;
     record.train_seconds = loop.TrainSeconds();
-    result().seconds.looks += layer_.epochs.evaluate_seconds;
+    result().seconds.validate += layer_.epochs.evaluate_seconds;
     result().seconds.train += record.train_seconds;
     const LayerState state = current.FinalWeights();
     record.flops = current.Flops(state);
@@ -224,7 +224,7 @@ class LayerwiseTrainer {
     if (layer + 1 == config_.layers) return;
     const Stopwatch evaluating;
     const double spared = evaluator_->EndLayer(block);  // of evaluation
-    if (evaluator_->scores()) result().seconds.looks += evaluating.Seconds() - spared;
+    if (evaluator_->scores()) result().seconds.validate += evaluating.Seconds() - spared;
     result().seconds.evaluate += spared;
   }
 

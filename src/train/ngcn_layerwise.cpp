@@ -19,7 +19,7 @@ constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15u;  // networks of one run st
 
 void AddSeconds(const PhaseSeconds& from, PhaseSeconds& to) {
   for (auto field : {&PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-                     &PhaseSeconds::transform, &PhaseSeconds::looks, &PhaseSeconds::evaluate}) {
+                     &PhaseSeconds::transform, &PhaseSeconds::validate, &PhaseSeconds::evaluate}) {
     to.*field += from.*field;
   }
 }

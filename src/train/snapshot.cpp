@@ -59,7 +59,7 @@ LayerRecord LayerFromJson(const Json& json) {
 constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
     {"load", &PhaseSeconds::load},           {"setup", &PhaseSeconds::setup},
     {"aggregate", &PhaseSeconds::aggregate}, {"train", &PhaseSeconds::train},
-    {"looks", &PhaseSeconds::looks},         {"transform", &PhaseSeconds::transform},
+    {"validate", &PhaseSeconds::validate},   {"transform", &PhaseSeconds::transform},
     {"evaluate", &PhaseSeconds::evaluate},   {"total", &PhaseSeconds::total}};
 
 constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {

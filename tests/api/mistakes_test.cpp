@@ -99,7 +99,7 @@ TEST_F(MistakesTest, Configurations) {
   config.stop = StopRule::kController;
   config.controller = {ControllerChoice::Kind::kFile, (folder_ / "absent").string()};
   ExpectError("no such controller", [&] { Train(context_, dataset_, config); });
-  ExpectError("unknown norm", [&] { ResolveConfig({{"norm", "up"}}, dataset_); });
+  ExpectError("unknown adjacency", [&] { ResolveConfig({{"adjacency", "up"}}, dataset_); });
   ExpectError("unknown stop", [&] { ResolveConfig({{"stop", "never"}}, dataset_); });
   ExpectError("renamed", [&] { ResolveConfig({{"controller-kind", "paper"}}, dataset_); });
   ExpectError("unknown field", [&] { FindField("colour"); });

@@ -165,9 +165,9 @@ TEST_F(JudgeTest, AConfigurationRepeatsARunAndFlagsOverrideIt) {
 
 TEST_F(JudgeTest, CompareRefusesWhatNoMethodTakes) {
   MakeSmallSet();
-  const Outcome outcome = Run({"compare", "small", "--methods", "lgcn,gcn", "--hops", "3"});
+  const Outcome outcome = Run({"compare", "small", "--methods", "lgcn,gcn", "--parts", "3"});
   EXPECT_EQ(outcome.status, 2);
-  EXPECT_TRUE(Holds(outcome.err, "it is for sgc")) << outcome.err;
+  EXPECT_TRUE(Holds(outcome.err, "it is for clustergcn")) << outcome.err;
 }
 
 TEST_F(JudgeTest, InfoCountsClassesAndDegrees) {

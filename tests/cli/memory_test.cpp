@@ -211,8 +211,9 @@ TEST_F(MemoryTest, ThePlanCountsLabelsAsInputs) {
   RunWell({"generate", "papers100m", "--scale", "0.001", "-o", "large", "-q"});
   const auto plan = [&](const std::string& memory, std::vector<std::string> more) {
     const std::vector<std::string> words = {
-        "train",     "large",        "--method",  "lgcn",   "--preset", "paper", "--memory", memory,
-        "--setting", "transductive", "--dry-run", "--json", "--reach",  "1",     "--device", "cpu"};
+        "train",    "large", "--method",        "lgcn",         "--preset",  "paper",
+        "--memory", memory,  "--setting",       "transductive", "--dry-run", "--json",
+        "--hops",   "1",     "--self-features", "--device",     "cpu"};
     more.insert(more.begin(), words.begin(), words.end());
     return RunWell(more).json().at("plan");
   };
@@ -221,8 +222,9 @@ TEST_F(MemoryTest, ThePlanCountsLabelsAsInputs) {
   const auto need = [&](const std::vector<std::string>& more) {
     return plan("8G", more).at("need_bytes").get<uint64_t>();
   };
-  EXPECT_GE(need({"--labels-as-inputs"}), need({}) + 2 * kLabels);
-  EXPECT_GE(plan("600M", {"--labels-as-inputs"}).at("least_bytes").get<uint64_t>(), 2 * kLabels);
+  std::ofstream(folder_ / "labels.json") << R"({"labels_as_inputs": true})";
+  EXPECT_GE(need({"--config", "labels.json"}), need({}) + 2 * kLabels);
+  EXPECT_GE(plan("600M", {"--config", "labels.json"}).at("least_bytes").get<uint64_t>(), 2 * kLabels);
 }
 
 TEST_F(MemoryTest, WhatCannotBeDoneIsRefusedWithTheFigures) {

@@ -1,6 +1,7 @@
 // The commands that train many times, run to their end through the program: search and compare; and features
 // stored in 16 bits from training to evaluation.
 #include <algorithm>
+#include <fstream>
 
 #include "cli/process.h"
 
@@ -18,22 +19,13 @@ class MethodsTest : public ProgramTest {
 TEST_F(MethodsTest, SearchWritesAControllerThatTrainUses) {
   for (const std::string kind : {"general", "paper"}) {
     const std::string file = kind + ".safetensors";
-    const nlohmann::json found = RunWell({"search",      "small",
-                                          "--kind",      kind,
-                                          "--rounds",    "3",
-                                          "--warmup",    "2",
-                                          "--nodes",     "60",
-                                          "--problems",  "2",
-                                          "--rollouts",  "2",
-                                          "--interval",  "2",
-                                          "--decisions", "4",
-                                          "--hidden",    "8",
-                                          "--epochs",    "6",
-                                          "--smooth",    "1",
-                                          "--setting",   "transductive",
-                                          "--json",      "-o",
-                                          file})
-                                     .json();
+    std::ofstream(folder_ / "more.json") << R"({"warmup": 2, "interval": 2, "decisions": 4})";
+    const nlohmann::json found =
+        RunWell({"learn-controller", "small",        "--kind",     kind, "--rounds",   "3",
+                 "--nodes",          "60",           "--problems", "2",  "--rollouts", "2",
+                 "--config",         "more.json",    "--hidden",   "8",  "--epochs",   "6",
+                 "--setting",        "transductive", "--json",     "-o", file})
+            .json();
     EXPECT_EQ(found.at("controller").at("kind"), kind);
     EXPECT_EQ(found.at("search").at("curve").size(), 3u);
     EXPECT_EQ(nlohmann::json::parse(Read(file + ".json")).at("curve").size(), 3u);

@@ -64,7 +64,7 @@ TEST_F(RanksTest, SharedStepsGiveTheSameBytes) {
                     train = "train dense --preset paper --method lgcn --layers 2 --epochs 40,10 --batch 100 ";
   ASSERT_EQ(Shell("$L2GCN " + train + "-q --device cpu -o one").status, 0);
   for (const uint32_t size : {2u, 3u}) {
-    const Outcome outcome = Ranks(size, train + "-o many --force" + shared);
+    const Outcome outcome = Ranks(size, train + "-v -o many --force" + shared);
     ASSERT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_NE(outcome.err.find("steps of layer 1: shared by " + std::to_string(size)), std::string::npos)
         << outcome.err;
@@ -126,7 +126,8 @@ TEST_F(RanksTest, ComparisonsAndSearchesAreSharedOut) {
                 many = Shell(Prefix(2) + "$L2GCN " + compare + "--threads 1 --device cpu | cut -d, -f1-4");
   EXPECT_EQ(one.out, many.out) << many.err;
   const std::string search =
-      "search small -q --rounds 4 --problems 3 --nodes 100 --rollouts 2 --epochs 6 --cost epochs -o ";
+      "learn-controller small -q --rounds 4 --problems 3 --nodes 100 --rollouts 2 --epochs 6 --cost epochs "
+      "-o ";
   const Outcome found = Shell("$L2GCN " + search + "one.controller --device cpu");
   ASSERT_EQ(found.status, 0) << found.err;
   const Outcome shared = Ranks(2, search + "many.controller");

@@ -68,15 +68,16 @@ TEST_F(ReportCommandTest, PdfNamesAreRefusedWithTheWayToConvert) {
   }
 }
 
-TEST_F(ReportCommandTest, CapacityPrintsItsCounts) {
-  const std::vector<std::string> small = {"capacity", "--most-nodes", "5", "--layers", "2", "--widths",
-                                          "8",        "--seeds",      "1", "--steps",  "5"};
+TEST_F(ReportCommandTest, TheoremsPrintTheirCounts) {
+  const std::vector<std::string> small = {"reproduce", "theorems", "--most-nodes", "5", "--layers", "2",
+                                          "--widths",  "8",        "--seeds",      "1", "--steps",  "5"};
   EXPECT_NE(RunWell(small).out.find("n=5: 34 graphs"), std::string::npos);
   std::vector<std::string> json = small;
   json.push_back("--json");
-  EXPECT_EQ(RunWell(json).json().at("sets")[1].at("colour_classes").at("constant"), nlohmann::json({31, 34}));
-  EXPECT_EQ(Run({"capacity", "--most-nodes", "9"}).status, 2);
-  EXPECT_EQ(Run({"capacity", "--activation", "rely"}).status, 2);
+  EXPECT_EQ(RunWell(json).json().at("theorems").at("sets")[1].at("colour_classes").at("constant"),
+            nlohmann::json({31, 34}));
+  EXPECT_EQ(Run({"reproduce", "theorems", "--most-nodes", "9"}).status, 2);
+  EXPECT_EQ(Run({"reproduce", "theorems", "--activation", "rely"}).status, 2);
 }
 
 }  // namespace

@@ -111,11 +111,11 @@ TEST_F(SurviveTest, DeepJsonIsRefused) {
 }
 
 TEST_F(SurviveTest, OutputsThatCannotBeAreRefusedBeforeTheWork) {
-  EXPECT_SAYS(Run({"search", "small", "-o", "/dev/null", "--force"}), "never replaced");
+  EXPECT_SAYS(Run({"learn-controller", "small", "-o", "/dev/null", "--force"}), "never replaced");
   EXPECT_SAYS(Run({"convert", "small", "/dev/null", "--to", "npz", "--force"}), "never replaced");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
-  EXPECT_EQ(Run({"search", "absent-set", "-o", "no/such/folder/c"}).status, 2);
-  EXPECT_SAYS(Run({"search", "absent-set", "-o", "no/such/folder/c"}), "no such directory");
+  EXPECT_EQ(Run({"learn-controller", "absent-set", "-o", "no/such/folder/c"}).status, 2);
+  EXPECT_SAYS(Run({"learn-controller", "absent-set", "-o", "no/such/folder/c"}), "no such directory");
 }
 
 TEST_F(SurviveTest, SeedsOfGeneratedGraphsAreWholeNumbers) {

@@ -91,7 +91,7 @@ TEST_F(TableTest, InfoCountsMissingValuesAndTrainNamesTheLabel) {
   words.insert(words.end(), source.begin(), source.end());
   EXPECT_NE(RunWell(words).out.find("missing     age 17"), std::string::npos);
   words[0] = "train";
-  words.insert(words.end(), {"--epochs", "2"});
+  words.insert(words.end(), {"--epochs", "2", "--verbose"});
   EXPECT_NE(RunWell(words).err.find("2 classes in column 'churned'"), std::string::npos);
 }
 

@@ -39,7 +39,7 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   EXPECT_EQ(result.at("loss")[0].size(), 3u);
   EXPECT_EQ(result.at("loss")[1].size(), 2u);
   for (const char* phase :
-       {"load", "setup", "aggregate", "train", "transform", "looks", "evaluate", "total"}) {
+       {"load", "setup", "aggregate", "train", "transform", "validate", "evaluate", "total"}) {
     EXPECT_GE(result.at("seconds").at(phase).get<double>(), 0) << phase;
   }
   EXPECT_GT(result.at("memory").at("peak_rss_bytes").get<uint64_t>(), 0u);
@@ -127,6 +127,24 @@ TEST_F(TrainTest, QuietSaysNothingButTheResult) {
   const Outcome outcome = RunWell({"train", "small", "--epochs", "60", "--lr", "0.01", "--quiet"});
   EXPECT_EQ(outcome.err, "");
   EXPECT_NE(outcome.out.find("F1"), std::string::npos);
+}
+
+// The result first, then what was chosen, then what to type next; the reasons on request.
+TEST_F(TrainTest, TheResultIsReadAtAGlance) {
+  const std::vector<std::string> words = {"train", "small", "--epochs", "3", "--runs", "2", "-o", "run"};
+  const Outcome outcome = RunWell(words);
+  size_t at = 0;
+  for (const char* part :
+       {"F1 (micro, %)", "test ", " ± ", "baseline", "chosen         preset best, stop early, lr ",
+        "run            run", "l2gcn predict run -o predictions.csv", "l2gcn report run"}) {
+    const size_t found = outcome.out.find(part, at);
+    ASSERT_NE(found, std::string::npos) << part << " in " << outcome.out;
+    at = found;
+  }
+  EXPECT_LE(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 8) << outcome.out;
+  EXPECT_EQ(outcome.err.find("peak memory"), std::string::npos) << outcome.err;
+  const std::vector<std::string> more = {"train", "small", "--epochs", "3", "--verbose", "-o", "told"};
+  EXPECT_NE(RunWell(more).err.find("peak memory"), std::string::npos);
 }
 
 TEST_F(TrainTest, AFullDiskLeavesTheEarlierRunWhole) {

@@ -1,5 +1,7 @@
 // What the program says to wrong words: exit status 2, and a message that names the right ones.
+#include <algorithm>
 #include <fstream>
+#include <sstream>
 
 #include "cli/process.h"
 #include "l2gcn/config.h"
@@ -20,19 +22,137 @@ class UsageTest : public ProgramTest {
   }
 };
 
-TEST_F(UsageTest, HelpIsEverywhereWithDefaults) {
-  const Outcome top = RunWell({"--help"});
-  for (const char* command :
-       {"train", "evaluate", "predict", "embed", "convert", "generate", "info", "datasets", "completion"}) {
-    EXPECT_NE(top.out.find(command), std::string::npos) << command;
-    EXPECT_NE(RunWell({command, "--help"}).out.find("--help"), std::string::npos) << command;
+std::vector<std::string> Lines(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+// Characters of a line: UTF-8 continuation bytes are none.
+size_t Columns(const std::string& line) {
+  return static_cast<size_t>(std::count_if(line.begin(), line.end(),
+                                           [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+}
+
+// The commands that `l2gcn --help` lists.
+std::vector<std::string> ListedCommands(const std::string& help) {
+  std::vector<std::string> names;
+  bool listing = false;
+  for (const std::string& line : Lines(help)) {
+    if (listing && line.empty()) break;
+    if (listing && line.starts_with("  ") && line[2] != ' ')
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    listing = listing || line == "Commands:";
   }
+  return names;
+}
+
+// Lines that begin an option.
+std::vector<std::string> OptionLines(const std::string& help) {
+  std::vector<std::string> lines = Lines(help);
+  std::erase_if(lines, [](const std::string& line) { return !line.starts_with("  -"); });
+  return lines;
+}
+
+TEST_F(UsageTest, HelpOfEveryCommandFitsEightyColumns) {
+  const std::string top = RunWell({"--help"}).out;
+  const std::vector<std::string> commands = ListedCommands(top);
+  EXPECT_LE(commands.size(), 13u);
+  EXPECT_GE(commands.size(), 10u);
+  EXPECT_EQ(Lines(top).at(2), "Examples:");
+  std::vector<std::pair<std::string, std::string>> texts = {{"l2gcn", top}};
+  for (const std::string& command : commands) {
+    texts.emplace_back(command, RunWell({command, "--help"}).out);
+    texts.emplace_back(command + " all", RunWell({command, "--help-all"}).out);
+  }
+  for (const auto& [name, text] : texts) {
+    for (const std::string& line : Lines(text)) EXPECT_LE(Columns(line), 80u) << name << ": " << line;
+  }
+}
+
+TEST_F(UsageTest, HelpOfTrainShowsWhatPeopleUse) {
   const std::string train = RunWell({"train", "--help"}).out;
+  const std::vector<std::string> lines = Lines(train), options = OptionLines(train);
+  EXPECT_EQ(lines.at(2), "Examples:");
+  EXPECT_TRUE(lines.at(3).starts_with("  l2gcn train --edges")) << lines.at(3);
+  EXPECT_TRUE(lines.at(4).starts_with("  l2gcn train ")) << lines.at(4);
+  EXPECT_LE(options.size(), 16u);
+  ASSERT_GE(options.size(), 12u);
+  EXPECT_TRUE(options[0].starts_with("  --edges")) << options[0];
+  EXPECT_TRUE(options[1].starts_with("  --nodes")) << options[1];
+  EXPECT_TRUE(options[2].starts_with("  --label")) << options[2];
+  const auto begin = std::find(lines.begin(), lines.end(), "Options:");
+  ASSERT_NE(begin, lines.end());
+  for (size_t i = 0; i < options.size(); ++i)
+    EXPECT_EQ(begin[1 + static_cast<long>(i)], options[i]) << "one line each";
+  EXPECT_NE(train.find("paper's (l2gcn)"), std::string::npos) << "what preset paper trains";
+}
+
+TEST_F(UsageTest, HelpAllShowsEveryOptionInGroups) {
+  const std::string all = RunWell({"train", "--help-all"}).out;
+  const std::vector<std::string> lines = Lines(all);
+  for (const char* group : {"General:", "Architecture:", "Optimisation:", "Data:", "Stopping:",
+                            "Method-specific:", "Machine:", "MPI:"})
+    EXPECT_NE(std::find(lines.begin(), lines.end(), group), lines.end()) << group;
+  size_t settings = 0;
   for (const Field& field : Fields()) {
-    if (!field.methods.empty()) continue;
-    EXPECT_NE(train.find("--" + field.name), std::string::npos) << field.name;
+    const bool shown = all.find("  --" + field.name + " ") != std::string::npos;
+    EXPECT_EQ(shown, field.level != Level::kPreset) << field.name;
+    settings += shown;
   }
-  EXPECT_NE(train.find("learning rate. [0.001]"), std::string::npos) << "default of --lr";
+  EXPECT_LE(settings, 34u);
+  EXPECT_NE(all.find("[0.001]"), std::string::npos) << "default of --lr";
+  for (const char* option :
+       {"--features-as", "--min-degree", "--largest-component", "--exchange", "--local-data"}) {
+    EXPECT_NE(all.find(option), std::string::npos) << option;
+    EXPECT_EQ(RunWell({"train", "--help"}).out.find(option), std::string::npos) << option;
+  }
+}
+
+TEST_F(UsageTest, CommandsShowTheMachineOptionsTheyUse) {
+  const auto shows = [&](const char* command, const char* option) {
+    return RunWell({command, "--help-all"}).out.find(option) != std::string::npos;
+  };
+  for (const char* command : {"convert", "generate", "info"}) {
+    EXPECT_FALSE(shows(command, "--device")) << command;
+    EXPECT_FALSE(shows(command, "--exchange")) << command;
+    EXPECT_TRUE(shows(command, "--threads")) << command;
+  }
+  EXPECT_FALSE(shows("report", "--exchange"));
+  EXPECT_TRUE(shows("train", "--exchange"));
+}
+
+TEST_F(UsageTest, OldNamesOfCommandsAndSettingsGiveTheNewOnes) {
+  ExpectRefused({"search", "small", "-o", "c"}, "l2gcn learn-controller");
+  ExpectRefused({"search", "--help"}, "l2gcn learn-controller");
+  ExpectRefused({"datasets"}, "l2gcn info");
+  ExpectRefused({"capacity", "--seeds", "1"}, "l2gcn reproduce theorems");
+  ExpectRefused({"reproduce", "fig-capacity"}, "theorems");
+  ExpectRefused({"train", "--norm", "sym"}, "'adjacency'");
+  ExpectRefused({"train", "--norm", "sym"}, "'hidden-norm'");
+  ExpectRefused({"train", "--layer-norm"}, "'hidden-norm'");
+  ExpectRefused({"train", "--read-out", "mean"}, "'predict-from'");
+  ExpectRefused({"train", "--reach", "2"}, "'hops' and 'self-features'");
+  std::ofstream(folder_ / "old.json") << R"({"reach": 2})";
+  ExpectRefused({"train", "synthetic:cora", "--config", "old.json"}, "old.json: setting 'reach' has gone");
+}
+
+TEST_F(UsageTest, SettingsOfPresetsAreForConfigFiles) {
+  MakeSmallSet();
+  ExpectRefused({"train", "small", "--theta", "fresh"}, "l2gcn train --config FILE");
+  ExpectRefused({"compare", "small", "--drop-last"}, "l2gcn train --config FILE");
+  ExpectRefused({"learn-controller", "small", "--decisions", "3", "-o", "c"},
+                "l2gcn learn-controller --config FILE");
+  std::ofstream(folder_ / "c.json") << R"({"theta": "fresh", "drop_last": true, "epochs": 1})";
+  RunWell({"train", "small", "--config", "c.json", "-q", "-o", "run"});
+  EXPECT_EQ(nlohmann::json::parse(Read("run/config.json")).at("config").at("drop_last"), true);
+}
+
+TEST_F(UsageTest, HopsNeedSelfFeatures) {
+  MakeSmallSet();
+  ExpectRefused({"train", "small", "--preset", "paper", "--hops", "2"}, "--hops 2: more than one hop needs");
+  ExpectRefused({"train", "small", "--preset", "paper", "--hops", "0"}, "--hops 0: method layerwise needs 1");
 }
 
 TEST_F(UsageTest, VersionSaysWhatWasBuiltIn) {
@@ -46,7 +166,7 @@ TEST_F(UsageTest, UnknownWordsGetTheNearest) {
   ExpectRefused({}, "no command");
   ExpectRefused({"trian"}, "did you mean 'train'");
   ExpectRefused({"train", "--epoch", "3"}, "did you mean '--epochs'");
-  ExpectRefused({"train", "--norm", "smy"}, "did you mean 'sym'");
+  ExpectRefused({"train", "--adjacency", "smy"}, "did you mean 'sym'");
   ExpectRefused({"train", "--device", "gpu"}, "auto, cpu, cuda");
   ExpectRefused({"train", "--method", "lgnc"}, "did you mean 'lgcn'");
   ExpectRefused({"train", "a", "b"}, "unexpected argument 'b'");
@@ -119,7 +239,6 @@ TEST_F(UsageTest, OptionsWithoutAnEffectAreRefused) {
       {{"train", "small", "--device", "cpu", "--device-memory", "1G"},
        "--device-memory has no effect with --device cpu"},
       {{"compare", "small", "--csv", "--json"}, "--csv has no effect with --json"},
-      {{"compare", "small", "--score-every", "2"}, "--score-every has no effect without --to-f1"},
       {{"compare", "small", "--force"}, "--force has no effect"},
       {{"compare", "small", "--resume", "c", "-o", "d"}, "--output has no effect with --resume"},
       {{"compare", "small", "--vary", "layers=1..2", "--layers", "3"},
@@ -129,12 +248,14 @@ TEST_F(UsageTest, OptionsWithoutAnEffectAreRefused) {
       {{"convert", "small", "out", "--features-as", "f16"}, "small has sparse features"},
       {{"generate", "cora", "--features-as", "f16", "-o", "out"}, "--features-as f16 has no effect on cora"},
       {{"convert", "small", "out", "--label", "kind"}, "--label has no effect on small"},
-      {{"search", "small", "--keep-self-loops", "-o", "c"}, "--keep-self-loops has no effect on small"},
+      {{"learn-controller", "small", "--keep-self-loops", "-o", "c"},
+       "--keep-self-loops has no effect on small"},
       {{"info", "run", "--verify"}, "--verify has no effect on a run"},
       {{"info", "run", "--directed"}, "--directed has no effect on a run"},
       {{"report", "run", "--no-data", "--map", "pca"}, "--map has no effect with --no-data"},
       {{"report", "run", "--map-nodes", "0", "--map", "pca"}, "--map has no effect with --map-nodes 0"},
-      {{"reproduce", "fig-capacity", "--sets", "cora"}, "--sets has no effect on fig-capacity"},
+      {{"reproduce", "theorems", "--sets", "cora"}, "--sets has no effect on theorems"},
+      {{"reproduce", "table-complexity", "--widths", "2"}, "--widths has no effect on this target"},
       {{"reproduce", "table-complexity", "--runs", "2"}, "--runs has no effect on table-complexity"},
       {{"completion", "bash", "--json"}, "unknown option '--json'"}};
   for (const auto& [command, part] : others) ExpectRefused(command, part);
@@ -198,7 +319,6 @@ TEST_F(UsageTest, MissingInputsAreNamed) {
   ExpectRefused({"generate", "croa", "-o", "d"}, "cora");
   ExpectRefused({"generate", "cora", "--signal", "abc", "-o", "d"}, "--signal abc: expected a number");
   ExpectRefused({"generate", "cora", "--scale", "nan", "-o", "d"}, "--scale nan: expected a number");
-  ExpectRefused({"info"}, "missing");
 }
 
 TEST_F(UsageTest, ListsMustFitTheLayers) {
@@ -209,7 +329,13 @@ TEST_F(UsageTest, ListsMustFitTheLayers) {
 TEST_F(UsageTest, StandardOutputThatCannotBeWrittenIsAFailure) {
   Launch full;
   full.out_to = "/dev/full";
-  EXPECT_EQ(Run({"datasets", "--json"}, full).status, 1);
+  EXPECT_EQ(Run({"info", "--json"}, full).status, 1);
+}
+
+TEST_F(UsageTest, InfoWithoutAnArgumentListsKnownDataSets) {
+  EXPECT_NE(RunWell({"info"}).out.find("cora"), std::string::npos);
+  EXPECT_FALSE(RunWell({"info", "--json"}).json().at("datasets").empty());
+  ExpectRefused({"info", "--directed"}, "--directed has no effect without a data set");
 }
 
 TEST_F(UsageTest, CompletionKnowsCommandsOptionsAndValues) {

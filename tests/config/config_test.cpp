@@ -1,5 +1,6 @@
 #include "l2gcn/config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -72,7 +73,7 @@ TEST(Presets, RowsOfThePaper) {
   EXPECT_EQ(FindField("theta").get(cora), "keep");
   EXPECT_EQ(FindField("init").get(cora), "fan-in");
   EXPECT_EQ(FindField("scale").get(cora), "none");
-  EXPECT_EQ(FindField("norm").get(cora), "row+i");
+  EXPECT_EQ(FindField("adjacency").get(cora), "row+i");
   EXPECT_EQ(FindField("stop").get(cora), "fixed");
   EXPECT_TRUE(cora.drop_last);
 
@@ -111,7 +112,7 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(small.lr, 0.001);
   EXPECT_EQ(small.batch, 256u);
   EXPECT_EQ(small.epochs[0], 100u);
-  EXPECT_TRUE(small.layer_norm);
+  EXPECT_EQ(small.hidden_norm, HiddenNorm::kLayer);
   EXPECT_EQ(FindField("scale").get(small), "standard") << "dense features";
   const TrainConfig large = ResolveConfig(best, LabelledSet(400000, 7));
   EXPECT_EQ(large.lr, 0.003);
@@ -124,13 +125,16 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   const Overrides no_val = {{"preset", "best"}, {"split", "random:0.7,0,0.3"}};
   EXPECT_EQ(FindField("stop").get(ResolveConfig(no_val, LabelledSet(1000, 7))), "fixed");
   // What the user says wins; a method of the user's brings its own stop; rivals keep the paper's row.
-  EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"reach", "0"}}, LabelledSet(1000, 7)).reach, 0u);
+  EXPECT_FALSE(
+      ResolveConfig({{"preset", "best"}, {"hops", "1"}, {"self-features", "false"}}, LabelledSet(1000, 7))
+          .self_features);
   EXPECT_EQ(
       FindField("stop").get(ResolveConfig({{"preset", "best"}, {"method", "l2gcn"}}, LabelledSet(1000, 7))),
       "controller");
   EXPECT_EQ(ResolveConfig({{"preset", "best"}, {"method", "gcn"}}, LabelledSet(1000, 7)).head, 0u);
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
-  EXPECT_NE(UsageOf({{"preset", "paper"}, {"read-out", "mean"}}).find("--read-out mean"), std::string::npos);
+  EXPECT_NE(UsageOf({{"preset", "paper"}, {"predict-from", "mean"}}).find("--predict-from mean"),
+            std::string::npos);
 }
 
 TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
@@ -215,7 +219,7 @@ TEST(ResolveConfig, ARateIsANumberOrLeftToTheProgram) {
 
 TEST(ResolveConfig, UnknownNamesGetTheNearest) {
   EXPECT_NE(UsageOf({{"epoch", "3"}}).find("'epochs'"), std::string::npos);
-  EXPECT_NE(UsageOf({{"norm", "smy"}}).find("'sym'"), std::string::npos);
+  EXPECT_NE(UsageOf({{"adjacency", "smy"}}).find("'sym'"), std::string::npos);
   EXPECT_NE(UsageOf({{"method", "lgnc"}}).find("'lgcn'"), std::string::npos);
   EXPECT_NE(UsageOf({{"split", "pulbic"}}).find("'public'"), std::string::npos);
 }
@@ -293,6 +297,50 @@ TEST(ResolveConfig, NamesOfThePaperImplyAStoppingRule) {
   }
 }
 
+TEST(Fields, EveryOneHasAGroupAndFewAreBasic) {
+  size_t shown = 0, basic = 0;
+  for (const Field& field : Fields()) {
+    EXPECT_FALSE(field.group.empty()) << field.name;
+    shown += field.level != Level::kPreset;
+    basic += field.level == Level::kBasic;
+  }
+  EXPECT_LE(shown, 34u);
+  EXPECT_LE(basic, 10u);
+}
+
+TEST(Fields, RenamedAndPresetOnesSayWhereToGo) {
+  EXPECT_NE(WhereToSet("norm").find("'adjacency'"), std::string::npos);
+  EXPECT_NE(WhereToSet("norm").find("'hidden-norm'"), std::string::npos);
+  EXPECT_NE(WhereToSet("layer_norm").find("'hidden-norm'"), std::string::npos);
+  EXPECT_NE(WhereToSet("labels_as_inputs").find("--config FILE"), std::string::npos);
+  EXPECT_EQ(WhereToSet("epochs"), "");
+  EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("'predict-from'"), std::string::npos);
+}
+
+// A complete configuration of an earlier version, as runs and models store it.
+TEST(ConfigJson, EarlierArchitecturesAreTranslated) {
+  const auto read = [](const std::string& method, int reach, bool norm) {
+    return ConfigFromJson(fmt::format(R"({{"method": "{}", "theta": "keep", "norm": "sym", "layer_norm": {},
+                                           "read_out": "mean", "reach": {}, "hops": 3}})",
+                                      method, norm, reach),
+                          "config.json");
+  };
+  const TrainConfig wide = read("layerwise", 2, true);
+  EXPECT_EQ(wide.adjacency, Adjacency::kSym);
+  EXPECT_EQ(wide.hidden_norm, HiddenNorm::kLayer);
+  EXPECT_EQ(wide.predict_from, PredictFrom::kMean);
+  EXPECT_EQ(wide.hops, 2u);
+  EXPECT_TRUE(wide.self_features);
+  const TrainConfig basic = read("layerwise", 0, false);
+  EXPECT_EQ(basic.hidden_norm, HiddenNorm::kNone);
+  EXPECT_EQ(basic.hops, 1u);
+  EXPECT_FALSE(basic.self_features);
+  const TrainConfig sgc = read("sgc", 0, false);
+  EXPECT_EQ(sgc.hops, 3u);
+  EXPECT_FALSE(sgc.self_features);
+  EXPECT_THROW(ConfigFromJson(R"({"reach": 2})", "by-hand.json"), Error);
+}
+
 // Configurations of earlier versions: `learned` was the controller, or the plateau rule where the rate was found.
 TEST(ConfigJson, EarlierNamesAreTranslated) {
   const auto read = [](const std::string& text) { return ConfigFromJson(text, "config.json"); };
@@ -345,7 +393,7 @@ TEST(ConfigJson, RoundTripsEveryField) {
 TEST(ConfigJson, HandWrittenValuesReadAsOnTheCommandLine) {
   const TrainConfig config = ConfigFromJson(
       R"({"epochs": 5, "hidden": [8, 16], "layers": "3", "lr": "auto", "threshold": 0.3, "bias": true,
-          "layer-norm": "true", "seed": 18446744073709551615, "split": "paper"})",
+          "hidden-norm": "layer", "seed": 18446744073709551615, "split": "paper"})",
       "config.json");
   EXPECT_EQ(config.epochs, (std::vector<uint32_t>{5}));
   EXPECT_EQ(config.hidden, (std::vector<uint32_t>{8, 16}));
@@ -353,7 +401,7 @@ TEST(ConfigJson, HandWrittenValuesReadAsOnTheCommandLine) {
   EXPECT_TRUE(config.FindsRate());
   EXPECT_EQ(FindField("threshold").get(config), "0.3");
   EXPECT_TRUE(config.bias);
-  EXPECT_TRUE(config.layer_norm);
+  EXPECT_EQ(config.hidden_norm, HiddenNorm::kLayer);
   EXPECT_EQ(config.seed, std::numeric_limits<uint64_t>::max());
   EXPECT_EQ(OverridesFromJson(R"({"epochs": 5})", "config.json"), (Overrides{{"epochs", "5"}}));
 }
@@ -392,7 +440,7 @@ TEST(FieldsTest, NumbersTellTheirRange) {
   EXPECT_EQ(FindField("layers").range, "from 1 to 64");
   EXPECT_EQ(FindField("dropout").range, "from 0 to below 1");
   EXPECT_EQ(FindField("hidden").range, "from 1 to 1048576");  // of each number in the list
-  EXPECT_EQ(FindField("norm").range, "");                     // words have choices
+  EXPECT_EQ(FindField("adjacency").range, "");                // words have choices
 }
 
 }  // namespace

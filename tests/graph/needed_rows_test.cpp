@@ -89,7 +89,7 @@ TEST(NeededRowsTest, EveryLayerHasWhatTheNextOneReads) {
   for (const Context& context : {MakeContext(3), from_disk, with_little}) {
     for (const bool weighted : {false, true}) {
       const Propagation a =
-          MakePropagation(context, ChainWithHub(weighted), weighted ? Norm::kSym : Norm::kRowPlusI);
+          MakePropagation(context, ChainWithHub(weighted), weighted ? Adjacency::kSym : Adjacency::kRowPlusI);
       const std::vector<uint32_t> last = EveryHundredth(), middle = WithNeighbours(a, last),
                                   first = WithNeighbours(a, middle);
       const std::vector<NeededRows> needed = FindNeededRows(context, a, last, 3);
@@ -118,7 +118,7 @@ TEST(NeededRowsTest, ARowMayBeLong) {
   graph.indptr = Array<uint64_t>::CopyOf(indptr);
   graph.indices = context.disk->NewArray<uint32_t>(2 * kEntries);
   for (uint32_t e = 0; e < 2 * kEntries; ++e) graph.indices.mutable_data()[e] = 2 * (e % kEntries) + 1;
-  const Propagation a = MakePropagation(context, graph, Norm::kRow);
+  const Propagation a = MakePropagation(context, graph, Adjacency::kRow);
   const std::vector<NeededRows> needed = FindNeededRows(context, a, {2, kHub, 9}, 1);
   ASSERT_EQ(needed.front().nodes.size(), 3u);
   ExpectRowsOf(a, needed.front(), {});
@@ -126,7 +126,7 @@ TEST(NeededRowsTest, ARowMayBeLong) {
 
 TEST(NeededRowsTest, LayersThatNeedMostRowsHaveAll) {
   const Context context = MakeContext(2);
-  const Propagation a = MakePropagation(context, ChainWithHub(false), Norm::kRow);
+  const Propagation a = MakePropagation(context, ChainWithHub(false), Adjacency::kRow);
   std::vector<uint32_t> last;
   for (uint32_t node = 0; node < kNodes; node += 4) last.push_back(node);
   const std::vector<NeededRows> needed = FindNeededRows(context, a, last, 3);
@@ -141,7 +141,7 @@ TEST(NeededRowsTest, LayersThatNeedMostRowsHaveAll) {
 
 TEST(NeededRowsTest, TheFirstLayersMayBeLeftWhole) {
   const Context context = MakeContext(1);
-  const Propagation a = MakePropagation(context, ChainWithHub(false), Norm::kRow);
+  const Propagation a = MakePropagation(context, ChainWithHub(false), Adjacency::kRow);
   const std::vector<NeededRows> needed = FindNeededRows(context, a, EveryHundredth(), 2, 1);
   EXPECT_FALSE(needed[1].nodes.empty());
   EXPECT_TRUE(needed[0].nodes.empty());

@@ -36,7 +36,7 @@ Dense AdjacencyPlusI(const Graph& graph) {
 }
 
 // The definition of each normalisation, written on dense matrices.
-Dense Expected(const Graph& graph, Norm norm) {
+Dense Expected(const Graph& graph, Adjacency norm) {
   Dense a = AdjacencyPlusI(graph);
   double degree[kNodes] = {};
   for (uint32_t i = 0; i < kNodes; ++i) {
@@ -46,10 +46,10 @@ Dense Expected(const Graph& graph, Norm norm) {
     for (uint32_t j = 0; j < kNodes; ++j) {
       double& value = a[i * kNodes + j];
       const double identity = i == j ? 1 : 0;
-      if (norm == Norm::kRowPlusI) value = value / degree[i] + identity;
-      if (norm == Norm::kRow) value /= degree[i];
-      if (norm == Norm::kSym) value /= std::sqrt(degree[i] * degree[j]);
-      if (norm == Norm::kNone) value = identity;
+      if (norm == Adjacency::kRowPlusI) value = value / degree[i] + identity;
+      if (norm == Adjacency::kRow) value /= degree[i];
+      if (norm == Adjacency::kSym) value /= std::sqrt(degree[i] * degree[j]);
+      if (norm == Adjacency::kNone) value = identity;
     }
   }
   return a;
@@ -73,7 +73,8 @@ TEST(MakePropagation, FactorsGiveTheDefinition) {
   const Context context = MakeContext(2);
   for (const bool weighted : {false, true}) {
     const Graph graph = PathWithIsolatedNode(weighted);
-    for (const Norm norm : {Norm::kRowPlusI, Norm::kRow, Norm::kSym, Norm::kSum, Norm::kNone}) {
+    for (const Adjacency norm :
+         {Adjacency::kRowPlusI, Adjacency::kRow, Adjacency::kSym, Adjacency::kSum, Adjacency::kNone}) {
       const int name = static_cast<int>(norm);
       const Dense expected = Expected(graph, norm),
                   actual = Multiplied(MakePropagation(context, graph, norm));

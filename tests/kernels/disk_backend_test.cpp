@@ -93,7 +93,8 @@ TEST_P(DiskBackendTest, AggregationAndProductsHaveTheBitsOfMemory) {
   Twins twins(options_);
   for (const bool weighted : {false, true}) {
     const Graph graph = RandomGraph(weighted);
-    const Propagation a = MakePropagation(twins.context, graph, weighted ? Norm::kSym : Norm::kRowPlusI);
+    const Propagation a =
+        MakePropagation(twins.context, graph, weighted ? Adjacency::kSym : Adjacency::kRowPlusI);
     const DeviceGraphPtr ours = twins.memory->Upload(twins.context, a);
     const DeviceGraphPtr theirs = twins.disk->Upload(twins.from_disk, a);
     for (const size_t cols : kWidths) {
@@ -139,7 +140,7 @@ TEST_P(DiskBackendTest, RowsOfASubgraphHaveTheBitsOfMemory) {
   }
   graph.indptr = Array<uint64_t>::CopyOf(indptr);
   graph.indices = Array<uint32_t>::CopyOf(indices);
-  const Propagation a = MakePropagation(twins.context, graph, Norm::kRow);
+  const Propagation a = MakePropagation(twins.context, graph, Adjacency::kRow);
   const Features features = Features::Dense(RandomMatrix(kNodes, 132, 1));
   const TensorPtr x = twins.memory->Upload(twins.context, features);
   const TensorPtr y = twins.disk->Upload(twins.from_disk, features);
@@ -153,7 +154,7 @@ TEST_P(DiskBackendTest, RowsOfASubgraphHaveTheBitsOfMemory) {
 
 TEST_P(DiskBackendTest, SparseAndPreparedFeaturesHaveTheBitsOfMemory) {
   Twins twins(options_);
-  const Propagation a = MakePropagation(twins.context, RandomGraph(false), Norm::kSym);
+  const Propagation a = MakePropagation(twins.context, RandomGraph(false), Adjacency::kSym);
   RowPreparation scaled;
   const Matrix numbers = RandomMatrix(2, 40, 5);
   scaled.shift = Array<float>::CopyOf({numbers.row(0), 40});
@@ -260,7 +261,7 @@ TEST(DiskBackend, SomeRowsOfAnOperatorHaveTheSumsOfAll) {
   Twins twins({});
   const std::vector<uint32_t> rows = EveryThird();
   for (const bool weighted : {false, true}) {
-    const Propagation all = MakePropagation(twins.context, RandomGraph(weighted), Norm::kSym);
+    const Propagation all = MakePropagation(twins.context, RandomGraph(weighted), Adjacency::kSym);
     for (const size_t width : kWidths) {
       const Features features = Features::Dense(RandomMatrix(kNodes, width, 8));
       const Matrix expected = twins.memory->Download(
@@ -310,7 +311,7 @@ TEST_P(PanelsAheadTest, HaveTheBitsOfMemory) {
   const size_t cols = GetParam();
   const Features features = Features::Dense(RandomMatrix(kMany, cols, 12));
   const Context context = MakeContext(2);
-  const Propagation a = MakePropagation(context, ManyNodes(), Norm::kSym);
+  const Propagation a = MakePropagation(context, ManyNodes(), Adjacency::kSym);
   const std::unique_ptr<Backend> memory = MakeBackend(context, {});
   const Matrix expected = memory->Download(
       context,

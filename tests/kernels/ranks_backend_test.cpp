@@ -226,7 +226,7 @@ uint64_t SentInAnAggregation(const std::string& exchange) {
   std::vector<uint64_t> sent(kFour);
   const auto aggregate = [&](const Context& context) {
     const auto backend = MakeBackend(context, {});
-    const Propagation a = MakePropagation(context, SomeGraph(kRows, kRows), Norm::kSym);
+    const Propagation a = MakePropagation(context, SomeGraph(kRows, kRows), Adjacency::kSym);
     const TensorPtr x = backend->Upload(context, Features::Dense(RandomMatrix(kRows, kCols, 1)));
     const DeviceGraphPtr graph = backend->Upload(context, a);
     const uint64_t before = context.ranks->sent_bytes();

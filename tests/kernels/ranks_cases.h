@@ -112,7 +112,7 @@ inline void ExpectSeen(const std::vector<Matrix>& expected, uint32_t size, Devic
 
 inline void CompareVerbs(const Compare& compare) {
   compare([](Backend& backend, const Context& context, const See& see) {
-    const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Norm::kSym);
+    const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Adjacency::kSym);
     const DeviceGraphPtr graph = backend.Upload(context, a);
     const std::vector<uint32_t> rows = {200, 2, 2, 70, 206, 0};
     for (const size_t cols : kRankWidths) {
@@ -140,7 +140,7 @@ inline void CompareSubgraph(const Compare& compare) {
   for (uint32_t row = 1; row < kRankNodes; row += 3) nodes.push_back(row);
   const auto count = static_cast<uint32_t>(nodes.size());
   compare([&](Backend& backend, const Context& context, const See& see) {
-    const Propagation a = MakePropagation(context, SomeGraph(count, count), Norm::kRow);
+    const Propagation a = MakePropagation(context, SomeGraph(count, count), Adjacency::kRow);
     const TensorPtr x = backend.Upload(context, Features::Dense(RandomMatrix(kRankNodes, 132, 1)));
     see(backend.Download(context, *backend.Aggregate(context, *backend.Upload(context, a), *x, nodes)),
         "subgraph");
@@ -155,7 +155,8 @@ inline void CompareFullGraph(const Compare& compare) {
   const Features plain = Features::Dense(RandomMatrix(kRankNodes, 300, 1));
   for (const Features& features : {plain, plain.WithPreparation(scaled)}) {
     compare([&](Backend& backend, const Context& context, const See& see) {
-      const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes, 0.3f), Norm::kSym);
+      const Propagation a =
+          MakePropagation(context, SomeGraph(kRankNodes, kRankNodes, 0.3f), Adjacency::kSym);
       const DeviceGraphPtr graph = backend.Upload(context, a);
       const TensorPtr xhat = backend.Aggregate(context, *graph, *backend.Upload(context, features), {});
       see(backend.Download(context, *xhat), "aggregated");
@@ -178,7 +179,7 @@ inline void CompareFeatures(const Compare& compare) {
        {dense.WithPreparation(scaled), dense.WithPreparation(normalised), dense.WithPreparation(projected),
         sparse, fuller, sparse.WithPreparation(normalised), sparse.WithPreparation(projected)}) {
     compare([&](Backend& backend, const Context& context, const See& see) {
-      const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Norm::kRowPlusI);
+      const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Adjacency::kRowPlusI);
       const DeviceGraphPtr graph = backend.Upload(context, a);
       const TensorPtr x = backend.Upload(context, features);
       const TensorPtr xhat = backend.Aggregate(context, *graph, *x, {});

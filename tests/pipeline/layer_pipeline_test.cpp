@@ -165,7 +165,8 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
     config.hidden = {16};
     config.epochs = {3};
     config.val_every = 1;
-    if (wide) config.reach = 2, config.layer_norm = true, config.head = 8;
+    if (wide)
+      config.hops = 2, config.self_features = true, config.hidden_norm = HiddenNorm::kLayer, config.head = 8;
     const Trained trained = Train(context, dataset, config);
     const Model& model = trained.model;
     ASSERT_NE(trained.pipeline, nullptr);

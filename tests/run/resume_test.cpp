@@ -147,7 +147,7 @@ TEST_F(ResumeTest, RatesThatTheProgramFinds) {
   for (const char* hold_out : {"auto", "0.3"}) {
     FindField("hold-out").set(config_, hold_out);
     for (const bool norm : {false, true}) {
-      config_.layer_norm = norm;
+      config_.hidden_norm = norm ? HiddenNorm::kLayer : HiddenNorm::kNone;
       TrainWhole();
       EXPECT_GE(TrainInPieces(7), 1) << hold_out;
       ExpectSameRun(std::string("--lr auto, --hold-out ") + hold_out);
@@ -162,10 +162,10 @@ TEST_F(ResumeTest, LayersThatAreNotPlain) {
   config_.patience = 5;
   config_.dropout = 0.3;
   config_.input_dropout = 0.2;
-  config_.reach = 2;
-  config_.layer_norm = true;
+  config_.hops = 2, config_.self_features = true;
+  config_.hidden_norm = HiddenNorm::kLayer;
   config_.head = 8;
-  config_.read_out = PredictFrom::kAuto;
+  config_.predict_from = PredictFrom::kAuto;
   config_.correct = Choice::kAuto;
   for (const char* setting : {"inductive", "transductive"}) {
     FindField("setting").set(config_, setting);

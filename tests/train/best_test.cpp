@@ -17,16 +17,16 @@ TrainConfig BestConfig() {
   config.method = "lgcn";
   config.hidden = {16};
   config.epochs = {8};
-  config.reach = 2;
-  config.layer_norm = true;
+  config.hops = 2, config.self_features = true;
+  config.hidden_norm = HiddenNorm::kLayer;
   config.head = 12;
   config.dropout = 0.3;
   config.input_dropout = 0.2;
-  config.norm = Norm::kSym;
+  config.adjacency = Adjacency::kSym;
   config.stop = StopRule::kEarly;
   config.watch = Watch::kValidationF1;
   config.patience = 4;
-  config.read_out = PredictFrom::kAuto;
+  config.predict_from = PredictFrom::kAuto;
   config.correct = Choice::kAuto;
   return config;
 }
@@ -59,11 +59,12 @@ struct Ingredient {
 constexpr Ingredient kIngredients[] = {
     {"all", [](TrainConfig&) {}},
     {"no head", [](TrainConfig& c) { c.head = 0; }},
-    {"bias", [](TrainConfig& c) { c.layer_norm = false, c.bias = true; }},
-    {"no norm", [](TrainConfig& c) { c.layer_norm = false; }},
-    {"no powers", [](TrainConfig& c) { c.reach = 0; }},
-    {"powers alone", [](TrainConfig& c) { c.layer_norm = false, c.head = 0, c.input_dropout = 0; }},
-    {"mean", [](TrainConfig& c) { c.read_out = PredictFrom::kMean; }},
+    {"bias", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.bias = true; }},
+    {"no norm", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone; }},
+    {"no powers", [](TrainConfig& c) { c.hops = 1, c.self_features = false; }},
+    {"powers alone",
+     [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.head = 0, c.input_dropout = 0; }},
+    {"mean", [](TrainConfig& c) { c.predict_from = PredictFrom::kMean; }},
     {"spread", [](TrainConfig& c) { c.correct = Choice::kOn; }},
     {"labels as inputs", [](TrainConfig& c) { c.labels_as_inputs = true; }},
 };

@@ -92,7 +92,7 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
 
       const bool inductive = std::string(setting) == "inductive";
       const Graph graph = inductive ? InducedSubgraph(context, dataset.graph, train) : dataset.graph;
-      const Propagation a = MakePropagation(context, graph, Norm::kRowPlusI);
+      const Propagation a = MakePropagation(context, graph, Adjacency::kRowPlusI);
       Targets targets;
       targets.classes = 3;
       targets.classes_of = Array<int32_t>::Allocate(train.size());

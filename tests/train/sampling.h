@@ -28,7 +28,7 @@ struct SmallProblem {
     }
     config = SmallConfig();
     config.method = method;
-    config.norm = Norm::kSym;
+    config.adjacency = Adjacency::kSym;
     config.layers = layers;
     config.hidden = {10};
     config.batch = 24;
@@ -37,7 +37,7 @@ struct SmallProblem {
     config.clusters_per_batch = 2;
     config.powers = {0, 1, 3};
     problem.graph = dataset.graph;
-    problem.a = MakePropagation(context, dataset.graph, Norm::kSym);
+    problem.a = MakePropagation(context, dataset.graph, Adjacency::kSym);
     problem.layers = layers;
     problem.readout = method == "ngcn";
     for (uint32_t i = 0; i < dataset.nodes(); ++i) {

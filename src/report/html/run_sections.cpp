@@ -275,10 +275,13 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportJson
   std::vector<std::vector<Cell>> rows;
   const ReportJson& memory = result.at("memory");
   const ReportJson resident = memory.value("resident_bytes", ReportJson::object());
-  for (const char* phase : {"load", "setup", "aggregate", "train", "transform", "looks", "evaluate"}) {
+  for (const char* phase :
+       {"load", "setup", "aggregate", "train", "transform", "validate", "looks", "evaluate"}) {
     const double spent = NumberAt(seconds, phase), bytes = NumberAt(resident, phase);
-    if (!std::isfinite(spent) || (spent == 0 && std::string_view(phase) == "looks")) continue;
-    rows.push_back({{phase},
+    // Earlier versions stored `validate` as `looks`. Runs that evaluate nothing while training have 0.
+    const bool validates = std::string_view(phase) == "validate" || std::string_view(phase) == "looks";
+    if (!std::isfinite(spent) || (spent == 0 && validates)) continue;
+    rows.push_back({{validates ? "validate" : phase},
                     {SecondsText(spent)},
                     {PercentText(spent / total)},
                     BarCell(spent / total),

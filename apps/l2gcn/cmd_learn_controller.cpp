@@ -1,7 +1,9 @@
-// l2gcn search: learn a stopping controller on samples of one or more data sets.
+// l2gcn learn-controller: learn a stopping controller on samples of one or more data sets.
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,15 +23,35 @@ using Json = nlohmann::ordered_json;
 struct SearchCommand {
   std::vector<std::string> specs;
   OpenOptions open;
-  SearchConfig search;
+  std::string settings;  // file of --config
+  Overrides said;        // of SearchFields()
+  SearchConfig search;   // the two together
   ConfigOptions training;
   OutputOptions output;
   bool resume = false;
 };
 
+// What the file of --config says, and then the flags.
+SearchConfig SearchSettings(const SearchCommand& command) {
+  SearchConfig config;
+  if (!command.settings.empty()) {
+    std::ifstream file(command.settings);
+    const std::string text(std::istreambuf_iterator<char>(file), {});
+    if (!file) throw Error(ErrorKind::kUsage, fmt::format("--config {}: cannot be read", command.settings));
+    const Json object = ParseJson(text, command.settings);
+    Overrides stored;
+    for (const auto& [name, value] : object.items())
+      stored.emplace_back(name, value.is_string() ? value.get<std::string>() : JsonLine(value));
+    SetFields(SearchFields(), stored, config);
+  }
+  SetFields(SearchFields(), command.said, config);
+  return config;
+}
+
 void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   Require(command.output.path, "-o FILE", app);
   if (command.specs.empty()) command.specs = {""};
+  command.search = SearchSettings(command);
   const std::string& path = command.output.path;
   const bool replace = command.output.force || command.resume;
   if (program.leads()) CheckSearchPath(path, replace);
@@ -62,21 +84,26 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
 
 }  // namespace
 
-void AddSearch(Program& program) {
+void AddLearnController(Program& program) {
   auto command = std::make_shared<SearchCommand>();
-  Command& app = program.AddCommand("search", "Learn a stopping controller");
+  Command& app = program.AddCommand("learn-controller", "Learn when to stop training a layer");
   program.OnRunByRanks(app, [&program, command, &app] { RunSearch(program, *command, app); });
   app.add_option("DATASET", command->specs, "Data sets to learn on; none: the embedded demo graph")
       ->type_name("");
   AddOpenOptions(app, command->open);
-  AddFields(app, SearchFields(), command->search, "Search");
+  AddKeptFields(app, SearchFields(), SearchConfig{}, command->said);
+  app.Advance(
+      *app.add_option("--config", command->settings,
+                      "More constants, from a JSON object such as {\"decisions\": 40}; flags override")
+           ->type_name("FILE")
+           ->group("Controller"));
   command->training.AddTo(
       app, {"method", "threshold", "stop", "controller", "patience", "watch", "seed", "batch", "drop-last"},
       {{"preset", "paper"}});
   command->output.AddTo(app, "FILE", "Controller file (safetensors); FILE.json gets the reward curve",
                         "controller");
-  app.add_flag("--resume", command->resume, "Go on with an interrupted search that wrote to the same FILE")
-      ->group("Output");
+  app.add_flag("--resume", command->resume, "Go on with an interrupted call that wrote to the same FILE")
+      ->group(kOutputGroup);
   program.AddComputeOptions(app);
 }
 

@@ -1,12 +1,10 @@
-// l2gcn datasets: the names that can stand for DATASET, which are present, and where.
+#include "known_datasets.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "l2gcn/dataset.h"
-#include "program.h"
 #include "result_text.h"
 
 namespace l2gcn::cli {
@@ -38,14 +36,9 @@ std::string ToText(const std::vector<KnownDataset>& known) {
 
 }  // namespace
 
-void AddDatasets(Program& program) {
-  auto open = std::make_shared<OpenOptions>();
-  Command& command = program.AddCommand("datasets", "Known names, which are present, where they were found");
-  program.OnRun(command, [&program, open] {
-    const std::vector<KnownDataset> known = ListDatasets(*open);
-    program.terminal().Print(program.json() ? ToJson(known) : ToText(known));
-  });
-  command.add_option("--data-dir", open->data_dir, "Look here first")->type_name("DIR");
+void ShowKnownDatasets(Program& program, const OpenOptions& open) {
+  const std::vector<KnownDataset> known = ListDatasets(open);
+  program.terminal().Print(program.json() ? ToJson(known) : ToText(known));
 }
 
 }  // namespace l2gcn::cli

@@ -1,0 +1,11 @@
+// The names that can stand for DATASET, which are present, and where.
+#pragma once
+
+#include "l2gcn/dataset.h"
+#include "program.h"
+
+namespace l2gcn::cli {
+
+void ShowKnownDatasets(Program& program, const OpenOptions& open);
+
+}  // namespace l2gcn::cli
