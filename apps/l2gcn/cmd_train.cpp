@@ -52,6 +52,14 @@ std::string ChosenText(const Json& result, const TrainConfig& config) {
                      EpochsText(result));
 }
 
+// On the test nodes, or the validation nodes where there is none. Runs of earlier versions did not store it.
+bool BeatsBaseline(const Json& result) {
+  if (!result.contains("baseline")) return true;
+  const char* part = result.at("f1").at("test").is_null() ? "val" : "test";
+  const Json &f1 = result.at("f1").at(part), &baseline = result.at("baseline").at(part);
+  return f1.is_null() || baseline.is_null() || f1.get<double>() > baseline.get<double>();
+}
+
 // The result first, then what was chosen, and what to type next; from the object that --json prints.
 std::string Summary(const Json& result, const TrainConfig& config) {
   const size_t runs = result.at("runs").size();
@@ -60,7 +68,8 @@ std::string Summary(const Json& result, const TrainConfig& config) {
                                  result.at("method").get<std::string>(),
                                  runs == 1 ? "" : fmt::format(" · mean of {} seeds", runs));
   text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
-  text += fmt::format("  baseline       {}\n", BaselineText(result));
+  text += fmt::format("  baseline       {}{}\n", BaselineText(result),
+                      BeatsBaseline(result) ? "" : "; not beaten, --verbose has advice");
   text += fmt::format("  chosen         {}\n", ChosenText(result, config));
   text += fmt::format("  run            {}\n", run);
   return text + fmt::format(

@@ -81,7 +81,7 @@ TEST_F(MethodsTest, NarrowFeaturesFromTrainingToEvaluation) {
 }
 
 TEST_F(MethodsTest, TrainListsTheMethods) {
-  const std::string help = RunWell({"train", "--help"}).out;
+  const std::string help = RunWell({"train", "--help-all"}).out;
   EXPECT_NE(help.find("Methods:"), std::string::npos);
   EXPECT_NE(help.find("ngcn-layerwise"), std::string::npos);
 }
