@@ -161,7 +161,7 @@ void AddCompare(Program& program) {
                         "A path, a known name or synthetic:SHAPE; none: the embedded demo graph");
   command
       .add_option("--methods", arguments->methods,
-                  "Methods, separated by commas [" + arguments->methods + "]")
+                  fmt::format("Methods, separated by commas [{}]", fmt::join(ComparedMethods(), ", ")))
       ->type_name("LIST");
   AddWhole(command, "runs", arguments->runs, 1, 100000, "Seeds of each method: SEED, SEED+1, … [1]");
   command

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "help.h"
 #include "l2gcn/ceilings.h"
 #include "l2gcn/error.h"
 #include "l2gcn/ranks.h"
@@ -45,26 +46,31 @@ std::string SecondsLine(const Json& seconds) {
 }
 
 // What the user left to the program, in one line.
-std::string ChosenText(const Json& result) {
-  const Json& config = result.at("config");
-  const auto text = [&](const char* key) {
-    const Json& value = config.at(key);
-    return value.is_string() ? value.get<std::string>() : JsonLine(value);
-  };
+std::string ChosenText(const Json& result, const TrainConfig& config) {
+  const auto text = [&](const char* name) { return FindField(name).get(config); };
   return fmt::format("preset {}, stop {}, lr {}, epochs {}", text("preset"), text("stop"), text("lr"),
                      EpochsText(result));
 }
 
+// On the test nodes, or the validation nodes where there is none. Runs of earlier versions did not store it.
+bool BeatsBaseline(const Json& result) {
+  if (!result.contains("baseline")) return true;
+  const char* part = result.at("f1").at("test").is_null() ? "val" : "test";
+  const Json &f1 = result.at("f1").at(part), &baseline = result.at("baseline").at(part);
+  return f1.is_null() || baseline.is_null() || f1.get<double>() > baseline.get<double>();
+}
+
 // The result first, then what was chosen, and what to type next; from the object that --json prints.
-std::string Summary(const Json& result) {
+std::string Summary(const Json& result, const TrainConfig& config) {
   const size_t runs = result.at("runs").size();
   const std::string run = result.at("run").get<std::string>();
   std::string text = fmt::format("{} · {}{}\n", result.at("dataset").at("name").get<std::string>(),
                                  result.at("method").get<std::string>(),
                                  runs == 1 ? "" : fmt::format(" · mean of {} seeds", runs));
   text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
-  text += fmt::format("  baseline       {}\n", BaselineText(result));
-  text += fmt::format("  chosen         {}\n", ChosenText(result));
+  text += fmt::format("  baseline       {}{}\n", BaselineText(result),
+                      BeatsBaseline(result) ? "" : "; not beaten, --verbose has advice");
+  text += fmt::format("  chosen         {}\n", ChosenText(result, config));
   text += fmt::format("  run            {}\n", run);
   return text + fmt::format(
                     "  next           l2gcn predict {0} -o predictions.csv\n"
@@ -240,9 +246,9 @@ RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrid
   UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
   if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
   program.terminal().Note(options.resume + ": was finished already");
-  program.terminal().Print(
-      program.json() ? unfinished.finished_json
-                     : Summary(ParseJson(unfinished.finished_json, options.resume + "/result.json")));
+  const Json result = ParseJson(unfinished.finished_json, options.resume + "/result.json");
+  program.terminal().Print(program.json() ? unfinished.finished_json
+                                          : Summary(result, OpenRun(options.resume).model.config));
   return none;
 }
 
@@ -274,7 +280,7 @@ void RunTrain(Program& program, TrainOptions options) {
   }
   const Json shown = ParseJson(json, result.run);
   if (program.verbose()) terminal.ShowAlways(Details(shown));
-  terminal.Print(program.json() ? json : Summary(shown));
+  terminal.Print(program.json() ? json : Summary(shown, config));
 }
 
 }  // namespace
@@ -323,8 +329,7 @@ void AddTrain(Program& program) {
   command.Examples({"l2gcn train --edges edges.csv --nodes nodes.csv --label topic",
                     "l2gcn train cora --preset paper --method l2gcn --runs 5"});
   std::string methods = "Methods:\n";
-  for (const auto& [name, sentence] : DescribeMethods())
-    methods += fmt::format("  {:<16}{}\n", name, sentence);
+  for (const auto& [name, sentence] : DescribeMethods()) methods += Wrapped("  " + name, sentence, 18);
   command.footer(methods +
                  "\nDefaults shown are those of a small data set. Preset best chooses them from the\n"
                  "data; 'l2gcn info DATASET' shows what would be used.\n");

@@ -22,31 +22,6 @@ size_t ScreenWidth(const std::string& text) {
                                            [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
 }
 
-// `line` with `text` behind it from a column on, broken between words.
-std::string Wrapped(std::string line, const std::string& text, size_t column) {
-  std::string lines;
-  const auto break_line = [&] {
-    lines += line + "\n";
-    line.clear();
-  };
-  if (!line.empty() && ScreenWidth(line) + 2 > column && column > 0) break_line();
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    const size_t width = ScreenWidth(line);
-    if (width < column) {
-      line += std::string(column - width, ' ');
-    } else if (width > 0 && width + 1 + ScreenWidth(word) > kLineWidth) {
-      break_line();
-      line = std::string(column, ' ');
-    } else if (width > column) {
-      line += ' ';
-    }
-    line += word;
-  }
-  break_line();
-  return lines;
-}
-
 std::string OptionNames(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : option.get_snames())
@@ -120,6 +95,30 @@ std::string BasicOptions(const CLI::App& app, const Command* command) {
 }
 
 }  // namespace
+
+std::string Wrapped(std::string line, const std::string& text, size_t column) {
+  std::string lines;
+  const auto break_line = [&] {
+    lines += line + "\n";
+    line.clear();
+  };
+  if (!line.empty() && ScreenWidth(line) + 2 > column && column > 0) break_line();
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const size_t width = ScreenWidth(line);
+    if (width < column) {
+      line += std::string(column - width, ' ');
+    } else if (width > 0 && width + 1 + ScreenWidth(word) > kLineWidth) {
+      break_line();
+      line = std::string(column, ' ');
+    } else if (width > column) {
+      line += ' ';
+    }
+    line += word;
+  }
+  break_line();
+  return lines;
+}
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   const auto* command = dynamic_cast<const Command*>(app);

@@ -6,6 +6,9 @@
 
 namespace l2gcn::cli {
 
+// `line` with `text` behind it from `column` on, broken between words to fit 80 columns.
+std::string Wrapped(std::string line, const std::string& text, size_t column);
+
 class HelpFormatter : public CLI::Formatter {
  public:
   // --help (Normal): the basic options in one list, the first sentence of each. --help-all (All): every option, in groups.

@@ -419,16 +419,15 @@ def _is_known(y: np.ndarray, classes: Any = None) -> np.ndarray:
         return np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":
         known = np.array([not is_missing(value) for value in y], dtype=bool)
-        equals = lambda number: np.array([_is_number(value, number) for value in y], dtype=bool)  # noqa: E731
+        one = np.array([_is_number(value, 1) for value in y], dtype=bool)
+        minus_one = np.array([_is_number(value, -1) for value in y], dtype=bool)
     else:
-        known = ~np.not_equal(y, y)
-        equals = lambda number: np.equal(y, number)  # noqa: E731
-    minus_one = equals(-1)
+        known, one, minus_one = np.equal(y, y), np.equal(y, 1), np.equal(y, -1)
     others = known & ~minus_one
-    is_class = bool(others.any() and equals(1)[others].all())
+    is_class = bool(others.any() and one[others].all())
     if classes is not None:
         is_class = any(_is_number(value, -1) for value in classes)
-    return known if is_class else others
+    return np.array(known if is_class else others)
 
 
 def _is_number(value: Any, number: int) -> bool:

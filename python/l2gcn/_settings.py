@@ -31,7 +31,7 @@ class Setting:
     default: str  # as text
     methods: tuple[str, ...]  # that take it; empty: all
     group: str  # its heading in the program's --help-all
-    level: str  # "basic", "advanced", or "preset": for config files of the program alone
+    level: str  # "basic" or "advanced"; what presets decide is for config files of the program alone
 
     @property
     def typed_default(self) -> Any:

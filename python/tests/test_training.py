@@ -183,7 +183,7 @@ def test_tables_of_notebooks():
     """Names come from files: what notebooks show is escaped."""
     data = l2gcn.Dataset.from_arrays(np.eye(6), None, [0, 1] * 3, class_names=["<b>", "&"], name="<script>")
     run = l2gcn.train(data, preset="paper", method="lgcn", epochs=1, runs=2, split="random:0.5,0,0.5")
-    for thing, expected in ((data, "2: &lt;b&gt;, &amp;"), (run, "<td style=\"text-align:left\">mean</td>"), (run.model, "lgcn")):
+    for thing, expected in ((data, "2: &lt;b&gt;, &amp;"), (run, "<td style=\"text-align:left\">mean</td>"), (run.model, "layerwise")):
         html = thing._repr_html_()
         assert html.startswith("<table>") and html.endswith("</table>") and expected in html
         assert "<script>" not in html and "<b>, " not in html

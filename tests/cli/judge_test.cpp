@@ -37,11 +37,11 @@ class JudgeTest : public ProgramTest {
 TEST_F(JudgeTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
   MakeTables();
   const Outcome outcome =
-      RunWell(WithTables({"train", "--epochs", "3", "--threads", "1", "--device", "cpu", "-o", "run"}));
+      RunWell(WithTables({"train", "--epochs", "3", "--threads", "1", "--device", "cpu", "-v", "-o", "run"}));
   EXPECT_TRUE(Holds(outcome.err, "120 nodes with a label, 0 without; 2 classes")) << outcome.err;
   EXPECT_TRUE(Holds(outcome.err, "split random:0.6,0.2,0.2: 72 train, 24 val, 24 test")) << outcome.err;
   EXPECT_TRUE(Holds(outcome.out, "83.33  (majority class common)")) << outcome.out;
-  EXPECT_TRUE(Holds(outcome.out, "1 thread\n")) << outcome.out;
+  EXPECT_TRUE(Holds(outcome.err, "1 thread\n")) << outcome.err;
   const Json result = Json::parse(Read("run/result.json"));
   EXPECT_EQ(result.at("baseline").at("name"), "majority class common");
   EXPECT_NEAR(result.at("baseline").at("test").get<double>(), 20.0 / 24, 1e-12);
@@ -53,7 +53,8 @@ TEST_F(JudgeTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
 TEST_F(JudgeTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
   MakeTables();
   const Outcome outcome =
-      RunWell(WithTables({"train", "--preset", "paper", "--epochs", "1", "--lr", "1e-9", "-o", "run"}));
+      RunWell(WithTables({"train", "--preset", "paper", "--epochs", "1", "--lr", "1e-9", "-v", "-o", "run"}));
+  EXPECT_TRUE(Holds(outcome.out, "not beaten, --verbose has advice")) << outcome.out;
   EXPECT_TRUE(Holds(outcome.err, "does not beat")) << outcome.err;
   EXPECT_TRUE(Holds(outcome.err, "majority class common")) << outcome.err;
 }

@@ -33,7 +33,7 @@ TEST_F(MethodsTest, SearchWritesAControllerThatTrainUses) {
     const nlohmann::json trained =
         RunWell({"train", "small", "--controller", file, "--epochs", "6", "--json", "-o", kind}).json();
     EXPECT_EQ(trained.at("method"), "layerwise");
-    EXPECT_EQ(RunWell({"info", kind, "--json"}).json().at("config").at("stop"), "controller");
+    EXPECT_EQ(nlohmann::json::parse(Read(kind + "/config.json")).at("config").at("stop"), "controller");
     EXPECT_FALSE(trained.at("runs")[0].at("layers")[0].at("probabilities").empty()) << kind;
   }
 }
@@ -81,7 +81,7 @@ TEST_F(MethodsTest, NarrowFeaturesFromTrainingToEvaluation) {
 }
 
 TEST_F(MethodsTest, TrainListsTheMethods) {
-  const std::string help = RunWell({"train", "--help"}).out;
+  const std::string help = RunWell({"train", "--help-all"}).out;
   EXPECT_NE(help.find("Methods:"), std::string::npos);
   EXPECT_NE(help.find("ngcn-layerwise"), std::string::npos);
 }

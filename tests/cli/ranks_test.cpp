@@ -23,7 +23,8 @@ class RanksTest : public ProgramTest {
 
   // The program on `size` ranks, one thread each.
   Outcome Ranks(uint32_t size, const std::string& arguments) const {
-    return Shell(Prefix(size) + "$L2GCN " + arguments + " --threads 1 --device cpu");
+    const std::string device = arguments.starts_with("convert ") ? "" : " --device cpu";
+    return Shell(Prefix(size) + "$L2GCN " + arguments + " --threads 1" + device);
   }
   static std::string Prefix(uint32_t size) {
     const std::string root = geteuid() == 0 ? "--allow-run-as-root " : "";

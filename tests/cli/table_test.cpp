@@ -185,7 +185,7 @@ TEST_F(TableTest, ManyClassesAreOneWarning) {
 TEST_F(TableTest, AdviceLeavesOutWhatIsDoneAlready) {
   const std::string said =
       RunWell({"train", "--preset", "paper", "--edges", "calls.csv", "--nodes", "people.csv", "--label",
-               "churned", "--epochs", "1", "--lr", "1e-9", "--class-weights", "balanced", "-o", "bad"})
+               "churned", "--epochs", "1", "--lr", "1e-9", "--class-weights", "balanced", "-v", "-o", "bad"})
           .err;
   ASSERT_NE(said.find("does not beat"), std::string::npos) << said;
   EXPECT_EQ(said.find("--class-weights balanced"), std::string::npos) << said;
@@ -223,7 +223,7 @@ TEST_F(TableTest, AGraphWithoutFeaturesIsTrainedOnItsStructure) {
   labels.close();
   const Outcome trained =
       RunWell({"train", "--edges", "edges.csv", "--labels", "labels.csv", "--epochs", "40", "--method",
-               "lgcn", "--lr", "0.01", "--setting", "transductive", "--json", "-o", "run"});
+               "lgcn", "--lr", "0.01", "--setting", "transductive", "--json", "-v", "-o", "run"});
   EXPECT_NE(trained.err.find("has no features"), std::string::npos) << trained.err;
   EXPECT_GT(trained.json().at("f1").at("test").get<double>(), 0.9);
   EXPECT_EQ(RunWell({"evaluate", "run", "--json"}).json().at("f1").at("test"),
@@ -231,7 +231,7 @@ TEST_F(TableTest, AGraphWithoutFeaturesIsTrainedOnItsStructure) {
 }
 
 TEST_F(TableTest, OptionsForColumnsAreKnownEverywhere) {
-  const std::string help = RunWell({"train", "--help"}).out;
+  const std::string help = RunWell({"train", "--help-all"}).out;
   for (const char* option : {"--source", "--target", "--weight", "--id", "--no-ids", "--allow-unmatched"})
     EXPECT_NE(help.find(option), std::string::npos) << option;
   const Outcome strangers = Run({"train", "--edges", "people.csv", "--source", "age", "--target", "income",
