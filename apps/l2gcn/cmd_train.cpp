@@ -265,6 +265,8 @@ void RunTrain(Program& program, TrainOptions options) {
       OpenForRanks(CollectingNotes(context, report.notes), run.dataset_spec, run.open_options);
   run.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   program.FinishCommandContext(context);
+  if (!program.verbose())
+    context.on_note = nullptr;  // what was made of the data is always told, choices on request
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
   if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config, run.runs); })) return;

@@ -146,7 +146,6 @@ void Program::AddVerbose(Command& command) {
   command.add_flag("-v,--verbose", verbose_, "Explain what was chosen and where time went")
       ->group(kOutputGroup);
   command.Excludes({"--verbose"}, "--quiet");
-  with_verbose_.insert(&command);
 }
 
 void Program::UseStoredMachine(const Overrides& stored) {
@@ -191,8 +190,7 @@ Context Program::ContextWithoutDevice() {
   if (ranks_ != nullptr) context.device_index = ranks_->local_rank();
   context.cancel = &stop_asked;
   context.on_progress = [this](const Progress& progress) { terminal_.ShowProgress(progress); };
-  if (verbose_ || !with_verbose_.contains(chosen_))
-    context.on_note = [this](const std::string& text) { terminal_.Note(text); };
+  context.on_note = [this](const std::string& text) { terminal_.Note(text); };
   context.on_warning = [this](const std::string& text) { terminal_.ShowAlways("warning: " + text); };
   if (context.threads < machine_.threads) {
     context.Warn(fmt::format("--threads {}: the system gave {}; the results are the same (ulimit -u and -v)",

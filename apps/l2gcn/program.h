@@ -53,7 +53,7 @@ class Program {
   // What a stored run says of them applies from now on where the user says nothing.
   void UseStoredMachine(const Overrides& stored);
 
-  // --verbose, for sub-commands whose notes are shown on request alone.
+  // --verbose, for sub-commands that explain their choices on request alone.
   void AddVerbose(Command& command);
   bool verbose() const { return verbose_; }
 
@@ -101,7 +101,6 @@ class Program {
   bool json_ = false;
   bool quiet_ = false;
   bool verbose_ = false;
-  std::set<const Command*> with_verbose_;  // commands that have --verbose
   MachineConfig machine_;
   Overrides machine_said_;
   bool dry_run_ = false;

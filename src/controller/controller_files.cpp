@@ -105,8 +105,10 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
   try {
     const int version = std::stoi(file.metadata.at("version"));
     if (version != kControllerVersion) {
-      ThrowInput("{}: controller version {}, this program reads version {}; learn it again with l2gcn learn-controller",
-                 where, version, kControllerVersion);
+      ThrowInput(
+          "{}: controller version {}, this program reads version {}; learn it again with l2gcn "
+          "learn-controller",
+          where, version, kControllerVersion);
     }
     const Json settings = ParseJson(settings_text->second, where);
     auto impl = std::make_shared<ControllerImpl>();

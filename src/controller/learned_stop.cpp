@@ -91,7 +91,8 @@ class PaperStop final : public StopPolicy {
   void BeginLayer(const LayerView& view) override {
     if (view.layers != controller_.impl().layers) {
       ThrowUsage(
-          "this paper-kind controller was learned for {} layers, not {}; learn one with l2gcn learn-controller "
+          "this paper-kind controller was learned for {} layers, not {}; learn one with l2gcn "
+          "learn-controller "
           "--layers {} "
           "or use a general controller",
           controller_.impl().layers, view.layers, view.layers);

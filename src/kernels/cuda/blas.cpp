@@ -82,7 +82,8 @@ Blas::Blas(const std::shared_ptr<Device>& device, cudaStream_t stream, Precision
   const Library& library = Loaded();
   if (!library.why_not.empty()) {
     ThrowUsage(
-        "--device cuda needs cuBLAS for layers with a norm, a bias, a head, input dropout or --self-features, and it "
+        "--device cuda needs cuBLAS for layers with a norm, a bias, a head, input dropout or "
+        "--self-features, and it "
         "could "
         "not be loaded ({}); install the toolkit's libcublas, name it in L2GCN_CUBLAS, or use --device cpu",
         library.why_not);
