@@ -64,7 +64,7 @@ std::string ToText(const Field& field, const std::string& key, const Json& value
 }
 
 // A complete configuration of an earlier version, which always stored `norm`. What a person writes by hand is not translated:
-// an old name is refused there. `hops` belonged to sgc alone.
+// an old name is refused there. `hops` belonged to one method alone.
 void TranslateNames(Json& object) {
   const auto rename = [&](const char* before, const char* now) {
     if (!object.contains(before)) return;
@@ -77,10 +77,13 @@ void TranslateNames(Json& object) {
   rename("layer_norm", "hidden_norm");
   if (object.contains("hidden_norm") && object.at("hidden_norm").is_boolean())
     object["hidden_norm"] = object.at("hidden_norm").get<bool>() ? "layer" : "none";
-  const bool sgc = object.at("method") == "sgc";
+  const auto methods = Methods();
+  const bool own_hops = std::any_of(methods.begin(), methods.end(), [&](const Method& method) {
+    return method.readout == Readout::kHops && object.at("method") == method.name;
+  });
   const Json reach = object.contains("reach") ? object.at("reach") : Json(0);
   object.erase("reach");
-  if (sgc) return;
+  if (own_hops) return;
   object["hops"] = reach == 0 ? Json(1) : reach;
   object["self_features"] = reach != 0;
 }

@@ -22,7 +22,7 @@ class UsageTest : public ProgramTest {
   }
 };
 
-std::vector<std::string> Lines(const std::string& text) {
+std::vector<std::string> HelpLines(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
@@ -39,7 +39,7 @@ size_t Columns(const std::string& line) {
 std::vector<std::string> ListedCommands(const std::string& help) {
   std::vector<std::string> names;
   bool listing = false;
-  for (const std::string& line : Lines(help)) {
+  for (const std::string& line : HelpLines(help)) {
     if (listing && line.empty()) break;
     if (listing && line.starts_with("  ") && line[2] != ' ')
       names.push_back(line.substr(2, line.find(' ', 2) - 2));
@@ -50,7 +50,7 @@ std::vector<std::string> ListedCommands(const std::string& help) {
 
 // Lines that begin an option.
 std::vector<std::string> OptionLines(const std::string& help) {
-  std::vector<std::string> lines = Lines(help);
+  std::vector<std::string> lines = HelpLines(help);
   std::erase_if(lines, [](const std::string& line) { return !line.starts_with("  -"); });
   return lines;
 }
@@ -60,20 +60,20 @@ TEST_F(UsageTest, HelpOfEveryCommandFitsEightyColumns) {
   const std::vector<std::string> commands = ListedCommands(top);
   EXPECT_LE(commands.size(), 13u);
   EXPECT_GE(commands.size(), 10u);
-  EXPECT_EQ(Lines(top).at(2), "Examples:");
+  EXPECT_EQ(HelpLines(top).at(2), "Examples:");
   std::vector<std::pair<std::string, std::string>> texts = {{"l2gcn", top}};
   for (const std::string& command : commands) {
     texts.emplace_back(command, RunWell({command, "--help"}).out);
     texts.emplace_back(command + " all", RunWell({command, "--help-all"}).out);
   }
   for (const auto& [name, text] : texts) {
-    for (const std::string& line : Lines(text)) EXPECT_LE(Columns(line), 80u) << name << ": " << line;
+    for (const std::string& line : HelpLines(text)) EXPECT_LE(Columns(line), 80u) << name << ": " << line;
   }
 }
 
 TEST_F(UsageTest, HelpOfTrainShowsWhatPeopleUse) {
   const std::string train = RunWell({"train", "--help"}).out;
-  const std::vector<std::string> lines = Lines(train), options = OptionLines(train);
+  const std::vector<std::string> lines = HelpLines(train), options = OptionLines(train);
   EXPECT_EQ(lines.at(2), "Examples:");
   EXPECT_TRUE(lines.at(3).starts_with("  l2gcn train --edges")) << lines.at(3);
   EXPECT_TRUE(lines.at(4).starts_with("  l2gcn train ")) << lines.at(4);
@@ -91,7 +91,7 @@ TEST_F(UsageTest, HelpOfTrainShowsWhatPeopleUse) {
 
 TEST_F(UsageTest, HelpAllShowsEveryOptionInGroups) {
   const std::string all = RunWell({"train", "--help-all"}).out;
-  const std::vector<std::string> lines = Lines(all);
+  const std::vector<std::string> lines = HelpLines(all);
   for (const char* group : {"General:", "Architecture:", "Optimisation:", "Data:", "Stopping:",
                             "Method-specific:", "Machine:", "MPI:"})
     EXPECT_NE(std::find(lines.begin(), lines.end(), group), lines.end()) << group;
