@@ -96,7 +96,7 @@ def test_parameters(problem):
         clf.set_params(lrr=1)
     with pytest.raises(Error, match="unknown setting 'layer': did you mean 'layers'"):
         GCNClassifier(layer=3)
-    assert "Graph convolutions, trained one after another." in GCNClassifier.__doc__
+    assert "Number of graph convolution layers" in GCNClassifier.__doc__
     assert repr(clf).startswith("GCNClassifier(")
 
 
