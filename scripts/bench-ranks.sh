@@ -159,7 +159,7 @@ throughput() {
       case $job in
         runs) seconds[$size]=$(timed ranks "$size" train "${pubmed[@]}" --method lgcn -o "$base/runs" --force) ;;
         compare) seconds[$size]=$(timed ranks "$size" compare "${pubmed[@]}" --methods lgcn) ;;
-        search) seconds[$size]=$(timed ranks "$size" search synthetic:pubmed --rounds 20 --problems 192 --threads 1 --device cpu -q -o "$base/found" --force) ;;
+        search) seconds[$size]=$(timed ranks "$size" learn-controller synthetic:pubmed --rounds 20 --problems 192 --threads 1 --device cpu -q -o "$base/found" --force) ;;
       esac
       echo "$job, R = $size: ${seconds[$size]} s, $(ratio "${seconds[1]}" "${seconds[$size]}") times the throughput of one rank ($(nproc) cores here)"
     done

@@ -131,7 +131,7 @@ other_kills convert converted "convert shape converted --force -q" "" $each
 other_kills generate made "generate pubmed --nodes 30000 -o made --force -q" "" $each
 other_kills predict p.csv "predict model -o p.csv -q" "" $each
 other_kills embed e.npy "embed model -o e.npy -q" "" $each
-other_kills search controller "search synthetic:cora --kind paper --rounds 30 --nodes 200 -o controller --force -q" .state $each
+other_kills learn-controller controller "learn-controller synthetic:cora --kind paper --rounds 30 --nodes 200 -o controller --force -q" .state $each
 other_kills compare compared "compare synthetic:cora --preset paper --methods lgcn,gcn --epochs 10 -o compared --force -q --device cpu" "" $((others - 5 * each))
 echo "other commands killed: ${killed_others:-0}, failures: $failures"
 [ $failures = 0 ]
