@@ -16,7 +16,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # What all builds take together. What is built already need not be free.
-needed_mb=8000
+needed_mb=4000
 built_mb=$(du -sm build 2>/dev/null | cut -f 1 || true)
 free_mb=$(df -m --output=avail . | tail -n 1)
 if [ $((free_mb + ${built_mb:-0})) -lt $needed_mb ]; then
