@@ -23,13 +23,14 @@ struct TraceTree::Node {
   TensorPtr x_whole;  // activations of every node, where others than train nodes are looked at
   LayerState previous;
   bool expanded = false;
-  TensorPtr xhat;  // aggregated, the nodes that train
+  LayerInput xhat;  // aggregated, the nodes that train
   LayerTrace trace;
   std::vector<LayerState> states;                      // at each decision
   std::map<uint32_t, std::unique_ptr<Node>> children;  // by the decision whose weights are kept
 
   void Release() {
-    x = x_whole = xhat = nullptr;
+    x = x_whole = nullptr;
+    xhat = {};
     states.clear();
     previous = {};
   }
@@ -130,7 +131,7 @@ void TraceTree::Expand(Node& node) {
   };
   const TensorPtr scored = aggregated(scored_rows_), shown = aggregated(shown_rows_);
   const LayerState start =
-      LayerStart(config_, node.layer, node.xhat->cols, dataset_.labels.classes, node.previous);
+      LayerStart(config_, node.layer, node.xhat.cols(), dataset_.labels.classes, node.previous);
   auto training = pipeline_.backend().BeginLayer(context_, node.xhat, pipeline_.SampleRows(), targets_,
                                                  SpecOf(node), start);
   const uint32_t budget = config_.EpochsOf(node.layer), interval = GeneralInterval(budget);
@@ -139,7 +140,7 @@ void TraceTree::Expand(Node& node) {
   RolloutLayer rollout(context_, *training, interval, [&](uint32_t epoch) {
     trace.decisions.push_back(epoch);
     node.states.push_back(training->Read());
-    Record(node, scored.get(), shown.get(), best);
+    Record(node, scored, shown, best);
   });
   PeakMeter peak;
   SeedResult result;
@@ -155,20 +156,20 @@ void TraceTree::Expand(Node& node) {
   if (node.layer + 1 == config_.layers) node.Release();
 }
 
-void TraceTree::Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best) {
+void TraceTree::Record(Node& node, const TensorPtr& scored, const TensorPtr& shown, BestDecision& best) {
   const LayerState& state = node.states.back();
-  const auto logits = [&](const Tensor& xhat) { return pipeline_.LayerLogits(context_, xhat, state); };
+  const auto logits = [&](const TensorPtr& xhat) { return pipeline_.LayerLogits(context_, xhat, state); };
   LayerTrace& trace = node.trace;
   bool keeps = true;
   if (shown != nullptr) {
-    trace.shown.push_back(ScoreNodes(context_, dataset_.labels, shown_, logits(*shown)));
+    trace.shown.push_back(ScoreNodes(context_, dataset_.labels, shown_, logits(shown)));
     keeps = best.Offer(trace.shown.back());
   }
   const auto decision = static_cast<uint32_t>(trace.decisions.size() - 1);
   trace.kept.push_back(keeps || decision == 0 ? decision : trace.kept.back());
   if (scored == nullptr) return;
   const bool kept = trace.kept.back() == decision;
-  trace.f1.push_back(kept ? MicroF1(context_, dataset_.labels, scored_, logits(*scored)) : trace.f1.back());
+  trace.f1.push_back(kept ? MicroF1(context_, dataset_.labels, scored_, logits(scored)) : trace.f1.back());
 }
 
 TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
@@ -178,7 +179,7 @@ TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
   const LayerState& state = node.states[kept];
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
-  child->x = pipeline_.Transform(context_, *node.xhat, state.block());
+  child->x = pipeline_.Transform(context_, node.xhat, state.block());
   if (LooksBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, node.x_whole, state.block());
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());

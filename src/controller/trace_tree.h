@@ -54,7 +54,7 @@ class TraceTree {
   void Expand(Node& node);
   LayerSpec SpecOf(const Node& node);
   // Records the decision that the training stands at.
-  void Record(Node& node, const Tensor* scored, const Tensor* shown, BestDecision& best);
+  void Record(Node& node, const TensorPtr& scored, const TensorPtr& shown, BestDecision& best);
   bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
   Node& Child(Node& node, uint32_t decision);
 

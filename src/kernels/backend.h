@@ -33,6 +33,7 @@
 // gains and shifts.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -65,6 +66,34 @@ class Tensor : public std::enable_shared_from_this<Tensor> {
   bool shares_features = false;  // lies in the memory of the Features it was uploaded from, and in no other
 };
 using TensorPtr = std::shared_ptr<const Tensor>;
+
+// A layer's input X̂ = [B₁ | B₂ | …]: matrices of equally many rows side by side, each where it lies. X, ÂX, Â²X are the
+// blocks of a layer with self features; a basic layer reads one.
+struct LayerInput {
+  std::vector<TensorPtr> blocks;
+
+  LayerInput() = default;
+  LayerInput(TensorPtr block) { blocks.push_back(std::move(block)); }
+  explicit LayerInput(std::vector<TensorPtr> all) : blocks(std::move(all)) {}
+
+  bool empty() const { return blocks.empty(); }
+  size_t rows() const { return blocks.front()->rows; }
+  size_t cols() const {
+    size_t sum = 0;
+    for (const TensorPtr& block : blocks) sum += block->cols;
+    return sum;
+  }
+  bool sparse() const {  // all of it
+    return std::all_of(blocks.begin(), blocks.end(), [](const TensorPtr& block) { return block->sparse; });
+  }
+  // The elements that a product with one row reads, on average.
+  double ElementsPerRow() const {
+    if (!sparse()) return static_cast<double>(cols());
+    uint64_t nonzeros = 0;
+    for (const TensorPtr& block : blocks) nonzeros += block->nonzeros;
+    return static_cast<double>(nonzeros) / static_cast<double>(rows());
+  }
+};
 
 // Â living on a device.
 class DeviceGraph : public std::enable_shared_from_this<DeviceGraph> {
@@ -238,16 +267,19 @@ class Backend {
     static_cast<void>(cols);
     return Aggregate(context, graph, x, {});
   }
-  // Tensors of equally many rows side by side. Sparse ones come first.
-  virtual TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) = 0;
+  // The same columns, with the leading sparse blocks as one block where this device reads them so. Other operations do it
+  // themselves, but each anew.
+  virtual LayerInput MergeSparse(LayerInput x) { return x; }
   // Rows of x in the order named, as a tensor of its own.
   virtual TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
-  // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols × H). `rows` picks rows of x, empty: all.
-  virtual TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols() × H). `rows` picks rows of x, empty: all.
+  virtual TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                               std::span<const uint32_t> rows = {}) = 0;
-  // ReLU(Â X W) without an affine, in whichever order is narrower; w may be empty: Â X alone.
-  virtual TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                            const Matrix& w) = 0;
+  // ReLU(Â X W) without bias and norm, in whichever order is narrower.
+  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x, const Matrix& w) {
+    return x.cols <= w.cols ? AggregateTransform(context, graph, x, w)
+                            : TransformAggregate(context, graph, x, w);
+  }
   // X Θ on the host; `rows` picks rows of x, empty: all.
   virtual Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                         std::span<const uint32_t> rows) = 0;
@@ -266,13 +298,14 @@ class Backend {
   }
 
   // Sample s is row samples[s] of xhat (empty: row s).
-  virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat,
+  virtual std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start) = 0;
 
-  // Row i to score is row rows[i] of x (empty: row i), which has the columns of a layer's input. Margins take as much
+  // Row i to score is row rows[i] of x (empty: row i), which is a layer's input or output. Margins take as much
   // memory as all logits, so they are told only of rows that are prepared so; not of rows with several labels.
-  virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x,
+  virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context,
+                                                            const LayerInput& x,
                                                             Array<uint32_t> rows, const Targets& targets,
                                                             bool margins = false) = 0;
   // Scores rows by the weights of a layer in training where they are, without dropout and class weights. Activations
@@ -292,6 +325,16 @@ class Backend {
   virtual uint64_t PeakDeviceBytes() const { return 0; }
   // One sentence on how the last Aggregate / BeginLayer chose to run (sparse or dense, which kernels), or "".
   virtual std::string Explain() const { return ""; }
+
+ protected:
+  // ReLU((Â X) W).
+  virtual TensorPtr AggregateTransform(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                                       const Matrix& w) {
+    return Transform(context, Aggregate(context, graph, x, {}), w, {});
+  }
+  // ReLU(Â (X W)).
+  virtual TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                                       const Matrix& w) = 0;
 };
 
 // The backend of context.device. Throws Error(kUsage) for a device that was not built or is not there.

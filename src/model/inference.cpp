@@ -65,7 +65,7 @@ TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power)
 }
 
 TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers,
-                            const std::function<void(const Tensor&)>& see) {
+                            const std::function<void(const TensorPtr&)>& see) {
   const Method& method = FindMethod(model.config.method);
   const auto block_of = [&](size_t layer) {
     return DenseBlock(model.weights[layer], model.affines.empty() ? Matrix() : model.affines[layer]);
@@ -78,14 +78,14 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
     const DenseBlock block = block_of(layer);
     if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, block) : nullptr) {
       x = made;
-      if (see) see(*x);
+      if (see) see(x);
       continue;
     }
     kept = false;
     x = method.weights == WeightShape::kOwnAndAggregated
             ? OwnAndAggregated(context, *x, block.w, true)
-            : pipeline_->ForwardWhole(context, x, block, layer + 1 == model.weights.size());
-    if (see) see(*x);
+            : pipeline_->ForwardWhole(context, x, block);
+    if (see) see(x);
   }
   return x;
 }
@@ -98,7 +98,7 @@ TensorPtr Inference::StackOutput(const Context& context, const Model& model, siz
     const auto found =
         std::find_if(model.extra.begin(), model.extra.end(), [&](const auto& e) { return e.first == name; });
     if (found == model.extra.end()) ThrowInput("the model has no tensor extra.{}: its file is damaged", name);
-    x = backend().Transform(context, *Powers(context, x, model.config.powers[stack]), found->second);
+    x = backend().Transform(context, Powers(context, x, model.config.powers[stack]), found->second);
   }
   return x;
 }
@@ -120,7 +120,7 @@ Matrix Inference::JoinedLogits(const Context& context, const Model& model, std::
 
 std::vector<Matrix> Inference::LogitsOfLayers(const Context& context, const Model& model) {
   std::vector<Matrix> logits;
-  Hidden(context, model, model.weights.size(), [&](const Tensor& x) {
+  Hidden(context, model, model.weights.size(), [&](const TensorPtr& x) {
     logits.push_back(pipeline_->HeadLogits(context, x, model.heads[logits.size()], {}));
   });
   return logits;
@@ -130,7 +130,7 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
   if (model.mean_of_layers && !model.heads.empty())
     return PickRows(MeanOfLayers(LogitsOfLayers(context, model), model.multilabel), rows);
   if (!model.heads.empty()) {
-    return pipeline_->HeadLogits(context, *Hidden(context, model, model.weights.size()), model.heads.back(),
+    return pipeline_->HeadLogits(context, Hidden(context, model, model.weights.size()), model.heads.back(),
                                  rows);
   }
   const Method& method = FindMethod(model.config.method);

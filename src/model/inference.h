@@ -54,7 +54,7 @@ class Inference {
   Backend& backend() { return pipeline_->backend(); }
   // `see` is called with each layer's output.
   TensorPtr Hidden(const Context& context, const Model& model, size_t layers,
-                   const std::function<void(const Tensor&)>& see = nullptr);
+                   const std::function<void(const TensorPtr&)>& see = nullptr);
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);
   // Output of the last layer of one of several networks over powers of Â.

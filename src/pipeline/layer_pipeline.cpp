@@ -104,7 +104,7 @@ TensorPtr LayerPipeline::MakeInput(const Context& context) {
   // Smoothing is part of the features, not of the model: over the whole graph, whatever --setting says.
   Stopwatch watch;
   const auto whole = backend_->Upload(context, MakePropagation(context, graph_, Adjacency::kSym));
-  for (uint32_t i = 0; i < config_.smooth; ++i) x = backend_->Forward(context, *whole, *x, {});
+  for (uint32_t i = 0; i < config_.smooth; ++i) x = backend_->Aggregate(context, *whole, *x, {});
   smooth_seconds_ += watch.Seconds();
   return x;
 }
@@ -196,7 +196,7 @@ std::span<const uint32_t> LayerPipeline::InputRows() const {
   return inductive_ ? std::span<const uint32_t>(train_nodes_) : std::span<const uint32_t>();
 }
 
-TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops) {
+LayerInput LayerPipeline::Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops) {
   if (layer == 0) kept_.clear();  // a training begins
   // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
   std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
@@ -205,39 +205,18 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
       x = backend_->Aggregate(context, OperatorFor(context, layer), *x, rows);
     return x;
   }
-  std::vector<TensorPtr> parts = {rows.empty() ? x : backend_->PickRows(context, *x, rows)};
+  LayerInput input = rows.empty() ? std::move(x) : backend_->PickRows(context, *x, rows);
   x.reset();
-  for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
-    parts.push_back(backend_->Aggregate(context, TrainOperator(context), *parts.back(), {}));
-  if (config_.labels_as_inputs && layer + 1 == config_.layers) parts.push_back(TrainLabelInputs(context));
-  return backend_->Join(context, parts);
+  AddHops(context, TrainOperator(context), InputBlocks(), input);
+  return backend_->MergeSparse(std::move(input));
 }
 
-// Labels as inputs over the graph in training. In the inductive setting its nodes are the train nodes, which all have labels.
-TensorPtr LayerPipeline::TrainLabelInputs(const Context& context) {
-  if (!inductive_) return WholeLabelInputs(context);
-  const Graph graph = InducedSubgraph(context, graph_, train_nodes_);
-  std::vector<int64_t> label_of;
-  for (const uint32_t node : train_nodes_) label_of.push_back(labels_.IsLabelled(node) ? int64_t{node} : -1);
-  return backend_->Upload(context, Features::Dense(LabelInputs(context, graph, labels_, label_of)));
+void LayerPipeline::AddHops(const Context& context, const DeviceGraph& a, size_t blocks, LayerInput& input) {
+  while (input.blocks.size() < blocks)
+    input.blocks.push_back(backend_->Aggregate(context, a, *input.blocks.back(), {}));
 }
 
-TensorPtr LayerPipeline::WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes) {
-  if (!config_.labels_as_inputs) return nullptr;
-  std::vector<int64_t> label_of(graph_.nodes, -1);
-  for (const uint32_t node : train_nodes_) {
-    if (labels_.IsLabelled(node)) label_of[node] = node;
-  }
-  Matrix z = LabelInputs(context, graph_, labels_, label_of);
-  if (!nodes.empty()) {
-    Matrix rows = Matrix::Allocate(nodes.size(), z.cols);
-    for (size_t i = 0; i < nodes.size(); ++i) std::copy_n(z.row(nodes[i]), z.cols, rows.mutable_row(i));
-    z = std::move(rows);
-  }
-  return backend_->Upload(context, Features::Dense(std::move(z)));
-}
-
-TensorPtr LayerPipeline::Transform(const Context& context, const Tensor& xhat, const DenseBlock& block) {
+TensorPtr LayerPipeline::Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block) {
   return backend_->Transform(context, xhat, block);
 }
 
@@ -272,19 +251,15 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
   return backend_->Upload(context, RowsOf(context, Whole(context), nodes));
 }
 
-TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
-                                      bool last) {
-  if (!config_.self_features && block.affine.rows == 0)
-    return backend_->Forward(context, WholeOperator(context), *x, block.w);
-  if (!config_.self_features) {
-    return backend_->Transform(context, *backend_->Aggregate(context, WholeOperator(context), *x, {}), block);
+TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block) {
+  const DeviceGraph& a = WholeOperator(context);
+  if (config_.self_features) {
+    LayerInput input = x;
+    AddHops(context, a, InputBlocks(), input);
+    return backend_->Transform(context, input, block);
   }
-  std::vector<TensorPtr> parts = {x};
-  for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
-    parts.push_back(backend_->Aggregate(context, WholeOperator(context), *parts.back(), {}));
-  const TensorPtr labels = last ? WholeLabelInputs(context) : nullptr;
-  if (labels != nullptr) parts.push_back(labels);
-  return backend_->Transform(context, *backend_->Join(context, parts), block);
+  if (block.affine.rows == 0) return backend_->Forward(context, a, *x, block.w);
+  return backend_->Transform(context, backend_->Aggregate(context, a, *x, {}), block);
 }
 
 bool LayerPipeline::KeepWhole(const DenseBlock& block, TensorPtr output) {
@@ -304,13 +279,13 @@ TensorPtr LayerPipeline::KeptWhole(size_t layer, const DenseBlock& block) const 
   return same ? kept.output : nullptr;
 }
 
-Matrix LayerPipeline::HeadLogits(const Context& context, const Tensor& x, const Head& head,
+Matrix LayerPipeline::HeadLogits(const Context& context, const TensorPtr& x, const Head& head,
                                  std::span<const uint32_t> rows) {
   const bool two = head.hidden.rows > 0;
   const TensorPtr hidden =
       two ? backend_->Transform(context, x, {head.hidden, head.hidden_affine}, rows) : nullptr;
   Matrix logits = two ? backend_->Logits(context, *hidden, head.theta, {})
-                      : backend_->Logits(context, x, head.theta, rows);
+                      : backend_->Logits(context, *x, head.theta, rows);
   for (size_t i = 0; head.bias.rows > 0 && i < logits.rows; ++i) {
     float* row = logits.mutable_row(i);
     for (size_t c = 0; c < logits.cols; ++c) row[c] += head.bias.values[c];
@@ -318,10 +293,10 @@ Matrix LayerPipeline::HeadLogits(const Context& context, const Tensor& x, const 
   return logits;
 }
 
-Matrix LayerPipeline::LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
+Matrix LayerPipeline::LayerLogits(const Context& context, const LayerInput& xhat, const LayerState& state,
                                   std::span<const uint32_t> rows) {
   const Head head = {state.head.value, state.head_affine.value, state.theta, state.bias.value};
-  return HeadLogits(context, *backend_->Transform(context, xhat, state.block(), rows), head, {});
+  return HeadLogits(context, backend_->Transform(context, xhat, state.block(), rows), head, {});
 }
 
 DeviceGraphPtr LayerPipeline::SpreadingOperator(const Context& context) {

@@ -5,7 +5,6 @@
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
 //   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs;
-//         and beside them, in the last layer, labels as inputs (pipeline/label_inputs.h) where asked for
 //   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
@@ -22,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "config/architecture.h"
@@ -86,18 +86,20 @@ class LayerPipeline {
   std::vector<uint32_t> RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const;
   // Entries of Â that the aggregation of a layer reads.
   uint64_t EntriesIn(const Context& context, uint32_t layer);
-  // The last layer's X̂ may be used again to score the nodes whose rows it has; null where it was not kept.
-  void KeepLastInput(TensorPtr xhat) { last_input_ = std::move(xhat); }
-  TensorPtr TakeLastInput() { return std::move(last_input_); }
+  // The last layer's X̂ may be used again to score the nodes whose rows it has; empty where it was not kept.
+  void KeepLastInput(LayerInput xhat) { last_input_ = std::move(xhat); }
+  LayerInput TakeLastInput() { return std::exchange(last_input_, {}); }
   // Rows of layer `layer`'s X̂ that the loss counts; empty: all of them.
   Array<uint32_t> SampleRows(uint32_t layer = 0, uint32_t hops = 1) const;
   // Row of X⁰ for each node of the graph in training; empty: node i is row i.
   std::span<const uint32_t> InputRows() const;
 
   // X̂ = Âʰ X of layer `layer` (0-based) in training. `x` comes by value so that it can go once it is used.
-  TensorPtr Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops = 1);
+  LayerInput Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops = 1);
+  // Appends Â times the last block until the input has `blocks` of them.
+  void AddHops(const Context& context, const DeviceGraph& a, size_t blocks, LayerInput& input);
   // ReLU(X̂ W), or what the block's affine makes of it.
-  TensorPtr Transform(const Context& context, const Tensor& xhat, const DenseBlock& block);
+  TensorPtr Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block);
   // The rows of activations in training that are train nodes: (train nodes × width).
   Matrix TrainRows(const Context& context, const Tensor& x, uint32_t hops = 1);
 
@@ -105,9 +107,8 @@ class LayerPipeline {
   // and aggregate nothing.
   const DeviceGraph& WholeOperator(const Context& context);
   DeviceGraphPtr WholeRows(const Context& context, std::span<const uint32_t> nodes, uint32_t hops = 1);
-  // The layer's output for every node, from its input x. The last layer may read labels.
-  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
-                         bool last = false);
+  // The layer's output for every node, from its input x.
+  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block);
   // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
   // same block, which is known by its memory. The next training, which begins where its first layer is aggregated, lets
   // go of it. Only for as many bytes as are next to nothing beside a training's own;
@@ -117,13 +118,13 @@ class LayerPipeline {
   TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
   // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
   TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
-  // The columns of a layer's input for each of its features: 1, or 1 + hops with self features.
-  size_t InputCopies() const { return 1 + size_t{HopsBesideSelf(config_)}; }
+  // The blocks of a layer's input: 1, or 1 + hops with self features.
+  size_t InputBlocks() const { return 1 + size_t{HopsBesideSelf(config_)}; }
   // Logits of `rows` of a layer's output x; empty: all.
-  Matrix HeadLogits(const Context& context, const Tensor& x, const Head& head,
+  Matrix HeadLogits(const Context& context, const TensorPtr& x, const Head& head,
                     std::span<const uint32_t> rows);
   // Logits with a layer in training as the last one, for `rows` of X̂; empty: all.
-  Matrix LayerLogits(const Context& context, const Tensor& xhat, const LayerState& state,
+  Matrix LayerLogits(const Context& context, const LayerInput& xhat, const LayerState& state,
                      std::span<const uint32_t> rows = {});
   // A device's operator for spreading labels and residuals: D^-½(A+I)D^-½ of the whole graph.
   DeviceGraphPtr SpreadingOperator(const Context& context);
@@ -157,7 +158,7 @@ class LayerPipeline {
   DeviceGraphPtr train_operator_, whole_operator_;
   std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
-  TensorPtr last_input_;
+  LayerInput last_input_;
   struct Kept {
     DenseBlock block;
     TensorPtr output;

@@ -96,8 +96,8 @@ class ConventionalTrainer final : public EpochSubject {
     if (hops > 0) {
       TensorPtr x = pipeline_->Input(context_);
       pipeline_->ReleaseInput();
-      const TensorPtr xhat = pipeline_->Aggregate(context_, 0, std::move(x), hops);
-      input_.features = pipeline_->backend().DownloadFeatures(context_, *xhat);
+      const LayerInput xhat = pipeline_->Aggregate(context_, 0, std::move(x), hops);
+      input_.features = pipeline_->backend().DownloadFeatures(context_, *xhat.blocks.front());
       record().aggregate_seconds = watch.Seconds();
     } else {
       input_.features = pipeline_->HostInput(context_);

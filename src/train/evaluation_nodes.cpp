@@ -35,11 +35,10 @@ EvaluationNodes ChooseEvaluationNodes(const TrainConfig& config, const Dataset& 
   return chosen;
 }
 
-uint32_t EpochsBetweenEvaluations(const EvaluationNodes& nodes, size_t trained, const Tensor& xhat,
+uint32_t EpochsBetweenEvaluations(const EvaluationNodes& nodes, size_t trained, const LayerInput& xhat,
                                   uint32_t hidden, uint32_t head) {
   const auto count = static_cast<double>(nodes.count());
-  const double inputs = xhat.sparse ? static_cast<double>(xhat.nonzeros) / static_cast<double>(xhat.rows)
-                                    : static_cast<double>(xhat.cols);
+  const double inputs = xhat.ElementsPerRow();
   const double flops = count * 2 * hidden * (inputs + head);
   if (flops * kLikelyEvaluations <= kFreeFlops) return 1;
   const double share = kForwardShare * count / (kEvaluationShare * static_cast<double>(trained));

@@ -25,7 +25,7 @@ EvaluationNodes ChooseEvaluationNodes(const TrainConfig& config, const Dataset& 
 
 // Epochs that training should last between two evaluations. Steps draw from `trained` nodes; the layer's input is X̂, and
 // `hidden` values are followed by `head` more, or none.
-uint32_t EpochsBetweenEvaluations(const EvaluationNodes& nodes, size_t trained, const Tensor& xhat,
+uint32_t EpochsBetweenEvaluations(const EvaluationNodes& nodes, size_t trained, const LayerInput& xhat,
                                   uint32_t hidden, uint32_t head);
 
 }  // namespace l2gcn

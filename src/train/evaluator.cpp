@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/error_format.h"
@@ -33,7 +34,7 @@ Evaluator::Evaluator(const Context& context, LayerPipeline& pipeline, const Data
       labels_(dataset.labels),
       train_(nodes.train),
       hops_(hops),
-      reach_(static_cast<uint32_t>(pipeline.InputCopies()) - 1),
+      blocks_(pipeline.InputBlocks()),
       shares_(!pipeline.inductive()) {
   if (scores_nodes) chosen_ = ChooseEvaluationNodes(config, dataset, nodes);
   if (scores_validation) CheckValidationNodes(dataset, nodes);
@@ -54,34 +55,31 @@ Evaluator::Evaluator(const Context& context, LayerPipeline& pipeline, const Data
 void Evaluator::BeginLayer(uint32_t layer, bool last) {
   layer_ = layer;
   last_ = last;
-  powers_seconds_ = 0;
+  hops_seconds_ = 0;
   validation_rows_.reset();
   evaluation_rows_.reset();
   if (!ReachesOut()) return;
   Backend& backend = pipeline_.backend();
-  if (reach_ == 0) {
-    for (uint32_t hop = 1; hop < hops_; ++hop) {
+  if (blocks_ == 1) {
+    for (uint32_t hop = 1; hop < hops_; ++hop)
       x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
-    }
     validation_xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
     if (last) x_.reset();
     return;
   }
-  powers_ = {std::move(x_)};
-  const Stopwatch of_all;
-  for (uint32_t power = 1; power < reach_; ++power)
-    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
-  powers_seconds_ = of_all.Seconds();
-  std::vector<TensorPtr> parts;
-  for (const TensorPtr& power : powers_) parts.push_back(backend.PickRows(context_, *power, nodes_));
-  parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
-  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
-  if (labels != nullptr) parts.push_back(labels);
-  validation_xhat_ = backend.Join(context_, parts);
-  if (last) powers_.clear();
+  whole_xhat_ = std::move(x_);
+  const Stopwatch watch;
+  pipeline_.AddHops(context_, pipeline_.WholeOperator(context_), blocks_ - 1, whole_xhat_);
+  hops_seconds_ = watch.Seconds();
+  LayerInput picked;
+  for (const TensorPtr& block : whole_xhat_.blocks)
+    picked.blocks.push_back(backend.PickRows(context_, *block, nodes_));
+  picked.blocks.push_back(backend.Aggregate(context_, *rows_, *whole_xhat_.blocks.back(), {}));
+  validation_xhat_ = backend.MergeSparse(std::move(picked));
+  if (last) whole_xhat_ = {};
 }
 
-void Evaluator::SetInput(const TensorPtr& xhat) {
+void Evaluator::SetInput(const LayerInput& xhat) {
   if (shares_ || HoldsOut()) xhat_ = xhat;
 }
 
@@ -131,26 +129,23 @@ RowScores Evaluator::ScoreEvaluationNodes(const LayerTraining& training) {
   return scores;
 }
 
-// All hops but the last were made when the layer began.
+// All hops but the last were computed when the layer began.
 double Evaluator::EndLayer(const DenseBlock& block) {
   validation_rows_.reset();
   evaluation_rows_.reset();
-  validation_xhat_.reset();
-  xhat_.reset();
+  validation_xhat_ = {};
+  xhat_ = {};
   if (!ReachesOut()) return 0;
   const Stopwatch watch;
-  if (reach_ == 0) {
-    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, *x_, block);
+  if (blocks_ == 1) {
+    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, x_, block);
   } else {
-    Backend& backend = pipeline_.backend();
-    powers_.push_back(backend.Aggregate(context_, pipeline_.WholeOperator(context_), *powers_.back(), {}));
-    const TensorPtr joined = backend.Join(context_, powers_);
-    powers_.clear();
-    x_ = backend.Transform(context_, *joined, block);
+    pipeline_.AddHops(context_, pipeline_.WholeOperator(context_), blocks_, whole_xhat_);
+    x_ = pipeline_.Transform(context_, std::exchange(whole_xhat_, {}), block);
   }
   const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole
   leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(block, x_);
-  return leaves_ ? powers_seconds_ + watch.Seconds() : 0;
+  return leaves_ ? hops_seconds_ + watch.Seconds() : 0;
 }
 
 }  // namespace l2gcn

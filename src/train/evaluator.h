@@ -40,7 +40,7 @@ class Evaluator {
   // stand beside them.
   void BeginLayer(uint32_t layer, bool last);
   // The layer's own X̂.
-  void SetInput(const TensorPtr& xhat);
+  void SetInput(const LayerInput& xhat);
   ValidationScore ScoreValidation(const LayerTraining& training);
   // Losses of the evaluation nodes. In the last layer of one class a node they are those after the temperature that suits
   // all of these nodes best: only the answers count there. An inner layer that is too sure has learned its train nodes by
@@ -60,20 +60,20 @@ class Evaluator {
   const Labels& labels_;
   const std::vector<uint32_t>& train_;
   uint32_t hops_;
-  uint32_t reach_;  // powers of the operator side by side; 0: the hops-th alone
+  size_t blocks_;  // of a layer's input
   EvaluationNodes chosen_;
   std::vector<uint32_t> nodes_;  // labelled validation nodes that are scored
   bool shares_;                  // they have rows in the training's own X̂
   bool leaves_ = true;           // outputs of layers to evaluation
-  double powers_seconds_ = 0;    // of computing powers_
+  double hops_seconds_ = 0;      // of computing whole_xhat_
   uint32_t layer_ = 0;           // the current layer
   bool last_ = false;
-  TensorPtr xhat_;             // of the layer in training
-  TensorPtr validation_xhat_;  // rows of nodes_, where they are reached through the whole graph
+  LayerInput xhat_;             // of the layer in training
+  LayerInput validation_xhat_;  // rows of nodes_, where they are reached through the whole graph
   std::shared_ptr<const RowsToScore> validation_rows_, evaluation_rows_;  // null until they are scored
-  DeviceGraphPtr rows_;            // the whole graph's operator: rows of validation nodes
-  TensorPtr x_;                    // activations of every node entering the layer; null in the last one
-  std::vector<TensorPtr> powers_;  // with reach_: x_ and its aggregations but the last
+  DeviceGraphPtr rows_;    // the whole graph's operator: rows of validation nodes
+  TensorPtr x_;            // activations of every node entering the layer; null in the last one
+  LayerInput whole_xhat_;  // with several blocks: those of every node but the last, in place of x_
 };
 
 }  // namespace l2gcn

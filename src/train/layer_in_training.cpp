@@ -39,11 +39,11 @@ void LayerInTraining::Begin(const Snapshot* snapshot) {
 LayerState LayerInTraining::StartingWeights(const Snapshot* snapshot) {
   const TrainConfig& config = job_.config;
   const size_t classes = job_.dataset.labels.classes, hidden = config.HiddenOf(layer_);
-  if (snapshot == nullptr) return LayerStart(config, layer_, xhat_->cols, classes, done_.previous);
+  if (snapshot == nullptr) return LayerStart(config, layer_, xhat_.cols(), classes, done_.previous);
   try {
     if (snapshot->Has("best.w"))
-      progress_.best = snapshot->TakeLayer("best", xhat_->cols, hidden, classes, ArchitectureOf(config));
-    return snapshot->TakeLayer("current", xhat_->cols, hidden, classes, ArchitectureOf(config));
+      progress_.best = snapshot->TakeLayer("best", xhat_.cols(), hidden, classes, ArchitectureOf(config));
+    return snapshot->TakeLayer("current", xhat_.cols(), hidden, classes, ArchitectureOf(config));
   } catch (const nlohmann::json::exception& error) {
     ThrowInput("the checkpoint is damaged: {}", error.what());
   }
@@ -150,7 +150,7 @@ LayerView LayerInTraining::View() const {
           config.EpochsOf(layer_),
           done_.epochs_done,
           StepsOf(GivesBack() ? job_.nodes.train.size() : TrainedNodes()),
-          EpochsBetweenEvaluations(job_.evaluator.evaluation_nodes(), TrainedNodes(), *xhat_,
+          EpochsBetweenEvaluations(job_.evaluator.evaluation_nodes(), TrainedNodes(), xhat_,
                                    config.HiddenOf(layer_), config.head),
           ArchitectureOf(config).norm};
 }
@@ -160,9 +160,7 @@ double LayerInTraining::Flops(const LayerState& state) const {
   const double batch = std::min<double>(job_.config.batch, nodes);
   const double samples = job_.config.drop_last ? batch * std::floor(nodes / batch) : nodes;
   const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
-  const double inputs = xhat_->sparse
-                            ? static_cast<double>(xhat_->nonzeros) / static_cast<double>(xhat_->rows)
-                            : static_cast<double>(xhat_->cols);
+  const double inputs = xhat_.ElementsPerRow();
   const double head = static_cast<double>(state.head.value.cols), last = head > 0 ? head : hidden;
   return progress_.epochs.record.epochs * samples *
          (4 * inputs * hidden + 6 * hidden * head + 6 * last * classes);

@@ -32,7 +32,7 @@ class LayerInTraining final : public EpochSubject {
   // The base rate and its decay over the last part of the budget, where the rate is automatic. `x`: the layer's input
   // before it is aggregated.
   void EstimateSchedule(const Tensor& x);
-  void SetInput(TensorPtr xhat) { xhat_ = std::move(xhat); }
+  void SetInput(LayerInput xhat) { xhat_ = std::move(xhat); }
   // The weights that the layer starts with: new ones, or those of a snapshot inside it.
   LayerState StartingWeights(const Snapshot* snapshot);
   void Begin(const Snapshot* snapshot);
@@ -74,7 +74,7 @@ class LayerInTraining final : public EpochSubject {
   uint32_t layer_;
   const LayerwiseProgress& done_;
   LayerProgress& progress_;
-  TensorPtr xhat_;
+  LayerInput xhat_;
   const Snapshot* snapshot_ =
       nullptr;                // that this process went on from inside the layer; null: it began the layer
   uint32_t first_epoch_ = 0;  // of this process

@@ -35,7 +35,7 @@ struct LayerProgress {
 struct LayerwiseShape {
   const TrainConfig& config;
   size_t features;  // columns of the first layer's input
-  size_t copies;    // of a layer's input that stand side by side (LayerPipeline::InputCopies)
+  size_t blocks;    // of a layer's input (LayerPipeline::InputBlocks)
   size_t classes;
 };
 

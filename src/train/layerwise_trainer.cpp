@@ -43,7 +43,7 @@ class LayerwiseTrainer {
   Trained Fit() {
     Prepare();
     for (uint32_t layer = Resume(); layer < config_.layers; ++layer) {
-      TensorPtr xhat = Aggregate(layer);
+      LayerInput xhat = Aggregate(layer);
       const LayerState state = TrainLayer(layer, xhat);
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
@@ -96,15 +96,15 @@ class LayerwiseTrainer {
     resumed_ = options_.keeper != nullptr ? options_.keeper->Start() : nullptr;
     if (resumed_ == nullptr) return 0;
     Stopwatch setup;
-    const LayerwiseShape shape{config_, x_->cols, pipeline_->InputCopies(), dataset_.labels.classes};
+    const LayerwiseShape shape{config_, x_->cols, pipeline_->InputBlocks(), dataset_.labels.classes};
     const uint32_t layer = RestoreProgress(*resumed_, shape, progress_, layer_);
     for (uint32_t done = 0; done < layer; ++done) {
       context_.CheckCancelled();
       const Model& model = progress_.trained.model;
       const DenseBlock block(model.weights[done], model.affines.empty() ? Matrix() : model.affines[done]);
       evaluator_->BeginLayer(done, false);
-      const TensorPtr xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
-      x_ = pipeline_->Transform(context_, *xhat, block);
+      const LayerInput xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
+      x_ = pipeline_->Transform(context_, xhat, block);
       evaluator_->EndLayer(block);
     }
     result().seconds.setup += setup.Seconds();
@@ -112,7 +112,7 @@ class LayerwiseTrainer {
     return layer;
   }
 
-  TensorPtr Aggregate(uint32_t layer) {
+  LayerInput Aggregate(uint32_t layer) {
     const Stopwatch evaluating;
     evaluator_->BeginLayer(layer, layer + 1 == config_.layers);
     if (evaluator_->scores()) result().seconds.validate += evaluating.Seconds();
@@ -124,16 +124,16 @@ class LayerwiseTrainer {
       result().seconds.setup += setup.Seconds();
     }
     const Stopwatch watch;
-    TensorPtr xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
+    LayerInput xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
     evaluator_->SetInput(xhat);
     LayerRecord& record = layer_.epochs.record;
     record.aggregate_seconds = watch.Seconds();
-    record.sparse_input = xhat->sparse;
-    if (!xhat->sparse) {
+    record.sparse_input = xhat.sparse();
+    if (!xhat.sparse()) {
       const auto entries = static_cast<double>(pipeline_->EntriesIn(context_, layer));
-      const size_t copies = pipeline_->InputCopies(), hops = copies > 1 ? copies - 1 : options_.hops;
+      const size_t blocks = pipeline_->InputBlocks(), hops = blocks > 1 ? blocks - 1 : options_.hops;
       record.gathered_bytes =
-          4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat->cols / copies);
+          4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat.cols() / blocks);
     }
     result().seconds.aggregate += record.aggregate_seconds;
     memory_.End(result().resident.aggregate);
@@ -141,7 +141,7 @@ class LayerwiseTrainer {
     return xhat;
   }
 
-  LayerState TrainLayer(uint32_t layer, const TensorPtr& xhat) {
+  LayerState TrainLayer(uint32_t layer, const LayerInput& xhat) {
     Stopwatch setup;
     const uint32_t budget = config_.EpochsOf(layer);
     const Snapshot* const snapshot = std::exchange(resumed_, nullptr);
@@ -212,11 +212,11 @@ class LayerwiseTrainer {
     result().layers.push_back(std::move(layer_.epochs.record));
   }
 
-  void Transform(uint32_t layer, TensorPtr xhat, const DenseBlock& block) {
+  void Transform(uint32_t layer, LayerInput xhat, const DenseBlock& block) {
     Report("transform", layer);
     const Stopwatch watch;
-    x_ = pipeline_->Transform(context_, *xhat, block);
-    xhat.reset();
+    x_ = pipeline_->Transform(context_, xhat, block);
+    xhat = {};
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;

@@ -222,7 +222,7 @@ inline void CheckVerbs(const Context& context, Backend& backend, const Shape& sh
 
   const Matrix w = RandomMatrix(shape.features, shape.hidden, 5);
   const reference::Dense h = reference::Transform(xhat, reference::Dense(w));
-  const TensorPtr device_h = backend.Transform(context, *aggregated, w);
+  const TensorPtr device_h = backend.Transform(context, aggregated, w);
   ExpectNear(h, backend.Download(context, *device_h), tolerance.product, "transform");
   ExpectNear(h, backend.Download(context, *backend.Forward(context, *graph, *device_x, w)),
              4 * tolerance.product, "forward");

@@ -136,7 +136,7 @@ Outcome TrainOnce(const Context& context, const BackendOptions& options, const S
   std::vector<double> losses(epochs);
   training->RunEpochs(context, 0, epochs, losses, &outcome.losses);
   outcome.state = training->Read();
-  outcome.features = backend->Download(context, *backend->Transform(context, *xhat, outcome.state.w));
+  outcome.features = backend->Download(context, *backend->Transform(context, xhat, outcome.state.w));
   return outcome;
 }
 
@@ -319,7 +319,7 @@ LayerState RandomFormState(const FormCase& c) {
   return state;
 }
 
-TensorPtr FormInput(const Context& context, Backend& backend, const FormCase& c) {
+LayerInput FormInput(const Context& context, Backend& backend, const FormCase& c) {
   TensorPtr x = backend.Upload(context, backend_cases::RandomFeatures(c.shape, 1));
   if (c.powers == 0) return x;
   const DeviceGraphPtr graph = backend.Upload(context, backend_cases::RandomPropagation(c.shape, 2));
@@ -327,7 +327,7 @@ TensorPtr FormInput(const Context& context, Backend& backend, const FormCase& c)
   // Aggregated every time from X: the random operator is no contraction.
   for (uint32_t power = 0; power < c.powers; ++power)
     parts.push_back(backend.Aggregate(context, *graph, *parts[power % 2], {}));
-  return backend.Join(context, parts);
+  return LayerInput(parts);
 }
 
 // Trains `epochs` epochs at a time, as often as `times` says; every second sample row is skipped.
@@ -352,7 +352,7 @@ Outcome TrainForm(const Context& context, BackendOptions options, const FormCase
     training->RunEpochs(context, time * epochs, epochs, losses, &outcome.losses);
   EXPECT_EQ(losses.back(), outcome.losses.back());
   outcome.state = training->Read();
-  outcome.features = backend->Download(context, *backend->Transform(context, *x, outcome.state.block()));
+  outcome.features = backend->Download(context, *backend->Transform(context, x, outcome.state.block()));
   return outcome;
 }
 
@@ -513,11 +513,11 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
         };
         add(backend->PickRows(context, *x, rows));
         for (const auto& picked : {std::vector<uint32_t>{}, rows}) {
-          add(backend->Transform(context, *x, w, picked));
-          add(backend->Transform(context, *x, {w, bias}, picked));
-          add(backend->Transform(context, *x, {w, norm}, picked));
-          add(backend->Transform(context, *joined, wide, picked));
-          add(backend->Transform(context, *joined, {wide, norm}, picked));
+          add(backend->Transform(context, x, w, picked));
+          add(backend->Transform(context, x, {w, bias}, picked));
+          add(backend->Transform(context, x, {w, norm}, picked));
+          add(backend->Transform(context, joined, wide, picked));
+          add(backend->Transform(context, joined, {wide, norm}, picked));
         }
         return results;
       };

@@ -107,19 +107,19 @@ TEST_P(DiskBackendTest, AggregationAndProductsHaveTheBitsOfMemory) {
       const Matrix w = RandomMatrix(cols, 24, 9);
       const DenseBlock normed(w, RandomMatrix(2, 24, 10));
       for (const DenseBlock& block : {DenseBlock(w), normed}) {
-        twins.ExpectEqual(*twins.memory->Transform(twins.context, *xhat, block),
-                          *twins.disk->Transform(twins.from_disk, *yhat, block), "transformed");
+        twins.ExpectEqual(*twins.memory->Transform(twins.context, xhat, block),
+                          *twins.disk->Transform(twins.from_disk, yhat, block), "transformed");
       }
       twins.ExpectEqual(*twins.memory->Forward(twins.context, *ours, *x, w),
                         *twins.disk->Forward(twins.from_disk, *theirs, *y, w), "forward");
       const std::vector<uint32_t> rows = {300, 2, 2, 70, 332, 0};
       Twins::ExpectEqual(twins.memory->Logits(twins.context, *xhat, w, rows),
                          twins.disk->Logits(twins.from_disk, *yhat, w, rows), "logits of rows");
-      const TensorPtr joined = twins.memory->Join(twins.context, std::vector<TensorPtr>{x, xhat});
-      const TensorPtr joined_too = twins.disk->Join(twins.from_disk, std::vector<TensorPtr>{y, yhat});
+      const LayerInput joined(std::vector<TensorPtr>{x, xhat});
+      const LayerInput joined_too(std::vector<TensorPtr>{y, yhat});
       const DenseBlock wide(RandomMatrix(2 * cols, 17, 11));
-      twins.ExpectEqual(*twins.memory->Transform(twins.context, *joined, wide, rows),
-                        *twins.disk->Transform(twins.from_disk, *joined_too, wide, rows), "joined");
+      twins.ExpectEqual(*twins.memory->Transform(twins.context, joined, wide, rows),
+                        *twins.disk->Transform(twins.from_disk, joined_too, wide, rows), "joined");
     }
   }
 }
@@ -177,8 +177,8 @@ TEST_P(DiskBackendTest, SparseAndPreparedFeaturesHaveTheBitsOfMemory) {
     EXPECT_EQ(xhat->sparse, yhat->sparse);
     twins.ExpectEqual(*xhat, *yhat, "aggregated");
     const DenseBlock block(RandomMatrix(x->cols, 12, 9));
-    twins.ExpectEqual(*twins.memory->Transform(twins.context, *xhat, block),
-                      *twins.disk->Transform(twins.from_disk, *yhat, block), "transformed");
+    twins.ExpectEqual(*twins.memory->Transform(twins.context, xhat, block),
+                      *twins.disk->Transform(twins.from_disk, yhat, block), "transformed");
   }
 }
 
@@ -198,7 +198,7 @@ LayerState TrainedBy(Backend& backend, const Context& context, std::vector<Featu
     inputs += part.cols();
     rows = part.rows();
   }
-  const TensorPtr x = tensors.size() == 1 ? tensors.front() : backend.Join(context, tensors);
+  const LayerInput x(tensors);
   const auto count = static_cast<uint32_t>(samples.empty() ? rows : samples.size());
   auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), FiveClassTargets(count),
                                      spec, FiveClassStart(inputs));

@@ -86,7 +86,7 @@ inline FormInput InputOf(const Context& context, Backend& backend, const FormCas
     for (size_t i = 0; i < joined.rows; ++i)
       for (size_t c = 0; c < expected[0].cols; ++c)
         joined.at(i, part * expected[0].cols + c) = expected[part].at(i, c);
-  return {backend.Join(context, parts), joined};
+  return {LayerInput(parts), joined};
 }
 
 // Transform of all rows and of picked ones, and rows as a tensor of their own.
@@ -98,7 +98,7 @@ inline void CheckFormVerbs(const Context& context, Backend& backend, const FormC
   reference::Dense h = reference::ApplyAffine(reference::Multiply(input.x, reference::Dense(block.w)),
                                               reference::Dense(block.affine));
   for (double& value : h.values) value = std::max(value, 0.0);
-  ExpectNear(h, backend.Download(context, *backend.Transform(context, *input.device, block)),
+  ExpectNear(h, backend.Download(context, *backend.Transform(context, input.device, block)),
              tolerance.product, "transform");
   const std::vector<uint32_t> rows = {3, 0, one.shape.nodes - 1, 3};
   const auto pick = [&](const reference::Dense& from) {
@@ -107,7 +107,7 @@ inline void CheckFormVerbs(const Context& context, Backend& backend, const FormC
       for (size_t c = 0; c < from.cols; ++c) picked.at(i, c) = from.at(rows[i], c);
     return picked;
   };
-  ExpectNear(pick(h), backend.Download(context, *backend.Transform(context, *input.device, block, rows)),
+  ExpectNear(pick(h), backend.Download(context, *backend.Transform(context, input.device, block, rows)),
              tolerance.product, "transform of rows");
   const Features features = RandomFeatures(one.shape, 1);
   const TensorPtr x = backend.Upload(context, features);

@@ -121,15 +121,15 @@ inline void CompareVerbs(const Compare& compare) {
       see(backend.Download(context, *xhat), "aggregated");
       const Matrix w = RandomMatrix(cols, 24, 9);
       see(backend.Download(context,
-                           *backend.Transform(context, *xhat, DenseBlock(w, RandomMatrix(2, 24, 10)))),
+                           *backend.Transform(context, xhat, DenseBlock(w, RandomMatrix(2, 24, 10)))),
           "transformed");
       see(backend.Download(context, *backend.Forward(context, *graph, *x, w)), "forward");
       see(backend.Logits(context, *xhat, w, rows), "logits of rows");
       see(backend.Download(context, *backend.PickRows(context, *xhat, rows)), "picked");
       see(backend.Download(context, *xhat, rows), "downloaded rows");
-      const TensorPtr joined = backend.Join(context, std::vector<TensorPtr>{x, xhat});
+      const LayerInput joined(std::vector<TensorPtr>{x, xhat});
       see(backend.Download(context,
-                           *backend.Transform(context, *joined, RandomMatrix(2 * cols, 17, 11), rows)),
+                           *backend.Transform(context, joined, RandomMatrix(2 * cols, 17, 11), rows)),
           "joined");
     }
   });
@@ -185,7 +185,7 @@ inline void CompareFeatures(const Compare& compare) {
       const TensorPtr xhat = backend.Aggregate(context, *graph, *x, {});
       see(backend.Download(context, *xhat), "aggregated");
       see(backend.Download(context, *backend.Aggregate(context, *graph, *xhat, {})), "aggregated again");
-      see(backend.Download(context, *backend.Transform(context, *xhat, RandomMatrix(x->cols, 12, 9))),
+      see(backend.Download(context, *backend.Transform(context, xhat, RandomMatrix(x->cols, 12, 9))),
           "transformed");
     });
   }
@@ -221,7 +221,7 @@ inline void CompareTraining(const Compare& compare) {
     const TensorPtr sparse = backend.Upload(context, SomeSparse(30, 0.05f));
     TrainAndScore(backend, context, dense, {}, 50, see);
     TrainAndScore(backend, context, sparse, {1, 5, 9, 100, 150, 160, 206}, 3, see);
-    TrainAndScore(backend, context, backend.Join(context, std::vector<TensorPtr>{sparse, dense}), {}, 64,
+    TrainAndScore(backend, context, LayerInput(std::vector<TensorPtr>{sparse, dense}), {}, 64,
                   see);
   });
 }
@@ -243,10 +243,10 @@ inline void CompareForms(const Compare& compare) {
           backend.Score(context, *training, *backend.PrepareScoring(context, x, {}, targets));
       see(BitsOf<double>(losses), "losses");
       see(BitsOf<float>(scores.losses), "scores");
-      const TensorPtr h = backend.Transform(context, *x, state.block());
+      const TensorPtr h = backend.Transform(context, x, state.block());
       see(backend.Download(context, *h), "transformed");
       const std::vector<uint32_t> rows = {30, 2, 2, 17};
-      see(backend.Download(context, *backend.Transform(context, *x, state.block(), rows)),
+      see(backend.Download(context, *backend.Transform(context, x, state.block(), rows)),
           "some transformed");
     });
   }

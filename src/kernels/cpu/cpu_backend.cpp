@@ -11,7 +11,7 @@
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
 #include "kernels/cpu/form_training.h"
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
@@ -36,28 +36,12 @@ struct CpuTensor final : Tensor {
   }
 };
 
-struct CpuJoined final : Tensor {
-  JoinedMatrix joined;
-
-  explicit CpuJoined(JoinedMatrix matrix) : joined(std::move(matrix)) {
-    rows = joined.rows;
-    cols = joined.cols;
-    sparse = joined.dense.empty();
-    nonzeros = joined.sparse.nnz();
-    bytes = joined.bytes();
-  }
-};
-
 struct CpuGraph final : DeviceGraph {
   Propagation propagation;
 };
 
 const StoredMatrix& AsStored(const Tensor& tensor) { return CheckedCast<CpuTensor>(tensor).stored; }
 const Propagation& AsOperator(const DeviceGraph& graph) { return CheckedCast<CpuGraph>(graph).propagation; }
-JoinedMatrix AsJoined(const Tensor& tensor) {
-  if (const auto* joined = dynamic_cast<const CpuJoined*>(&tensor)) return joined->joined;
-  return JoinedMatrix(AsStored(tensor));
-}
 TensorPtr MakeTensor(StoredMatrix matrix) { return std::make_shared<CpuTensor>(std::move(matrix)); }
 
 const char* NameOf(FeatureType type) {
@@ -134,25 +118,14 @@ class CpuBackend final : public Backend {
         Narrowed(context, AggregateSparseToDense(context, memory_, a, input.sparse, row_of_node)));
   }
 
-  TensorPtr Join(const Context& context, std::span<const TensorPtr> parts) override {
-    JoinedMatrix joined;
+  LayerInput MergeSparse(LayerInput x) override {
+    const auto end = std::find_if(x.blocks.begin(), x.blocks.end(), [](const auto& block) { return !block->sparse; });
+    if (end - x.blocks.begin() < 2) return x;
     std::vector<const CsrMatrix*> sparse;
-    for (const TensorPtr& part : parts) {
-      L2GCN_ASSERT(part->rows == parts.front()->rows);
-      joined.cols += part->cols;
-      const StoredMatrix& stored = AsStored(*part);
-      if (!stored.is_sparse) {
-        joined.dense.push_back(stored);
-      } else if (joined.dense.empty()) {
-        sparse.push_back(&stored.sparse);
-      } else {
-        joined.dense.emplace_back(Download(context, *part, {}));
-      }
-    }
-    joined.rows = parts.front()->rows;
-    if (sparse.size() == 1) joined.sparse = *sparse.front();
-    if (sparse.size() > 1) joined.sparse = JoinSparse(sparse);
-    return std::make_shared<CpuJoined>(std::move(joined));
+    for (auto block = x.blocks.begin(); block != end; ++block) sparse.push_back(&AsStored(**block).sparse);
+    LayerInput merged = MakeTensor(StoredMatrix(ConcatenateSparse(sparse)));
+    merged.blocks.insert(merged.blocks.end(), end, x.blocks.end());
+    return merged;
   }
 
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
@@ -161,28 +134,11 @@ class CpuBackend final : public Backend {
     return MakeTensor(Narrowed(context, Download(context, x, rows)));
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    const bool plain = block.affine.rows == 0 && dynamic_cast<const CpuJoined*>(&x) == nullptr;
-    return MakeTensor(Narrowed(context, plain ? Multiply(context, AsStored(x), block.w, rows, true)
-                                              : HiddenRows(context, AsJoined(x), block, rows)));
-  }
-
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                    const Matrix& w) override {
-    if (w.rows == 0) return Aggregate(context, graph, x, {});
-    const Propagation& a = AsOperator(graph);
-    if (x.cols <= w.cols) {
-      if (x.sparse) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-      return MakeTensor(Narrowed(context, AggregateAndTransform(context, a, AsStored(x), w)));
-    }
-    const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
-    Matrix out = AggregateDense(context, kernels_, memory_, a, narrow, {}).dense;
-    float* values = out.values.mutable_data();
-    ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
-      for (size_t i = begin; i < end; ++i) values[i] = values[i] <= 0 ? 0 : values[i];
-    });
-    return MakeTensor(Narrowed(context, std::move(out)));
+    const bool basic = block.affine.rows == 0 && x.blocks.size() == 1;
+    return MakeTensor(Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), block.w, rows, true)
+                                              : HiddenRows(context, BlocksOf(context, x), block, rows)));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -225,25 +181,25 @@ class CpuBackend final : public Backend {
   }
 
   // Training reads rows again and again, so those that nothing was done to yet are prepared now.
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    if (!spec.architecture.basic() || dynamic_cast<const CpuJoined*>(xhat.get()) != nullptr) {
-      JoinedMatrix input = AsJoined(*xhat);
+    if (!spec.architecture.basic() || xhat.blocks.size() > 1) {
+      InputBlocks input = BlocksOf(context, xhat);
       for (StoredMatrix& part : input.dense) {
         if (part.prepared()) part = ReadWhole(context, part.source);
       }
       return MakeCpuFormTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
                                  options_.profile);
     }
-    const StoredMatrix& stored = AsStored(*xhat);
+    const StoredMatrix& stored = AsStored(*xhat.blocks.front());
     return MakeCpuLayerTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
                                 std::move(samples), targets, spec, start, options_.profile);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
-    auto prepared = std::make_shared<CpuRowsToScore>(AsJoined(*x), std::move(rows), targets);
+    auto prepared = std::make_shared<CpuRowsToScore>(BlocksOf(context, x), std::move(rows), targets);
     prepared->margins = margins;
     return prepared;
   }
@@ -261,7 +217,44 @@ class CpuBackend final : public Backend {
 
   std::string Explain() const override { return explanation_; }
 
+ protected:
+  TensorPtr AggregateTransform(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    if (x.sparse) return Backend::AggregateTransform(context, graph, x, w);
+    return MakeTensor(Narrowed(context, AggregateAndMultiply(context, AsOperator(graph), AsStored(x), w)));
+  }
+  TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
+    Matrix out = AggregateDense(context, kernels_, memory_, AsOperator(graph), narrow, {}).dense;
+    float* values = out.values.mutable_data();
+    ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) values[i] = values[i] <= 0 ? 0 : values[i];
+    });
+    return MakeTensor(Narrowed(context, std::move(out)));
+  }
+
  private:
+  // A layer's input as its kernels read it: the sparse blocks as one sparse matrix, then the dense ones. A sparse block
+  // behind a dense one is unpacked.
+  InputBlocks BlocksOf(const Context& context, const LayerInput& x) {
+    InputBlocks input;
+    input.rows = x.rows();
+    input.cols = x.cols();
+    for (const TensorPtr& block : MergeSparse(x).blocks) {
+      L2GCN_ASSERT(block->rows == input.rows);
+      const StoredMatrix& stored = AsStored(*block);
+      if (!stored.is_sparse) {
+        input.dense.push_back(stored);
+      } else if (input.dense.empty()) {
+        input.sparse = stored.sparse;
+      } else {
+        input.dense.emplace_back(Download(context, *block, {}));
+      }
+    }
+    return input;
+  }
+
   // The matrix in the type the user asked for.
   StoredMatrix Narrowed(const Context& context, Matrix matrix) {
     if (options_.features_as == FeatureType::kF32) return StoredMatrix(std::move(matrix));
@@ -366,7 +359,7 @@ class CpuBackend final : public Backend {
   }
 
   // A hidden layer's rows (all, or those named), block by block of kProductRows rows.
-  Matrix HiddenRows(const Context& context, const JoinedMatrix& x, const DenseBlock& block,
+  Matrix HiddenRows(const Context& context, const InputBlocks& x, const DenseBlock& block,
                     std::span<const uint32_t> rows) {
     L2GCN_ASSERT(x.cols == block.w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size(), hidden = block.w.cols;
@@ -384,7 +377,7 @@ class CpuBackend final : public Backend {
         const size_t size = std::min(kProductRows, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        JoinedProduct(kernels_, x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
+        BlocksProduct(kernels_, x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
                       y.mutable_data());
         ApplyAffine(kernels_, size, hidden, w.stride, block.affine.rows, affine.w.data(), y.mutable_data(),
                     inverse, more.mutable_data());
@@ -395,7 +388,7 @@ class CpuBackend final : public Backend {
   }
 
   // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
-  Matrix AggregateAndTransform(const Context& context, const Propagation& a, const StoredMatrix& x,
+  Matrix AggregateAndMultiply(const Context& context, const Propagation& a, const StoredMatrix& x,
                                const Matrix& w) {
     const PaddedWeights padded(w, {}, {}, w.rows);
     Matrix out = memory_.NewMatrix(a.nodes, w.cols);

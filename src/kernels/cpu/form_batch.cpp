@@ -4,7 +4,7 @@
 
 namespace l2gcn {
 
-FormBatch::FormBatch(const CpuKernels& kernels, JoinedMatrix input, Array<uint32_t> samples,
+FormBatch::FormBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
                      const Targets& targets, const LayerSpec& spec)
     : kernels_(kernels),
       input_(std::move(input)),

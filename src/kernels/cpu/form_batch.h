@@ -13,7 +13,7 @@
 #include "core/rng.h"
 #include "kernels/backend.h"
 #include "kernels/cpu/feature_cuts.h"
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/sample_draw.h"
 
@@ -21,10 +21,10 @@ namespace l2gcn {
 
 class FormBatch {
  public:
-  FormBatch(const CpuKernels& kernels, JoinedMatrix input, Array<uint32_t> samples, const Targets& targets,
+  FormBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples, const Targets& targets,
             const LayerSpec& spec);
 
-  const JoinedMatrix& input() const { return input_; }
+  const InputBlocks& input() const { return input_; }
   uint32_t samples_in_all() const { return draw_.samples(); }
   uint32_t most() const { return batch_; }          // samples of a step
   uint32_t steps() const { return draw_.steps(); }  // of an epoch
@@ -61,7 +61,7 @@ class FormBatch {
   void GatherDense(size_t panel, size_t count, uint32_t* keys);
 
   const CpuKernels& kernels_;
-  const JoinedMatrix input_;
+  const InputBlocks input_;
   const Targets targets_;
   const LayerSpec spec_;
   const SampleDraw draw_;

@@ -37,7 +37,7 @@ constexpr double kFormWorkerCycles = 40e3;  // a step must bring this much to ea
 
 class CpuFormTraining final : public CpuTraining {
  public:
-  CpuFormTraining(const CpuKernels& kernels, JoinedMatrix input, Array<uint32_t> samples,
+  CpuFormTraining(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
                   const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
       : kernels_(kernels),
         batch_(kernels, std::move(input), std::move(samples), targets, spec),
@@ -140,7 +140,7 @@ class CpuFormTraining final : public CpuTraining {
     size_t begin, end;  // rows; of kSparseRows: the cut
   };
 
-  const JoinedMatrix& input() const { return batch_.input(); }
+  const InputBlocks& input() const { return batch_.input(); }
   HiddenLayer& last() { return head_ ? *head_ : first_; }
   const HiddenLayer& last() const { return head_ ? *head_ : first_; }
   static size_t PanelsOf(size_t size) { return (size + kFormPanel - 1) / kFormPanel; }
@@ -470,7 +470,7 @@ class CpuFormTraining final : public CpuTraining {
 
 }  // namespace
 
-std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, JoinedMatrix input,
+std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, InputBlocks input,
                                                    Array<uint32_t> samples, const Targets& targets,
                                                    const LayerSpec& spec, const LayerState& start,
                                                    bool profile) {

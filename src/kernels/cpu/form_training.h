@@ -11,12 +11,12 @@
 #include <memory>
 
 #include "kernels/backend.h"
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
 
 namespace l2gcn {
 
-std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, JoinedMatrix input,
+std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, InputBlocks input,
                                                    Array<uint32_t> samples, const Targets& targets,
                                                    const LayerSpec& spec, const LayerState& start,
                                                    bool profile);

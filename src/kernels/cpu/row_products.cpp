@@ -17,7 +17,7 @@ void GatherRows(const CpuKernels& kernels, const StoredMatrix& x, const uint32_t
   }
 }
 
-void JoinedProduct(const CpuKernels& kernels, const JoinedMatrix& x, const PaddedWeights& w,
+void BlocksProduct(const CpuKernels& kernels, const InputBlocks& x, const PaddedWeights& w,
                    const uint32_t* picked, size_t size, size_t x_stride, float* gathered, float* more,
                    float* y) {
   const size_t n = PadWidth(w.cols), sparse_cols = x.sparse.cols;

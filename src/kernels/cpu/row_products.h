@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/stored_matrix.h"
@@ -24,10 +24,10 @@ void MultiplyBlock(const CpuKernels& kernels, const StoredMatrix& x, const Padde
 
 // The stride of gathered rows of `x`. Widths of parts are padded where they end, so that the last one may reach a pad
 // further.
-inline size_t GatheredStride(const JoinedMatrix& x) { return PadStride(x.dense_cols() + kPad); }
+inline size_t GatheredStride(const InputBlocks& x) { return PadStride(x.dense_cols() + kPad); }
 
 // y (size × w.stride) = rows `picked` of X · W; gathered (size × x_stride) and more (like y) are scratch.
-void JoinedProduct(const CpuKernels& kernels, const JoinedMatrix& x, const PaddedWeights& w,
+void BlocksProduct(const CpuKernels& kernels, const InputBlocks& x, const PaddedWeights& w,
                    const uint32_t* picked, size_t size, size_t x_stride, float* gathered, float* more,
                    float* y);
 

@@ -35,7 +35,7 @@ class BlockScorer {
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
     const bool hidden = layer_.w.cols > 0;
-    JoinedProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
+    BlocksProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
                   gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
     if (hidden) FinishHidden(count);
     for (size_t i = 0; i < count; ++i) {

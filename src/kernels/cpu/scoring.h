@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/backend.h"
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/padded_weights.h"
 
 namespace l2gcn {
@@ -21,11 +21,11 @@ class CpuTraining : public LayerTraining {
 };
 
 struct CpuRowsToScore final : RowsToScore {
-  JoinedMatrix x;
+  InputBlocks x;
   Array<uint32_t> rows;  // of x; empty: all
   Targets targets;
 
-  CpuRowsToScore(JoinedMatrix matrix, Array<uint32_t> picked, const Targets& wanted)
+  CpuRowsToScore(InputBlocks matrix, Array<uint32_t> picked, const Targets& wanted)
       : x(std::move(matrix)), rows(std::move(picked)), targets(wanted) {}
   size_t count() const { return rows.empty() ? x.rows : rows.size(); }
 };

@@ -18,8 +18,6 @@ namespace {
 
 const CudaTensor& AsCuda(const Tensor& tensor) { return CheckedCast<CudaTensor>(tensor); }
 
-bool IsJoined(const Tensor& tensor) { return dynamic_cast<const CudaJoined*>(&tensor) != nullptr; }
-
 class CudaBackend final : public Backend {
  public:
   CudaBackend(std::shared_ptr<Device> device, const BackendOptions& options)
@@ -46,8 +44,6 @@ class CudaBackend final : public Backend {
     return Aggregated(context, graph, x, {}, cols, false);
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override { return JoinTensors(parts); }
-
   TensorPtr PickRows(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
     const CudaTensor& from = AsCuda(x);
     Buffer picked = Buffer::OnDevice(device_, rows.size_bytes(), "picked rows");
@@ -60,17 +56,11 @@ class CudaBackend final : public Backend {
     return out;
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    if (block.affine.rows == 0 && !IsJoined(x)) return Multiply(AsCuda(x), block.w, rows, true, kind_);
+    if (block.affine.rows == 0 && x.blocks.size() == 1)
+      return Multiply(AsCuda(*x.blocks.front()), block.w, rows, true, kind_);
     return TransformRows(context, device_, *Products(), x, block, rows, kind_);
-  }
-
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                    const Matrix& w) override {
-    if (w.rows == 0) return Aggregate(context, graph, x, {});
-    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-    return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, w.cols, true);
   }
 
   Matrix Logits(const Context&, const Tensor& x, const Matrix& theta,
@@ -91,25 +81,23 @@ class CudaBackend final : public Backend {
     return DownloadAsStored(device_, pool_, AsCuda(x));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context&, TensorPtr xhat, Array<uint32_t> samples,
+  std::unique_ptr<LayerTraining> BeginLayer(const Context&, const LayerInput& xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
     if (!SameTargets(samples, targets))
-      targets_ = UploadTargets(device_, xhat->rows, std::move(samples), targets);
-    const bool plain = spec.architecture.basic() && !IsJoined(*xhat);
-    if (!plain) {
-      return MakeFormTraining(device_, Products(), std::move(xhat), targets_, spec, start, &explanation_);
-    }
-    return MakeLayerTraining(device_, std::move(xhat), targets_, spec, start, options_.precision,
+      targets_ = UploadTargets(device_, xhat.rows(), std::move(samples), targets);
+    if (!spec.architecture.basic() || xhat.blocks.size() > 1)
+      return MakeFormTraining(device_, Products(), xhat, targets_, spec, start, &explanation_);
+    return MakeLayerTraining(device_, xhat.blocks.front(), targets_, spec, start, options_.precision,
                              &explanation_);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, const LayerInput& x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
     auto prepared = std::make_shared<CudaRowsToScore>();
     prepared->margins = margins;
-    prepared->targets = UploadTargets(device_, x->rows, std::move(rows), targets);
-    prepared->x = std::move(x);
+    prepared->targets = UploadTargets(device_, x.rows(), std::move(rows), targets);
+    prepared->x = x;
     return prepared;
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
@@ -131,6 +119,12 @@ class CudaBackend final : public Backend {
 
   uint64_t PeakDeviceBytes() const override { return device_->peak_bytes(); }
   std::string Explain() const override { return explanation_; }
+
+ protected:
+  TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    return Aggregated(context, graph, *Multiply(AsCuda(x), w, {}, false, kind_), {}, w.cols, true);
+  }
 
  private:
   // Lets the spare tensor go where it would raise the peak by more than a thirty-second. While others use it, too, it

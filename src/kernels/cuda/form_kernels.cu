@@ -76,7 +76,7 @@ __device__ __forceinline__ void GatherDense(const void* from, size_t source, voi
 
 template <RowKind kTo>
 __global__ void __launch_bounds__(kThreads)
-    GatherKernel(const JoinedRows x, const uint32_t* rows, size_t first, size_t count, void* to,
+    GatherKernel(const BlockRows x, const uint32_t* rows, size_t first, size_t count, void* to,
                  size_t stride, const Dropping dropping) {
   const size_t i = static_cast<size_t>(blockIdx.x) * kWarps + (threadIdx.x >> 5);
   if (i >= count) return;
@@ -446,7 +446,7 @@ unsigned BlocksFor(size_t items, size_t per_block) {
 
 }  // namespace
 
-void LaunchGather(const JoinedRows& x, const uint32_t* rows, size_t first, size_t count, RowKind kind,
+void LaunchGather(const BlockRows& x, const uint32_t* rows, size_t first, size_t count, RowKind kind,
                   void* to, size_t stride, const Dropping& dropping, cudaStream_t stream) {
   if (count == 0) return;
   const auto kernel = kind == RowKind::kBf16 ? GatherKernel<RowKind::kBf16> : GatherKernel<RowKind::kF32>;

@@ -25,7 +25,7 @@ constexpr uint32_t kNoRow = 0xFFFFFFFFu;
 constexpr int kPartsAtOnce = 8;
 
 // Matrices side by side, each where it lies.
-struct JoinedRows {
+struct BlockRows {
   int parts = 0;
   DeviceRows part[kPartsAtOnce];
   uint32_t width[kPartsAtOnce] = {};  // columns with padding
@@ -41,7 +41,7 @@ struct Dropping {
 };
 
 // Row i of `to` (count × stride, f32 or bf16) = row rows[i] of x (null: row first + i), or zeros for kNoRow.
-void LaunchGather(const JoinedRows& x, const uint32_t* rows, size_t first, size_t count, RowKind kind,
+void LaunchGather(const BlockRows& x, const uint32_t* rows, size_t first, size_t count, RowKind kind,
                   void* to, size_t stride, const Dropping& dropping, cudaStream_t stream);
 
 // Where the training is: set by the host before the first of several steps, advanced by the last kernel of a step.

@@ -19,11 +19,11 @@ constexpr size_t kGatheredBytes = size_t{64} << 20, kGatheredRows = 8192;
 // How the columns of the input lie in a gathered row: each part begins at a multiple of 8.
 class InputLayout {
  public:
-  explicit InputLayout(const Tensor& input) {
-    const auto* joined = dynamic_cast<const CudaJoined*>(&input);
-    const auto add = [&](const CudaTensor& part) {
+  explicit InputLayout(const LayerInput& input) {
+    for (const TensorPtr& block : input.blocks) {
+      const auto& part = CheckedCast<CudaTensor>(*block);
       if (groups_.empty() || groups_.back().parts == kPartsAtOnce) groups_.emplace_back();
-      JoinedRows& group = groups_.back();
+      BlockRows& group = groups_.back();
       const uint32_t width = static_cast<uint32_t>(PaddedStride(part.cols));
       const int p = group.parts++;
       group.part[p] = part.view;
@@ -32,11 +32,6 @@ class InputLayout {
       group.at[p] = width_;
       for (uint32_t column = 0; column < part.cols; ++column) row_at_.push_back(width_ + column);
       width_ += width;
-    };
-    if (joined == nullptr) {
-      add(CheckedCast<CudaTensor>(input));
-    } else {
-      for (const TensorPtr& part : joined->parts) add(CheckedCast<CudaTensor>(*part));
     }
   }
 
@@ -45,12 +40,12 @@ class InputLayout {
   const std::vector<uint32_t>& places() const { return row_at_; }
   void Gather(const uint32_t* rows, size_t first, size_t count, RowKind kind, void* to,
               const Dropping& dropping, cudaStream_t stream) const {
-    for (const JoinedRows& group : groups_)
+    for (const BlockRows& group : groups_)
       LaunchGather(group, rows, first, count, kind, to, width_, dropping, stream);
   }
 
  private:
-  std::vector<JoinedRows> groups_;
+  std::vector<BlockRows> groups_;
   std::vector<uint32_t> row_at_;
   uint32_t width_ = 0;
 };
@@ -96,15 +91,15 @@ struct HiddenRows {
 
 class CudaFormTraining final : public CudaTraining {
  public:
-  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas, TensorPtr input,
+  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas, const LayerInput& input,
                    std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
                    const LayerState& start)
       : device_(device),
-        input_(std::move(input)),
+        input_(input),
         targets_(std::move(targets)),
         spec_(spec),
         blas_(std::move(blas)),
-        layout_(*input_),
+        layout_(input_),
         batch_(std::min(spec.batch, targets_->count)),
         steps_per_epoch_(std::max<uint32_t>(
             1, spec.drop_last ? targets_->count / batch_ : (targets_->count + batch_ - 1) / batch_)),
@@ -112,7 +107,7 @@ class CudaFormTraining final : public CudaTraining {
         narrow_(blas_->operands() == RowKind::kBf16),
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps) {
-    L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_->cols);
+    L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_.cols());
     PlaceParameters(start);
     L2GCN_ASSERT(start.theta.rows == last().width);
     UploadParameters(start);
@@ -164,7 +159,7 @@ class CudaFormTraining final : public CudaTraining {
   }
 
   RowScores Score(const Context& context, const CudaRowsToScore& rows) const override {
-    const InputLayout layout(*rows.x);
+    const InputLayout layout(rows.x);
     L2GCN_ASSERT(layout.width() == layout_.width());
     const size_t widest = std::max<size_t>(first_.stride, last().stride), element = narrow_ ? 2 : 4;
     const size_t z_bytes = theta_.stride * sizeof(float);
@@ -504,7 +499,7 @@ class CudaFormTraining final : public CudaTraining {
   }
 
   const std::shared_ptr<Device> device_;
-  const TensorPtr input_;
+  const LayerInput input_;
   const std::shared_ptr<const DeviceTargets> targets_;
   const LayerSpec spec_;
   const std::shared_ptr<const Blas> blas_;
@@ -532,42 +527,27 @@ class CudaFormTraining final : public CudaTraining {
 
 }  // namespace
 
-TensorPtr JoinTensors(std::span<const TensorPtr> parts) {
-  auto joined = std::make_shared<CudaJoined>();
-  joined->rows = parts.front()->rows;
-  joined->sparse = true;
-  for (const TensorPtr& part : parts) {
-    L2GCN_ASSERT(part->rows == joined->rows);
-    joined->cols += part->cols;
-    joined->sparse = joined->sparse && part->sparse;
-    joined->nonzeros += part->nonzeros;
-    joined->bytes += part->bytes;
-    joined->parts.push_back(part);
-  }
-  return joined;
-}
-
 std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
-                                                std::shared_ptr<const Blas> blas, TensorPtr input,
+                                                std::shared_ptr<const Blas> blas, const LayerInput& input,
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
                                                 std::string* explanation) {
   if (spec.share != nullptr) {
     ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
   }
-  auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), std::move(input),
+  auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), input,
                                                      std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
   return training;
 }
 
 TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& device, const Blas& blas,
-                        const Tensor& input, const DenseBlock& block, std::span<const uint32_t> rows,
+                        const LayerInput& input, const DenseBlock& block, std::span<const uint32_t> rows,
                         RowKind kind) {
   const char* what = "transforming features";
-  L2GCN_ASSERT(input.cols == block.w.rows);
+  L2GCN_ASSERT(input.cols() == block.w.rows);
   const InputLayout layout(input);
-  const size_t count = rows.empty() ? input.rows : rows.size(), stride = PaddedStride(block.w.cols);
+  const size_t count = rows.empty() ? input.rows() : rows.size(), stride = PaddedStride(block.w.cols);
   const size_t depth = layout.width(), element = ElementBytes(blas.operands());
   auto out = NewDense(device, count, block.w.cols, kind);
   if (count == 0) return out;

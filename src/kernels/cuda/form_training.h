@@ -22,22 +22,15 @@
 
 namespace l2gcn::cuda {
 
-// Tensors side by side, each where it lies.
-struct CudaJoined final : Tensor {
-  std::vector<TensorPtr> parts;  // CudaTensors
-};
-// All rows of the parts; throws nothing and copies nothing.
-TensorPtr JoinTensors(std::span<const TensorPtr> parts);
-
 std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
-                                                std::shared_ptr<const Blas> blas, TensorPtr input,
+                                                std::shared_ptr<const Blas> blas, const LayerInput& input,
                                                 std::shared_ptr<const DeviceTargets> targets,
                                                 const LayerSpec& spec, const LayerState& start,
                                                 std::string* explanation);
 
 // ReLU of X W after the block's affine, block by block of rows; `rows` picks rows of the input, empty: all.
 TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& device, const Blas& blas,
-                        const Tensor& input, const DenseBlock& block, std::span<const uint32_t> rows,
+                        const LayerInput& input, const DenseBlock& block, std::span<const uint32_t> rows,
                         RowKind kind);
 
 }  // namespace l2gcn::cuda

@@ -197,7 +197,7 @@ class CudaLayerTraining final : public CudaTraining {
     for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
       context.CheckCancelled();
       const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
-      MultiplyRows(device_, CheckedCast<CudaTensor>(*rows.x).view, rows.picked(), first, some,
+      MultiplyRows(device_, CheckedCast<CudaTensor>(*rows.x.blocks.front()).view, rows.picked(), first, some,
                    scored_->w.weights, hidden, true, precision_);
       MultiplyRows(device_, hidden, nullptr, 0, some, scored_->theta.weights, logits, false, precision_);
       pass.Reduce(first, some, z.as<float>(), z_stride, nullptr);

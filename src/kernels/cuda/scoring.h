@@ -15,7 +15,7 @@
 namespace l2gcn::cuda {
 
 struct CudaRowsToScore final : RowsToScore {
-  TensorPtr x;
+  LayerInput x;
   std::shared_ptr<const DeviceTargets> targets;  // its samples are the rows
 
   const uint32_t* picked() const {

@@ -19,7 +19,6 @@
 #include "kernels/disk/panel_aggregation.h"
 #include "kernels/disk/sample_windows.h"
 #include "kernels/disk/write_behind.h"
-#include "kernels/join_shape.h"
 #include "kernels/row_loss.h"
 
 namespace l2gcn {
@@ -33,19 +32,14 @@ struct DiskGraph final : DeviceGraph {
   DeviceGraphPtr mapped;  // the same for sparse features
 };
 
-// Tensors side by side, each dense on disk or sparse in mapped memory.
-struct DiskJoined final : Tensor {
-  std::vector<TensorPtr> parts;
-};
-
 // Rows of a tensor on disk, and what they should become.
 struct DiskRowsToScore final : RowsToScore {
-  TensorPtr x;
+  LayerInput x;          // blocks that are dense on disk or sparse in mapped memory
   Array<uint32_t> rows;  // of x; empty: all
   Targets targets;
 
-  DiskRowsToScore(TensorPtr tensor, Array<uint32_t> picked, const Targets& wanted)
-      : x(std::move(tensor)), rows(std::move(picked)), targets(wanted) {}
+  DiskRowsToScore(LayerInput input, Array<uint32_t> picked, const Targets& wanted)
+      : x(std::move(input)), rows(std::move(picked)), targets(wanted) {}
   // Of rows first … first + count − 1 of those to score.
   Targets TargetsOf(size_t first, size_t count) const {
     Targets part = targets;
@@ -63,14 +57,6 @@ const Propagation& OperatorIn(const DeviceGraph& graph) { return CheckedCast<Dis
 
 // A dense matrix on disk; null for any other.
 const DiskTensor* AsDisk(const Tensor& tensor) { return dynamic_cast<const DiskTensor*>(&tensor); }
-
-std::vector<const Tensor*> PartsOf(const Tensor& x) {
-  const auto* joined = dynamic_cast<const DiskJoined*>(&x);
-  if (joined == nullptr) return {&x};
-  std::vector<const Tensor*> parts;
-  for (const TensorPtr& part : joined->parts) parts.push_back(part.get());
-  return parts;
-}
 
 class DiskBackend final : public Backend {
  public:
@@ -108,55 +94,40 @@ class DiskBackend final : public Backend {
     return result->sparse ? std::move(result) : Stored(mapped_->DownloadStored(context, *result));
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
-    auto joined = std::make_shared<DiskJoined>();
-    JoinShape(parts, *joined);
-    joined->parts.assign(parts.begin(), parts.end());
-    return joined;
-  }
-
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     if (AsDisk(x) == nullptr) return mapped_->PickRows(context, x, rows);
-    return ByRows(context, x, rows, x.cols, options_.features_as, [&](const TensorPtr& chunk) {
-      return Typed(context, device().DownloadStored(context, *chunk), options_.features_as);
+    return ByRows(context, x.shared_from_this(), rows, x.cols, options_.features_as, [&](const LayerInput& chunk) {
+      return Typed(context, device().DownloadStored(context, *chunk.blocks.front()), options_.features_as);
     });
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    return ByRows(context, x, rows, block.w.cols, options_.features_as, [&](const TensorPtr& chunk) {
-      const TensorPtr made = device().Transform(context, *chunk, block);
+    return ByRows(context, x, rows, block.w.cols, options_.features_as, [&](const LayerInput& chunk) {
+      const TensorPtr made = device().Transform(context, chunk, block);
       return Typed(context, device().DownloadStored(context, *made), options_.features_as);
     });
-  }
-
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                    const Matrix& w) override {
-    if (w.rows == 0) return Aggregate(context, graph, x, {});
-    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-    const auto narrow = ByRows(context, x, {}, w.cols, FeatureType::kF32, [&](const TensorPtr& chunk) {
-      return Features::Dense(device().Logits(context, *chunk, w, {}));
-    });
-    return AggregateDense(context, graph, *narrow, {}, true);
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), theta.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), [&](size_t first, const TensorPtr& chunk) {
-      const Matrix part = device().Logits(context, *chunk, theta, {});
-      std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
-    });
+    ForChunks(context, x.shared_from_this(), rows, BlockRows(x.cols * sizeof(float)),
+              [&](size_t first, const LayerInput& chunk) {
+                const Matrix part = device().Logits(context, *chunk.blocks.front(), theta, {});
+                std::memcpy(values + first * out.cols, part.values.data(), part.bytes());
+              });
     return out;
   }
 
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     Matrix out = NewMatrix(rows.empty() ? x.rows : rows.size(), x.cols);
     float* const values = out.values.mutable_data();
-    ForChunks(context, x, rows, BlockRows(x.cols * sizeof(float)), [&](size_t first, const TensorPtr& chunk) {
-      device().ReadRows(context, *chunk, 0, chunk->rows, values + first * out.cols);
-    });
+    ForChunks(context, x.shared_from_this(), rows, BlockRows(x.cols * sizeof(float)),
+              [&](size_t first, const LayerInput& chunk) {
+                device().ReadRows(context, *chunk.blocks.front(), 0, chunk.rows(), values + first * out.cols);
+              });
     return out;
   }
 
@@ -172,37 +143,36 @@ class DiskBackend final : public Backend {
     return Features::Dense(Download(context, x, {}));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
     ReleaseSpareMemory();
     ReturnFreeMemory();
-    const size_t count = samples.empty() ? xhat->rows : samples.size();
-    const std::vector<const Tensor*> given = PartsOf(*xhat);
+    const size_t count = samples.empty() ? xhat.rows() : samples.size();
     uint64_t bytes = 0;
     bool all_dense = true;
-    for (const Tensor* part : given) {
-      const DiskTensor* dense = AsDisk(*part);
+    for (const TensorPtr& block : xhat.blocks) {
+      const DiskTensor* dense = AsDisk(*block);
       all_dense = all_dense && dense != nullptr;
       if (dense != nullptr) bytes += count * dense->cols * BytesOf(dense->type);
     }
     panels_.LeaveFree(static_cast<uint64_t>(static_cast<double>(bytes) / kSampleShare) + kTrainingRoom);
     const bool fits = static_cast<double>(bytes) <= kSampleShare * static_cast<double>(disk_->Free());
-    const bool by_windows = OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
+    const bool by_windows = OrderOf(spec, static_cast<uint32_t>(count), xhat.cols(), 0).block > 0;
     LayerSpec reading = spec;
-    std::vector<TensorPtr> parts;
+    LayerInput input;
     if (!fits && by_windows && all_dense && device_ == nullptr) {
-      parts = ByWindows(context, given, samples, reading);
+      input = ByWindows(context, xhat, samples, reading);
     } else {
-      for (const Tensor* part : given) parts.push_back(SampleTensor(context, *part, samples, fits));
+      for (const TensorPtr& block : xhat.blocks)
+        input.blocks.push_back(SampleTensor(context, *block, samples, fits));
     }
-    return device().BeginLayer(context, parts.size() == 1 ? parts.front() : device().Join(context, parts), {},
-                               targets, reading, start);
+    return device().BeginLayer(context, input, {}, targets, reading, start);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, TensorPtr x, Array<uint32_t> rows,
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context&, const LayerInput& x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
-    auto prepared = std::make_shared<DiskRowsToScore>(std::move(x), std::move(rows), targets);
+    auto prepared = std::make_shared<DiskRowsToScore>(x, std::move(rows), targets);
     prepared->margins = margins;
     return prepared;
   }
@@ -224,6 +194,16 @@ class DiskBackend final : public Backend {
   uint64_t PeakDeviceBytes() const override { return device_ != nullptr ? device_->PeakDeviceBytes() : 0; }
 
   std::string Explain() const override { return panels_.Explain() + "; " + cpu_->Explain(); }
+
+ protected:
+  TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    const auto narrow =
+        ByRows(context, x.shared_from_this(), {}, w.cols, FeatureType::kF32, [&](const LayerInput& chunk) {
+          return Features::Dense(device().Logits(context, *chunk.blocks.front(), w, {}));
+        });
+    return AggregateDense(context, graph, *narrow, {}, true);
+  }
 
  private:
   Backend& device() { return device_ != nullptr ? *device_ : *cpu_; }
@@ -256,14 +236,14 @@ class DiskBackend final : public Backend {
   }
 
   // A new matrix on disk: make(chunk of rows) for all rows of x, or those named.
-  std::shared_ptr<FileTensor> ByRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows,
+  std::shared_ptr<FileTensor> ByRows(const Context& context, const LayerInput& x, std::span<const uint32_t> rows,
                                      size_t cols, FeatureType type,
-                                     const std::function<Features(const TensorPtr& chunk)>& make) {
-    const size_t count = rows.empty() ? x.rows : rows.size();
+                                     const std::function<Features(const LayerInput& chunk)>& make) {
+    const size_t count = rows.empty() ? x.rows() : rows.size();
     auto out = std::make_shared<FileTensor>(*disk_, count, cols, type, BlockRows(cols * sizeof(float)));
     WriteBehind writer(*out);
-    ForChunks(context, x, rows, ChunkRows(std::max(x.cols, cols), out->block_rows),
-              [&](size_t first, const TensorPtr& chunk) { writer.Put(first, 0, make(chunk)); });
+    ForChunks(context, x, rows, ChunkRows(std::max(x.cols(), cols), out->block_rows),
+              [&](size_t first, const LayerInput& chunk) { writer.Put(first, 0, make(chunk)); });
     writer.Finish();
     return out;
   }
@@ -277,18 +257,17 @@ class DiskBackend final : public Backend {
     return out;
   }
 
-  // visit(position of the first row, tensor on the device) for all rows of x, or those named, in chunks of `size`
+  // visit(position of the first row, blocks on the device) for all rows of x, or those named, in chunks of `size`
   // rows. While a chunk is used the next one is read.
-  void ForChunks(const Context& context, const Tensor& x, std::span<const uint32_t> rows, size_t size,
-                 const std::function<void(size_t first, const TensorPtr& chunk)>& visit) {
-    const size_t count = rows.empty() ? x.rows : rows.size();
-    const std::vector<const Tensor*> parts = PartsOf(x);
+  void ForChunks(const Context& context, const LayerInput& x, std::span<const uint32_t> rows, size_t size,
+                 const std::function<void(size_t first, const LayerInput& chunk)>& visit) {
+    const size_t count = rows.empty() ? x.rows() : rows.size();
     // Threads are left to whoever uses the chunk before.
     const Context alone = SingleThreaded(context);
     const auto read = [&](size_t first) {
       std::vector<std::shared_ptr<void>> memory;
-      for (const Tensor* part : parts)
-        memory.push_back(ReadChunk(alone, *part, rows, first, std::min(count, first + size)));
+      for (const TensorPtr& block : x.blocks)
+        memory.push_back(ReadChunk(alone, *block, rows, first, std::min(count, first + size)));
       return memory;
     };
     std::future<std::vector<std::shared_ptr<void>>> reading;
@@ -297,15 +276,15 @@ class DiskBackend final : public Backend {
       const std::vector<std::shared_ptr<void>> memory = first == 0 ? read(0) : reading.get();
       if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);
-      std::vector<TensorPtr> chunk;
-      for (size_t p = 0; p < parts.size(); ++p)
-        chunk.push_back(ChunkOf(context, *parts[p], memory[p], rows, first, end));
-      visit(first, chunk.size() == 1 ? chunk.front() : device().Join(context, chunk));
+      LayerInput chunk;
+      for (size_t b = 0; b < x.blocks.size(); ++b)
+        chunk.blocks.push_back(ChunkOf(context, *x.blocks[b], memory[b], rows, first, end));
+      visit(first, chunk);
       disk_->Relax();
     }
   }
 
-  // Rows of a dense part, in memory of their own; null for a sparse one.
+  // Rows of a dense block, in memory of their own; null for a sparse one.
   std::shared_ptr<void> ReadChunk(const Context& context, const Tensor& x, std::span<const uint32_t> rows,
                                   size_t first, size_t end) {
     const DiskTensor* dense = AsDisk(x);
@@ -342,11 +321,11 @@ class DiskBackend final : public Backend {
     RowScores all;
     const size_t classes = given.targets.classes;
     if (given.margins)
-      all.margins = Matrix::Allocate(given.rows.empty() ? given.x->rows : given.rows.size(), classes);
-    ForChunks(context, *given.x, given.rows.span(), BlockRows(given.x->cols * sizeof(float)),
-              [&](size_t first, const TensorPtr& chunk) {
+      all.margins = Matrix::Allocate(given.rows.empty() ? given.x.rows() : given.rows.size(), classes);
+    ForChunks(context, given.x, given.rows.span(), BlockRows(given.x.cols() * sizeof(float)),
+              [&](size_t first, const LayerInput& chunk) {
                 const RowScores part = score(*device().PrepareScoring(
-                    context, chunk, {}, given.TargetsOf(first, chunk->rows), given.margins));
+                    context, chunk, {}, given.TargetsOf(first, chunk.rows()), given.margins));
                 if (given.margins)
                   std::copy(part.margins.values.begin(), part.margins.values.end(),
                             all.margins.values.mutable_data() + first * classes);
@@ -378,7 +357,7 @@ class DiskBackend final : public Backend {
     }
   }
 
-  // The samples' rows of one part as a tensor: in memory, or in mapped scratch.
+  // The samples' rows of one block as a tensor: in memory, or in mapped scratch.
   TensorPtr SampleTensor(const Context& context, const Tensor& part, const Array<uint32_t>& samples,
                          bool in_memory) {
     const DiskTensor* dense = AsDisk(part);
@@ -401,24 +380,21 @@ class DiskBackend final : public Backend {
   }
 
   // Rings of rows that training reads by windows; `spec` is told where they come from.
-  std::vector<TensorPtr> ByWindows(const Context& context, const std::vector<const Tensor*>& given,
-                                   const Array<uint32_t>& samples, LayerSpec& spec) {
-    const size_t count = samples.empty() ? given.front()->rows : samples.size();
+  LayerInput ByWindows(const Context& context, const LayerInput& given, const Array<uint32_t>& samples,
+                       LayerSpec& spec) {
+    const size_t count = samples.empty() ? given.rows() : samples.size();
     std::vector<size_t> row_bytes;
-    size_t columns = 0;
-    for (const Tensor* part : given) {
-      columns += part->cols;
-      row_bytes.push_back(part->cols * BytesOf(AsDisk(*part)->type));
-    }
-    auto windows =
-        std::make_shared<DiskSampleWindows>(*disk_, spec, static_cast<uint32_t>(count), columns, row_bytes);
-    std::vector<TensorPtr> rings;
-    for (size_t p = 0; p < given.size(); ++p) {
-      const DiskTensor& dense = *AsDisk(*given[p]);
+    for (const TensorPtr& block : given.blocks)
+      row_bytes.push_back(block->cols * BytesOf(AsDisk(*block)->type));
+    auto windows = std::make_shared<DiskSampleWindows>(*disk_, spec, static_cast<uint32_t>(count),
+                                                       given.cols(), row_bytes);
+    LayerInput rings;
+    for (size_t p = 0; p < given.blocks.size(); ++p) {
+      const DiskTensor& dense = *AsDisk(*given.blocks[p]);
       ForSamples(context, dense, samples,
                  [&](const char* rows, size_t size) { windows->Append(p, rows, size); });
       const std::shared_ptr<void> ring = windows->Ring(p);
-      rings.push_back(
+      rings.blocks.push_back(
           device().Upload(context, RowsAsFeatures(dense.type, ring, static_cast<const char*>(ring.get()),
                                                   windows->RingRows(), dense.cols)));
     }

@@ -3,17 +3,12 @@
 #include <utility>
 
 #include "kernels/checked_cast.h"
-#include "kernels/join_shape.h"
 
 namespace l2gcn {
 namespace {
 
 struct HostTensor final : Tensor {
   Features values;  // as they were given, or as the device stored them
-};
-
-struct HostJoined final : Tensor {
-  std::vector<TensorPtr> parts;  // HostTensors
 };
 
 const Features& ValuesOf(const Tensor& tensor) { return CheckedCast<HostTensor>(tensor).values; }
@@ -60,25 +55,13 @@ class HostedBackend final : public Backend {
     return Fetched(context, device_->AggregatePanel(context, graph, *There(context, x), cols));
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
-    auto joined = std::make_shared<HostJoined>();
-    JoinShape(parts, *joined);
-    joined->parts.assign(parts.begin(), parts.end());
-    return joined;
-  }
-
   TensorPtr PickRows(const Context&, const Tensor& x, std::span<const uint32_t> rows) override {
     return KeepOnHost(ValuesOf(x).PickRows(rows));
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    return Fetched(context, device_->Transform(context, *There(context, x, rows), block));
-  }
-
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                    const Matrix& w) override {
-    return Fetched(context, device_->Forward(context, graph, *There(context, x), w));
+    return Fetched(context, device_->Transform(context, There(context, x, rows), block));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -100,15 +83,15 @@ class HostedBackend final : public Backend {
   }
   Features DownloadStored(const Context&, const Tensor& x) override { return ValuesOf(x); }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
-    return device_->BeginLayer(context, There(context, *xhat), std::move(samples), targets, spec, start);
+    return device_->BeginLayer(context, There(context, xhat), std::move(samples), targets, spec, start);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
-    return device_->PrepareScoring(context, There(context, *x, rows.span()), {}, targets, margins);
+    return device_->PrepareScoring(context, There(context, x, rows.span()), {}, targets, margins);
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     return device_->Score(context, training, rows);
@@ -121,6 +104,16 @@ class HostedBackend final : public Backend {
   uint64_t PeakDeviceBytes() const override { return device_->PeakDeviceBytes(); }
   std::string Explain() const override { return device_->Explain(); }
 
+ protected:
+  TensorPtr AggregateTransform(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    return Fetched(context, device_->Forward(context, graph, *There(context, x), w));
+  }
+  TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    return Fetched(context, device_->Forward(context, graph, *There(context, x), w));
+  }
+
  private:
   TensorPtr Fetched(const Context& context, const TensorPtr& made) {
     return KeepOnHost(device_->DownloadStored(context, *made));
@@ -128,13 +121,12 @@ class HostedBackend final : public Backend {
 
   // Rows of x (empty: all) on the device.
   TensorPtr There(const Context& context, const Tensor& x, std::span<const uint32_t> rows = {}) {
-    const auto* joined = dynamic_cast<const HostJoined*>(&x);
-    if (joined == nullptr) {
-      return device_->Upload(context, rows.empty() ? ValuesOf(x) : ValuesOf(x).PickRows(rows));
-    }
-    std::vector<TensorPtr> parts;
-    for (const TensorPtr& part : joined->parts) parts.push_back(There(context, *part, rows));
-    return device_->Join(context, parts);
+    return device_->Upload(context, rows.empty() ? ValuesOf(x) : ValuesOf(x).PickRows(rows));
+  }
+  LayerInput There(const Context& context, const LayerInput& x, std::span<const uint32_t> rows = {}) {
+    LayerInput there;
+    for (const TensorPtr& block : x.blocks) there.blocks.push_back(There(context, *block, rows));
+    return there;
   }
 
   const std::shared_ptr<Backend> device_;

@@ -14,7 +14,6 @@
 #include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/row_products.h"
 #include "kernels/disk/disk_tensor.h"
-#include "kernels/join_shape.h"
 #include "kernels/ranks/column_exchange.h"
 #include "kernels/ranks/rank_rows.h"
 #include "kernels/ranks/rank_scoring.h"
@@ -36,10 +35,6 @@ struct RankTensor final : Tensor {
   Features seen;      // dense rows of all ranks, where every rank sees them in place; empty elsewhere
 };
 
-struct RankJoined final : Tensor {
-  std::vector<TensorPtr> parts;  // RankTensors
-};
-
 struct RankGraph final : DeviceGraph {
   Propagation propagation;
   DeviceGraphPtr local;  // the whole of it
@@ -47,14 +42,17 @@ struct RankGraph final : DeviceGraph {
 
 const RankTensor& AsShared(const Tensor& tensor) { return CheckedCast<RankTensor>(tensor); }
 
-std::vector<const RankTensor*> SharedParts(const Tensor& x) {
-  std::vector<const RankTensor*> parts;
-  if (const auto* joined = dynamic_cast<const RankJoined*>(&x)) {
-    for (const TensorPtr& part : joined->parts) parts.push_back(&AsShared(*part));
-  } else {
-    parts.push_back(&AsShared(x));
-  }
-  return parts;
+std::vector<const RankTensor*> SharedBlocks(const LayerInput& x) {
+  std::vector<const RankTensor*> blocks;
+  for (const TensorPtr& block : x.blocks) blocks.push_back(&AsShared(*block));
+  return blocks;
+}
+
+// This rank's rows.
+LayerInput OwnBlocks(const LayerInput& x) {
+  LayerInput own;
+  for (const TensorPtr& block : x.blocks) own.blocks.push_back(AsShared(*block).own);
+  return own;
 }
 
 std::vector<uint32_t> Range(size_t begin, size_t end) {
@@ -126,13 +124,6 @@ class RanksBackend final : public Backend {
     return AggregateColumns(context, a, AsShared(x), row_of_node, *local_, options_.features_as, false);
   }
 
-  TensorPtr Join(const Context&, std::span<const TensorPtr> parts) override {
-    auto joined = std::make_shared<RankJoined>();
-    JoinShape(parts, *joined);
-    joined->parts.assign(parts.begin(), parts.end());
-    return joined;
-  }
-
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     const RankTensor& shared = AsShared(x);
     auto out = NewTensor(rows.size(), x.cols);
@@ -150,30 +141,16 @@ class RanksBackend final : public Backend {
     return out;
   }
 
-  TensorPtr Transform(const Context& context, const Tensor& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
-    std::vector<TensorPtr> own;
-    for (const RankTensor* part : SharedParts(x))
-      own.push_back(rows.empty() ? part->own : AsShared(*PickRows(context, *part, rows)).own);
-    const TensorPtr joined = JoinedOwn(context, own);
-    if (in_place_ && rows.empty()) return TransformInPlace(context, *joined, x.rows, block);
-    auto out = NewTensor(rows.empty() ? x.rows : rows.size(), block.w.cols);
-    out->own = local_->Transform(context, *joined, block);
+    if (in_place_ && rows.empty()) return TransformInPlace(context, OwnBlocks(x), x.rows(), block);
+    LayerInput picked;
+    for (size_t b = 0; !rows.empty() && b < x.blocks.size(); ++b)
+      picked.blocks.push_back(PickRows(context, *x.blocks[b], rows));
+    auto out = NewTensor(rows.empty() ? x.rows() : rows.size(), block.w.cols);
+    out->own = local_->Transform(context, OwnBlocks(rows.empty() ? x : picked), block);
     out->bytes = out->own->bytes;
     return out;
-  }
-
-  TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x,
-                    const Matrix& w) override {
-    if (w.rows == 0) return Aggregate(context, graph, x, {});
-    if (x.cols <= w.cols) return Transform(context, *Aggregate(context, graph, x, {}), w, {});
-    RankTensor narrow;
-    narrow.rows = x.rows;
-    narrow.cols = w.cols;
-    narrow.uploaded = Features::Dense(local_->Logits(context, *AsShared(x).own, w, {}));
-    const auto& a = CheckedCast<RankGraph>(graph);
-    if (in_place_) return AggregateInPlace(context, a, narrow, {}, product_type_, true);
-    return AggregateColumns(context, a, narrow, {}, *products_, product_type_, true);
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -206,52 +183,47 @@ class RanksBackend final : public Backend {
     return local_->DownloadFeatures(context, *Whole(context, AsShared(x)));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, TensorPtr xhat, Array<uint32_t> samples,
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
                                             const Targets& targets, const LayerSpec& spec,
                                             const LayerState& start) override {
     ReleaseSpareMemory();
     ReturnFreeMemory();
-    const std::vector<const RankTensor*> parts = SharedParts(*xhat);
-    const size_t count = samples.empty() ? xhat->rows : samples.size();
+    const std::vector<const RankTensor*> parts = SharedBlocks(xhat);
+    const size_t count = samples.empty() ? xhat.rows() : samples.size();
     const bool all_dense =
         std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
     const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
-                            OrderOf(spec, static_cast<uint32_t>(count), xhat->cols, 0).block > 0;
-    const StepShape steps{xhat->cols, start.w.cols, start.theta.cols, std::min<size_t>(spec.batch, count)};
+                            OrderOf(spec, static_cast<uint32_t>(count), xhat.cols(), 0).block > 0;
+    const StepShape steps{xhat.cols(), start.w.cols, start.theta.cols, std::min<size_t>(spec.batch, count)};
     const StepMakers makers = MakersOf(context, parts, spec, steps);
     LayerSpec reading = spec;
     if (makers == StepMakers::kAll) reading.share = std::make_shared<RankSteps>(ranks_);
-    std::vector<TensorPtr> inputs;  // of ranks that make steps
+    LayerInput input;  // of ranks that make steps
     std::shared_ptr<RankSampleWindows> windows;
     if (by_windows) {
-      windows = MakeWindows(context, parts, spec, samples, xhat->rows, makers);
+      windows = MakeWindows(context, parts, spec, samples, xhat.rows(), makers);
       reading.windows = windows;
       for (size_t p = 0; Makes(makers) && p < parts.size(); ++p)
-        inputs.push_back(trainer_->Upload(context, windows->Ring(p)));
+        input.blocks.push_back(trainer_->Upload(context, windows->Ring(p)));
     } else {
       for (const RankTensor* part : parts)
-        inputs.push_back(WholeInput(context, *part, samples.span(), makers));
+        input.blocks.push_back(WholeInput(context, *part, samples.span(), makers));
     }
     std::unique_ptr<LayerTraining> own;
-    if (Makes(makers)) {
-      const TensorPtr input = inputs.size() == 1 ? inputs.front() : trainer_->Join(context, inputs);
-      own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
-    }
+    if (Makes(makers)) own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
     return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec,
                                           ColumnsOf(parts), makers);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, TensorPtr x, Array<uint32_t> rows,
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
                                                     const Targets& targets, bool margins) override {
     auto prepared =
-        std::make_shared<RankRowsToScore>(*ranks_, rows.span(), x->rows, targets.classes, margins);
+        std::make_shared<RankRowsToScore>(*ranks_, rows.span(), x.rows(), targets.classes, margins);
     const std::vector<uint32_t>& mine = prepared->positions[rank()];
     if (mine.empty()) return prepared;
-    std::vector<TensorPtr> own;
-    for (const RankTensor* part : SharedParts(*x)) own.push_back(part->own);
     prepared->own = local_->PrepareScoring(
-        context, JoinedOwn(context, own),
-        Array<uint32_t>::CopyOf(OwnRows(*ranks_, prepared->positions, rows.span(), x->rows)),
+        context, OwnBlocks(x),
+        Array<uint32_t>::CopyOf(OwnRows(*ranks_, prepared->positions, rows.span(), x.rows())),
         TargetsAt(targets, mine), margins);
     return prepared;
   }
@@ -288,6 +260,18 @@ class RanksBackend final : public Backend {
                        panel_columns_, aggregated_columns_, local_->Explain());
   }
 
+ protected:
+  TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
+                               const Matrix& w) override {
+    RankTensor narrow;
+    narrow.rows = x.rows;
+    narrow.cols = w.cols;
+    narrow.uploaded = Features::Dense(local_->Logits(context, *AsShared(x).own, w, {}));
+    const auto& a = CheckedCast<RankGraph>(graph);
+    if (in_place_) return AggregateInPlace(context, a, narrow, {}, product_type_, true);
+    return AggregateColumns(context, a, narrow, {}, *products_, product_type_, true);
+  }
+
  private:
   uint32_t rank() const { return ranks_->rank(); }
   // The first of `count` rows that a rank has.
@@ -305,9 +289,6 @@ class RanksBackend final : public Backend {
   }
   // Memory that all ranks see; null where rows travel by messages.
   SharedPool* PoolOfAll() { return in_place_ ? &shared_memory_ : nullptr; }
-  TensorPtr JoinedOwn(const Context& context, const std::vector<TensorPtr>& own) {
-    return own.size() == 1 ? own.front() : local_->Join(context, own);
-  }
   // Dense rows of this rank, to be sent.
   RankRows RowsToSend(const Context& context, const RankTensor& x) {
     if (x.uploaded.rows() > 0 || x.own == nullptr) return RankRows(x.uploaded);
@@ -375,7 +356,7 @@ class RanksBackend final : public Backend {
   }
 
   // Rows of a layer's output, where all ranks see them: the next layer sums them over the graph.
-  TensorPtr TransformInPlace(const Context& context, const Tensor& own, size_t rows,
+  TensorPtr TransformInPlace(const Context& context, const LayerInput& own, size_t rows,
                              const DenseBlock& block) {
     const size_t cols = block.w.cols, row_bytes = cols * BytesOf(options_.features_as);
     const auto write = [&](size_t first, size_t count, char* to) {
@@ -480,16 +461,15 @@ class RanksBackend final : public Backend {
                                           const RankTraining& together) {
     LayerSpec spec = together.spec();
     spec.windows.reset();
-    std::vector<TensorPtr> parts;
+    LayerInput input;
     for (const size_t cols : together.columns()) {
       Matrix nothing = Matrix::Allocate(1, cols);
       std::fill_n(nothing.values.mutable_data(), cols, 0.0f);
-      parts.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
+      input.blocks.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
     }
     Targets targets;
     targets.classes = static_cast<uint32_t>(state.theta.cols);
     targets.classes_of = Array<int32_t>::Zeros(1);
-    const TensorPtr input = parts.size() == 1 ? parts.front() : trainer_->Join(context, parts);
     return trainer_->BeginLayer(context, input, {}, targets, spec, state);
   }
 

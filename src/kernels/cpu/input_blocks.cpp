@@ -1,4 +1,4 @@
-#include "kernels/cpu/joined_matrix.h"
+#include "kernels/cpu/input_blocks.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 namespace l2gcn {
 
-CsrMatrix JoinSparse(const std::vector<const CsrMatrix*>& parts) {
+CsrMatrix ConcatenateSparse(const std::vector<const CsrMatrix*>& parts) {
   CsrMatrix joined;
   joined.rows = parts.front()->rows;
   uint64_t nonzeros = 0;

@@ -1,4 +1,4 @@
-// Matrices side by side: the sparse ones as one sparse matrix, then the dense ones, each where it lies. So X and
+// A layer's input as the CPU reads it, blocks side by side: the sparse ones as one sparse matrix, then the dense ones, each where it lies. So X and
 // its aggregations make one wide input without being copied, and each is as sparse or dense as it is best.
 #pragma once
 
@@ -8,13 +8,13 @@
 
 namespace l2gcn {
 
-struct JoinedMatrix {
+struct InputBlocks {
   size_t rows = 0, cols = 0;
   CsrMatrix sparse;                 // (rows × sparse.cols): the first columns; no columns: none
   std::vector<StoredMatrix> dense;  // the others, in order; none of them prepared when training begins
 
-  JoinedMatrix() = default;
-  explicit JoinedMatrix(const StoredMatrix& single) : rows(single.rows), cols(single.cols) {
+  InputBlocks() = default;
+  explicit InputBlocks(const StoredMatrix& single) : rows(single.rows), cols(single.cols) {
     if (single.is_sparse) {
       sparse = single.sparse;
     } else {
@@ -31,6 +31,6 @@ struct JoinedMatrix {
 };
 
 // The columns of `parts` one after another; all have as many rows.
-CsrMatrix JoinSparse(const std::vector<const CsrMatrix*>& parts);
+CsrMatrix ConcatenateSparse(const std::vector<const CsrMatrix*>& parts);
 
 }  // namespace l2gcn
