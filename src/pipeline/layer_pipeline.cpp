@@ -11,7 +11,6 @@
 #include "graph/build.h"
 #include "graph/normalise.h"
 #include "pipeline/backend_options.h"
-#include "pipeline/label_inputs.h"
 
 namespace l2gcn {
 namespace {
@@ -65,7 +64,7 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
     : LayerPipeline(context, dataset, config) {
-  KnowLabels(dataset.labels, std::move(train_nodes), dataset.labels.classes);
+  train_nodes_ = std::move(train_nodes);
   const std::vector<uint8_t> is_train = MarksOf(train_nodes_, given_.rows());
   schema_ = FitSchema(context, dataset, is_train);
   features_ = ApplySchema(context, schema_, dataset);
@@ -82,12 +81,6 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
   features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
-}
-
-void LayerPipeline::KnowLabels(const Labels& labels, std::vector<uint32_t> train_nodes, uint32_t classes) {
-  labels_ = labels;
-  labels_.classes = classes;
-  train_nodes_ = std::move(train_nodes);
 }
 
 bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const {
@@ -209,32 +202,7 @@ TensorPtr LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tenso
   x.reset();
   for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
     parts.push_back(backend_->Aggregate(context, TrainOperator(context), *parts.back(), {}));
-  if (config_.labels_as_inputs && layer + 1 == config_.layers) parts.push_back(TrainLabelInputs(context));
   return backend_->Join(context, parts);
-}
-
-// Labels as inputs over the graph in training. In the inductive setting its nodes are the train nodes, which all have labels.
-TensorPtr LayerPipeline::TrainLabelInputs(const Context& context) {
-  if (!inductive_) return WholeLabelInputs(context);
-  const Graph graph = InducedSubgraph(context, graph_, train_nodes_);
-  std::vector<int64_t> label_of;
-  for (const uint32_t node : train_nodes_) label_of.push_back(labels_.IsLabelled(node) ? int64_t{node} : -1);
-  return backend_->Upload(context, Features::Dense(LabelInputs(context, graph, labels_, label_of)));
-}
-
-TensorPtr LayerPipeline::WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes) {
-  if (!config_.labels_as_inputs) return nullptr;
-  std::vector<int64_t> label_of(graph_.nodes, -1);
-  for (const uint32_t node : train_nodes_) {
-    if (labels_.IsLabelled(node)) label_of[node] = node;
-  }
-  Matrix z = LabelInputs(context, graph_, labels_, label_of);
-  if (!nodes.empty()) {
-    Matrix rows = Matrix::Allocate(nodes.size(), z.cols);
-    for (size_t i = 0; i < nodes.size(); ++i) std::copy_n(z.row(nodes[i]), z.cols, rows.mutable_row(i));
-    z = std::move(rows);
-  }
-  return backend_->Upload(context, Features::Dense(std::move(z)));
 }
 
 TensorPtr LayerPipeline::Transform(const Context& context, const Tensor& xhat, const DenseBlock& block) {
@@ -272,8 +240,7 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
   return backend_->Upload(context, RowsOf(context, Whole(context), nodes));
 }
 
-TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block,
-                                      bool last) {
+TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block) {
   if (!config_.self_features && block.affine.rows == 0)
     return backend_->Forward(context, WholeOperator(context), *x, block.w);
   if (!config_.self_features) {
@@ -282,8 +249,6 @@ TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x
   std::vector<TensorPtr> parts = {x};
   for (uint32_t hop = 0; hop < HopsBesideSelf(config_); ++hop)
     parts.push_back(backend_->Aggregate(context, WholeOperator(context), *parts.back(), {}));
-  const TensorPtr labels = last ? WholeLabelInputs(context) : nullptr;
-  if (labels != nullptr) parts.push_back(labels);
   return backend_->Transform(context, *backend_->Join(context, parts), block);
 }
 

@@ -173,10 +173,8 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     context.on_progress(progress);
   }
   std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
-  if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
+  if (pipeline == nullptr || !pipeline->Serves(context, dataset))
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
-    pipeline->KnowLabels(dataset.labels, NodesWithRole(trained.split, Role::kTrain), trained.model.classes);
-  }
   pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
   ReturnFreeMemory();

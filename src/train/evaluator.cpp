@@ -75,8 +75,6 @@ void Evaluator::BeginLayer(uint32_t layer, bool last) {
   std::vector<TensorPtr> parts;
   for (const TensorPtr& power : powers_) parts.push_back(backend.PickRows(context_, *power, nodes_));
   parts.push_back(backend.Aggregate(context_, *rows_, *powers_.back(), {}));
-  const TensorPtr labels = last ? pipeline_.WholeLabelInputs(context_, nodes_) : nullptr;
-  if (labels != nullptr) parts.push_back(labels);
   validation_xhat_ = backend.Join(context_, parts);
   if (last) powers_.clear();
 }
