@@ -25,8 +25,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
-  const Matrix embeddings =
-      Embed(context, opened.run.model, opened.dataset, options.layer, &opened.run.split);
+  const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
   if (!program.leads()) return;
   if (to_stdout) {
     return WriteEmbeddings(context, opened.dataset, embeddings, program.terminal().Sink(),

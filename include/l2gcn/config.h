@@ -53,8 +53,7 @@ struct TrainConfig {
   bool bias = false;                           // added to every product
   HiddenNorm hidden_norm = HiddenNorm::kNone;  // before each ReLU
   double input_dropout = 0;                    // share of a layer's input set to 0 in a training step
-  bool labels_as_inputs = false;  // the last layer reads the labels of train nodes around a node, too
-  uint32_t head = 0;              // width of a hidden layer between each layer and its classifier; 0: none
+  uint32_t head = 0;  // width of a hidden layer between each layer and its classifier; 0: none
   PredictFrom predict_from = PredictFrom::kLast;
   Choice correct = Choice::kOff;  // Correct & Smooth
   ThetaStart theta = ThetaStart::kKeep;

@@ -107,14 +107,12 @@ inline constexpr uint32_t kMostConfusion = 1024;
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
 
 // Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph. A model that
-// uses what is known of train nodes (it spreads labels, or its last layer reads them) takes those of `known`, which may be null or empty: it then does without, and
-// says so in a note. Throws Error(kInput) naming the nodes whose logits overflow.
+// propagates labels takes those of the train nodes of `known`, which may be null or empty: it then does without, and says
+// so in a note. Throws Error(kInput) naming the nodes whose logits overflow.
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset,
                      const Split* known = nullptr);
-// Output of layer `layer` (1-based; 0 = the last) for every node. `known` as above, for a model whose last layer reads
-// labels.
-Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer = 0,
-             const Split* known = nullptr);
+// Output of layer `layer` (1-based; 0 = the last) for every node.
+Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer = 0);
 
 // Scores the nodes with `role` (kNone: every labelled node). `thresholds` as in Model. ScoreClasses leaves
 // out what needs probabilities: AUC, average precision, log loss and calibration are NaN.

@@ -69,11 +69,9 @@ nb::object Decisions(Call& call, const ModelHandle& handle, const DatasetHandle&
   return Give(labels, {data.data.nodes(), model.classes}, true);
 }
 
-nb::object Embedding(Call& call, const ModelHandle& handle, const DatasetHandle& data, uint32_t layer,
-                     nb::handle known) {
-  const Split split = SplitOf(known);
+nb::object Embedding(Call& call, const ModelHandle& handle, const DatasetHandle& data, uint32_t layer) {
   return Give(call.RunByRanks(
-      [&](const Context& context) { return Embed(context, handle.model, data.data, layer, &split); }));
+      [&](const Context& context) { return Embed(context, handle.model, data.data, layer); }));
 }
 
 nb::dict ScoreDict(const Score& score, bool multilabel) {
@@ -183,8 +181,7 @@ void BindModel(nb::module_& module) {
              nb::arg("known").none());
   module.def("decisions", Decisions, nb::arg("call"), nb::arg("model"), nb::arg("data"),
              nb::arg("known").none());
-  module.def("embedding", Embedding, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("layer"),
-             nb::arg("known").none());
+  module.def("embedding", Embedding, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("layer"));
   module.def("evaluate", Evaluate, nb::arg("call"), nb::arg("model"), nb::arg("data"), nb::arg("split_name"),
              nb::arg("roles"), nb::arg("known").none());
   module.def("load_run", Load, nb::arg("directory"), nb::arg("seed"));

@@ -142,18 +142,13 @@ class Model:
         data: Any,
         layer: int = 0,
         graph: Any = None,
-        *,
-        known: Any = None,
         **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
-        """What a layer makes of every node (nodes, width); layer 1 is the first, 0 the last.
-
-        `known` as in `predict`, for a model whose last layer reads labels.
-        """
+        """Output of a layer for every node (nodes, width); layer 1 is the first, 0 the last."""
         number = whole(layer, "layer")
         call = machine_call(machine)
         data = as_dataset(data, graph)
-        return _core.embedding(call, self._handle, data._handle, number, self._known(data, known))
+        return _core.embedding(call, self._handle, data._handle, number)
 
     def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
         """Roles of the nodes whose labels the model may look at, or None."""
@@ -179,8 +174,7 @@ class Model:
     def to_torch(self) -> Any:
         """A torch.nn.Module that gives the same logits: module(x, edge_index, edge_weight=None).
 
-        Labels that a model spreads over the graph or reads as inputs are not the module's business: its logits are those of
-        `logits(data, known=[])`.
+        The module does not propagate labels: its logits are those of `logits(data, known=[])`.
 
         >>> module = model.to_torch()                                           # doctest: +SKIP
         >>> module(torch.from_numpy(data.dense_features()), torch.from_numpy(data.edge_index))  # doctest: +SKIP

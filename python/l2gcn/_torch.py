@@ -62,10 +62,7 @@ class GraphNetwork(nn.Module):
                 names = [f"extra.stack{stack}.layer{layer}.weight" for layer in range(int(config["layers"]))]
                 self.stacks.append(nn.ParameterList([_parameter(tensors[name]) for name in names]))
         else:
-            weights = [tensors[f"layers.{i}.weight"] for i in range(model.n_layers)]
-            if config["labels_as_inputs"]:  # none are known to the module, and their columns are 0
-                weights[-1] = weights[-1][: -2 * model.n_classes]
-            self.layers.extend([_parameter(weight) for weight in weights])
+            self.layers.extend([_parameter(tensors[f"layers.{i}.weight"]) for i in range(model.n_layers)])
         # What layers have besides their weights: a norm's gain and shift (2, width) or a bias (1, width), and heads.
         self.affines = nn.ParameterDict()
         self.heads = nn.ModuleList()

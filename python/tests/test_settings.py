@@ -52,6 +52,7 @@ def test_old_names_and_settings_of_presets_say_where_to_go(citations):
         ("layer_norm", "'hidden-norm'"),
         ("read_out", "'predict-from'"),
         ("reach", "'hops' and 'self-features'"),
+        ("labels_as_inputs", "was removed"),
         ("theta", "l2gcn train --config FILE"),
     ):
         with pytest.raises(l2gcn.Error, match=re.escape(sentence)) as raised:
@@ -110,7 +111,7 @@ def test_checks_are_the_programs(program, settings, sentence, program_sentence):
         ("--split random:2,0,0: expected", "split='random:2,0,0': expected"),
         ("--scratch /a b: no folder", "scratch='/a b': no folder"),
         ("--device cuda cannot be used: why; use --device cpu", "device='cuda' cannot be used: why; use device='cpu'"),
-        ("--labels-as-inputs: needs --self-features", "labels_as_inputs=True: needs self_features=True"),
+        ("--bias: needs --self-features", "bias=True: needs self_features=True"),
         ("use a larger --memory, --features-as f16, or", "use a larger `memory`, features_as='f16', or"),
         ("lower --lr (it is 3), scale (--scale standard)", "lower `lr` (it is 3), scale (scale='standard')"),
         ("give --source from --target to-id.", "give source='from', target='to-id'."),
@@ -160,7 +161,7 @@ def test_no_setting_is_spelled_in_the_package():
     """No list of parameters is written twice: of the table's names, the package's code spells few, and says why."""
     folder = pathlib.Path(l2gcn.__file__).parent
     # seed, split and threads: estimators say them in another way. The rest is read back from a configuration or a result.
-    allowed = {"method", "layers", "adjacency", "smooth", "self_features", "labels_as_inputs", "hops", "diagonal", "powers", "split", "seed", "label", "lr", "hidden", "epochs", "threads", "runs"}
+    allowed = {"method", "layers", "adjacency", "smooth", "self_features", "hops", "diagonal", "powers", "split", "seed", "label", "lr", "hidden", "epochs", "threads", "runs"}
     names = {row.name for row in (*l2gcn.train_settings(), *l2gcn.run_settings(), *l2gcn.machine_settings())} - allowed
     for path in folder.glob("*.py"):
         code = re.sub(r'""".*?"""', "", path.read_text(encoding="utf-8"), flags=re.S)

@@ -60,8 +60,6 @@ void Validate(const TrainConfig& config) {
         "--bias, --self-features or --input-dropout");
   }
   if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckHops(config);
-  if (config.labels_as_inputs && !config.self_features)
-    ThrowUsage("--labels-as-inputs: a basic layer reads one matrix; it needs --self-features");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
                config.method, fmt::join(FindField("self-features").methods, ", "));

@@ -103,6 +103,8 @@ void TranslateOld(Json& object) {
   if (object.contains("controller") && controller.empty())
     object["controller"] = kind.empty() ? "general" : kind;
   object.erase("controller_kind");
+  const auto labels = object.find("labels_as_inputs");
+  if (labels != object.end() && *labels == false) object.erase(labels);
   if (object.contains("norm") && object.contains("method") && object.contains("theta"))
     TranslateNames(object);
 }

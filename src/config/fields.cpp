@@ -189,9 +189,6 @@ std::vector<Field> ArchitectureFields() {
       ChoiceField(
           "adjacency", &C::adjacency, kAdjacencyNames,
           "How the adjacency matrix is normalised (row+i: D⁻¹(A+I)+I; none: neighbours are ignored)."),
-      ByPreset(FlagField("labels-as-inputs", &C::labels_as_inputs,
-                         "Let the last layer read the labels of neighbouring train nodes; needs "
-                         "--self-features.")),
       ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
                            "Whether the next layer's classifier starts from this layer's.")),
       ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),
@@ -325,15 +322,16 @@ const std::vector<Field>& Fields() {
   return fields;
 }
 
-// Settings that have another name now.
+// Settings that have another name now, or none.
 constexpr struct {
   const char *before, *now;
-} kRenamed[] = {
+} kRetired[] = {
     {"controller-kind", "use 'controller'"},
     {"norm",
      "use 'adjacency' (how neighbours are averaged) or 'hidden-norm' (normalisation of hidden values)"},
     {"layer-norm", "use 'hidden-norm' with the value layer or none"},
     {"read-out", "use 'predict-from'"},
+    {"labels-as-inputs", "it did not improve accuracy"},
     {"reach", "use 'hops' and 'self-features'; reach 0 is hops 1 without self-features"},
 };
 
@@ -343,8 +341,8 @@ std::string Dashed(std::string name) {
 }
 
 std::string RetiredName(const std::string& name) {
-  for (const auto& [before, now] : kRenamed) {
-    if (Dashed(name) == before) return fmt::format("setting '{}' has gone; {}", name, now);
+  for (const auto& [before, now] : kRetired) {
+    if (Dashed(name) == before) return fmt::format("setting '{}' was removed; {}", name, now);
   }
   return "";
 }

@@ -82,9 +82,8 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
       continue;
     }
     kept = false;
-    x = method.weights == WeightShape::kOwnAndAggregated
-            ? OwnAndAggregated(context, *x, block.w, true)
-            : pipeline_->ForwardWhole(context, x, block);
+    x = method.weights == WeightShape::kOwnAndAggregated ? OwnAndAggregated(context, *x, block.w, true)
+                                                         : pipeline_->ForwardWhole(context, x, block);
     if (see) see(x);
   }
   return x;
@@ -169,19 +168,11 @@ Context PlacedFor(const Context& context, const Model& model, const Dataset& dat
   return Placed(context, dataset, plan);
 }
 
-// A pipeline for the model, which knows the labels of the train nodes of `known` where it has a use for them.
-// Without such labels the model does without, and a note says so.
-std::shared_ptr<LayerPipeline> PipelineFor(const Context& context, const Model& model, const Dataset& dataset,
-                                           const Split* known, bool spreads) {
-  auto pipeline = std::make_shared<LayerPipeline>(context, dataset, model);
-  if (!spreads && !model.config.labels_as_inputs) return pipeline;
-  std::vector<uint32_t> train;
-  if (known != nullptr && known->roles.size() == dataset.nodes() && dataset.labels.classes == model.classes)
-    train = TrainNodes(dataset.labels, *known);
-  if (train.empty())
-    context.Note("the model uses labels of train nodes, and none are known here: it does without");
-  pipeline->KnowLabels(dataset.labels, std::move(train), model.classes);
-  return pipeline;
+// The train nodes of `known` whose labels the model may propagate.
+std::vector<uint32_t> KnownNodes(const Model& model, const Dataset& dataset, const Split* known) {
+  if (known == nullptr || known->roles.size() != dataset.nodes() || dataset.labels.classes != model.classes)
+    return {};
+  return TrainNodes(dataset.labels, *known);
 }
 
 }  // namespace
@@ -189,21 +180,24 @@ std::shared_ptr<LayerPipeline> PipelineFor(const Context& context, const Model& 
 Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
-  Inference inference(PipelineFor(context, model, dataset, known, model.spreading.on()));
+  Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
   CheckFiniteRows(context, dataset, logits, "logits");
-  const std::vector<uint32_t>& train = inference.pipeline().train_nodes();
-  if (!model.spreading.on() || train.empty()) return logits;
+  if (!model.spreading.on()) return logits;
+  const std::vector<uint32_t> train = KnownNodes(model, dataset, known);
+  if (train.empty()) {
+    context.Note("the model uses labels of train nodes, and none are known here: it does without");
+    return logits;
+  }
   return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
 }
 
-Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer,
-             const Split* known) {
+Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.weights.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
-  Matrix embedding = Inference(PipelineFor(context, model, dataset, known, false))
+  Matrix embedding = Inference(std::make_shared<LayerPipeline>(context, dataset, model))
                          .Embedding(context, model, layer == 0 ? layers : layer);
   CheckFiniteRows(context, dataset, embedding, "embeddings");
   return embedding;

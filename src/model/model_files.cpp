@@ -195,9 +195,7 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   if (config.layers == 0) ThrowInput("{}: a model of 0 layers cannot be; the file is damaged", where);
   if (joins) CheckStacks(model, width, where);
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    const bool reads_labels = config.labels_as_inputs && layer + 1 == model.weights.size();
-    const size_t inputs = joined * width + (reads_labels ? 2 * size_t{model.classes} : 0);
-    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), inputs,
+    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), joined * width,
                config.HiddenOf(static_cast<uint32_t>(layer)), where);
     width = model.weights[layer].cols;
     if (!model.heads.empty()) CheckHead(model, layer, where);

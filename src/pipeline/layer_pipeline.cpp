@@ -11,7 +11,6 @@
 #include "graph/build.h"
 #include "graph/normalise.h"
 #include "pipeline/backend_options.h"
-#include "pipeline/label_inputs.h"
 
 namespace l2gcn {
 namespace {
@@ -65,7 +64,7 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
     : LayerPipeline(context, dataset, config) {
-  KnowLabels(dataset.labels, std::move(train_nodes), dataset.labels.classes);
+  train_nodes_ = std::move(train_nodes);
   const std::vector<uint8_t> is_train = MarksOf(train_nodes_, given_.rows());
   schema_ = FitSchema(context, dataset, is_train);
   features_ = ApplySchema(context, schema_, dataset);
@@ -82,12 +81,6 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
   features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
-}
-
-void LayerPipeline::KnowLabels(const Labels& labels, std::vector<uint32_t> train_nodes, uint32_t classes) {
-  labels_ = labels;
-  labels_.classes = classes;
-  train_nodes_ = std::move(train_nodes);
 }
 
 bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const {

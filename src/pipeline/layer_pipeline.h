@@ -4,7 +4,7 @@
 // inference differ in what they do between these steps, not in the steps.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
-//   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs;
+//   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs
 //   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
@@ -49,9 +49,6 @@ class LayerPipeline {
   const TableSchema& schema() const { return schema_; }
   const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
   bool inductive() const { return inductive_; }
-  // Which labels the last layer may read where the model reads any; a pipeline for training knows them already.
-  // Without this call all of them count as unknown.
-  void KnowLabels(const Labels& labels, std::vector<uint32_t> train_nodes, uint32_t classes);
   // Whether this pipeline was made for this device and these arrays.
   bool Serves(const Context& context, const Dataset& dataset) const;
 
@@ -116,8 +113,6 @@ class LayerPipeline {
   bool KeepWhole(const DenseBlock& block, TensorPtr output);
   // That of layer `layer` (0-based); null where it was not kept.
   TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
-  // Labels as inputs of `nodes` in the whole graph; empty: of all. Null where the configuration has none.
-  TensorPtr WholeLabelInputs(const Context& context, std::span<const uint32_t> nodes = {});
   // The blocks of a layer's input: 1, or 1 + hops with self features.
   size_t InputBlocks() const { return 1 + size_t{HopsBesideSelf(config_)}; }
   // Logits of `rows` of a layer's output x; empty: all.
@@ -134,7 +129,6 @@ class LayerPipeline {
   TensorPtr MakeInput(const Context& context);
   const Propagation& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
-  TensorPtr TrainLabelInputs(const Context& context);
   bool HasFewRows(uint32_t layer) const { return layer < needed_.size() && !needed_[layer].nodes.empty(); }
   const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
   bool TrainsWithWhole() const;  // the operator in training is that of the whole graph
@@ -154,7 +148,6 @@ class LayerPipeline {
   bool input_is_free_ = false;               // the input shares the data set's memory
   double smooth_seconds_ = 0;                // of all smoothing so far
   std::optional<TrainingGraph> made_;        // ahead, until it is asked for
-  Labels labels_;  // handles; those of train_nodes_ are inputs where the configuration says so
   DeviceGraphPtr train_operator_, whole_operator_;
   std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer

@@ -54,7 +54,6 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   counts.reach = HopsBesideSelf(config);
-  counts.label_columns = config.labels_as_inputs ? 2 * counts.classes : 0;
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
@@ -94,20 +93,16 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
   uint64_t most = 0;
   for (size_t layer = 0; layer < counts.hidden.size(); ++layer) {
     const uint64_t in = counts.InputsOf(layer), out = counts.hidden[layer];
-    const bool sparse = counts.sparse && layer == 0, last = layer + 1 == counts.hidden.size();
+    const bool sparse = counts.sparse && layer == 0;
     if (trains) {
-      most = std::max(most, subgraph + (last ? counts.LabelInputPeak(counts.rows()) : 0) +
-                                (layer > 0 ? MatrixBytes(counts, counts.rows(), in, false) : 0) +
+      most = std::max(most, subgraph + (layer > 0 ? MatrixBytes(counts, counts.rows(), in, false) : 0) +
                                 counts.copies() * MatrixBytes(counts, counts.rows(), in, sparse) +
                                 MatrixBytes(counts, counts.rows(), out, false));
     }
     const uint64_t before = layer > 0 ? MatrixBytes(counts, counts.nodes, in, false) : 0;
     const uint64_t joined =
         counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
-    // Labels as inputs of training are still there.
-    const uint64_t labels =
-        last ? counts.LabelInputPeak(counts.nodes) + counts.LabelInputBytes(counts.rows()) : 0;
-    most = std::max(most, before + joined + labels + counts.nodes * out * (4 + counts.element) + logits);
+    most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
   return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
          std::max(kProgramBytes, counts.others_bytes);
@@ -138,9 +133,7 @@ class DiskWalk {
       for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
         Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
       const uint64_t width = in * counts_.copies(), out = last ? 0 : counts_.hidden[layer];
-      if (last) fits_ = fits_ && counts_.LabelInputPeak(counts_.rows()) <= free_;
-      Samples(width + (last ? counts_.label_columns : 0), counts_.hidden[layer], counts_.epochs[layer],
-              last ? counts_.LabelInputBytes(counts_.rows()) : 0);
+      Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
       if (!last) Move(Bytes(rows, width), Bytes(rows, out));
       Hold(on_disk + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
       on_disk = Bytes(most, out);
@@ -161,8 +154,6 @@ class DiskWalk {
       Move(Bytes(nodes, in * counts_.copies()), Bytes(nodes, out));
       Hold(Bytes(nodes, in * (counts_.copies() + 1) + out));
     }
-    // Those of training are still there.
-    fits_ = fits_ && counts_.LabelInputPeak(counts_.nodes) + counts_.LabelInputBytes(counts_.rows()) <= free_;
     Move(Bytes(counts_.nodes, counts_.hidden.back()), 4 * counts_.nodes * counts_.classes);
     Hold(Bytes(counts_.nodes, counts_.hidden.back()) + 4 * counts_.nodes * counts_.classes);
   }
@@ -198,19 +189,17 @@ class DiskWalk {
   }
 
   // A layer's training: weights with their moments, gradients and copies, a batch's activations, and the rows of
-  // samples, which are read once where they fit into memory, else written apart and read in every epoch. `beside` are
-  // bytes that lie in memory all the while.
-  void Samples(uint64_t width, uint64_t hidden, uint64_t epochs, uint64_t beside) {
-    const uint64_t free = free_ - std::min(free_, beside);
+  // samples, which are read once where they fit into memory, else written apart and read in every epoch.
+  void Samples(uint64_t width, uint64_t hidden, uint64_t epochs) {
     const uint64_t state =
         kStateCopies * 4 * (width * hidden + hidden * counts_.head + hidden * counts_.classes) +
         kBatchCopies * 4 * counts_.batch * (width + hidden + counts_.classes);
     const uint64_t bytes = Bytes(counts_.train, width);
-    const bool in_memory = static_cast<double>(bytes) <= kSampleShare * static_cast<double>(free);
+    const bool in_memory = static_cast<double>(bytes) <= kSampleShare * static_cast<double>(free_);
     const uint64_t window = std::max<uint64_t>(kWindowBlocks * kSampleBlockBytes, 4 * counts_.batch * width);
     Move(bytes, 0);
     if (!in_memory) Move(epochs * bytes, bytes);
-    fits_ = fits_ && state + (in_memory ? bytes : kRingWindows * window) <= free;
+    fits_ = fits_ && state + (in_memory ? bytes : kRingWindows * window) <= free_;
   }
 
   const RunCounts& counts_;

@@ -27,8 +27,7 @@ struct RunCounts {
   uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
   uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
-  uint64_t label_columns = 0;  // that the last layer reads beside its features (pipeline/label_inputs.h)
-  size_t first_few = 0;        // layers before it have every row
+  size_t first_few = 0;  // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
 
@@ -39,12 +38,6 @@ struct RunCounts {
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
   uint64_t copies() const { return 1 + reach; }
-  // Labels as inputs of so many nodes, which always lie in memory: what stays, and what making them takes.
-  uint64_t LabelInputBytes(uint64_t of) const { return 4 * of * label_columns; }
-  uint64_t LabelInputPeak(uint64_t of) const {
-    return label_columns == 0 ? 0
-                              : LabelInputBytes(of) + of * (4 * (label_columns / 2 + 1) + sizeof(int64_t));
-  }
   // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
   // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
   double ShareOf(size_t layer) const {

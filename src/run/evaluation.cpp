@@ -107,8 +107,7 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   const LayerInput xhat = layers.TakeLastInput();
   const DenseBlock block(trained.model.weights.back(),
                          trained.model.affines.empty() ? Matrix() : trained.model.affines.back());
-  const bool again =
-      xhat.blocks.size() == 1 && (block.w.rows <= block.w.cols || block.affine.rows > 0);
+  const bool again = xhat.blocks.size() == 1 && (block.w.rows <= block.w.cols || block.affine.rows > 0);
   const TensorPtr x =
       again ? layers.Transform(context, xhat, block) : inference.LastHidden(context, trained.model);
   const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
@@ -173,10 +172,8 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     context.on_progress(progress);
   }
   std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
-  if (pipeline == nullptr || !pipeline->Serves(context, dataset)) {
+  if (pipeline == nullptr || !pipeline->Serves(context, dataset))
     pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
-    pipeline->KnowLabels(dataset.labels, NodesWithRole(trained.split, Role::kTrain), trained.model.classes);
-  }
   pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
   ReturnFreeMemory();

@@ -208,27 +208,6 @@ TEST_F(MemoryTest, ThePlanIsToldWithoutTheWork) {
   EXPECT_EQ(List(), std::vector<std::string>{"large"});
 }
 
-// Labels as inputs lie in memory whatever the budget: shares of the classes within one step and two, of every node.
-TEST_F(MemoryTest, ThePlanCountsLabelsAsInputs) {
-  RunWell({"generate", "papers100m", "--scale", "0.001", "-o", "large", "-q"});
-  const auto plan = [&](const std::string& memory, std::vector<std::string> more) {
-    const std::vector<std::string> words = {
-        "train",    "large", "--method",        "lgcn",         "--preset",  "paper",
-        "--memory", memory,  "--setting",       "transductive", "--dry-run", "--json",
-        "--hops",   "1",     "--self-features", "--device",     "cpu"};
-    more.insert(more.begin(), words.begin(), words.end());
-    return RunWell(more).json().at("plan");
-  };
-  constexpr uint64_t kNodes = 111000, kClasses = 172;
-  constexpr uint64_t kLabels = kNodes * 2 * kClasses * sizeof(float);
-  const auto need = [&](const std::vector<std::string>& more) {
-    return plan("8G", more).at("need_bytes").get<uint64_t>();
-  };
-  std::ofstream(folder_ / "labels.json") << R"({"labels_as_inputs": true})";
-  EXPECT_GE(need({"--config", "labels.json"}), need({}) + 2 * kLabels);
-  EXPECT_GE(plan("600M", {"--config", "labels.json"}).at("least_bytes").get<uint64_t>(), 2 * kLabels);
-}
-
 TEST_F(MemoryTest, WhatCannotBeDoneIsRefusedWithTheFigures) {
   MakeLargeSet();
   const auto refused = [&](std::vector<std::string> more) {

@@ -136,7 +136,7 @@ TEST_F(UsageTest, OldNamesOfCommandsAndSettingsGiveTheNewOnes) {
   ExpectRefused({"train", "--read-out", "mean"}, "'predict-from'");
   ExpectRefused({"train", "--reach", "2"}, "'hops' and 'self-features'");
   std::ofstream(folder_ / "old.json") << R"({"reach": 2})";
-  ExpectRefused({"train", "synthetic:cora", "--config", "old.json"}, "old.json: setting 'reach' has gone");
+  ExpectRefused({"train", "synthetic:cora", "--config", "old.json"}, "old.json: setting 'reach' was removed");
 }
 
 TEST_F(UsageTest, SettingsOfPresetsAreForConfigFiles) {

@@ -312,7 +312,8 @@ TEST(Fields, RenamedAndPresetOnesSayWhereToGo) {
   EXPECT_NE(WhereToSet("norm").find("'adjacency'"), std::string::npos);
   EXPECT_NE(WhereToSet("norm").find("'hidden-norm'"), std::string::npos);
   EXPECT_NE(WhereToSet("layer_norm").find("'hidden-norm'"), std::string::npos);
-  EXPECT_NE(WhereToSet("labels_as_inputs").find("--config FILE"), std::string::npos);
+  EXPECT_NE(WhereToSet("theta").find("--config FILE"), std::string::npos);
+  EXPECT_NE(WhereToSet("labels_as_inputs").find("was removed"), std::string::npos);
   EXPECT_EQ(WhereToSet("epochs"), "");
   EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("'predict-from'"), std::string::npos);
 }
@@ -356,6 +357,19 @@ TEST(ConfigJson, EarlierNamesAreTranslated) {
   EXPECT_EQ(read(R"({"controller": "", "controller_kind": "paper"})").controller.kind,
             ControllerChoice::Kind::kPaper);
   EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller.file, "mine.safetensors");
+}
+
+// Every configuration stored what was removed; only one that used it cannot be read.
+TEST(ConfigJson, RemovedSettingsAreReadWhereTheyWereOff) {
+  EXPECT_NO_THROW(ConfigFromJson(R"({"labels_as_inputs": false})", "config.json"));
+  try {
+    ConfigFromJson(R"({"labels_as_inputs": true})", "config.json");
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInput);
+    EXPECT_STREQ(error.what(),
+                 "config.json: setting 'labels_as_inputs' was removed; it did not improve accuracy");
+  }
 }
 
 // The rows agree with each other and with the tables they refer to.

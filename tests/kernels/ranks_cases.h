@@ -221,8 +221,7 @@ inline void CompareTraining(const Compare& compare) {
     const TensorPtr sparse = backend.Upload(context, SomeSparse(30, 0.05f));
     TrainAndScore(backend, context, dense, {}, 50, see);
     TrainAndScore(backend, context, sparse, {1, 5, 9, 100, 150, 160, 206}, 3, see);
-    TrainAndScore(backend, context, LayerInput(std::vector<TensorPtr>{sparse, dense}), {}, 64,
-                  see);
+    TrainAndScore(backend, context, LayerInput(std::vector<TensorPtr>{sparse, dense}), {}, 64, see);
   });
 }
 
@@ -246,8 +245,7 @@ inline void CompareForms(const Compare& compare) {
       const TensorPtr h = backend.Transform(context, x, state.block());
       see(backend.Download(context, *h), "transformed");
       const std::vector<uint32_t> rows = {30, 2, 2, 17};
-      see(backend.Download(context, *backend.Transform(context, x, state.block(), rows)),
-          "some transformed");
+      see(backend.Download(context, *backend.Transform(context, x, state.block(), rows)), "some transformed");
     });
   }
 }

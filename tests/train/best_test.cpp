@@ -66,7 +66,6 @@ constexpr Ingredient kIngredients[] = {
      [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.head = 0, c.input_dropout = 0; }},
     {"mean", [](TrainConfig& c) { c.predict_from = PredictFrom::kMean; }},
     {"spread", [](TrainConfig& c) { c.correct = Choice::kOn; }},
-    {"labels as inputs", [](TrainConfig& c) { c.labels_as_inputs = true; }},
 };
 
 TEST(Best, TestLabelsAreNeverRead) {

@@ -119,7 +119,8 @@ class CpuBackend final : public Backend {
   }
 
   LayerInput MergeSparse(LayerInput x) override {
-    const auto end = std::find_if(x.blocks.begin(), x.blocks.end(), [](const auto& block) { return !block->sparse; });
+    const auto end =
+        std::find_if(x.blocks.begin(), x.blocks.end(), [](const auto& block) { return !block->sparse; });
     if (end - x.blocks.begin() < 2) return x;
     std::vector<const CsrMatrix*> sparse;
     for (auto block = x.blocks.begin(); block != end; ++block) sparse.push_back(&AsStored(**block).sparse);
@@ -137,8 +138,9 @@ class CpuBackend final : public Backend {
   TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
                       std::span<const uint32_t> rows) override {
     const bool basic = block.affine.rows == 0 && x.blocks.size() == 1;
-    return MakeTensor(Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), block.w, rows, true)
-                                              : HiddenRows(context, BlocksOf(context, x), block, rows)));
+    return MakeTensor(
+        Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), block.w, rows, true)
+                                : HiddenRows(context, BlocksOf(context, x), block, rows)));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -181,9 +183,9 @@ class CpuBackend final : public Backend {
   }
 
   // Training reads rows again and again, so those that nothing was done to yet are prepared now.
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
-                                            const Targets& targets, const LayerSpec& spec,
-                                            const LayerState& start) override {
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
+                                            Array<uint32_t> samples, const Targets& targets,
+                                            const LayerSpec& spec, const LayerState& start) override {
     if (!spec.architecture.basic() || xhat.blocks.size() > 1) {
       InputBlocks input = BlocksOf(context, xhat);
       for (StoredMatrix& part : input.dense) {
@@ -197,8 +199,9 @@ class CpuBackend final : public Backend {
                                 std::move(samples), targets, spec, start, options_.profile);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
-                                                    const Targets& targets, bool margins) override {
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
+                                                    Array<uint32_t> rows, const Targets& targets,
+                                                    bool margins) override {
     auto prepared = std::make_shared<CpuRowsToScore>(BlocksOf(context, x), std::move(rows), targets);
     prepared->margins = margins;
     return prepared;
@@ -389,7 +392,7 @@ class CpuBackend final : public Backend {
 
   // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
   Matrix AggregateAndMultiply(const Context& context, const Propagation& a, const StoredMatrix& x,
-                               const Matrix& w) {
+                              const Matrix& w) {
     const PaddedWeights padded(w, {}, {}, w.rows);
     Matrix out = memory_.NewMatrix(a.nodes, w.cols);
     float* out_values = out.values.mutable_data();

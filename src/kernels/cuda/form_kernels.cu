@@ -76,8 +76,8 @@ __device__ __forceinline__ void GatherDense(const void* from, size_t source, voi
 
 template <RowKind kTo>
 __global__ void __launch_bounds__(kThreads)
-    GatherKernel(const BlockRows x, const uint32_t* rows, size_t first, size_t count, void* to,
-                 size_t stride, const Dropping dropping) {
+    GatherKernel(const BlockRows x, const uint32_t* rows, size_t first, size_t count, void* to, size_t stride,
+                 const Dropping dropping) {
   const size_t i = static_cast<size_t>(blockIdx.x) * kWarps + (threadIdx.x >> 5);
   if (i >= count) return;
   const int p = blockIdx.y, lane = threadIdx.x & 31, width = static_cast<int>(x.width[p]);

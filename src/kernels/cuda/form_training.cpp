@@ -91,9 +91,9 @@ struct HiddenRows {
 
 class CudaFormTraining final : public CudaTraining {
  public:
-  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas, const LayerInput& input,
-                   std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
-                   const LayerState& start)
+  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas,
+                   const LayerInput& input, std::shared_ptr<const DeviceTargets> targets,
+                   const LayerSpec& spec, const LayerState& start)
       : device_(device),
         input_(input),
         targets_(std::move(targets)),
@@ -535,8 +535,8 @@ std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& d
   if (spec.share != nullptr) {
     ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
   }
-  auto training = std::make_unique<CudaFormTraining>(device, std::move(blas), input,
-                                                     std::move(targets), spec, start);
+  auto training =
+      std::make_unique<CudaFormTraining>(device, std::move(blas), input, std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
   return training;
 }

@@ -78,8 +78,8 @@ RowScores ScoreOutput(const Context& context, const std::shared_ptr<Device>& dev
   for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
     context.CheckCancelled();
     const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
-    MultiplyRows(device, CheckedCast<CudaTensor>(*rows.x.blocks.front()).view, rows.picked(), first, some, weights,
-                 {RowKind::kF32, z.as<void>(), stride}, false, precision);
+    MultiplyRows(device, CheckedCast<CudaTensor>(*rows.x.blocks.front()).view, rows.picked(), first, some,
+                 weights, {RowKind::kF32, z.as<void>(), stride}, false, precision);
     pass.Reduce(first, some, z.as<float>(), stride, nullptr);
   }
   return pass.Finish();

@@ -96,9 +96,11 @@ class DiskBackend final : public Backend {
 
   TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     if (AsDisk(x) == nullptr) return mapped_->PickRows(context, x, rows);
-    return ByRows(context, x.shared_from_this(), rows, x.cols, options_.features_as, [&](const LayerInput& chunk) {
-      return Typed(context, device().DownloadStored(context, *chunk.blocks.front()), options_.features_as);
-    });
+    return ByRows(context, x.shared_from_this(), rows, x.cols, options_.features_as,
+                  [&](const LayerInput& chunk) {
+                    return Typed(context, device().DownloadStored(context, *chunk.blocks.front()),
+                                 options_.features_as);
+                  });
   }
 
   TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
@@ -143,9 +145,9 @@ class DiskBackend final : public Backend {
     return Features::Dense(Download(context, x, {}));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
-                                            const Targets& targets, const LayerSpec& spec,
-                                            const LayerState& start) override {
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
+                                            Array<uint32_t> samples, const Targets& targets,
+                                            const LayerSpec& spec, const LayerState& start) override {
     ReleaseSpareMemory();
     ReturnFreeMemory();
     const size_t count = samples.empty() ? xhat.rows() : samples.size();
@@ -236,8 +238,8 @@ class DiskBackend final : public Backend {
   }
 
   // A new matrix on disk: make(chunk of rows) for all rows of x, or those named.
-  std::shared_ptr<FileTensor> ByRows(const Context& context, const LayerInput& x, std::span<const uint32_t> rows,
-                                     size_t cols, FeatureType type,
+  std::shared_ptr<FileTensor> ByRows(const Context& context, const LayerInput& x,
+                                     std::span<const uint32_t> rows, size_t cols, FeatureType type,
                                      const std::function<Features(const LayerInput& chunk)>& make) {
     const size_t count = rows.empty() ? x.rows() : rows.size();
     auto out = std::make_shared<FileTensor>(*disk_, count, cols, type, BlockRows(cols * sizeof(float)));

@@ -83,14 +83,15 @@ class HostedBackend final : public Backend {
   }
   Features DownloadStored(const Context&, const Tensor& x) override { return ValuesOf(x); }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
-                                            const Targets& targets, const LayerSpec& spec,
-                                            const LayerState& start) override {
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
+                                            Array<uint32_t> samples, const Targets& targets,
+                                            const LayerSpec& spec, const LayerState& start) override {
     return device_->BeginLayer(context, There(context, xhat), std::move(samples), targets, spec, start);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
-                                                    const Targets& targets, bool margins) override {
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
+                                                    Array<uint32_t> rows, const Targets& targets,
+                                                    bool margins) override {
     return device_->PrepareScoring(context, There(context, x, rows.span()), {}, targets, margins);
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {

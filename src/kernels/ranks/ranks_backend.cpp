@@ -183,9 +183,9 @@ class RanksBackend final : public Backend {
     return local_->DownloadFeatures(context, *Whole(context, AsShared(x)));
   }
 
-  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat, Array<uint32_t> samples,
-                                            const Targets& targets, const LayerSpec& spec,
-                                            const LayerState& start) override {
+  std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
+                                            Array<uint32_t> samples, const Targets& targets,
+                                            const LayerSpec& spec, const LayerState& start) override {
     ReleaseSpareMemory();
     ReturnFreeMemory();
     const std::vector<const RankTensor*> parts = SharedBlocks(xhat);
@@ -215,8 +215,9 @@ class RanksBackend final : public Backend {
                                           ColumnsOf(parts), makers);
   }
 
-  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x, Array<uint32_t> rows,
-                                                    const Targets& targets, bool margins) override {
+  std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
+                                                    Array<uint32_t> rows, const Targets& targets,
+                                                    bool margins) override {
     auto prepared =
         std::make_shared<RankRowsToScore>(*ranks_, rows.span(), x.rows(), targets.classes, margins);
     const std::vector<uint32_t>& mine = prepared->positions[rank()];

@@ -160,7 +160,7 @@ void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset
   if (nodes.size() < 2) return;
   Matrix rows;
   try {
-    const Matrix all = Embed(context, run.model, dataset, 0, &split);
+    const Matrix all = Embed(context, run.model, dataset);
     rows = Matrix::Allocate(nodes.size(), all.cols);
     for (size_t i = 0; i < nodes.size(); ++i) std::copy_n(all.row(nodes[i]), all.cols, rows.mutable_row(i));
   } catch (const Error& error) {
