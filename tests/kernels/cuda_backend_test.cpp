@@ -335,7 +335,7 @@ Outcome TrainForm(const Context& context, BackendOptions options, const FormCase
                   uint32_t times = 1) {
   options.sparse = c.sparse;
   auto backend = MakeBackend(context, options);
-  const TensorPtr x = FormInput(context, *backend, c);
+  const LayerInput x = FormInput(context, *backend, c);
   std::vector<uint32_t> samples;
   for (uint32_t i = 0; i < c.shape.nodes; ++i) {
     if (i % 7 != 3) samples.push_back(c.shape.nodes - 1 - i);
@@ -502,7 +502,7 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
       const auto all = [&](const Context& context) {
         auto backend = MakeBackend(context, options);
         const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(at, 1));
-        const TensorPtr joined = FormInput(context, *backend, c);
+        const LayerInput joined = FormInput(context, *backend, c);
         const Matrix w = backend_cases::RandomMatrix(37, 48, 5),
                      wide = backend_cases::RandomMatrix(111, 48, 5);
         const Matrix bias = backend_cases::RandomMatrix(1, 48, 6),
@@ -532,7 +532,7 @@ TEST_F(CudaBackendTest, CancellationStopsAFormBetweenRounds) {
   std::atomic<bool> cancel{true};
   auto backend = Make(Precision::kTf32);
   const FormCase c{"", backend_cases::Shapes()[0], Form(true, true, 8, 0)};
-  const TensorPtr x = FormInput(context_, *backend, c);
+  const LayerInput x = FormInput(context_, *backend, c);
   LayerSpec spec = backend_cases::SpecOf(c.shape);
   spec.architecture = c.form;
   auto training = backend->BeginLayer(

@@ -66,7 +66,7 @@ inline LayerSpec FormSpec(const FormCase& one) {
 
 // X̂ of a case on the device and in the reference.
 struct FormInput {
-  TensorPtr device;
+  LayerInput device;
   reference::Dense x;
 };
 

@@ -95,8 +95,7 @@ TEST(RanksTrainingTest, ManyRowsTravelByWindows) {
   std::vector<uint32_t> samples(kRows);
   std::iota(samples.begin(), samples.end(), 20u);
   const auto train = [&](Backend& backend, const Context& context, const See& see) {
-    const TensorPtr x = backend.Join(
-        context, std::vector<TensorPtr>{backend.Upload(context, left), backend.Upload(context, right)});
+    const LayerInput x({backend.Upload(context, left), backend.Upload(context, right)});
     TrainAndScore(backend, context, x, samples, 1500, see);
   };
   OnTheCpu({})(train);

@@ -191,13 +191,13 @@ inline void CompareFeatures(const Compare& compare) {
   }
 }
 
-inline void TrainAndScore(Backend& backend, const Context& context, const TensorPtr& x,
+inline void TrainAndScore(Backend& backend, const Context& context, const LayerInput& x,
                           const std::vector<uint32_t>& samples, uint32_t batch, const See& see) {
   LayerSpec spec;
   spec.batch = batch;
-  const auto count = static_cast<uint32_t>(samples.empty() ? x->rows : samples.size());
+  const auto count = static_cast<uint32_t>(samples.empty() ? x.rows() : samples.size());
   auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples), FiveClassTargets(count),
-                                     spec, FiveClassStart(x->cols));
+                                     spec, FiveClassStart(x.cols()));
   std::vector<double> losses(2), steps;
   training->RunEpochs(context, 1, 2, losses, &steps);
   see(BitsOf<double>(losses), "losses");
@@ -229,8 +229,8 @@ inline void CompareTraining(const Compare& compare) {
 inline void CompareForms(const Compare& compare) {
   for (const backend_cases::FormCase& one : backend_cases::FormCases()) {
     compare([&](Backend& backend, const Context& context, const See& see) {
-      const TensorPtr x = backend_cases::InputOf(context, backend, one).device;
-      const LayerState start = backend_cases::FormState(one, x->cols);
+      const LayerInput x = backend_cases::InputOf(context, backend, one).device;
+      const LayerState start = backend_cases::FormState(one, x.cols());
       const Targets targets = backend_cases::RandomTargets(one.shape, one.shape.nodes, 3);
       const auto training = backend.BeginLayer(context, x, {}, targets, backend_cases::FormSpec(one), start);
       std::vector<double> losses(2);

@@ -85,19 +85,19 @@ TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {
   const SplitNodes nodes = SmallNodes(dataset);
   TrainConfig config = SmallConfig();
   LayerPipeline inductive(context, dataset, config, nodes.train);
-  const TensorPtr xhat = inductive.Aggregate(context, 0, inductive.Input(context));
-  EXPECT_EQ(xhat->rows, nodes.train.size());
+  const LayerInput xhat = inductive.Aggregate(context, 0, inductive.Input(context));
+  EXPECT_EQ(xhat.rows(), nodes.train.size());
   EXPECT_TRUE(inductive.SampleRows().empty());
   EXPECT_EQ(inductive.SampleRows(0, 0).size(), nodes.train.size());  // without a hop every node is held
-  EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0)->rows, dataset.nodes());
+  EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0).rows(), dataset.nodes());
 
   config.setting = Setting::kTransductive;
   LayerPipeline transductive(context, dataset, config, nodes.train);
-  const TensorPtr all = transductive.Aggregate(context, 0, transductive.Input(context));
-  EXPECT_EQ(all->rows, dataset.nodes());
+  const LayerInput all = transductive.Aggregate(context, 0, transductive.Input(context));
+  EXPECT_EQ(all.rows(), dataset.nodes());
   const Array<uint32_t> samples = transductive.SampleRows();
   EXPECT_EQ(std::vector<uint32_t>(samples.begin(), samples.end()), nodes.train);
-  EXPECT_EQ(transductive.TrainRows(context, *all).rows, nodes.train.size());
+  EXPECT_EQ(transductive.TrainRows(context, *all.blocks.front()).rows, nodes.train.size());
   // The train operator is that of the whole graph: it is not built twice.
   EXPECT_EQ(&transductive.WholeOperator(context), &transductive.TrainOperator(context));
 }
