@@ -154,8 +154,8 @@ void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<
   AddLabelTable(dataset, split, page);
 }
 
-void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Split& split,
-            const Matrix& logits, const ReportOptions& options, Page& page) {
+void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
+            const ReportOptions& options, Page& page) {
   const std::vector<uint32_t> nodes = SampleNodes(dataset, options.map_nodes);
   if (nodes.size() < 2) return;
   Matrix rows;

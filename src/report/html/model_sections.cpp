@@ -385,7 +385,7 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
     AddConfusion(shown->second, shown->first, run.model.multilabel, page);
     AddCalibration(shown->second, shown->first, run.model.multilabel, page);
   }
-  if (options.map_nodes > 0) AddMap(context, run, dataset, split, logits, options, page);
+  if (options.map_nodes > 0) AddMap(context, run, dataset, logits, options, page);
   const Answers answers = {logits,
                            DecisionRule(run.model.multilabel, run.model.classes, run.model.thresholds)};
   AddNodes(dataset, answers, split, page);

@@ -39,8 +39,8 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
                    const std::vector<std::string>& notes, const ReportOptions& options, Page& page);
 void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<std::string>& notes,
                   Page& page);
-void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Split& split,
-            const Matrix& logits, const ReportOptions& options, Page& page);
+void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
+            const ReportOptions& options, Page& page);
 
 // What compare --json printed, one or several; and the tables and figures of a reproduction.
 void AddComparison(const ReportJson& comparison, Page& page);
