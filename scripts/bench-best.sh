@@ -5,7 +5,7 @@
 #                                           paper beside it on the same splits
 #   scripts/bench-best.sh parts [SET…]      the same with one part left out at a time, and with one part alone
 #   scripts/bench-best.sh depth [SET…]      2, 4, 6 and 8 layers
-#   scripts/bench-best.sh rivals [SET…]     the conventional methods of this program on the same splits, their
+#   scripts/bench-best.sh baselines [SET…]     the conventional methods of this program on the same splits, their
 #                                           width, rate and dropout tuned on validation
 #
 # Sets: cora cora-t pubmed pubmed-t citeseer photo facebook tolokers ppi-largest (from $L2GCN_DATA), and generated
@@ -85,7 +85,7 @@ for set in "${sets[@]}"; do
     depth)
       for layers in 2 4 6 8; do try "$set" "$layers layers" --preset best --layers "$layers"; done
       ;;
-    rivals)
+    baselines)
       watch_f1=$(mktemp) && echo '{"watch": "val"}' > "$watch_f1"
       for method in gcn graphsage clustergcn vrgcn fastgcn ladies; do
         for hidden in 64 256; do
@@ -97,6 +97,6 @@ for set in "${sets[@]}"; do
         done
       done
       ;;
-    *) echo "bench-best.sh: unknown table '$what'; expected table, parts, depth or rivals" >&2; exit 2 ;;
+    *) echo "bench-best.sh: unknown table '$what'; expected table, parts, depth or baselines" >&2; exit 2 ;;
   esac
 done

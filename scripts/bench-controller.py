@@ -12,7 +12,7 @@ DATA is a path or name that `l2gcn train` opens, or NAME=PATH,OPTION,… . Train
 --program: the l2gcn to run, default build/release/l2gcn. --only KINDS: names of kinds, with commas between, such as auto.
 
 Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Steps are counted against 80 epochs a layer; looks
-count as the steps they take the time of. Rivals that were tuned: scripts/tune-rate.py.
+count as the steps they take the time of. Baselines that were tuned: scripts/tune-rate.py.
 """
 import argparse
 import json
@@ -104,7 +104,7 @@ REAL_SETS = {
     "facebook": "{}/musae-facebook", "gnn-benchmark-cora": "{}/npz/gnn-benchmark-cora.npz",
     "tolokers": "{}/npz/tolokers.npz", "ppi-largest": "{}/ppi-largest",
 }
-# Seconds to the goal that the published settings set (docs/reproducing.md), found rate and rivals; for two quiet cores.
+# Seconds to the goal that the published settings set (docs/reproducing.md), found rate and baselines; for two quiet cores.
 GOAL = """{0} generate reddit -o reddit
 {0} compare reddit --preset paper --methods layerwise --lr auto --to-f1 93.9976 --threads 2 --device cpu
 {0} compare reddit --preset paper --methods vrgcn,graphsage,sgc --to-f1 93.9976 --max-seconds 130 --threads 2 --device cpu"""

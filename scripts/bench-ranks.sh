@@ -4,7 +4,7 @@
 #   scripts/bench-ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
 #                                                            memory and with a budget that sends matrices to disk. What FILE
 #                                                            has already as the same is left out, what is found is added to it.
-#                                                            DEVICE=cuda: on cards, in memory. SETS and SIZES choose some data
+#                                                            DEVICE=cuda: on GPUs, in memory. SETS and SIZES choose some data
 #                                                            sets and numbers of ranks, EPOCHS the epochs of a layer
 #   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
 #   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4 (JOBS, SIZES: some of them)

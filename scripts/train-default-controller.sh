@@ -40,8 +40,8 @@ make_set cora 305 --nodes 3000 --edges 8000 --features 1500 --classes 6 --topics
 make_set pubmed 306 --nodes 12000 --edges 100000 --features 600 --classes 6 --topics 5 --signal 0.5 --label-noise 0.05
 
 shipped=src/controller/shipped
-echo '{"judge": "test", "search-lr": 0.02, "lr-spread": 8, "entropy": 0.05}' > "$work/general.json"
-echo '{"judge": "test", "search-lr": 0.02, "lr-spread": 2, "layer-weight": 0, "regret-cap": 1000}' > "$work/general-loss.json"
+echo '{"evaluation-split": "test", "search-lr": 0.02, "lr-spread": 8, "entropy": 0.05}' > "$work/general.json"
+echo '{"evaluation-split": "test", "search-lr": 0.02, "lr-spread": 2, "layer-weight": 0, "regret-cap": 1000}' > "$work/general-loss.json"
 learn=("$binary" learn-controller --kind general --reward f1 --nodes 0 --device cpu --force)
 # The policy that sees validation nodes learns what all of these have in common …
 "${learn[@]}" "${sets[@]}" --sees validation --layers 2 --epochs 80 --hidden 16 --rollout-batch 1024 --lr 0.001 \

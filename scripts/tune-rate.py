@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Chooses the constants of --lr auto (src/train/course.h) on generated families alone.
+"""Chooses the constants of --lr auto (src/train/auto_schedule.h) on generated families alone.
 
   scripts/tune-rate.py cells OUT    fixed rates and epochs on every family of scripts/bench-controller.py
   scripts/tune-rate.py search OUT   the trials, in rounds, and what they choose
-  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"norm_price": 0.1}'; {} is FIRST
+  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"norm_threshold": 0.1}'; {} is FIRST
   scripts/tune-rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
-  scripts/tune-rate.py rivals OUT   rivals on the same families, beside the constants that OUT chooses
-  scripts/tune-rate.py compare OUT  those rivals, each tuned on all families but the one it is judged on
+  scripts/tune-rate.py baselines OUT   baselines on the same families, beside the constants that OUT chooses
+  scripts/tune-rate.py compare OUT  those baselines, each tuned on all families but the one it is judged on
 
 OUT gets a line of JSON for each training; those it holds already are not repeated, so a command that was cut short goes
 on where it was. Trainings run side by side, one thread each: --jobs, default all cores. --minutes bounds a command.
---trials names the binary, default build/release/bench/course_trials; it draws the families itself. --write puts the
-chosen constants into src/train/course.h. What is drawn follows from SEED and from the trainings in OUT, so the same
+--trials names the binary, default build/release/bench/schedule_trials; it draws the families itself. --write puts the
+chosen constants into src/train/auto_schedule.h. What is drawn follows from SEED and from the trainings in OUT, so the same
 trainings choose the same constants, whoever runs them and on how many cores.
 
 A setting is judged by the cost of its trainings, J = points of F1 lost + 2 x share of the steps of 80 epochs a layer; lost
@@ -23,7 +23,7 @@ alike. The first round tries FIRST, PATIENT and settings drawn around them. Ever
 rounds before, the setting that an additive model of all trials expects to be best, and children of the best; with more
 seeds each time.
 
-Rivals: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
+Baselines: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
 and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
 rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper, by J; looks count as the
 steps they take the time of.
@@ -40,26 +40,26 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-COURSE = ROOT + "/src/train/course.h"
+SCHEDULE = ROOT + "/src/train/auto_schedule.h"
 SEED, MOST_LOST, MOST_STEPS, STEPS_PRICE, EXCESS_PRICE, TAIL_WEIGHT, FEW_STEPS = 18, 10, 0.20, 2, 10, 0.25, 5
 PRESETS = ("paper", "best")
 TOO_DEAR = {("best", name) for name in ("large", "plenty-products", "plenty-words", "plenty-dense")}  # not tried
 
 # Constant: the values that are tried.
 SPACE = {
-    "plain_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
-    "sure": (0.5, 1), "plain_price": (2, 2.8, 4), "f1_price": (0.2, 0.4, 0.6), "plain_inner": (1, 2),
-    "norm_price": (0.2, 0.4, 0.8), "much": (0.25, 0.5, 1), "nothing": (0.02, 0.05, 0.1), "plain_patience": (0.5, 1),
-    "norm_patience": (1, 1.5, 2), "least_steps": (30, 60), "landing": (0.4, 0.6),
+    "basic_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
+    "sure": (0.5, 1), "basic_threshold": (2, 2.8, 4), "f1_threshold": (0.2, 0.4, 0.6), "inner_factor": (1, 2),
+    "norm_threshold": (0.2, 0.4, 0.8), "much": (0.25, 0.5, 1), "nothing": (0.02, 0.05, 0.1), "basic_patience": (0.5, 1),
+    "norm_patience": (1, 1.5, 2), "least_steps": (30, 60), "cool_down": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
-FIRST = {"plain_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 0.5, "plain_price": 2.8, "f1_price": 0.4,
-         "plain_inner": 2, "norm_price": 0.4, "much": 0.5, "nothing": 0.05, "plain_patience": 0.5, "norm_patience": 1.5,
-         "least_steps": 30, "landing": 0.4}
-PATIENT = {**FIRST, "plain_price": 2, "plain_inner": 1, "nothing": 0.1, "plain_patience": 1, "norm_patience": 2,
-           "landing": 0.6}
+FIRST = {"basic_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 0.5, "basic_threshold": 2.8, "f1_threshold": 0.4,
+         "inner_factor": 2, "norm_threshold": 0.4, "much": 0.5, "nothing": 0.05, "basic_patience": 0.5, "norm_patience": 1.5,
+         "least_steps": 30, "cool_down": 0.4}
+PATIENT = {**FIRST, "basic_threshold": 2, "inner_factor": 1, "nothing": 0.1, "basic_patience": 1, "norm_patience": 2,
+           "cool_down": 0.6}
 ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
-RIVALS_SEEDS = 3
+BASELINE_SEEDS = 3
 
 
 def bench():
@@ -72,8 +72,8 @@ def bench():
 BENCH = bench()
 
 
-def auto(course):
-    return {"name": json.dumps(course, sort_keys=True), "course": course,
+def auto(schedule):
+    return {"name": json.dumps(schedule, sort_keys=True), "schedule": schedule,
             "settings": {"lr": "auto", "epochs": str(BENCH.BUDGET)}}
 
 
@@ -82,7 +82,7 @@ def cells():
             for rate in BENCH.RATES for epochs in BENCH.EPOCHS]
 
 
-def rivals():
+def baselines():
     """The learned stop; extrapolated curves, and patience with its margin, at each rate."""
     yield {"name": "learned", "settings": {"method": "l2gcn", "epochs": str(BENCH.BUDGET)}}
     for rate in BENCH.RATES:
@@ -133,7 +133,7 @@ class Trainer:
         done = {(row["preset"], row["set"], row["name"], row["seed"]) for row in rows}
         seconds = {}
         for row in rows:
-            seconds.setdefault((row["preset"], row["set"]), []).append(row["train_seconds"] + row["look_seconds"])
+            seconds.setdefault((row["preset"], row["set"]), []).append(row["train_seconds"] + row["validate_seconds"])
         jobs = []
         for seed in range(seeds):
             for preset in presets:
@@ -224,12 +224,12 @@ def search(options):
     trainer, best, parents = Trainer(options), [], [FIRST, PATIENT]
     for number, (count, seeds) in enumerate(ROUNDS):
         source = random.Random(SEED + number)
-        courses = best[:count // 2] if best else list(parents)
-        while len(courses) < count:
+        schedules = best[:count // 2] if best else list(parents)
+        while len(schedules) < count:
             one = child(source, parents, 0.4 if number == 0 else 0.1)
-            if one not in courses:
-                courses.append(one)
-        trainer.train([auto(course) for course in courses], seeds)
+            if one not in schedules:
+                schedules.append(one)
+        trainer.train([auto(schedule) for schedule in schedules], seeds)
         trials = Trials(read(options.out))
         names = trials.settings(seeds)
         if trainer.out_of_time() or not names:
@@ -242,26 +242,26 @@ def search(options):
     choose(options)
 
 
-def course_of(setting):
+def schedule_of(setting):
     """FIRST with the constants that a setting named by hand replaces."""
     try:
         given = json.loads(setting)
     except ValueError:
         given = None
     if not isinstance(given, dict) or not all(type(value) in (int, float) for value in given.values()):
-        sys.exit(f"tune-rate: '{setting}' is no setting; write JSON of constants in src/train/course.h and their values, such as"
-                 """ '{"norm_price": 0.1}'""")
-    with open(COURSE, encoding="utf-8") as file:
+        sys.exit(f"tune-rate: '{setting}' is no setting; write JSON of constants in src/train/auto_schedule.h and their values, such as"
+                 """ '{"norm_threshold": 0.1}'""")
+    with open(SCHEDULE, encoding="utf-8") as file:
         known = set(re.findall(r"(\w+) = [-+.0-9e]+[,;]", file.read()))
     for key in given:
         if key not in known:
-            sys.exit(f"tune-rate: src/train/course.h has no constant '{key}'; it has {', '.join(sorted(known))}")
+            sys.exit(f"tune-rate: src/train/auto_schedule.h has no constant '{key}'; it has {', '.join(sorted(known))}")
     return {**FIRST, **given}
 
 
 def try_settings(options):
-    courses = [course_of(setting) for setting in options.settings]
-    Trainer(options).train([auto(course) for course in courses], options.seeds, options.presets.split(","))
+    schedules = [schedule_of(setting) for setting in options.settings]
+    Trainer(options).train([auto(schedule) for schedule in schedules], options.seeds, options.presets.split(","))
 
 
 def most_seeds(trials):
@@ -309,13 +309,13 @@ def choose(options):
         write(json.loads(best))
 
 
-def write(course):
-    with open(COURSE, encoding="utf-8") as file:
+def write(schedule):
+    with open(SCHEDULE, encoding="utf-8") as file:
         text = file.read()
-    for key, value in course.items():
+    for key, value in schedule.items():
         text, count = re.subn(rf"\b{key} = [-+.0-9e]+", f"{key} = {value}", text)
         assert count == 1, key
-    with open(COURSE, "w", encoding="utf-8") as file:
+    with open(SCHEDULE, "w", encoding="utf-8") as file:
         file.write(text)
 
 
@@ -339,7 +339,7 @@ class Costs:
             if row["name"] not in kinds or (row["set"], row["seed"]) not in whole:
                 continue
             key = (row["name"], row["set"], row["seed"])
-            looks = 1 + row["look_seconds"] / max(row["train_seconds"], 1e-9)
+            looks = 1 + row["validate_seconds"] / max(row["train_seconds"], 1e-9)
             budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
             self.lost[key] = best[row["set"]] - row["test"]
             self.share[key] = looks * sum(layer[1] for layer in row["layers"]) / budget
@@ -388,7 +388,7 @@ def compare(options):
     def means(label, value):
         return [sum(weight * value(kind, family) for kind, weight in choices[label][family]) for family in costs.families]
     print(f"{len(costs.families)} families, {costs.trainings} trainings of each kind")
-    print(f"{'rival':<18} {'J':>6} {'lost':>6} {'worst':>6} {'steps':>6}   J minus that of --lr auto;"
+    print(f"{'baseline':<18} {'J':>6} {'lost':>6} {'worst':>6} {'steps':>6}   J minus that of --lr auto;"
           f" the same, at most {MOST_LOST} lost")
     for label in choices:
         lost = means(label, lambda kind, family: costs.mean(costs.lost, kind, family))
@@ -396,7 +396,7 @@ def compare(options):
         told = ""
         for cap in (float("inf"), MOST_LOST):
             pairs = zip(means(label, lambda k, f: costs.cost(k, f, cap)), means("--lr auto", lambda k, f: costs.cost(k, f, cap)))
-            differences = [rival - own for rival, own in pairs]
+            differences = [baseline - own for baseline, own in pairs]
             error = statistics.stdev(differences) / len(differences) ** 0.5
             told += f"   {statistics.mean(differences):+.2f} ± {error:.2f}"
         print(f"{label:<18} {statistics.mean(means(label, costs.cost)):6.2f} {statistics.mean(lost):6.2f} {max(lost):6.2f}"
@@ -407,21 +407,21 @@ def compare(options):
               f" {statistics.mean(costs.mean(costs.lost, kind, f) for f in costs.families):7.2f}")
 
 
-def run_rivals(options):
+def run_baselines(options):
     trainer, trials = Trainer(options), Trials(read(options.out))
     own = [auto(json.loads(chosen_of(trials)))] if trials.lost else [auto({})]
-    for seeds in range(1, RIVALS_SEEDS + 1):
-        trainer.train([*own, *cells(), *rivals()], seeds, PRESETS[:1])
+    for seeds in range(1, BASELINE_SEEDS + 1):
+        trainer.train([*own, *cells(), *baselines()], seeds, PRESETS[:1])
 
 
 def main():
     shared = BENCH.options_of_runs()
-    shared.add_argument("--trials", default=ROOT + "/build/release/bench/course_trials")
+    shared.add_argument("--trials", default=ROOT + "/build/release/bench/schedule_trials")
     shared.add_argument("--only", default="", help="families, with commas between")
     shared.add_argument("--write", action="store_true")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("cells", "search", "choose", "rivals", "compare"):
+    for name in ("cells", "search", "choose", "baselines", "compare"):
         commands.add_parser(name, parents=[shared]).add_argument("out")
     trying = commands.add_parser("try", parents=[shared])
     trying.add_argument("out")
@@ -432,7 +432,7 @@ def main():
     if options.command == "cells":
         Trainer(options).train(cells(), 1)
     else:
-        {"search": search, "try": try_settings, "choose": choose, "rivals": run_rivals, "compare": compare}[options.command](options)
+        {"search": search, "try": try_settings, "choose": choose, "baselines": run_baselines, "compare": compare}[options.command](options)
 
 
 if __name__ == "__main__":

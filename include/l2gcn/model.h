@@ -1,5 +1,5 @@
 // A trained model: the weights of each layer, the classifier, and everything needed to apply it to a data set
-// (the operator's recipe, fitted feature preparation, class names). On disk: model.safetensors + config.json.
+// (how the operator is normalised, fitted feature preparation, class names). On disk: model.safetensors + config.json.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Head {
 
 // Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
 // averaged over neighbours again and again; a weight of 0 leaves a half out.
-struct Spreading {
+struct LabelPropagation {
   double correct = 0, smooth = 0;  // weight of the neighbours in each round, below 1
   uint32_t rounds = 0;
 
@@ -58,7 +58,7 @@ struct Model {
   std::vector<Matrix> affines;  // of each layer: (2 × D⁽ˡ⁾) gain and shift, (1 × D⁽ˡ⁾) bias, or an empty one
   std::vector<Head> heads;      // of each layer
   bool mean_of_layers = false;  // probabilities are the mean over the layers' heads; else the last one's
-  Spreading spreading;
+  LabelPropagation label_propagation;
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
@@ -146,9 +146,9 @@ struct ModelForm {
   std::string
       aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
                     // config.diagonal | "neighbour-mean": without the node itself, weights not read
-  bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
-  std::string readout;      // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
-                            // "joined-powers": one network a power of Â, logits of all summed
+  bool own_beside = false;      // weights multiply [X | ÂX], not ÂX
+  std::string prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
+                                // "joined-powers": one network a power of Â, logits of all summed
 };
 ModelForm FormOf(const Model& model);
 

@@ -30,7 +30,7 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual uint32_t rank() const = 0;
   virtual uint32_t size() const = 0;
-  // This rank's number among those of its machine: which of several cards it takes (Context::device_index).
+  // This rank's number among those of its machine: which of several GPUs it takes (Context::device_index).
   virtual uint32_t local_rank() const { return rank(); }
   // "rank 2 on HOST", for messages.
   virtual std::string Name(uint32_t rank) const = 0;

@@ -29,7 +29,7 @@ struct LayerView {
   bool norm = false;  // the layer normalises its rows
 };
 
-// The score of the validation nodes, computed as if the layer at hand were the last one.
+// The score of the validation nodes, computed as if the current layer were the last one.
 struct ValidationScore {
   double f1 = std::numeric_limits<double>::quiet_NaN();
   double loss = std::numeric_limits<double>::quiet_NaN();  // mean

@@ -118,7 +118,7 @@ using PolicyMaker =
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
 class Ranks;
-class RunClaim;  // a run's name, taken (run/run_claim.h)
+class RunLock;  // a run's name, taken (run/run_lock.h)
 
 struct RunOptions {
   std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
@@ -133,14 +133,14 @@ struct RunOptions {
   // arrays (MakeDataset) cannot be opened again, and the run says so.
   std::string dataset_spec;
   OpenOptions open_options;
-  // Progress is kept in OUTPUT.unfinished: what is finished always, and the seed at hand every so many
+  // Progress is kept in OUTPUT.unfinished: what is finished always, and the current seed every so many
   // seconds or, if checkpoint_epochs is not 0, after so many epochs.
   double checkpoint_seconds = 60;
   uint32_t checkpoint_epochs = 0;
   Overrides overrides;  // what the user said of the settings: all that is needed to resolve them again
   Overrides machine;    // what the user said of the machine (MachineFields()), for whoever resumes the run
-  // The name already taken (ClaimRun, OpenUnfinishedRun); null: RunTraining takes it.
-  std::shared_ptr<RunClaim> claim;
+  // The name already taken (LockRun, OpenUnfinishedRun); null: RunTraining takes it.
+  std::shared_ptr<RunLock> lock;
 };
 
 // Makes what names a data set hold from any folder and without the environment: paths become absolute, and for a known
@@ -149,7 +149,7 @@ void MakePathsAbsolute(std::string& spec, OpenOptions& open);
 
 // Takes the name options.output before the data set is opened, so that from then on the training can be
 // resumed by it.
-std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options);
+std::shared_ptr<RunLock> LockRun(const RunOptions& options);
 
 // Where ranks share the work (else `ranks` is null): all get rank 0's data set, settings, machine and number of runs.
 void ShareRunOptions(Ranks* ranks, RunOptions& options);
@@ -202,7 +202,7 @@ StoredSettings ReadSettings(const std::string& config_path);
 
 // How an unfinished run was begun: what `train --resume` needs besides its name.
 struct UnfinishedRun {
-  std::shared_ptr<RunClaim> claim;
+  std::shared_ptr<RunLock> lock;
   uint32_t runs = 1;
   bool force = false;  // an earlier run of that name was to be replaced
   Overrides overrides;

@@ -7,7 +7,7 @@
 //                    written before the first of the files below
 //   trained-S.json   seed S is trained and its model written, but not evaluated; checksums of the model's files
 //   seed-S.json      seed S is finished; checksums of all its files
-//   state-0.safetensors, state-1.safetensors   the seed at hand, the last two snapshots in turn
+//   state-0.safetensors, state-1.safetensors   the current seed, the last two snapshots in turn
 //
 // Each is written aside, synced and renamed; each carries a checksum. Of the two snapshots the newer whole
 // one is taken, so that damage to one costs the time between two. A snapshot that cannot be written (a full
@@ -44,7 +44,7 @@ struct KeptSeed {
   FileSums files;
 };
 
-class Checkpoint final : public SnapshotKeeper {
+class Checkpoint final : public Checkpointer {
  public:
   // Throws Error(kUsage) with the difference if `folder` holds progress made with other settings, data or
   // build.

@@ -1,4 +1,4 @@
-#include "model/spread.h"
+#include "model/correct_and_smooth.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,10 +10,10 @@
 namespace l2gcn {
 namespace {
 
-constexpr uint32_t kSpreadRounds = 30;
+constexpr uint32_t kPropagationRounds = 30;
 constexpr size_t kRowsAtOnce = 4096;
 constexpr float kLeast = 1e-7f;  // probabilities keep this far from 0 and 1
-// Spreading costs rounds × entries × classes additions for each candidate; where that is too much to try, auto
+// LabelPropagation costs rounds × entries × classes additions for each candidate; where that is too much to try, auto
 // does without.
 constexpr double kMostWork = 4e9;
 constexpr double kCorrect = 0.8, kSmoothWeights[] = {0.5, 0.8};
@@ -67,7 +67,7 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
 
 // `probabilities` with their residuals on train nodes spread and added.
 Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                 std::span<const uint32_t> train, Matrix probabilities, const Spreading& spreading) {
+                 std::span<const uint32_t> train, Matrix probabilities, const LabelPropagation& propagation) {
   Matrix residual = {LargeArray<float>(context.disk, probabilities.values.size()), probabilities.rows,
                      probabilities.cols};
   std::fill_n(residual.values.mutable_data(), residual.values.size(), 0.0f);
@@ -76,21 +76,23 @@ Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& gr
     PlaceLabels(labels, node, row);
     for (size_t c = 0; c < probabilities.cols; ++c) row[c] -= probabilities.row(node)[c];
   }
-  const Matrix spread = Rounds(context, backend, graph, residual, spreading.correct, spreading.rounds);
+  const Matrix spread = Rounds(context, backend, graph, residual, propagation.correct, propagation.rounds);
   float* out = probabilities.values.mutable_data();
   for (size_t i = 0; i < probabilities.values.size(); ++i)
     out[i] = std::clamp(out[i] + spread.values[i], 0.0f, 1.0f);
   return probabilities;
 }
 
-Matrix SpreadOver(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                  std::span<const uint32_t> train, const Matrix& logits, const Spreading& spreading) {
+Matrix PropagateOver(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
+                     std::span<const uint32_t> train, const Matrix& logits,
+                     const LabelPropagation& propagation) {
   Matrix p = CopyOf(context, logits);
   LogitsToProbabilities(p, labels.multilabel);
-  if (spreading.correct > 0) p = Corrected(context, backend, graph, labels, train, std::move(p), spreading);
-  if (spreading.smooth > 0) {
+  if (propagation.correct > 0)
+    p = Corrected(context, backend, graph, labels, train, std::move(p), propagation);
+  if (propagation.smooth > 0) {
     for (const uint32_t node : train) PlaceLabels(labels, node, p.mutable_row(node));
-    p = Rounds(context, backend, graph, p, spreading.smooth, spreading.rounds);
+    p = Rounds(context, backend, graph, p, propagation.smooth, propagation.rounds);
   }
   return ToLogits(std::move(p), labels.multilabel);
 }
@@ -128,14 +130,15 @@ std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split) {
   return nodes;
 }
 
-Matrix Spread(const Context& context, LayerPipeline& pipeline, const Labels& labels,
-              std::span<const uint32_t> train, const Matrix& logits, const Spreading& spreading) {
-  const DeviceGraphPtr graph = pipeline.SpreadingOperator(context);
-  return SpreadOver(context, pipeline.backend(), *graph, labels, train, logits, spreading);
+Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const Labels& labels,
+                        std::span<const uint32_t> train, const Matrix& logits,
+                        const LabelPropagation& propagation) {
+  const DeviceGraphPtr graph = pipeline.PropagationOperator(context);
+  return PropagateOver(context, pipeline.backend(), *graph, labels, train, logits, propagation);
 }
 
-Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
-                     const Split& split, std::vector<Matrix> logits_of_layers, Model& model) {
+Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
+                        const Split& split, std::vector<Matrix> logits_of_layers, Model& model) {
   const TrainConfig& config = model.config;
   const Labels& labels = dataset.labels;
   std::vector<uint32_t> val;
@@ -157,19 +160,19 @@ Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Data
   if (config.correct == Choice::kOff) return best;
   const std::vector<uint32_t> train = TrainNodes(labels, split);
   const double entries = static_cast<double>(dataset.graph.indices.size() + dataset.nodes());
-  const bool affordable = entries * labels.classes * kSpreadRounds <= kMostWork;
+  const bool affordable = entries * labels.classes * kPropagationRounds <= kMostWork;
   if (config.correct == Choice::kAuto && (!affordable || val.empty())) return best;
   const Matrix base = best;
   bool forced = config.correct == Choice::kOn;
-  const DeviceGraphPtr graph = pipeline.SpreadingOperator(context);
+  const DeviceGraphPtr graph = pipeline.PropagationOperator(context);
   for (const double correct : {0.0, kCorrect}) {
     for (const double smooth : kSmoothWeights) {
-      const Spreading tried{correct, smooth, kSpreadRounds};
-      Matrix spread = SpreadOver(context, pipeline.backend(), *graph, labels, train, base, tried);
+      const LabelPropagation tried{correct, smooth, kPropagationRounds};
+      Matrix spread = PropagateOver(context, pipeline.backend(), *graph, labels, train, base, tried);
       const double spread_f1 = judge(spread);
       if (!forced && spread_f1 <= f1) continue;
       forced = false;
-      model.spreading = tried;
+      model.label_propagation = tried;
       best = std::move(spread), f1 = spread_f1;
     }
   }

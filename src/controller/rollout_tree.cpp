@@ -1,4 +1,4 @@
-#include "controller/trace_tree.h"
+#include "controller/rollout_tree.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@
 
 namespace l2gcn {
 
-struct TraceTree::Node {
+struct RolloutTree::Node {
   uint32_t layer = 0;
   TensorPtr x;        // activations entering the layer: every node in layer 1, then those that train
   TensorPtr x_whole;  // activations of every node, where others than train nodes are looked at
@@ -82,8 +82,9 @@ class RolloutLayer final : public EpochSubject, public StopPolicy {
 
 }  // namespace
 
-TraceTree::TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                     std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown)
+RolloutTree::RolloutTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                         std::vector<uint32_t> train, std::vector<uint32_t> scored,
+                         std::vector<uint32_t> shown)
     : context_(Silent(context)),
       dataset_(dataset),
       config_(config),
@@ -96,23 +97,23 @@ TraceTree::TraceTree(const Context& context, const Dataset& dataset, const Train
   if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
   if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
   targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
-  chance_loss_ = ChanceLoss(dataset_.labels);
+  prior_loss_ = PriorLoss(dataset_.labels);
   root_ = std::make_unique<Node>();
   root_->x = pipeline_.Input(context_);
   root_->x_whole = root_->x;
   pipeline_.ReleaseInput();
 }
 
-TraceTree::~TraceTree() = default;
+RolloutTree::~RolloutTree() = default;
 
-uint32_t TraceTree::TotalBudget() const {
+uint32_t RolloutTree::TotalBudget() const {
   uint32_t total = 0;
   for (uint32_t layer = 0; layer < config_.layers; ++layer) total += config_.EpochsOf(layer);
   return total;
 }
 
 // With the rate that the program would find for the layer, where the configuration leaves it to the program.
-LayerSpec TraceTree::SpecOf(const Node& node) {
+LayerSpec RolloutTree::SpecOf(const Node& node) {
   LayerSpec spec = LayerSpecOf(config_, node.layer);
   if (!config_.FindsRate()) return spec;
   const std::span<const uint32_t> rows =
@@ -124,7 +125,7 @@ LayerSpec TraceTree::SpecOf(const Node& node) {
   return spec;
 }
 
-void TraceTree::Expand(Node& node) {
+void RolloutTree::Expand(Node& node) {
   node.xhat = pipeline_.Aggregate(context_, node.layer, node.x);
   const auto aggregated = [&](const DeviceGraphPtr& rows) {
     return rows == nullptr ? nullptr : pipeline_.backend().Aggregate(context_, *rows, *node.x_whole, {});
@@ -156,7 +157,7 @@ void TraceTree::Expand(Node& node) {
   if (node.layer + 1 == config_.layers) node.Release();
 }
 
-void TraceTree::Record(Node& node, const TensorPtr& scored, const TensorPtr& shown, BestDecision& best) {
+void RolloutTree::Record(Node& node, const TensorPtr& scored, const TensorPtr& shown, BestDecision& best) {
   const LayerState& state = node.states.back();
   const auto logits = [&](const TensorPtr& xhat) { return pipeline_.LayerLogits(context_, xhat, state); };
   LayerTrace& trace = node.trace;
@@ -172,7 +173,7 @@ void TraceTree::Record(Node& node, const TensorPtr& scored, const TensorPtr& sho
   trace.f1.push_back(kept ? MicroF1(context_, dataset_.labels, scored_, logits(scored)) : trace.f1.back());
 }
 
-TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
+RolloutTree::Node& RolloutTree::Child(Node& node, uint32_t decision) {
   const uint32_t kept = node.trace.kept[decision];
   std::unique_ptr<Node>& child = node.children[kept];
   if (child) return *child;
@@ -180,14 +181,14 @@ TraceTree::Node& TraceTree::Child(Node& node, uint32_t decision) {
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
   child->x = pipeline_.Transform(context_, node.xhat, state.block());
-  if (LooksBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, node.x_whole, state.block());
+  if (EvaluatesBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, node.x_whole, state.block());
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
   if (node.children.size() == possible.size()) node.Release();
   return *child;
 }
 
-const LayerTrace& TraceTree::Trace(const std::vector<uint32_t>& stops) {
+const LayerTrace& RolloutTree::Trace(const std::vector<uint32_t>& stops) {
   L2GCN_ASSERT(stops.size() < config_.layers);
   Node* node = root_.get();
   if (!node->expanded) Expand(*node);

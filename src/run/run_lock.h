@@ -5,7 +5,7 @@
 //
 // and RUN itself appears by one rename when all is there. So an earlier RUN stays whole until then, two
 // trainings never share a name, and what a killed process left can be gone on with, or is replaced by the
-// next that takes the name. A claim that ends without progress worth keeping leaves nothing.
+// next that takes the name. A lock that ends without progress worth keeping leaves nothing.
 #pragma once
 
 #include <filesystem>
@@ -17,20 +17,20 @@
 
 namespace l2gcn {
 
-class RunClaim {
+class RunLock {
  public:
   // Takes the name the user gave. Throws Error(kUsage) if a run of that name exists (unless `force`), if
   // something else does, if another process is making it, or if unfinished progress would be lost (unless
   // `force`).
-  static std::shared_ptr<RunClaim> Take(const std::filesystem::path& target, bool force);
+  static std::shared_ptr<RunLock> Take(const std::filesystem::path& target, bool force);
   // Takes the next free runs/STEM-NNN.
-  static std::shared_ptr<RunClaim> TakeNext(const std::string& stem);
+  static std::shared_ptr<RunLock> TakeNext(const std::string& stem);
   // Takes up what was left. Null where there is nothing to go on with.
-  static std::shared_ptr<RunClaim> TakeUp(const std::filesystem::path& target, bool force);
+  static std::shared_ptr<RunLock> TakeUp(const std::filesystem::path& target, bool force);
 
-  ~RunClaim();
-  RunClaim(const RunClaim&) = delete;
-  RunClaim& operator=(const RunClaim&) = delete;
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
 
   const std::filesystem::path& target() const { return target_; }
   const std::filesystem::path& work() const { return work_; }
@@ -43,8 +43,8 @@ class RunClaim {
   void Commit();
 
  private:
-  RunClaim(std::filesystem::path target, std::filesystem::path work, Descriptor lock, bool replace);
-  static std::shared_ptr<RunClaim> TryTake(const std::filesystem::path& target, bool replace, bool discard);
+  RunLock(std::filesystem::path target, std::filesystem::path work, Descriptor lock, bool replace);
+  static std::shared_ptr<RunLock> TryTake(const std::filesystem::path& target, bool replace, bool discard);
 
   std::filesystem::path target_, work_;
   Descriptor lock_;

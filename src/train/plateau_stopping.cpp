@@ -1,4 +1,4 @@
-#include "train/paired_stop.h"
+#include "train/plateau_stopping.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,12 @@ namespace {
 
 constexpr double kLeastLooks = 2;  // the first look, if it is the best, is waited for as long as the second
 constexpr double kStepsBetweenLooks = 10;
-constexpr double kLeastChance = 0.01;  // nats: where nearly all nodes are alike
+constexpr double kLeastPriorLoss = 0.01;  // nats: where nearly all nodes are alike
 
 }  // namespace
 
-Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes, bool choose_thresholds) {
+PriorBaseline PriorBaselineOf(const Labels& labels, std::span<const uint32_t> train_nodes,
+                              bool choose_thresholds) {
   if (labels.multilabel && !choose_thresholds) return {1, true};
   std::vector<double> counts(labels.classes, 0);
   double nodes = 0;
@@ -37,10 +38,10 @@ Chance ChanceOf(const Labels& labels, std::span<const uint32_t> train_nodes, boo
     if (labels.multilabel) entropy += surprise(1 - count / nodes);
   }
   if (labels.multilabel) entropy /= labels.classes;  // losses are means over the labels
-  return {std::max(entropy, kLeastChance)};
+  return {std::max(entropy, kLeastPriorLoss)};
 }
 
-void PairedStop::BeginLayer(const LayerView& view) {
+void PlateauStopping::BeginLayer(const LayerView& view) {
   view_ = view;
   looks_.clear();
   best_ = {0, 0};
@@ -49,15 +50,15 @@ void PairedStop::BeginLayer(const LayerView& view) {
 
 // The first look comes halfway to the earliest stop, and looks are a few steps apart: where epochs are short, one look
 // costs as much as several of them.
-uint32_t PairedStop::EpochsUntilDecision(uint32_t epoch) const {
+uint32_t PlateauStopping::EpochsUntilDecision(uint32_t epoch) const {
   const double steps = static_cast<double>(view_.steps_per_epoch);
-  const double least = epoch == 0 ? course_.least_steps / 2 : kStepsBetweenLooks;
+  const double least = epoch == 0 ? schedule_.least_steps / 2 : kStepsBetweenLooks;
   const auto apart = static_cast<uint32_t>(std::ceil(least / steps));
-  return std::max({1u, view_.evaluate_every, apart, static_cast<uint32_t>(course_.growth * epoch)});
+  return std::max({1u, view_.evaluate_every, apart, static_cast<uint32_t>(schedule_.growth * epoch)});
 }
 
 // Whether the last look's levels are below those of the best one by more than the error of their mean difference.
-bool PairedStop::Better() const {
+bool PlateauStopping::Better() const {
   if (best_levels_.empty()) return true;
   L2GCN_ASSERT(levels_.size() == best_levels_.size());
   const double gain = best_.level - looks_.back().level;
@@ -66,13 +67,13 @@ bool PairedStop::Better() const {
     const double own = double{best_levels_[i]} - double{levels_[i]} - gain;
     squares += own * own;
   }
-  return gain > course_.sure * std::sqrt(squares) / static_cast<double>(levels_.size());
+  return gain > schedule_.sure * std::sqrt(squares) / static_cast<double>(levels_.size());
 }
 
 // Over the looks in (after, until]; NaN if there are none.
-double PairedStop::MeanLevel(double after, double until) const {
+double PlateauStopping::MeanLevel(double after, double until) const {
   double sum = 0, count = 0;
-  for (const PastLook& look : looks_) {
+  for (const PastEvaluation& look : looks_) {
     if (look.epoch <= after || look.epoch > until) continue;
     sum += look.level;
     ++count;
@@ -81,26 +82,26 @@ double PairedStop::MeanLevel(double after, double until) const {
 }
 
 // What the best look is below chance, or below the first look where that was worse.
-double PairedStop::Gained() const { return std::max(chance_.level, looks_.front().level) - best_.level; }
+double PlateauStopping::Gained() const { return std::max(chance_.level, looks_.front().level) - best_.level; }
 
 // What doubling the epochs has to bring.
-double PairedStop::Price(double epoch) const {
-  const double plain = chance_.by_f1 ? course_.f1_price : course_.plain_price;
+double PlateauStopping::Price(double epoch) const {
+  const double plain = chance_.by_f1 ? schedule_.f1_threshold : schedule_.basic_threshold;
   const bool inner = view_.layer + 1 < view_.layers;
-  const double own = view_.norm ? course_.norm_price : inner ? course_.plain_inner * plain : plain;
+  const double own = view_.norm ? schedule_.norm_threshold : inner ? schedule_.inner_factor * plain : plain;
   const double share = epoch / view_.budget;
-  return own * std::min(Gained(), course_.much) * share * share;
+  return own * std::min(Gained(), schedule_.much) * share * share;
 }
 
 // Whether doubling the epochs once more is expected to bring less than its price. One look is no stretch of epochs.
-bool PairedStop::Slow(double epoch) const {
-  if (Gained() <= course_.nothing * chance_.level) return false;
-  const double half = course_.window * epoch;
+bool PlateauStopping::Slow(double epoch) const {
+  if (Gained() <= schedule_.nothing * chance_.level) return false;
+  const double half = schedule_.window * epoch;
   if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
-  return MeanLevel(course_.window * half, half) - MeanLevel(half, epoch) < Price(epoch);
+  return MeanLevel(schedule_.window * half, half) - MeanLevel(half, epoch) < Price(epoch);
 }
 
-Decision PairedStop::Decide(const Observation& observation) {
+Decision PlateauStopping::Decide(const Observation& observation) {
   const std::span<const float> levels = chance_.by_f1 ? observation.node_misses : observation.node_losses;
   levels_.assign(levels.begin(), levels.end());
   double mean = 0;
@@ -113,22 +114,22 @@ Decision PairedStop::Decide(const Observation& observation) {
     best_ = looks_.back();
     best_levels_ = levels_;
   }
-  const double patience = view_.norm ? course_.norm_patience : course_.plain_patience;
+  const double patience = view_.norm ? schedule_.norm_patience : schedule_.basic_patience;
   const bool waited =
       epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.evaluate_every, best_.epoch);
-  const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < course_.least_steps;
+  const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < schedule_.least_steps;
   decision.stop = !early && (waited || Slow(epoch));
   return decision;
 }
 
-std::vector<double> PairedStop::Memory() const {
+std::vector<double> PlateauStopping::Memory() const {
   std::vector<double> memory = {best_.epoch, best_.level, static_cast<double>(looks_.size())};
-  for (const PastLook& look : looks_) memory.insert(memory.end(), {look.epoch, look.level});
+  for (const PastEvaluation& look : looks_) memory.insert(memory.end(), {look.epoch, look.level});
   memory.insert(memory.end(), best_levels_.begin(), best_levels_.end());
   return memory;
 }
 
-void PairedStop::Restore(std::span<const double> memory) {
+void PlateauStopping::Restore(std::span<const double> memory) {
   const size_t looks = memory.size() < 3 ? 0 : static_cast<size_t>(memory[2]);
   if (memory.size() < 3 || looks > (memory.size() - 3) / 2)
     ThrowInput("the checkpoint's controller is damaged");
@@ -150,8 +151,8 @@ std::unique_ptr<StopPolicy> MakePlateauStopping(const PolicyRequest& request) {
         request.nodes.split.name, request.dataset.name);
   }
   const bool choose_thresholds = config.threshold && !config.threshold->value;
-  return std::make_unique<PairedStop>(
-      ChanceOf(request.dataset.labels, request.nodes.train, choose_thresholds));
+  return std::make_unique<PlateauStopping>(
+      PriorBaselineOf(request.dataset.labels, request.nodes.train, choose_thresholds));
 }
 
 }  // namespace l2gcn

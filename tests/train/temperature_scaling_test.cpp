@@ -1,5 +1,5 @@
 // Losses of nodes after the temperature that suits all of them best.
-#include "train/refinement.h"
+#include "train/temperature_scaling.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ Matrix DrawnMargins(size_t nodes, size_t classes, double factor) {
   return margins;
 }
 
-Refinement RefineAlone(const Matrix& margins) { return Refine(MakeContext(1), margins); }
+TemperatureScaling ScaleAlone(const Matrix& margins) { return ScaleTemperature(MakeContext(1), margins); }
 
 double MeanOf(const std::vector<float>& losses) {
   double sum = 0;
@@ -54,38 +54,38 @@ double MeanLossAt(const Matrix& margins, double temperature) {
 }
 
 // Whatever logits are multiplied by, the temperature finds it, and the losses are those of the logits before.
-TEST(Refinement, FindsWhatLogitsWereMultipliedBy) {
+TEST(TemperatureScaling, FindsWhatLogitsWereMultipliedBy) {
   for (const double factor : {1.5, 3.0, 40.0}) {
-    const Refinement found = RefineAlone(DrawnMargins(3000, 5, factor));
+    const TemperatureScaling found = ScaleAlone(DrawnMargins(3000, 5, factor));
     EXPECT_NEAR(found.temperature, factor, 0.1 * factor);
     EXPECT_NEAR(MeanOf(found.losses), MeanLossAt(DrawnMargins(3000, 5, 1), 1), 2e-3);
   }
 }
 
-TEST(Refinement, NoOtherTemperatureIsBetter) {
+TEST(TemperatureScaling, NoOtherTemperatureIsBetter) {
   for (const size_t classes : {2, 4, 41}) {
     const Matrix margins = DrawnMargins(200, classes, 6);
-    const Refinement found = RefineAlone(margins);
+    const TemperatureScaling found = ScaleAlone(margins);
     EXPECT_NEAR(MeanOf(found.losses), MeanLossAt(margins, found.temperature), 1e-5);
     for (double temperature = 1; temperature < 30; temperature *= 1.1)
       EXPECT_LE(MeanOf(found.losses), MeanLossAt(margins, temperature) + 3e-5) << temperature;
   }
 }
 
-TEST(Refinement, ThreadsChangeNoBit) {
+TEST(TemperatureScaling, ThreadsChangeNoBit) {
   const Matrix margins = DrawnMargins(3001, 17, 6);
-  const Refinement alone = RefineAlone(margins);
+  const TemperatureScaling alone = ScaleAlone(margins);
   for (const uint32_t threads : {2u, 3u, 7u}) {
-    const Refinement found = Refine(MakeContext(threads), margins);
+    const TemperatureScaling found = ScaleTemperature(MakeContext(threads), margins);
     EXPECT_EQ(found.temperature, alone.temperature) << threads;
     EXPECT_EQ(found.losses, alone.losses) << threads;
   }
 }
 
 // A layer that is not sure enough of itself keeps its own losses.
-TEST(Refinement, IsNeverCoolerThanOne) {
+TEST(TemperatureScaling, IsNeverCoolerThanOne) {
   const Matrix shy = DrawnMargins(500, 3, 0.3);
-  const Refinement found = RefineAlone(shy);
+  const TemperatureScaling found = ScaleAlone(shy);
   EXPECT_EQ(found.temperature, 1);
   for (size_t i = 0; i < shy.rows; ++i) {
     double sum = 0;
@@ -95,12 +95,12 @@ TEST(Refinement, IsNeverCoolerThanOne) {
 }
 
 // Nodes that are all right, that say nothing, and that are all wrong and sure of it: each ends, with finite losses.
-TEST(Refinement, EndsWhereThereIsNoMinimum) {
+TEST(TemperatureScaling, EndsWhereThereIsNoMinimum) {
   Matrix right = Matrix::Zeros(3, 2), wrong = Matrix::Zeros(3, 2);
   for (size_t i = 0; i < 3; ++i) right.mutable_row(i)[1] = -200, wrong.mutable_row(i)[1] = 200;
-  EXPECT_EQ(RefineAlone(right).temperature, 1);
-  EXPECT_NEAR(double{RefineAlone(right).losses[0]}, 0, 1e-6);
-  const Refinement nothing = RefineAlone(Matrix::Zeros(3, 4)), sure = RefineAlone(wrong);
+  EXPECT_EQ(ScaleAlone(right).temperature, 1);
+  EXPECT_NEAR(double{ScaleAlone(right).losses[0]}, 0, 1e-6);
+  const TemperatureScaling nothing = ScaleAlone(Matrix::Zeros(3, 4)), sure = ScaleAlone(wrong);
   EXPECT_EQ(nothing.temperature, 1);
   EXPECT_NEAR(double{nothing.losses[0]}, std::log(4.0), 1e-6);
   EXPECT_GT(sure.temperature, 90);

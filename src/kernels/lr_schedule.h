@@ -14,7 +14,7 @@
 
 namespace l2gcn {
 
-struct RateFall {
+struct LrDecay {
   uint64_t begin = std::numeric_limits<uint64_t>::max(), end = std::numeric_limits<uint64_t>::max();
 
   L2GCN_HOST_DEVICE float Share(uint64_t step) const {
@@ -24,11 +24,11 @@ struct RateFall {
 };
 
 // The same in epochs: what a trainer asks for. Level throughout unless `begin` is set.
-struct RateCourse {
+struct LrSchedule {
   static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
   uint32_t begin = kNever, end = kNever;
 
-  RateFall InSteps(uint32_t steps_per_epoch) const {
+  LrDecay InSteps(uint32_t steps_per_epoch) const {
     if (begin == kNever) return {};
     return {uint64_t{begin} * steps_per_epoch, uint64_t{end} * steps_per_epoch};
   }

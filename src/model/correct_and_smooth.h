@@ -22,12 +22,13 @@ std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split);
 // Logits after Correct & Smooth. With Z the probabilities, S = D^-½(A+I)D^-½ and Y the train nodes' labels:
 //   correct   E ← Y − Z on train nodes, 0 elsewhere; rounds of E ← (1−a) E₀ + a S E; Z ← Z + E, clipped to [0, 1]
 //   smooth    G ← Y on train nodes, Z elsewhere; rounds of G ← (1−a) G₀ + a S G
-Matrix Spread(const Context& context, LayerPipeline& pipeline, const Labels& labels,
-              std::span<const uint32_t> train, const Matrix& logits, const Spreading& spreading);
+Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const Labels& labels,
+                        std::span<const uint32_t> train, const Matrix& logits,
+                        const LabelPropagation& propagation);
 
 // Logits of every node by the read-out and the spreading that the configuration asks for or that the validation
 // nodes prefer (micro F1; the simpler of equals), which are set in the model.
-Matrix ChooseReadOut(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
-                     const Split& split, std::vector<Matrix> logits_of_layers, Model& model);
+Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
+                        const Split& split, std::vector<Matrix> logits_of_layers, Model& model);
 
 }  // namespace l2gcn

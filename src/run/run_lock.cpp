@@ -1,4 +1,4 @@
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 
 #include <sys/stat.h>
 
@@ -73,19 +73,19 @@ bool HoldsRun(const fs::path& directory) {
   return fs::is_regular_file(directory / "result.json", error);
 }
 
-RunClaim::RunClaim(fs::path target, fs::path work, Descriptor lock, bool replace)
+RunLock::RunLock(fs::path target, fs::path work, Descriptor lock, bool replace)
     : target_(std::move(target)), work_(std::move(work)), lock_(std::move(lock)), replace_(replace) {}
 
-RunClaim::~RunClaim() {
+RunLock::~RunLock() {
   if (committed_ || HasProgress() || HoldsRun(work_)) return;
   std::error_code ignored;
   fs::remove_all(work_, ignored);
 }
 
-bool RunClaim::HasProgress() const { return ProgressIn(checkpoint()); }
+bool RunLock::HasProgress() const { return ProgressIn(checkpoint()); }
 
 // Null: another process has it, or it holds progress that must not be discarded.
-std::shared_ptr<RunClaim> RunClaim::TryTake(const fs::path& target, bool replace, bool discard) {
+std::shared_ptr<RunLock> RunLock::TryTake(const fs::path& target, bool replace, bool discard) {
   const fs::path work = UnfinishedPath(target);
   for (int attempt = 0; attempt < 100; ++attempt) {
     const bool made = mkdir(work.c_str(), 0777) == 0;
@@ -103,17 +103,17 @@ std::shared_ptr<RunClaim> RunClaim::TryTake(const fs::path& target, bool replace
       for (const fs::directory_entry& entry : fs::directory_iterator(work, error))
         fs::remove_all(entry.path(), error);
     }
-    return std::shared_ptr<RunClaim>(new RunClaim(target, work, std::move(*lock), replace));
+    return std::shared_ptr<RunLock>(new RunLock(target, work, std::move(*lock), replace));
   }
   return nullptr;
 }
 
-std::shared_ptr<RunClaim> RunClaim::Take(const fs::path& name, bool force) {
+std::shared_ptr<RunLock> RunLock::Take(const fs::path& name, bool force) {
   const fs::path target = RunTarget(name);
   CheckTarget(target, force);
   MakeParent(target);
-  auto claim = TryTake(target, force, force);
-  if (claim == nullptr) {
+  auto lock = TryTake(target, force, force);
+  if (lock == nullptr) {
     if (!TryLock(UnfinishedPath(target))) {
       ThrowUsage("{}: another training is making this run; choose another output with -o", target.string());
     }
@@ -123,21 +123,21 @@ std::shared_ptr<RunClaim> RunClaim::Take(const fs::path& name, bool force) {
         UnfinishedPath(target).string(), target.string());
   }
   CheckTarget(target, force);  // it may have been finished just now
-  return claim;
+  return lock;
 }
 
-std::shared_ptr<RunClaim> RunClaim::TakeNext(const std::string& stem) {
+std::shared_ptr<RunLock> RunLock::TakeNext(const std::string& stem) {
   for (int number = 1;; ++number) {
     const fs::path target = fs::path("runs") / fmt::format("{}-{:03d}", stem, number);
     std::error_code error;
     if (fs::exists(fs::symlink_status(target, error))) continue;
     MakeParent(target);
-    auto claim = TryTake(target, false, false);
-    if (claim != nullptr && !fs::exists(fs::symlink_status(target, error))) return claim;
+    auto lock = TryTake(target, false, false);
+    if (lock != nullptr && !fs::exists(fs::symlink_status(target, error))) return lock;
   }
 }
 
-std::shared_ptr<RunClaim> RunClaim::TakeUp(const fs::path& name, bool force) {
+std::shared_ptr<RunLock> RunLock::TakeUp(const fs::path& name, bool force) {
   const fs::path target = RunTarget(name);
   const fs::path work = UnfinishedPath(target);
   std::error_code error;
@@ -147,10 +147,10 @@ std::shared_ptr<RunClaim> RunClaim::TakeUp(const fs::path& name, bool force) {
     ThrowUsage("{}: another process is making this run at the moment", target.string());
   if (!lock) lock.emplace();  // a file system without locks
   if (lock->valid() && !IsSameFile(*lock, work)) return nullptr;
-  return std::shared_ptr<RunClaim>(new RunClaim(target, work, std::move(*lock), force));
+  return std::shared_ptr<RunLock>(new RunLock(target, work, std::move(*lock), force));
 }
 
-void RunClaim::Commit() {
+void RunLock::Commit() {
   std::error_code error, ignored;
   if (fs::is_directory(checkpoint(), ignored)) fs::remove_all(checkpoint(), error);
   if (error) ThrowRuntime("{}: cannot remove the checkpoint: {}", checkpoint().string(), error.message());

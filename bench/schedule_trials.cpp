@@ -1,12 +1,12 @@
-// Trains one data set under many trials, each a way to find rate, course and stop, and prints a line of JSON for each
-// training: what scripts/tune-rate.py chooses the constants of train/course.h by, and their rivals.
+// Trains one data set under many trials, each a way to find rate, schedule and stop, and prints a line of JSON for each
+// training: what scripts/tune-rate.py chooses the constants of train/auto_schedule.h by, and their baselines.
 //
-// A trial is a line of JSON: {"name": …, "settings": {options of l2gcn train}, "course": {members of Course},
+// A trial is a line of JSON: {"name": …, "settings": {options of l2gcn train}, "schedule": {members of AutoSchedule},
 // "stop": {"kind": "patience", "watch": "val"|"val-loss", "patience": epochs, "margin": share} or
-// {"kind": "power-law", "margin": share}}. With "course" layers end by PairedStop, with "stop" as named there, else as
+// {"kind": "power-law", "margin": share}}. With "schedule" layers end by PlateauStopping, with "stop" as named there, else as
 // the settings say. Equal lines give equal results.
 //
-// usage: course_trials DATASET PRESET SEED… < TRIALS, where DATASET is what l2gcn train opens, or "generate SHAPE
+// usage: schedule_trials DATASET PRESET SEED… < TRIALS, where DATASET is what l2gcn train opens, or "generate SHAPE
 // --option value …" as the program itself takes it
 #include <fmt/format.h>
 
@@ -27,7 +27,7 @@
 #include "l2gcn/train.h"
 #include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
-#include "train/paired_stop.h"
+#include "train/plateau_stopping.h"
 
 namespace l2gcn {
 namespace {
@@ -105,36 +105,36 @@ class PowerLawStop final : public StopPolicy {
   std::vector<double> losses_;
 };
 
-Course CourseOf(const Json& given) {
-  Course course;
-  const std::map<std::string, double*> members = {{"plain_rate", &course.plain_rate},
-                                                  {"plain_power", &course.plain_power},
-                                                  {"norm_rate", &course.norm_rate},
-                                                  {"norm_power", &course.norm_power},
-                                                  {"many_steps", &course.many_steps},
-                                                  {"plenty", &course.plenty},
-                                                  {"plenty_power", &course.plenty_power},
-                                                  {"plenty_most", &course.plenty_most},
-                                                  {"few_power", &course.few_power},
-                                                  {"growth", &course.growth},
-                                                  {"sure", &course.sure},
-                                                  {"window", &course.window},
-                                                  {"plain_patience", &course.plain_patience},
-                                                  {"norm_patience", &course.norm_patience},
-                                                  {"plain_price", &course.plain_price},
-                                                  {"norm_price", &course.norm_price},
-                                                  {"much", &course.much},
-                                                  {"f1_price", &course.f1_price},
-                                                  {"plain_inner", &course.plain_inner},
-                                                  {"nothing", &course.nothing},
-                                                  {"least_steps", &course.least_steps},
-                                                  {"landing", &course.landing},
-                                                  {"last_part", &course.last_part}};
+AutoSchedule AutoScheduleOf(const Json& given) {
+  AutoSchedule schedule;
+  const std::map<std::string, double*> members = {{"basic_rate", &schedule.basic_rate},
+                                                  {"basic_power", &schedule.basic_power},
+                                                  {"norm_rate", &schedule.norm_rate},
+                                                  {"norm_power", &schedule.norm_power},
+                                                  {"many_steps", &schedule.many_steps},
+                                                  {"plenty", &schedule.plenty},
+                                                  {"plenty_power", &schedule.plenty_power},
+                                                  {"plenty_most", &schedule.plenty_most},
+                                                  {"few_power", &schedule.few_power},
+                                                  {"growth", &schedule.growth},
+                                                  {"sure", &schedule.sure},
+                                                  {"window", &schedule.window},
+                                                  {"basic_patience", &schedule.basic_patience},
+                                                  {"norm_patience", &schedule.norm_patience},
+                                                  {"basic_threshold", &schedule.basic_threshold},
+                                                  {"norm_threshold", &schedule.norm_threshold},
+                                                  {"much", &schedule.much},
+                                                  {"f1_threshold", &schedule.f1_threshold},
+                                                  {"inner_factor", &schedule.inner_factor},
+                                                  {"nothing", &schedule.nothing},
+                                                  {"least_steps", &schedule.least_steps},
+                                                  {"cool_down", &schedule.cool_down},
+                                                  {"last_part", &schedule.last_part}};
   for (const auto& [name, value] : given.items()) {
-    if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a course has no " + name);
+    if (members.count(name) == 0) throw Error(ErrorKind::kUsage, "a schedule has no " + name);
     *members.at(name) = value.get<double>();
   }
-  return course;
+  return schedule;
 }
 
 // The graph that `l2gcn generate` would write, in memory.
@@ -165,12 +165,13 @@ Dataset Generated(const Context& context, const std::string& command) {
 }
 
 Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& config, const Json& trial) {
-  if (trial.contains("course")) {
+  if (trial.contains("schedule")) {
     LayerwiseOptions options;
-    options.course = CourseOf(trial.at("course"));
+    options.schedule = AutoScheduleOf(trial.at("schedule"));
     const SplitNodes nodes = NodesOf(dataset, config);
-    PairedStop policy(ChanceOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
-                      options.course);
+    PlateauStopping policy(
+        PriorBaselineOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
+        options.schedule);
     return FitLayerwise(context, dataset, nodes, config, policy, options);
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);
@@ -194,7 +195,7 @@ void PrintTraining(const Context& context, const Dataset& dataset, const TrainCo
     line["test"] = 100 * result.f1_test;
     line["steps_per_epoch"] = std::ceil(static_cast<double>(result.train_nodes) / batch);
     line["train_seconds"] = result.seconds.train;
-    line["look_seconds"] = result.seconds.validate;
+    line["validate_seconds"] = result.seconds.validate;
     for (const LayerRecord& layer : result.layers) {
       line["layers"].push_back({layer.rate, layer.steps, layer.epochs, layer.kept_epoch});
     }
@@ -227,10 +228,10 @@ int Run(const std::string& name, const std::string& preset, const std::vector<st
 
 int main(int argc, char** argv) {
   try {
-    if (argc < 4) throw std::runtime_error("usage: course_trials DATASET PRESET SEED… < TRIALS");
+    if (argc < 4) throw std::runtime_error("usage: schedule_trials DATASET PRESET SEED… < TRIALS");
     return l2gcn::Run(argv[1], argv[2], {argv + 3, argv + argc});
   } catch (const std::exception& error) {
-    fmt::print(stderr, "course_trials: {}\n", error.what());
+    fmt::print(stderr, "schedule_trials: {}\n", error.what());
     return 2;
   }
 }

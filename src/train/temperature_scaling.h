@@ -16,12 +16,12 @@
 
 namespace l2gcn {
 
-struct Refinement {
+struct TemperatureScaling {
   double temperature = 1;     // 1 … 100
   std::vector<float> losses;  // (nodes) at that temperature
 };
 
 // Margins (nodes × classes) of nodes with one class each, as RowScores tells them.
-Refinement Refine(const Context& context, const Matrix& margins);
+TemperatureScaling ScaleTemperature(const Context& context, const Matrix& margins);
 
 }  // namespace l2gcn

@@ -1,4 +1,4 @@
-// A keeper of snapshots for ranks that train one seed together: rank 0's own keeper decides, and all ranks do the same
+// A checkpointer for ranks that train one seed together: rank 0's own checkpointer decides, and all ranks do the same
 // at the same time. Only rank 0 writes.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace l2gcn {
 
-class RanksKeeper final : public SnapshotKeeper {
+class RanksCheckpointer final : public Checkpointer {
  public:
-  // `own` is rank 0's keeper; the others have none. The snapshot to go on with is sent to all.
-  RanksKeeper(const Context& context, SnapshotKeeper* own);
+  // `own` is rank 0's checkpointer; the others have none. The snapshot to go on with is sent to all.
+  RanksCheckpointer(const Context& context, Checkpointer* own);
 
   const Snapshot* Start() const override { return start_ ? &*start_ : nullptr; }
   bool Due(uint64_t epochs) override;
@@ -20,7 +20,7 @@ class RanksKeeper final : public SnapshotKeeper {
 
  private:
   const Context& context_;
-  SnapshotKeeper* const own_;
+  Checkpointer* const own_;
   uint32_t epochs_between_ = 0;
   std::optional<Snapshot> start_;
 };

@@ -31,19 +31,19 @@ struct LayerTrace {
   double seconds_per_epoch = 0;
 };
 
-class TraceTree {
+class RolloutTree {
  public:
   // Trains on `train` (ascending), shows policies `shown` and scores `scored` nodes of the data set (both may
   // be empty), as the configuration says, with decisions as the general controller takes them. The data set
   // must outlive the tree.
-  TraceTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
-            std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown = {});
-  ~TraceTree();
+  RolloutTree(const Context& context, const Dataset& dataset, const TrainConfig& config,
+              std::vector<uint32_t> train, std::vector<uint32_t> scored, std::vector<uint32_t> shown = {});
+  ~RolloutTree();
 
   uint32_t layers() const { return config_.layers; }
   uint32_t BudgetOf(uint32_t layer) const { return config_.EpochsOf(layer); }
   uint32_t TotalBudget() const;
-  double chance_loss() const { return chance_loss_; }
+  double prior_loss() const { return prior_loss_; }
   // The trace of layer stops.size() after earlier layers stopped at these decisions.
   const LayerTrace& Trace(const std::vector<uint32_t>& stops);
   // Epochs trained so far, over all nodes of the tree.
@@ -55,7 +55,7 @@ class TraceTree {
   LayerSpec SpecOf(const Node& node);
   // Records the decision that the training stands at.
   void Record(Node& node, const TensorPtr& scored, const TensorPtr& shown, BestDecision& best);
-  bool LooksBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
+  bool EvaluatesBeyondTrain() const { return !scored_.empty() || !shown_.empty(); }
   Node& Child(Node& node, uint32_t decision);
 
   Context context_;
@@ -65,7 +65,7 @@ class TraceTree {
   LayerPipeline pipeline_;
   DeviceGraphPtr scored_rows_, shown_rows_;  // of the whole graph; null if there are none
   Targets targets_;
-  double chance_loss_ = 1;
+  double prior_loss_ = 1;
   uint64_t trained_epochs_ = 0;
   std::unique_ptr<Node> root_;
 };

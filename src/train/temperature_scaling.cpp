@@ -1,4 +1,4 @@
-#include "train/refinement.h"
+#include "train/temperature_scaling.h"
 
 #include <algorithm>
 #include <bit>
@@ -117,7 +117,7 @@ class LossOfBeta {
 
 }  // namespace
 
-Refinement Refine(const Context& context, const Matrix& margins) {
+TemperatureScaling ScaleTemperature(const Context& context, const Matrix& margins) {
   LossOfBeta loss(context, margins);
   double least = kLeastBeta, most = 1, beta = 1;
   for (int pass = 0; pass < kMostPasses; ++pass) {

@@ -1,11 +1,12 @@
-#include "run/ranks_keeper.h"
+#include "run/ranks_checkpointer.h"
 
 #include "core/json_text.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
 
-RanksKeeper::RanksKeeper(const Context& context, SnapshotKeeper* own) : context_(context), own_(own) {
+RanksCheckpointer::RanksCheckpointer(const Context& context, Checkpointer* own)
+    : context_(context), own_(own) {
   const Snapshot* start = own != nullptr ? own->Start() : nullptr;
   epochs_between_ = Agreed(context, own != nullptr ? own->EpochsBetween() : 0);
   if (!Agreed(context, start != nullptr)) return;
@@ -19,9 +20,11 @@ RanksKeeper::RanksKeeper(const Context& context, SnapshotKeeper* own) : context_
   for (const auto& [name, tensor] : file.tensors) start_->tensors.push_back(tensor);
 }
 
-bool RanksKeeper::Due(uint64_t epochs) { return Agreed(context_, own_ != nullptr && own_->Due(epochs)); }
+bool RanksCheckpointer::Due(uint64_t epochs) {
+  return Agreed(context_, own_ != nullptr && own_->Due(epochs));
+}
 
-void RanksKeeper::Keep(const Snapshot& snapshot) {
+void RanksCheckpointer::Keep(const Snapshot& snapshot) {
   if (own_ != nullptr) own_->Keep(snapshot);
 }
 

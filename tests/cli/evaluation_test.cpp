@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-class JudgeTest : public ProgramTest {
+class EvaluationTest : public ProgramTest {
  protected:
   // 120 people in a ring, one in six of the rare kind, told apart by two numbers; folder_/edges.csv,
   // nodes.csv.
@@ -34,7 +34,7 @@ class JudgeTest : public ProgramTest {
   }
 };
 
-TEST_F(JudgeTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
+TEST_F(EvaluationTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
   MakeTables();
   const Outcome outcome =
       RunWell(WithTables({"train", "--epochs", "3", "--threads", "1", "--device", "cpu", "-v", "-o", "run"}));
@@ -50,7 +50,7 @@ TEST_F(JudgeTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
   EXPECT_EQ(result.at("split").at("unlabelled"), 0);
 }
 
-TEST_F(JudgeTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
+TEST_F(EvaluationTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
   MakeTables();
   const Outcome outcome =
       RunWell(WithTables({"train", "--preset", "paper", "--epochs", "1", "--lr", "1e-9", "-v", "-o", "run"}));
@@ -59,7 +59,7 @@ TEST_F(JudgeTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
   EXPECT_TRUE(Holds(outcome.err, "majority class common")) << outcome.err;
 }
 
-TEST_F(JudgeTest, EdgesAloneSayWhyTheyCannotBeTrained) {
+TEST_F(EvaluationTest, EdgesAloneSayWhyTheyCannotBeTrained) {
   MakeTables();
   const Outcome outcome = Run({"train", "edges.csv"});
   EXPECT_EQ(outcome.status, 2);
@@ -68,7 +68,7 @@ TEST_F(JudgeTest, EdgesAloneSayWhyTheyCannotBeTrained) {
 }
 
 // Row of the confusion matrix and the predictions must agree with the thresholds that the model keeps.
-TEST_F(JudgeTest, WeightsAndThresholdsFindTheRareClass) {
+TEST_F(EvaluationTest, WeightsAndThresholdsFindTheRareClass) {
   MakeTables();
   const std::vector<std::string> plain = {"train", "--epochs", "40", "--lr", "0.01", "--scale", "standard"};
   std::vector<std::string> helped = plain;
@@ -100,7 +100,7 @@ TEST_F(JudgeTest, WeightsAndThresholdsFindTheRareClass) {
       1);
 }
 
-TEST_F(JudgeTest, WeightsComeFromAFileByClassName) {
+TEST_F(EvaluationTest, WeightsComeFromAFileByClassName) {
   MakeTables();
   std::ofstream(folder_ / "weights.csv") << "class,weight\nrare,5\ncommon,1\n";
   RunWell(WithTables({"train", "--epochs", "3", "--class-weights", "weights.csv", "-o", "weighted"}));
@@ -115,7 +115,7 @@ TEST_F(JudgeTest, WeightsComeFromAFileByClassName) {
   EXPECT_TRUE(Holds(missing.err, "no weight for class 'common'")) << missing.err;
 }
 
-TEST_F(JudgeTest, ThresholdsAreForTwoClassesOrLabelSets) {
+TEST_F(EvaluationTest, ThresholdsAreForTwoClassesOrLabelSets) {
   MakeSmallSet();
   const Outcome outcome = Run({"train", "small", "--threshold", "auto", "-o", "run"});
   EXPECT_EQ(outcome.status, 2);
@@ -123,7 +123,7 @@ TEST_F(JudgeTest, ThresholdsAreForTwoClassesOrLabelSets) {
   EXPECT_EQ(Run({"train", "small", "--threshold", "2"}).status, 2);
 }
 
-TEST_F(JudgeTest, TheValidationCurveIsKept) {
+TEST_F(EvaluationTest, TheValidationCurveIsKept) {
   MakeSmallSet();
   const Json result = RunWell({"train", "small", "--preset", "paper", "--method", "lgcn", "--epochs", "4,6",
                                "--val-every", "2", "--json", "-o", "run"})
@@ -143,7 +143,7 @@ TEST_F(JudgeTest, TheValidationCurveIsKept) {
   for (size_t i = 0; i < 5; ++i) EXPECT_EQ(logged[i], curve[i].at("f1").get<double>());
 }
 
-TEST_F(JudgeTest, AConfigurationRepeatsARunAndFlagsOverrideIt) {
+TEST_F(EvaluationTest, AConfigurationRepeatsARunAndFlagsOverrideIt) {
   MakeSmallSet();
   RunWell(
       {"train", "small", "--method", "lgcn", "--epochs", "3", "--hidden", "9", "--seed", "4", "-o", "first"});
@@ -164,14 +164,14 @@ TEST_F(JudgeTest, AConfigurationRepeatsARunAndFlagsOverrideIt) {
   EXPECT_EQ(Run({"train", "--config", "absent.json"}).status, 2);
 }
 
-TEST_F(JudgeTest, CompareRefusesWhatNoMethodTakes) {
+TEST_F(EvaluationTest, CompareRefusesWhatNoMethodTakes) {
   MakeSmallSet();
   const Outcome outcome = Run({"compare", "small", "--methods", "lgcn,gcn", "--parts", "3"});
   EXPECT_EQ(outcome.status, 2);
   EXPECT_TRUE(Holds(outcome.err, "it is for clustergcn")) << outcome.err;
 }
 
-TEST_F(JudgeTest, InfoCountsClassesAndDegrees) {
+TEST_F(EvaluationTest, InfoCountsClassesAndDegrees) {
   MakeTables();
   const Json counts = RunWell(WithTables({"info", "--json"})).json().at("counts");
   EXPECT_EQ(counts.at("labelled"), 120);
@@ -181,7 +181,7 @@ TEST_F(JudgeTest, InfoCountsClassesAndDegrees) {
   EXPECT_TRUE(Holds(RunWell(WithTables({"info"})).out, "rare"));
 }
 
-TEST_F(JudgeTest, InfoCountsALargeStoredSetWhenAsked) {
+TEST_F(EvaluationTest, InfoCountsALargeStoredSetWhenAsked) {
   RunWell(
       {"generate", "pubmed", "--nodes", "1000001", "--edges", "1000001", "--features", "1", "-o", "large"});
   EXPECT_TRUE(RunWell({"info", "large", "--json"}).json().at("counts").is_null());
@@ -193,7 +193,7 @@ TEST_F(JudgeTest, InfoCountsALargeStoredSetWhenAsked) {
   EXPECT_LE(counts.at("degree").at("median"), counts.at("degree").at("max"));
 }
 
-TEST_F(JudgeTest, MeansOfEpochsAreRounded) {
+TEST_F(EvaluationTest, MeansOfEpochsAreRounded) {
   MakeSmallSet();
   const std::string out = RunWell({"train", "small", "--stop", "early", "--patience", "1", "--lr", "0.5",
                                    "--epochs", "9", "--runs", "3", "-o", "run"})
@@ -205,7 +205,7 @@ TEST_F(JudgeTest, MeansOfEpochsAreRounded) {
   }
 }
 
-TEST_F(JudgeTest, CompletionKnowsNamesTargetsAndMethods) {
+TEST_F(EvaluationTest, CompletionKnowsNamesTargetsAndMethods) {
   const std::string bash = RunWell({"completion", "bash"}).out;
   EXPECT_TRUE(Holds(bash, "citeseer"));
   EXPECT_TRUE(Holds(bash, "table-sota"));

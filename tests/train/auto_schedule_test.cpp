@@ -1,5 +1,5 @@
-// Rates that the program finds, their course, and what ends a layer then (--lr auto).
-#include "train/course.h"
+// Rates that the program finds, their schedule, and what ends a layer then (--lr auto).
+#include "train/auto_schedule.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include "train/held_out.h"
 #include "train/layer_rate.h"
 #include "train/layerwise_trainer.h"
-#include "train/paired_stop.h"
+#include "train/plateau_stopping.h"
 
 namespace l2gcn {
 namespace {
@@ -29,8 +29,8 @@ TrainConfig AutoConfig() {
 }
 
 // Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
-std::pair<uint32_t, uint32_t> StopOf(PairedStop& policy, const std::vector<float>& curve, uint32_t layers = 1,
-                                     bool norm = false) {
+std::pair<uint32_t, uint32_t> StopOf(PlateauStopping& policy, const std::vector<float>& curve,
+                                     uint32_t layers = 1, bool norm = false) {
   policy.BeginLayer({0, layers, static_cast<uint32_t>(curve.size()), 0, 100, 1, norm});
   uint32_t best = 0;
   for (uint32_t epoch = policy.EpochsUntilDecision(0); epoch <= curve.size();
@@ -48,30 +48,31 @@ std::pair<uint32_t, uint32_t> StopOf(PairedStop& policy, const std::vector<float
   return {static_cast<uint32_t>(curve.size()), best};
 }
 
-TEST(RateFall, IsLevelAndThenStraightToNothing) {
-  const RateFall fall = RateCourse{2, 4}.InSteps(5);
-  EXPECT_EQ(fall.Share(0), 1.0f);
-  EXPECT_EQ(fall.Share(10), 1.0f);
-  EXPECT_EQ(fall.Share(15), 0.5f);
-  EXPECT_EQ(fall.Share(19), 0.1f);
-  EXPECT_EQ(fall.Share(20), 0.0f);
-  EXPECT_EQ(RateCourse{}.InSteps(5).Share(1u << 30), 1.0f);
+TEST(LrDecay, IsConstantAndThenLinearToZero) {
+  const LrDecay decay = LrSchedule{2, 4}.InSteps(5);
+  EXPECT_EQ(decay.Share(0), 1.0f);
+  EXPECT_EQ(decay.Share(10), 1.0f);
+  EXPECT_EQ(decay.Share(15), 0.5f);
+  EXPECT_EQ(decay.Share(19), 0.1f);
+  EXPECT_EQ(decay.Share(20), 0.0f);
+  EXPECT_EQ(LrSchedule{}.InSteps(5).Share(1u << 30), 1.0f);
 }
 
 // Constants that tests of the rule's form are about, whatever the program's own are.
-Course PlainRule() {
-  Course course;
-  course.growth = 0.2;
-  course.sure = 1;
-  course.window = 0.5, course.plain_patience = 1, course.norm_patience = 1, course.nothing = 0.05;
-  course.plain_price = 0.5, course.norm_price = 0.1, course.f1_price = 0.2, course.plain_inner = 2;
-  course.much = 1;
-  course.least_steps = 0;
-  return course;
+AutoSchedule PlainRule() {
+  AutoSchedule schedule;
+  schedule.growth = 0.2;
+  schedule.sure = 1;
+  schedule.window = 0.5, schedule.basic_patience = 1, schedule.norm_patience = 1, schedule.nothing = 0.05;
+  schedule.basic_threshold = 0.5, schedule.norm_threshold = 0.1, schedule.f1_threshold = 0.2,
+  schedule.inner_factor = 2;
+  schedule.much = 1;
+  schedule.least_steps = 0;
+  return schedule;
 }
 
-TEST(PairedStop, StopsWhereNothingMoreIsGained) {
-  PairedStop policy({2.0}, PlainRule());
+TEST(PlateauStopping, StopsWhereNothingMoreIsGained) {
+  PlateauStopping policy({2.0}, PlainRule());
   std::vector<float> flat(60, 0.5f), falling, turning;
   flat[0] = 2, flat[1] = 1;
   for (int i = 0; i < 60; ++i) falling.push_back(2.0f * std::pow(0.95f, static_cast<float>(i)));
@@ -92,12 +93,12 @@ std::vector<float> SlowCurve(float first) {
 
 // The price of doubling is that of the epochs it takes, and grows with their square: where much was gained, how much does not
 // make a slow gain dearer. And one look is no stretch.
-TEST(PairedStop, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
+TEST(PlateauStopping, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
   for (const float first : {1.2f, 1.9f}) {
-    Course course = PlainRule();
+    AutoSchedule schedule = PlainRule();
     const auto stop = [&](double price) {
-      course.plain_price = price;
-      PairedStop policy({2.0}, course);
+      schedule.basic_threshold = price;
+      PlateauStopping policy({2.0}, schedule);
       return StopOf(policy, SlowCurve(first)).first;
     };
     EXPECT_GE(stop(10), 3u);
@@ -109,17 +110,18 @@ TEST(PairedStop, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
 }
 
 // Layers with a norm, plain inner layers and several labels each have a price of their own.
-TEST(PairedStop, EachKindOfLayerHasItsPrice) {
-  Course course = PlainRule();
-  course.plain_price = 0.4, course.plain_inner = 4, course.norm_price = 0.1, course.f1_price = 0.2;
+TEST(PlateauStopping, EachKindOfLayerHasItsPrice) {
+  AutoSchedule schedule = PlainRule();
+  schedule.basic_threshold = 0.4, schedule.inner_factor = 4, schedule.norm_threshold = 0.1,
+  schedule.f1_threshold = 0.2;
   const auto stop = [&](bool several, uint32_t layers, bool norm) {
-    PairedStop policy({several ? 1.0 : 2.0, several}, course);
+    PlateauStopping policy({several ? 1.0 : 2.0, several}, schedule);
     return StopOf(policy, SlowCurve(1.9f), layers, norm).first;
   };
   const auto priced = [&](double price) {
-    Course own = PlainRule();
-    own.plain_price = price;
-    PairedStop policy({2.0}, own);
+    AutoSchedule own = PlainRule();
+    own.basic_threshold = price;
+    PlateauStopping policy({2.0}, own);
     return StopOf(policy, SlowCurve(1.9f)).first;
   };
   EXPECT_LT(priced(1.6), priced(0.8));
@@ -136,13 +138,13 @@ TEST(PairedStop, EachKindOfLayerHasItsPrice) {
 }
 
 // A slow gain is worth going on for where little can be gained. The price is a share of what was gained, up to a limit.
-TEST(PairedStop, ThePriceIsAShareOfWhatWasGained) {
+TEST(PlateauStopping, ThePriceIsAShareOfWhatWasGained) {
   for (const bool norm : {false, true}) {
-    Course course = PlainRule();
-    course.plain_price = course.norm_price = 1;
+    AutoSchedule schedule = PlainRule();
+    schedule.basic_threshold = schedule.norm_threshold = 1;
     const auto stop = [&](double chance, float first, double much) {
-      course.much = much;
-      PairedStop policy({chance}, course);
+      schedule.much = much;
+      PlateauStopping policy({chance}, schedule);
       return StopOf(policy, SlowCurve(first), 1, norm).first;
     };
     // 0.0208 / (price · gained) is the square of the share: gained 0.07 to 0.2, and about 1.1.
@@ -154,50 +156,50 @@ TEST(PairedStop, ThePriceIsAShareOfWhatWasGained) {
 }
 
 // A layer whose level turns is done after half as many epochs more as led to its best, with a norm after as many.
-TEST(PairedStop, PatienceFollowsTheBestLookAndTheKindOfLayer) {
-  Course course = PlainRule();
-  course.growth = 0;
-  course.plain_patience = 0.5;
-  course.plain_price = course.norm_price = 0;
+TEST(PlateauStopping, PatienceFollowsTheBestLookAndTheKindOfLayer) {
+  AutoSchedule schedule = PlainRule();
+  schedule.growth = 0;
+  schedule.basic_patience = 0.5;
+  schedule.basic_threshold = schedule.norm_threshold = 0;
   std::vector<float> turning;
   for (int i = 0; i < 60; ++i) turning.push_back(i < 10 ? 2.0f - 0.1f * static_cast<float>(i) : 1.2f);
   for (int i = 40; i < 60; ++i) turning[static_cast<size_t>(i)] = 0.5f;  // too late to be seen
-  PairedStop policy({2.0}, course);
+  PlateauStopping policy({2.0}, schedule);
   using Ends = std::pair<uint32_t, uint32_t>;
   EXPECT_EQ(StopOf(policy, turning), Ends(15, 10));
   EXPECT_EQ(StopOf(policy, turning, 1, true), Ends(20, 10));
 }
 
 // To know the shares of the classes is no gain.
-TEST(PairedStop, ChanceFollowsTheSharesOfTheLabels) {
+TEST(PlateauStopping, ThePriorBaselineFollowsTheSharesOfTheLabels) {
   Labels labels;
   labels.classes = 2;
   labels.classes_of = Array<int32_t>::CopyOf(std::vector<int32_t>{0, 0, 0, 1, -1, 1});
   const std::vector<uint32_t> even = {2, 3}, uneven = {0, 1, 2, 3, 4};
-  EXPECT_NEAR(ChanceOf(labels, even).level, std::log(2.0), 1e-12);
-  EXPECT_NEAR(ChanceOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
+  EXPECT_NEAR(PriorBaselineOf(labels, even).level, std::log(2.0), 1e-12);
+  EXPECT_NEAR(PriorBaselineOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
   labels.multilabel = true;
-  EXPECT_EQ(ChanceOf(labels, even).level, 1);
-  EXPECT_TRUE(ChanceOf(labels, even).by_f1);
+  EXPECT_EQ(PriorBaselineOf(labels, even).level, 1);
+  EXPECT_TRUE(PriorBaselineOf(labels, even).by_f1);
   // Where thresholds are chosen afterwards losses count, means over the labels: here one of two nodes has the first label,
   // and both have the second.
   labels.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0});
-  EXPECT_NEAR(ChanceOf(labels, even, true).level, std::log(2.0) / 2, 1e-12);
-  EXPECT_FALSE(ChanceOf(labels, even, true).by_f1);
+  EXPECT_NEAR(PriorBaselineOf(labels, even, true).level, std::log(2.0) / 2, 1e-12);
+  EXPECT_FALSE(PriorBaselineOf(labels, even, true).by_f1);
 }
 
 // While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
-TEST(PairedStop, ASlowStartIsNoEnd) {
-  PairedStop policy({2.0}, PlainRule());
+TEST(PlateauStopping, ASlowStartIsNoEnd) {
+  PlateauStopping policy({2.0}, PlainRule());
   std::vector<float> slow;
   for (int i = 0; i < 30; ++i) slow.push_back(2.0f - 0.003f * static_cast<float>(i));
   EXPECT_EQ(StopOf(policy, slow).first, 30u);
 }
 
 // Where nodes have several labels their F1 decides, whatever the losses do; where they have one class, its loss.
-TEST(PairedStop, SeveralLabelsGoByTheirF1) {
+TEST(PlateauStopping, SeveralLabelsGoByTheirF1) {
   for (const bool several : {false, true}) {
-    PairedStop policy({1.0, several}, PlainRule());
+    PlateauStopping policy({1.0, several}, PlainRule());
     policy.BeginLayer({0, 1, 10, 0, 100});
     const auto look = [&](uint32_t epoch, const std::vector<float>& losses,
                           const std::vector<float>& misses) {
@@ -214,13 +216,13 @@ TEST(PairedStop, SeveralLabelsGoByTheirF1) {
 }
 
 // Where epochs are short nothing ends before a number of steps, and looks stand a few steps apart.
-TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
-  const Course course;
-  PairedStop policy({2.0}, course);
+TEST(PlateauStopping, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
+  const AutoSchedule schedule;
+  PlateauStopping policy({2.0}, schedule);
   policy.BeginLayer({0, 1, 80, 0, 2});
   const std::vector<float> nodes = {0.5f, 0.5f};
   uint32_t epoch = policy.EpochsUntilDecision(0), looks = 0;
-  EXPECT_GE(2 * epoch, course.least_steps / 2);
+  EXPECT_GE(2 * epoch, schedule.least_steps / 2);
   for (;; epoch += policy.EpochsUntilDecision(epoch), ++looks) {
     Observation observation;
     observation.epoch = epoch;
@@ -228,13 +230,13 @@ TEST(PairedStop, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
     if (policy.Decide(observation).stop) break;
     EXPECT_GE(policy.EpochsUntilDecision(epoch), 3u);
   }
-  EXPECT_GE(2 * epoch, course.least_steps);
+  EXPECT_GE(2 * epoch, schedule.least_steps);
   EXPECT_LE(looks, 5u);
 }
 
 // What a single node gains by chance moves neither the best look nor the stop.
-TEST(PairedStop, LuckOfANodeIsNotBetter) {
-  PairedStop policy({2.0}, PlainRule());
+TEST(PlateauStopping, LuckOfANodeIsNotBetter) {
+  PlateauStopping policy({2.0}, PlainRule());
   policy.BeginLayer({0, 1, 10, 0, 100});
   const auto look = [&](uint32_t epoch, std::vector<float> nodes) {
     Observation observation;
@@ -246,7 +248,7 @@ TEST(PairedStop, LuckOfANodeIsNotBetter) {
   EXPECT_TRUE(look(1, {1, 1, 1, 1}));
   EXPECT_FALSE(look(2, {0.1f, 1.2f, 1.2f, 1.2f}));
   EXPECT_TRUE(look(3, {0.9f, 0.9f, 0.9f, 0.9f}));
-  PairedStop again({2.0}, PlainRule());
+  PlateauStopping again({2.0}, PlainRule());
   again.BeginLayer({0, 1, 10, 0, 100});
   again.Restore(policy.Memory());
   EXPECT_EQ(again.Memory(), policy.Memory());
@@ -261,20 +263,20 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
   const TensorPtr rows = backend->Upload(context, Features::Dense(std::move(x)));
   std::vector<uint32_t> long_rows, short_rows;
   for (uint32_t i = 0; i < 100; ++i) long_rows.push_back(i), short_rows.push_back(100 + i);
-  const Course course;
+  const AutoSchedule schedule;
   const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps, double nodes = 100) {
     LayerArchitecture form;
     form.norm = norm;
-    return EstimateRate(context, *backend, *rows, of, form, nodes, steps, course);
+    return EstimateRate(context, *backend, *rows, of, form, nodes, steps, schedule);
   };
-  EXPECT_DOUBLE_EQ(rate(short_rows, false, 1e4), course.plain_rate);
-  EXPECT_NEAR(rate(long_rows, false, 1e4), course.plain_rate * std::pow(4.0, -course.plain_power), 1e-12);
+  EXPECT_DOUBLE_EQ(rate(short_rows, false, 1e4), schedule.basic_rate);
+  EXPECT_NEAR(rate(long_rows, false, 1e4), schedule.basic_rate * std::pow(4.0, -schedule.basic_power), 1e-12);
   EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4), rate(short_rows, true, 1e4));  // a norm takes the length away
   EXPECT_GT(rate(long_rows, false, 100), rate(long_rows, false, 1e4));
-  const double more = 2 * course.plenty;
+  const double more = 2 * schedule.plenty;
   EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, more),
-                   std::pow(2.0, course.plenty_power) * rate(long_rows, false, 1e4));
-  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, 1e9), course.plenty_most * rate(long_rows, false, 1e4));
+                   std::pow(2.0, schedule.plenty_power) * rate(long_rows, false, 1e4));
+  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, 1e9), schedule.plenty_most * rate(long_rows, false, 1e4));
   EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4, more),
                    rate(long_rows, true, 1e4));  // not where there is a norm
 }
@@ -359,7 +361,7 @@ TEST(AutoRate, ARestOfAFewNodesIsLeftOut) {
 }
 
 // Test labels never count; validation labels decide, and where train nodes are held out they are not read either.
-TEST(AutoRate, OnlyTheNodesLookedAtDecide) {
+TEST(AutoRate, OnlyTheEvaluationNodesDecide) {
   for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
     Dataset dataset = SmallDataset(false, false, 600);
     TrainConfig config = AutoConfig();
@@ -402,7 +404,7 @@ class Listener final : public StopPolicy {
 };
 
 // In the last layer nodes' losses are told as if its confidence were right, in inner layers and of several labels as they are.
-TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
+TEST(AutoRate, OnlyTheLastLayersLossesAreCalibrated) {
   for (const bool several : {false, true}) {
     for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
       TrainConfig config = AutoConfig();
@@ -431,16 +433,16 @@ TEST(AutoRate, OnlyTheLastLayersLossesAreRefined) {
 }
 
 // Inner layers end with the weights of their best look; the last layer's rate falls from there on.
-TEST(AutoRate, OnlyTheLastLayerLands) {
+TEST(AutoRate, OnlyTheLastLayerCoolsDown) {
   const Dataset dataset = SmallDataset(false, false, 600);
   TrainConfig config = AutoConfig();
   config.batch = 100;
   config.layers = 3;
   const SplitNodes nodes(ResolveSplit(dataset, config.split, 0));
   LayerwiseOptions options;
-  const auto epochs = [&](double landing) {
-    options.course.landing = landing;
-    PairedStop policy(ChanceOf(dataset.labels, nodes.train), options.course);
+  const auto epochs = [&](double cool_down) {
+    options.schedule.cool_down = cool_down;
+    PlateauStopping policy(PriorBaselineOf(dataset.labels, nodes.train), options.schedule);
     std::vector<uint32_t> found;
     for (const LayerRecord& layer :
          FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).result.layers) {
