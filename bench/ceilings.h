@@ -9,7 +9,7 @@ namespace l2gcn::bench {
 struct LibraryCeilings {
   double sgemm_gflops = 0;   // OpenBLAS, 4096³, all threads of the run
   double copy_gbps = 0;      // bytes read + bytes written by a large copy, all threads of the run
-  std::string sgemm_kernel;  // the core OpenBLAS was told to use, or chose
+  std::string sgemm_kernel;  // the core that OpenBLAS was set to use, or chose
 };
 
 // The rate of OpenBLAS's sgemm on 4096³, the fastest of `repeats`. The library is opened at run time, after

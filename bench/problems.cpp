@@ -34,7 +34,7 @@ const std::vector<LayerProblem>& LayerProblems() {
       {"reddit/2", 153932, 128, 128, 41, 1024, 1, false},
       {"amazon670k/1", 420449, 100, 128, 32, 1024, 1, false},
       {"amazon670k/2", 420449, 128, 128, 32, 1024, 1, false},
-      // Layers of preset `best`: three powers side by side. Fewer samples do where nothing depends on them.
+      // Layers of preset `best`: three hops beside the self features. Fewer samples suffice where nothing depends on their number.
       {"best pubmed/1", 17717, 1500, 256, 3, 512, 1, false, 256},
       {"best reddit/1", 32768, 1806, 256, 41, 4096, 1, false, 256},
       {"best reddit/2", 65536, 768, 256, 41, 4096, 1, false, 256},

@@ -5,7 +5,7 @@
 //   early-loss   patience 10 on the training loss
 //   early-val    patience 10 on validation F1, going back to the best weights
 //   random       each layer stops at a random epoch, with the controller's own mean length on that set
-//   oracle       the best pair of stops in hindsight, judged on the test nodes: no policy can do better
+//   oracle       the best pair of stops in hindsight, scored on the test nodes: no policy can do better
 //
 // J = points of test F1 lost against fixed + 2 × share of its epochs. The mean is over sets; its standard
 // error, and that of the difference to the controller, over seeds.

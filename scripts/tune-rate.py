@@ -48,15 +48,15 @@ TOO_DEAR = {("best", name) for name in ("large", "plenty-products", "plenty-word
 # Constant: the values that are tried.
 SPACE = {
     "basic_rate": (0.016, 0.02, 0.028), "norm_rate": (0.015, 0.025, 0.04), "few_power": (0.4, 0.6),
-    "sure": (0.5, 1), "basic_threshold": (2, 2.8, 4), "f1_threshold": (0.2, 0.4, 0.6), "inner_factor": (1, 2),
-    "norm_threshold": (0.2, 0.4, 0.8), "much": (0.25, 0.5, 1), "nothing": (0.02, 0.05, 0.1), "basic_patience": (0.5, 1),
+    "standard_errors": (0.5, 1), "basic_threshold": (2, 2.8, 4), "f1_threshold": (0.2, 0.4, 0.6), "inner_factor": (1, 2),
+    "norm_threshold": (0.2, 0.4, 0.8), "gain_cap": (0.25, 0.5, 1), "min_gain": (0.02, 0.05, 0.1), "basic_patience": (0.5, 1),
     "norm_patience": (1, 1.5, 2), "least_steps": (30, 60), "cool_down": (0.4, 0.6),
 }
 # What was chosen before, and more of every kind of patience.
-FIRST = {"basic_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "sure": 0.5, "basic_threshold": 2.8, "f1_threshold": 0.4,
-         "inner_factor": 2, "norm_threshold": 0.4, "much": 0.5, "nothing": 0.05, "basic_patience": 0.5, "norm_patience": 1.5,
+FIRST = {"basic_rate": 0.02, "norm_rate": 0.025, "few_power": 0.6, "standard_errors": 0.5, "basic_threshold": 2.8, "f1_threshold": 0.4,
+         "inner_factor": 2, "norm_threshold": 0.4, "gain_cap": 0.5, "min_gain": 0.05, "basic_patience": 0.5, "norm_patience": 1.5,
          "least_steps": 30, "cool_down": 0.4}
-PATIENT = {**FIRST, "basic_threshold": 2, "inner_factor": 1, "nothing": 0.1, "basic_patience": 1, "norm_patience": 2,
+PATIENT = {**FIRST, "basic_threshold": 2, "inner_factor": 1, "min_gain": 0.1, "basic_patience": 1, "norm_patience": 2,
            "cool_down": 0.6}
 ROUNDS = ((18, 1), (10, 1), (6, 2), (4, 3))  # settings and seeds of each round
 BASELINE_SEEDS = 3

@@ -1,4 +1,4 @@
-// What is said when memory runs out. The program's operator new (allocation.cpp) throws an AllocationFailure,
+// Error messages when memory runs out. The program's operator new (allocation.cpp) throws an AllocationFailure,
 // so that the message can say how much was asked for.
 #pragma once
 
@@ -12,11 +12,11 @@ struct AllocationFailure : std::bad_alloc {
   size_t bytes;
 };
 
-// Says it on standard error, also if there is no memory for the words.
+// Prints the message on standard error, even if no memory is left to format it.
 void ComplainOfMemory(const std::bad_alloc& failure);
 
-// From now on a failure that nobody can catch, because a library's destructor asked for memory, is told likewise and
-// ends the process with `status`.
+// From now on a failure that nobody can catch, such as in a library's destructor, prints the same message and ends the process
+// with `status`.
 void ComplainOfMemoryAtLast(int status);
 
 }  // namespace l2gcn::cli

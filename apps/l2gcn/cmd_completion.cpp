@@ -61,7 +61,7 @@ std::string BashScript(const CLI::App& app, const std::vector<std::string>& comm
     for (const CLI::Option* option : command->get_options()) {
       const std::vector<std::string> choices = ValuesOf(*option);
       if (choices.empty() || option->get_lnames().empty()) continue;
-      // Of a list, the last item is completed.
+      // Completes the last item of a list.
       const char* complete = TakesMethods(*option)
                                  ? "[[ $word == *,* ]] && head=\"${{word%,*}},\"; COMPREPLY=($(compgen -P "
                                    "\"$head\" -W '{}' -- \"${{word##*,}}\"))"

@@ -150,7 +150,7 @@ void AddKeptFields(Command& command, const std::vector<FieldOf<Config>>& fields,
 // Likewise for the settings of a training.
 class ConfigOptions {
  public:
-  // Leaves out the fields named in `without`. The defaults shown are those of a run of which `given` is said.
+  // Leaves out the fields named in `without`. The defaults shown are those of a run with the settings `given`.
   void AddTo(Command& command, const std::vector<std::string>& without = {}, const Overrides& given = {});
   const Overrides& overrides() const { return overrides_; }
 

@@ -290,8 +290,8 @@ void Program::Dispatch(int argc, const char* const* argv) {
   ranks_.reset();  // parts from the others
 }
 
-// Ranks of a launcher should have the same arguments: what is wrong with those is told by the first of them. The others end a
-// little later, because the launcher stops all once one has ended so.
+// All ranks of a launcher have the same arguments, so rank 0 alone reports mistakes in them. The others exit a little later,
+// because a launcher stops all ranks once one has failed.
 bool Program::LeavesWordsToRank0() const {
   if (understood_ || LeadsByEnvironment()) return false;
   std::this_thread::sleep_for(kWordsOfRank0);

@@ -57,7 +57,7 @@ class Program {
   void AddVerbose(Command& command);
   bool verbose() const { return verbose_; }
 
-  // --dry-run, for sub-commands whose plan can be told beforehand (PrintedPlan).
+  // --dry-run, for sub-commands whose plan is known beforehand (PrintedPlan).
   void AddDryRun(Command& command);
   // Whether the plan was all that was asked for; it is printed then.
   bool PrintedPlan(const std::function<MemoryPlan()>& plan);

@@ -62,8 +62,8 @@ struct Model {
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
-// How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). What cannot be said
-// of these nodes is NaN.
+// How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). A metric that is
+// undefined for these nodes is NaN.
 struct ClassScore {
   std::string name;
   double precision = 0, recall = 0, f1 = 0;
@@ -102,7 +102,7 @@ struct Score {
 inline constexpr uint32_t kMostConfusion = 1024;
 
 // The data set as the model needs it for scoring: classes matched by name. Nodes of classes the model does
-// not know lose their label; classes missing on either side are told in a note. Throws Error(kInput) where no
+// not know lose their label; a note reports classes missing on either side. Throws Error(kInput) where no
 // class is shared.
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
 

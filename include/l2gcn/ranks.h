@@ -99,7 +99,7 @@ std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, c
                                  const std::vector<std::string>& words = {});
 
 // Before ranks are joined: whether this process was started alone, or is rank 0 by what a launcher has put into its
-// environment. Mistakes that all ranks make alike are told by that one.
+// environment. That rank reports mistakes that all ranks make alike.
 bool LeadsByEnvironment();
 
 // What OpenDataset opens. With Context::local_data only rank 0 opens it; machines that have no copy of it in that folder

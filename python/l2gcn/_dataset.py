@@ -355,8 +355,10 @@ class Dataset:
 
 
 def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str) -> Dataset:
-    """A pickled data set again."""
+    """The data set of a pickle."""
     call = make_call()
+    if "recipe" in state:  # the name of preset_row in pickles of earlier versions
+        state["preset_row"] = state.pop("recipe")
     handle = _core.make_dataset(call, state)
     if splits:
         handle = _core.with_splits(call, handle, splits)

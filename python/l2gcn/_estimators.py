@@ -1,4 +1,4 @@
-"""Estimators with scikit-learn's manners.
+"""Estimators that follow scikit-learn's conventions.
 
 Their parameters are the library's settings, read from its table; None stands for what the program would take. They are
 kept as they were given and checked by fit(), as scikit-learn expects. transform() may be called without X, for the nodes
@@ -253,7 +253,7 @@ class _GraphEstimator(BaseEstimator):
 
 
 @_parameters_from_table(
-    """Graph convolutional network for node classification, in scikit-learn's manner.
+    """Graph convolutional network for node classification, by scikit-learn's conventions.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Keyword arguments that are told by tables: types of those that come from the library, and the estimators' own.
+"""Keyword arguments described by tables: types of those that come from the library, and the estimators' own.
 
-A type checker reads the stub beside this file, which is made from the same tables when the package is built.
+A type checker reads the stub beside this file, which is generated from the same tables when the package is built.
 """
 
 from __future__ import annotations

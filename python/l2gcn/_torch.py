@@ -1,7 +1,7 @@
 """A model's arithmetic as a torch module: the same logits from torch's own operations.
 
 The module holds the weights as parameters and the fitted preparation of features as buffers, so it can be moved,
-fine-tuned and saved like any other. What it computes is told by Model.form (docs/explanation/default-preset.md), not by a method's name.
+fine-tuned and saved like any other. Model.form describes what it computes (docs/explanation/default-preset.md); the name of the method is not used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class GraphNetwork(nn.Module):
         self.prediction_head: str = form["prediction_head"]
         self.row_normalise: bool = form["row_normalise"]
         if self.prediction_head not in ("classifier", "last-layer", "hops", "joined-powers"):
-            raise error(f"to_torch: does not know the read-out {self.prediction_head}", "usage")
+            raise error(f"to_torch: does not know the prediction head {self.prediction_head}", "usage")
         for name in ("shift", "factor", "center", "projection"):
             array = tensors.get(f"prepare.{name}")
             self.register_buffer(name, None if array is None else torch.from_numpy(np.array(array)))

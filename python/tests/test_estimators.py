@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner."""
+"""Estimators follow scikit-learn's conventions."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def test_run_and_its_columns(citations, tmp_path):
 
 
 def test_predictions_are_names_of_classes(citations, tmp_path):
-    """Classes are told by name where they have one, as scikit-learn's classifiers do; raw=True gives numbers."""
+    """Predictions are class names where classes have names, as scikit-learn's classifiers do; raw=True gives numbers."""
     data = small()
     model = l2gcn.train(data, preset="paper", method="lgcn", epochs=3).model
     names = model.predict(data)

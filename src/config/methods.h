@@ -35,10 +35,10 @@ enum class MethodOperator {
   kNeighbourMean,     // the mean over a node's neighbours, without the node itself
 };
 
-// What a layer's weights multiply.
+// The input that a layer's weights multiply.
 enum class WeightShape {
   kAggregated,        // the aggregated row: (in × out)
-  kOwnAndAggregated,  // the node's own row beside the aggregated one: (2·in × out)
+  kOwnAndAggregated,  // self features beside the aggregated row: (2·in × out)
 };
 
 // How the layers' output becomes logits.
@@ -61,7 +61,7 @@ struct Method {
   StopRule stop;                      // if the user names none
   bool compared;                      // `compare` includes it if the user names no methods
   std::vector<std::string> settings;  // fields it takes that some other methods do not take
-  // Defaults of the method for a data set of this preset_row; applied after the data set's own row.
+  // Defaults of the method for a data set with this preset row; applied after the settings of that row.
   void (*preset)(const std::string& preset_row, TrainConfig& config);
 };
 

@@ -108,7 +108,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.adjacency = Adjacency::kSym;
   config.theta = ThetaStart::kFresh;
   config.init = Init::kFanIn;
-  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart
+  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon overfitted
   config.predict_from = PredictFrom::kAuto;
   config.correct = Choice::kAuto;
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
@@ -118,14 +118,14 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.epochs = {static_cast<uint32_t>(std::clamp(epochs, double{kLeastEpochs}, double{kMostEpochs}))};
   config.patience = std::max(3u, config.epochs[0] * 3 / 10);
   if (config.scale == Scale::kNone && !dataset.features.is_sparse()) config.scale = Scale::kStandard;
-  // F1 of two classes, or of many labels, moves in jumps where the loss still tells epochs apart.
+  // F1 of two classes, or of many labels, moves in jumps where the loss still distinguishes epochs.
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
   if (dataset.labels.multilabel) config.threshold = Threshold{};
   config.stop = dataset.nodes() > 0 && counts.val == 0 ? StopRule::kFixed : StopRule::kEarly;
 }
 
-// What the user said for the setting `name`; empty if nothing was said.
+// The user's value of the setting `name`; empty if there is none.
 std::string ValueFor(const Overrides& overrides, const std::string& name) {
   std::string value;
   for (const auto& [key, text] : overrides) {

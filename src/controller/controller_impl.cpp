@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kLossFeatures = 8, kValidationFeatures = 8;
 constexpr uint32_t kDecisionsPerBudget = 16;
-constexpr double kLearnt = 0.95;  // a share of the chance loss; above it nothing was learned
+constexpr double kLearnt = 0.95;  // a share of the prior loss; above it nothing was learned
 
 // Mean over the last `count` epochs before `end`: single batches are noisy.
 double MeanBefore(std::span<const double> losses, size_t end, size_t count) {
@@ -80,7 +80,7 @@ std::vector<double> LossInputs(std::span<const double> losses, const GeneralView
 }
 
 // What the validation nodes show: level of the loss, its gap to the training loss, and what the last one and
-// the last three decisions and the best of all brought. Before the first decision stands chance, and F1 has
+// the last three decisions and the best of all brought. Before the first decision stands the prior loss, and F1 has
 // come a good way. (8)
 void AppendValidationInputs(std::span<const double> losses, const GeneralView& view,
                             std::span<const ValidationScore> scores, std::vector<double>& inputs) {

@@ -37,7 +37,7 @@ std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, 
 // layers.
 struct GeneralView {
   uint32_t layer = 0, layers = 1, budget = 1, interval = 1;
-  double prior_loss = 1;  // the loss of a classifier that knows nothing
+  double prior_loss = 1;  // the loss of a classifier that predicts all classes alike
 };
 // `scores`: the validation nodes at every decision of the layer so far, the present one last; empty for a net
 // that sees losses alone.
@@ -58,8 +58,8 @@ class BestDecision {
   double best_ = -std::numeric_limits<double>::infinity();
 };
 
-// Whether the general kind may stop a layer: while its training loss is at chance nothing was learned, and a slow start
-// is not to be taken for the end. Holds in training and in the search alike.
+// Whether the general kind may stop a layer: while its training loss is near the prior loss nothing was learned, and a slow
+// start is no plateau. Training and the search follow the same rule.
 bool MayStop(double training_loss, double prior_loss);
 
 // Epochs between two decisions of the general kind.

@@ -146,7 +146,7 @@ Controller ControllerFor(const PolicyRequest& request) {
   Controller controller = Controller::Load(choice.file);
   if (controller.impl().SeesValidation() && !validated) {
     ThrowUsage(
-        "{}: this controller looks at validation nodes, and split '{}' of {} has none; learn one with l2gcn "
+        "{}: this controller needs validation nodes, and split '{}' of {} has none; learn one with l2gcn "
         "learn-controller --sees loss, use a shipped one, or take another --split",
         choice.file, request.nodes.split.name, request.dataset.name);
   }

@@ -1,10 +1,10 @@
-// Every outcome of stopping one training here or there, computed once. Layer 1's curve does not depend on any
-// later decision, so one training to its budget, with weights kept at each decision point, answers "stop
-// now?" at all of them; each answer is the root of another such training for the next layer. A policy can
-// then try thousands of episodes on a sampled problem for the price of a few dozen layer trainings.
+// The outcomes of stopping one training at every possible decision, each computed once. Layer 1's curve does not depend on later
+// decisions. So one training to its budget, with weights kept at each decision point, gives the outcome of stopping at any of
+// them, and each outcome is the root of another such training for the next layer. A policy can then try thousands of episodes on
+// a sampled problem at the cost of a few dozen layer trainings.
 //
-// Nodes are trained on first use, and let go of their tensors once nothing can ask for more. Not thread-safe:
-// one worker, one tree.
+// Nodes of the tree are trained on first use and release their tensors once nothing can need them. Not thread-safe: each worker
+// has its own tree.
 #pragma once
 
 #include <cstdint>

@@ -48,14 +48,14 @@ std::vector<SearchField> MakeSearchFields() {
       WholeField("state", &C::hidden, 2, 1024, "Width of the recurrent state."),
       RealField("search-lr", &C::lr, positive, "Adam's learning rate for the controller."),
       WordField("sees", &C::sees, {"validation", "loss"},
-                "Kind general: whether the controller looks at validation nodes, too, or at training losses "
+                "Kind general: whether the controller sees validation scores, too, or training losses "
                 "alone."),
       WordField("reward", &C::reward, {"loss", "f1"},
                 "What a training is worth: its final loss or its validation F1."),
       WordField(
           "evaluation-split", &C::evaluation_split, {"val", "test"},
           "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
-          "controller that looks at them; test: test nodes, for generated graphs."),
+          "controller that sees them; test: test nodes, for generated graphs."),
       RealField(
           "layer-weight", &C::layer_weight, not_negative,
           "Kind general, reward f1: weight of what each layer but the last loses as a classifier of its "

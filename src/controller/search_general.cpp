@@ -3,13 +3,13 @@
 // sampled episodes on every problem and updates by REINFORCE with the problem's own mean as baseline;
 // problems are spread over threads, and their gradients summed in order.
 //
-//   cost of an episode, reward `loss`: final loss / chance loss + weight · share of the budget spent
+//   cost of an episode, reward `loss`: final loss / prior loss + weight · share of the budget spent
 //                       reward `f1`:   points of F1 lost against the full budget + layer weight · points each
 //                                      layer before it lost as a classifier of its own + weight · share
 //
 // and what counts is how far it exceeds the cost of the best stops in hindsight, up to a cap. Inner layers
-// are judged by themselves, too, because on generated graphs a later layer makes good whatever an earlier one
-// missed, which real graphs do not forgive.
+// are scored on their own, too: on generated graphs a later layer makes up for whatever an earlier one missed,
+// on real graphs it does not.
 //
 // Now and then the policy is played as it will be used (stop at the threshold); the weights that did best are
 // kept, and the threshold is the best of a small grid.

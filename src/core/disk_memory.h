@@ -2,7 +2,7 @@
 //
 // Three things are here. Blocks of scratch: arrays in a file that has no name, so that nothing is left behind however
 // the process ends. Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch over
-// mapped pages: a thread looks at the resident size of the process every millisecond and, when that comes close to
+// mapped pages: a thread checks the resident size of the process every millisecond and, when that comes close to
 // the budget, lets go of the pages of all watched mappings; they are read again from their files when they are touched.
 // So code that walks over a mapped array needs to know nothing of the budget.
 //
@@ -92,7 +92,7 @@ class DiskMemory : public std::enable_shared_from_this<DiskMemory> {
   DiskMemory(const DiskMemory&) = delete;
   DiskMemory& operator=(const DiskMemory&) = delete;
 
-  // What of a budget is never allocated: room for mapped pages, and for what happens between two looks of the watch.
+  // What of a budget is never allocated: room for mapped pages, and for what happens between two checks of the watch.
   static uint64_t Reserve(uint64_t budget);
 
   uint64_t budget() const { return budget_; }

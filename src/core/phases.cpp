@@ -116,7 +116,7 @@ class PhaseRun {
   }
 
   // The same of a phase whose tasks go together in units: its own units in order, then the others' from their end.
-  // Where all that is left waits for tasks under way, it looks for a while.
+  // Where all that is left waits for tasks under way, it spins for a while.
   uint32_t TakeUnits(const PhaseState& state, uint32_t worker) {
     uint32_t done = 0;
     for (;;) {

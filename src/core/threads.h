@@ -4,7 +4,7 @@
 // Helpers are offered a region, they are not waited for: those that come take work as long as there is some,
 // and what nobody else takes the caller does itself. So a region ends soon though other processes hold some
 // of the cores. ParallelFor and ParallelTasks do not call helpers that came too late again and again. Idle
-// threads look for new work briefly, then sleep. The first exception thrown in a region is rethrown to the
+// threads spin briefly while they wait for work, then sleep. The first exception thrown in a region is rethrown to the
 // caller after all have finished. A region inside a region gets no helpers: a body that needs threads of its
 // own must bring its own Context. Several threads may use one pool: while the region of one runs, the
 // others work without helpers.

@@ -9,7 +9,7 @@
 namespace l2gcn {
 namespace {
 
-// The kernel compares and sleeps in one step, so a change between our look and its own is never missed.
+// The kernel compares and sleeps in one step, so a change between our load and its own is never missed.
 void FutexWait(const std::atomic<uint32_t>& word, uint32_t old) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, old, nullptr, nullptr, 0);
 }

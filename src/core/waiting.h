@@ -1,4 +1,4 @@
-// How a thread waits for another: it looks for a bounded time, then sleeps in the kernel (futex), so that a
+// Waiting for another thread: a thread spins for a bounded time, then sleeps in the kernel (futex), so that a
 // waiter never keeps a core from the thread it waits for.
 #pragma once
 
@@ -9,41 +9,41 @@
 
 namespace l2gcn {
 
-// More than waking a sleeping virtual core costs.
+// The short spin is longer than waking a sleeping virtual core takes.
 constexpr std::chrono::microseconds kShortSpin(100);
 constexpr std::chrono::microseconds kLongSpin(500);
 
 struct SpinResult {
-  bool changed;    // false: it was never seen
-  bool lost_core;  // for longer than an interrupt takes: something else wanted it
+  bool changed;    // false: the time was over before the change
+  bool lost_core;  // the thread was off its core for longer than an interrupt takes: others want the core
 };
 
-// Looks until `changed()` is true, for a bounded time.
+// Spins until `changed()` is true, at most for `limit`.
 template <class Changed>
 SpinResult SpinUntil(const Changed& changed, std::chrono::microseconds limit = kShortSpin) {
   constexpr std::chrono::microseconds kInterrupt(200);
-  constexpr int kSpinsPerClock = 32;  // a clock costs as much as several looks
+  constexpr int kSpinsPerClock = 32;  // reading the clock costs as much as several spins
   const auto end = std::chrono::steady_clock::now() + limit;
   auto before = end - limit;
-  SpinResult look{false, false};
+  SpinResult spin{false, false};
   do {
     for (int i = 0; i < kSpinsPerClock; ++i) {
-      if (changed()) return look.changed = true, look;
+      if (changed()) return spin.changed = true, spin;
       __builtin_ia32_pause();
     }
     const auto now = std::chrono::steady_clock::now();
-    look.lost_core |= now - before > kInterrupt;
+    spin.lost_core |= now - before > kInterrupt;
     before = now;
   } while (before < end);
-  return look;
+  return spin;
 }
 
-// What one thread has learned about waiting. While everyone it waits for has a core, looking for a long time is cheaper
-// than sleeping and being woken. Where others want the cores, it keeps a core from the thread that is waited for. A long
-// look that saw nothing, or that lost its core, speaks for the latter: short looks follow, more each time.
+// Adapts one thread's spinning to the load. While everyone it waits for has a core, a long spin is cheaper than sleeping and
+// being woken. On a loaded machine it keeps a core from the thread that is waited for. A long spin that saw no change, or
+// that lost its core, is a sign of load: short spins follow, more of them each time.
 class Patience {
  public:
-  // `patient` false: it never looks for long.
+  // `patient` false: spins are always short.
   explicit Patience(bool patient = false) : patient_(patient) {}
 
   template <class Changed>
@@ -53,11 +53,11 @@ class Patience {
       --short_spins_;
       return l2gcn::SpinUntil(changed).changed;
     }
-    const SpinResult look = l2gcn::SpinUntil(changed, kLongSpin);
-    const bool well = look.changed && !look.lost_core;
+    const SpinResult spin = l2gcn::SpinUntil(changed, kLongSpin);
+    const bool well = spin.changed && !spin.lost_core;
     next_short_spins_ = well ? kFewest : std::min(2 * next_short_spins_, kMost);
     short_spins_ = well ? 0 : next_short_spins_;
-    return look.changed;
+    return spin.changed;
   }
 
  private:
@@ -87,7 +87,7 @@ class alignas(64) WaitWord {
   bool Exchange(uint32_t from, uint32_t to) {
     return value_.compare_exchange_strong(from, to, std::memory_order_seq_cst);
   }
-  // Both return once the value is no longer `old`; the first one looks for a while before it sleeps.
+  // Both return once the value is no longer `old`; WaitWhile spins for a while before it sleeps.
   void WaitWhile(uint32_t old) const {
     if (!SpinUntil([&] { return Load() != old; }).changed) SleepWhile(old);
   }

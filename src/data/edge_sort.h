@@ -24,7 +24,7 @@
 
 namespace l2gcn {
 
-// Of a budget for the whole process, what buffers of edges may take: the rest is for what is read and parsed meanwhile.
+// The share of the process's memory budget that buffers of edges may take. The rest is for reading and parsing.
 inline constexpr double kSortShare = 0.4;
 
 struct EdgeSortOptions {

@@ -92,7 +92,7 @@ uint64_t Scaled(uint64_t count, double factor, const char* what) {
   return static_cast<uint64_t>(value);
 }
 
-// Where `cumulative` of the shape's nodes lands among `nodes`: keeps proportions and sums for any size.
+// The position of `cumulative` of the shape's nodes among `nodes`: keeps proportions and sums for any size.
 uint64_t Proportional(uint64_t cumulative, uint64_t nodes, uint64_t of) {
   return MultiplyDivide(cumulative, nodes, of);
 }

@@ -15,8 +15,8 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kWordsTold = 64;  // whose ids are told together
-constexpr size_t kLookAhead = 32;  // names that are fetched together before they are compared
+constexpr size_t kWordsAtOnce = 64;  // words of the bitmap whose ids are visited together
+constexpr size_t kLookAhead = 32;    // names that are fetched together before they are compared
 
 // std::popcount is a call where the instruction may be missing.
 inline uint32_t CountBits(uint64_t bits) {
@@ -304,10 +304,10 @@ void IdTable::VisitNodeIds(const std::function<void(std::span<const int64_t>)>& 
     }
     return take(ids);
   }
-  int64_t ids[64 * kWordsTold];
-  for (size_t first = 0; first < marked_.size(); first += kWordsTold) {
+  int64_t ids[64 * kWordsAtOnce];
+  for (size_t first = 0; first < marked_.size(); first += kWordsAtOnce) {
     size_t count = 0;
-    for (size_t word = first; word < std::min(marked_.size(), first + kWordsTold); ++word) {
+    for (size_t word = first; word < std::min(marked_.size(), first + kWordsAtOnce); ++word) {
       for (uint64_t bits = marked_[word]; bits != 0; bits &= bits - 1)
         ids[count++] = static_cast<int64_t>(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
     }

@@ -1,4 +1,4 @@
-// Opening a data set: which reader a path needs, where a name lies, and what is told about it.
+// Opens data sets: finds the folder of a name, picks the reader of a path, and logs what cleaning changed.
 #include <fmt/format.h>
 
 #include "core/error_format.h"

@@ -15,7 +15,7 @@ namespace l2gcn {
 namespace {
 
 constexpr size_t kMostCategories = 1000;
-constexpr size_t kNameLikeLevels = 20;  // Of more levels, those that hardly ever repeat are names.
+constexpr size_t kNameLikeLevels = 20;  // A column of more levels that hardly ever repeat holds names.
 constexpr double kSparseBelow = 0.1;    // Features with a smaller share of non-zeros are kept sparse.
 constexpr size_t kFeatureRows = 512;
 constexpr size_t kNamedColumns = 8;

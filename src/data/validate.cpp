@@ -20,9 +20,9 @@ namespace {
 
 constexpr size_t kNothing = ~size_t{0};
 
-constexpr size_t kPieceBytes = size_t{1} << 20;  // that a thread looks at in one go
+constexpr size_t kPieceBytes = size_t{1} << 20;  // that a thread checks in one go
 
-// The smallest of the indices it is told.
+// Keeps the smallest of the indices offered by all threads.
 class SmallestIndex {
  public:
   void Offer(size_t index) {
@@ -56,7 +56,7 @@ size_t FirstWrong(const Context& context, const Array<T>& array, const Wrong& wr
 }
 
 // The first row of [0, rows) whose indices do not ascend below `bound`, or kNothing; offsets are in order. A row may be
-// longer than what is looked at in one go.
+// longer than what is checked in one go.
 size_t FirstWrongRow(const std::shared_ptr<DiskMemory>& disk, const uint64_t* offsets, size_t rows,
                      const Array<uint32_t>& indices, uint64_t bound, DiskBuffer& buffer) {
   constexpr size_t kPiece = kPieceBytes / sizeof(uint32_t);

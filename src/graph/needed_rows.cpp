@@ -217,7 +217,7 @@ std::vector<NeededRows> FindNeededRows(const Context& context, const Propagation
                                        const std::vector<uint32_t>& last, uint32_t layers, uint32_t first) {
   std::vector<NeededRows> needed(layers);
   Array<uint32_t> nodes = Array<uint32_t>::CopyOf(last);
-  std::unique_ptr<NodeSet> inputs;  // of the layer after the one at hand
+  std::unique_ptr<NodeSet> inputs;  // of the layer after the current one
   for (uint32_t layer = layers; layer-- > first && !nodes.empty();) {
     Propagation rows;
     rows.own = nodes;

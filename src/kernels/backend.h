@@ -303,7 +303,7 @@ class Backend {
                                                     const LayerSpec& spec, const LayerState& start) = 0;
 
   // Row i to score is row rows[i] of x (empty: row i), which is a layer's input or output. Margins take as much
-  // memory as all logits, so they are told only of rows that are prepared so; not of rows with several labels.
+  // memory as all logits, so they are returned only for rows that were prepared for it; never for rows with several labels.
   virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
                                                             Array<uint32_t> rows, const Targets& targets,
                                                             bool margins = false) = 0;

@@ -1,10 +1,10 @@
-// How the learning rate moves over the steps of a layer: level, and then in a straight line towards 0.
+// The learning-rate schedule of a layer: constant, then a linear decay to 0.
 //
 //   share(step) = 1                                        before step `begin`
 //                 (end − step) / (end − begin)             from there on, so that step `end` would have rate 0
 //
-// Steps count from the layer's first, as they name its random streams. Plain C++ usable from CUDA, so that every
-// backend computes the same factor.
+// Steps count from the layer's first, as in the names of its random streams. Plain C++ that CUDA code includes too, so that
+// every backend computes the same factor.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct LrDecay {
   }
 };
 
-// The same in epochs: what a trainer asks for. Level throughout unless `begin` is set.
+// The same schedule in epochs, as trainers set it. The rate is constant unless `begin` is set.
 struct LrSchedule {
   static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
   uint32_t begin = kNever, end = kNever;

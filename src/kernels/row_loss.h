@@ -35,11 +35,11 @@ inline double SigmoidRowLoss(const float* logits, size_t classes, const uint8_t*
   return sum / static_cast<double>(classes);
 }
 
-// How far a row's answer is off, 0 … 1. Of one class: 1 − its probability, from the loss. It is bounded where the loss of
-// a node that is wrong and sure of it is not.
+// The miss of a row, 0 … 1: how far its answer is off. For one class it is 1 − its probability, computed from the loss. Unlike
+// the loss it is bounded for a node that is wrong with confidence.
 inline float SoftmaxRowMiss(double loss) { return static_cast<float>(-std::expm1(-loss)); }
 
-// Of several labels: 1 − F1 of the row's answers; 0 where there is nothing to say and nothing is said.
+// The miss of a row with several labels: 1 − F1 of its answers; 0 where no label is on and none is predicted.
 inline float SigmoidRowMiss(const float* logits, size_t classes, const uint8_t* truth) {
   uint32_t both = 0, one = 0;
   for (size_t c = 0; c < classes; ++c) {

@@ -13,8 +13,7 @@ namespace {
 constexpr uint32_t kPropagationRounds = 30;
 constexpr size_t kRowsAtOnce = 4096;
 constexpr float kLeast = 1e-7f;  // probabilities keep this far from 0 and 1
-// LabelPropagation costs rounds × entries × classes additions for each candidate; where that is too much to try, auto
-// does without.
+// Label propagation takes rounds × entries × classes additions for each candidate; above this limit auto does without.
 constexpr double kMostWork = 4e9;
 constexpr double kCorrect = 0.8, kSmoothWeights[] = {0.5, 0.8};
 
@@ -53,10 +52,10 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
   for (uint32_t round = 0; round < rounds; ++round) {
     context.CheckCancelled();
     const TensorPtr x = backend.Upload(context, Features::Dense(g));
-    const Matrix spread = backend.Download(context, *backend.Aggregate(context, graph, *x, {}));
+    const Matrix propagated = backend.Download(context, *backend.Aggregate(context, graph, *x, {}));
     Matrix next = {LargeArray<float>(context.disk, g.values.size()), g.rows, g.cols};
     float* out = next.values.mutable_data();
-    const float *from = spread.values.data(), *first = start.values.data();
+    const float *from = propagated.values.data(), *first = start.values.data();
     ParallelFor(context, next.values.size(), size_t{1} << 16, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) out[i] = rest * first[i] + a * from[i];
     });
@@ -65,7 +64,7 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
   return g;
 }
 
-// `probabilities` with their residuals on train nodes spread and added.
+// Adds the propagated residuals of train nodes to `probabilities`.
 Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
                  std::span<const uint32_t> train, Matrix probabilities, const LabelPropagation& propagation) {
   Matrix residual = {LargeArray<float>(context.disk, probabilities.values.size()), probabilities.rows,
@@ -76,10 +75,11 @@ Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& gr
     PlaceLabels(labels, node, row);
     for (size_t c = 0; c < probabilities.cols; ++c) row[c] -= probabilities.row(node)[c];
   }
-  const Matrix spread = Rounds(context, backend, graph, residual, propagation.correct, propagation.rounds);
+  const Matrix propagated =
+      Rounds(context, backend, graph, residual, propagation.correct, propagation.rounds);
   float* out = probabilities.values.mutable_data();
   for (size_t i = 0; i < probabilities.values.size(); ++i)
-    out[i] = std::clamp(out[i] + spread.values[i], 0.0f, 1.0f);
+    out[i] = std::clamp(out[i] + propagated.values[i], 0.0f, 1.0f);
   return probabilities;
 }
 
@@ -145,15 +145,15 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
   for (uint32_t node = 0; node < split.roles.size(); ++node) {
     if (static_cast<Role>(split.roles[node]) == Role::kVal) val.push_back(node);
   }
-  const auto judge = [&](const Matrix& logits) {
+  const auto score = [&](const Matrix& logits) {
     return val.empty() ? 0.0 : MicroF1(context, labels, val, RowsOf(logits, val));
   };
   Matrix best = logits_of_layers.back();
-  double f1 = judge(best);
+  double f1 = score(best);
   if (config.predict_from != PredictFrom::kLast && logits_of_layers.size() > 1) {
     logits_of_layers.back() = CopyOf(context, best);
     Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.multilabel);
-    const double mean_f1 = judge(mean);
+    const double mean_f1 = score(mean);
     model.mean_of_layers = config.predict_from == PredictFrom::kMean || mean_f1 > f1;
     if (model.mean_of_layers) best = std::move(mean), f1 = mean_f1;
   }
@@ -168,12 +168,12 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
   for (const double correct : {0.0, kCorrect}) {
     for (const double smooth : kSmoothWeights) {
       const LabelPropagation tried{correct, smooth, kPropagationRounds};
-      Matrix spread = PropagateOver(context, pipeline.backend(), *graph, labels, train, base, tried);
-      const double spread_f1 = judge(spread);
-      if (!forced && spread_f1 <= f1) continue;
+      Matrix propagated = PropagateOver(context, pipeline.backend(), *graph, labels, train, base, tried);
+      const double propagated_f1 = score(propagated);
+      if (!forced && propagated_f1 <= f1) continue;
       forced = false;
       model.label_propagation = tried;
-      best = std::move(spread), f1 = spread_f1;
+      best = std::move(propagated), f1 = propagated_f1;
     }
   }
   return best;

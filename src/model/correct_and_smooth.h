@@ -1,7 +1,6 @@
-// What a trained model's layers say of every node, made into one answer: the mean of the layers' probabilities,
-// and Correct & Smooth (Huang et al., "Combining Label Propagation and Simple Models Out-performs Graph Neural
-// Networks", ICLR 2021). Labels of train nodes alone are read, and those of validation nodes where something is
-// to be chosen.
+// Combines the logits of a trained model's layers into one prediction per node: the mean of the layers' probabilities, and
+// Correct & Smooth (Huang et al., "Combining Label Propagation and Simple Models Out-performs Graph Neural Networks", ICLR
+// 2021). Reads the labels of train nodes alone, and those of validation nodes where it has to choose.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +25,8 @@ Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const L
                         std::span<const uint32_t> train, const Matrix& logits,
                         const LabelPropagation& propagation);
 
-// Logits of every node by the read-out and the spreading that the configuration asks for or that the validation
-// nodes prefer (micro F1; the simpler of equals), which are set in the model.
+// Logits of every node, from one layer or all of them, with or without Correct & Smooth: as the configuration says, or whichever
+// has the better micro F1 on the validation nodes (the simpler one of equals). Records the choice in the model.
 Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
                         const Split& split, std::vector<Matrix> logits_of_layers, Model& model);
 

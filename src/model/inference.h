@@ -2,18 +2,18 @@
 // on the device once, so a training that scores its validation nodes again and again pays for the layers
 // alone.
 //
-// By the method's read-out (config/methods.h):
+// By the method's prediction head (config/methods.h):
 //
 //   classifier       X ← ReLU(Â X W) for each layer; logits X Θ
 //   last layer       the same, and Θ is the last layer: logits Â X Θ
 //   hops             logits Âᴷ X Θ
 //   joined powers    for each power p, X ← ReLU(Âᵖ X W) for each layer; logits of all joined
 //
-// Where weights multiply a node's own row beside the aggregated one, a layer is ReLU([X | Â X] W), and logits
+// Where weights multiply self features beside the aggregated row, a layer is ReLU([X | Â X] W), and logits
 // are the same without ReLU.
 //
-// Where layers have heads of their own (Model::heads), a layer is what the pipeline makes of it, and logits are
-// the last head's, or the logarithm of the mean of all heads' probabilities.
+// Where layers have heads of their own (Model::heads), the pipeline computes the layers. Logits are those of the last
+// head, or the logarithm of the mean of all heads' probabilities.
 //
 // A layer's product is taken in whichever order is narrower, so memory beyond the features is two activations
 // of the narrower width.

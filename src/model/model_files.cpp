@@ -207,7 +207,7 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   if (!(propagation.correct >= 0 && propagation.correct < 1 && propagation.smooth >= 0 &&
         propagation.smooth < 1) ||
       propagation.rounds > 1000)
-    ThrowInput("{}: its spreading of labels is out of range; the file is damaged", where);
+    ThrowInput("{}: its label propagation is out of range; the file is damaged", where);
   if (!model.class_names.empty() && model.class_names.size() != model.classes) {
     ThrowInput("{}: {} class names for {} classes; the file is damaged", where, model.class_names.size(),
                model.classes);

@@ -1,7 +1,7 @@
-// From a data set to what a layer computes with: the one place that prepares features, builds the operator Â,
-// puts both on the device, smooths features, aggregates activations and decides where all this lives. The
-// layer-wise trainer, the validation probe, the controller's rollout trees, the conventional trainers and
-// inference differ in what they do between these steps, not in the steps.
+// Turns a data set into the inputs of layers: the one place that prepares features, builds the operator Â,
+// puts both on the device, smooths features, aggregates activations and decides where they are kept. The
+// layer-wise trainer, the evaluator, the controller's rollout trees, the conventional trainers and
+// inference share these steps and differ in what they do between them.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
 //   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs
@@ -15,7 +15,7 @@
 // Runs larger than memory differ inside the backend alone (kernels/disk/).
 //
 // A pipeline holds handles on the data set's arrays, so the Dataset object itself may go. Operators and the
-// input are made when they are first asked for. Not for use by several threads at once.
+// input are built on first use. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -121,7 +121,7 @@ class LayerPipeline {
   // Logits with a layer in training as the last one, for `rows` of X̂; empty: all.
   Matrix LayerLogits(const Context& context, const LayerInput& xhat, const LayerState& state,
                      std::span<const uint32_t> rows = {});
-  // A device's operator for spreading labels and residuals: D^-½(A+I)D^-½ of the whole graph.
+  // The operator of Correct & Smooth on the device: D^-½(A+I)D^-½ of the whole graph.
   DeviceGraphPtr PropagationOperator(const Context& context);
 
  private:

@@ -85,7 +85,7 @@ bool Understand(Peer& peer, Failure& failure) {
   return false;
 }
 
-// What both ends do: a thread that beats, listens and judges.
+// Both ends run a thread that sends beats, listens, and decides who is lost.
 class BeatingHeart : public Heartbeat {
  public:
   explicit BeatingHeart(Loss on_loss) : on_loss_(std::move(on_loss)) {}

@@ -26,9 +26,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kDataTag = 1, kPostTag = 2, kStepTag = 3;
-constexpr size_t kMostAtOnce = size_t{1} << 30;  // bytes of one transfer
-constexpr std::chrono::microseconds kSpinTime(
-    2000);  // a waiting rank looks for so long, and then sleeps in between
+constexpr size_t kMostAtOnce = size_t{1} << 30;       // bytes of one transfer
+constexpr std::chrono::microseconds kSpinTime(2000);  // a waiting rank polls without sleeping for this long
 constexpr std::chrono::microseconds kShortSleep(50), kLongSleep(1000);
 constexpr std::chrono::milliseconds kOwnWords(300);  // in which rank 0 may fail by itself for the same reason
 constexpr std::chrono::seconds kUntilKilled(5);
@@ -37,8 +36,8 @@ using RanksClock = std::chrono::steady_clock;
 
 class LaunchedRanks final : public Ranks {
  public:
-  LaunchedRanks(const L2gcnRanksDriver& driver, std::function<void(const std::string&)> tell)
-      : driver_(driver), report_(std::move(tell)) {
+  LaunchedRanks(const L2gcnRanksDriver& driver, std::function<void(const std::string&)> report)
+      : driver_(driver), report_(std::move(report)) {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     hosts_.assign(size(), "");
@@ -142,7 +141,7 @@ class LaunchedRanks final : public Ranks {
     void* transfer;
   };
 
-  // Between two looks. Transfers go on only while somebody looks, so the first sleeps are short.
+  // Sleeps between two polls. Transfers progress only while somebody polls, so the first sleeps are short.
   static void Pause(RanksClock::time_point begun) {
     const auto waited = RanksClock::now() - begun;
     if (waited < kSpinTime) {
@@ -172,7 +171,7 @@ class LaunchedRanks final : public Ranks {
   }
 
   [[noreturn]] void End(int status) {
-    if (leads() && heartbeat_ != nullptr) heartbeat_->Part();  // its reason was told
+    if (leads() && heartbeat_ != nullptr) heartbeat_->Part();  // its reason was reported
     std::unique_lock<std::timed_mutex> once(ending_, std::defer_lock);
     if (once.try_lock_for(kUntilKilled)) driver_.abort(status);
     _exit(status);
@@ -250,9 +249,9 @@ bool LeadsByEnvironment() {
   return true;
 }
 
-std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> tell) {
+std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> report) {
   const L2gcnRanksDriver& driver = LoadDriver();
-  if (driver.size > 1) return std::make_shared<LaunchedRanks>(driver, std::move(tell));
+  if (driver.size > 1) return std::make_shared<LaunchedRanks>(driver, std::move(report));
   driver.finish();
   return nullptr;
 }

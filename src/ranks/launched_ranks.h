@@ -13,8 +13,8 @@ namespace l2gcn {
 // says that this is none of our business.
 bool LaunchedBySomething();
 
-// Loads the shared object and joins the others. Null where there is one process only. `tell` gets one sentence when a
+// Loads the shared object and joins the others. Null where there is one process only. `report` gets one sentence when a
 // rank is lost; the process ends right after.
-std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> tell);
+std::shared_ptr<Ranks> LaunchRanks(std::function<void(const std::string&)> report);
 
 }  // namespace l2gcn

@@ -93,7 +93,7 @@ class Checkpoint final : public Checkpointer {
   const double seconds_between_;
   const uint32_t epochs_between_;
   bool bound_ = false;
-  bool failed_ = false;  // a snapshot could not be written, which was told
+  bool failed_ = false;  // a snapshot could not be written, and a warning was shown
   uint64_t seed_ = 0;
   uint32_t attempt_ = 0;
   uint64_t generation_ = 0;  // of the next snapshot

@@ -35,7 +35,7 @@ std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset
   return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *threshold->value);
 }
 
-// What validation chose after training, where there was a choice.
+// Logs what validation chose after training, where there was a choice.
 void LogPrediction(const Context& context, const Model& model) {
   const TrainConfig& config = model.config;
   if (config.correct == Choice::kOff && (model.heads.empty() || config.predict_from != PredictFrom::kAuto))
@@ -44,13 +44,13 @@ void LogPrediction(const Context& context, const Model& model) {
                                           : "probabilities are the last layer's";
   const LabelPropagation& propagation = model.label_propagation;
   if (propagation.correct > 0)
-    text += fmt::format("; residuals of train nodes are spread ({})", propagation.correct);
+    text += fmt::format("; residuals of train nodes are propagated ({})", propagation.correct);
   if (propagation.smooth > 0)
-    text += fmt::format("; labels of train nodes are spread ({})", propagation.smooth);
+    text += fmt::format("; labels of train nodes are propagated ({})", propagation.smooth);
   context.Note(fmt::format("seed {}: {}", model.config.seed, text));
 }
 
-// Logits of every node by the read-out that the model has or that validation chooses. The pipeline goes.
+// Logits of every node by the prediction that the model has or that validation chooses. Releases the pipeline.
 Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                 Trained& trained) {
   Inference inference(std::move(pipeline));
@@ -130,7 +130,7 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
 }
 
-// F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
+// F1 of each part by the logits of every node, with the prediction and the thresholds that validation chooses.
 void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                    Trained& trained) {
   const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);

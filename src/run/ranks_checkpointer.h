@@ -1,5 +1,5 @@
-// A checkpointer for ranks that train one seed together: rank 0's own checkpointer decides, and all ranks do the same
-// at the same time. Only rank 0 writes.
+// The checkpointer of ranks that train one seed together. Rank 0's own checkpointer decides when to write, all ranks stop for it
+// at the same epoch, and only rank 0 writes.
 #pragma once
 
 #include <optional>

@@ -1,11 +1,11 @@
-// A run while it is being made. Its name is taken from the first moment by a directory beside it:
+// Locks the name of a run and writes the run atomically. From the start a directory beside it holds the name:
 //
-//   RUN.unfinished/             the files of the run as they come to be; locked by the process that makes
-//   them RUN.unfinished/checkpoint/  what is needed to go on (run/checkpoint.h)
+//   RUN.unfinished/             the files of the run so far, locked by the process that writes them
+//   RUN.unfinished/checkpoint/  the state to resume from (run/checkpoint.h)
 //
-// and RUN itself appears by one rename when all is there. So an earlier RUN stays whole until then, two
-// trainings never share a name, and what a killed process left can be gone on with, or is replaced by the
-// next that takes the name. A lock that ends without progress worth keeping leaves nothing.
+// RUN itself appears by one rename once it is complete. Until then an earlier RUN stays intact. Two trainings never share a
+// name. A run that a killed process left behind can be resumed, or is replaced by the next lock on its name. A lock that is
+// released without a checkpoint or a finished run removes its directory.
 #pragma once
 
 #include <filesystem>

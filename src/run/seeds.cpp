@@ -31,7 +31,7 @@ std::string CountOfThings(uint64_t count, const std::string& thing, const std::s
   return fmt::format("{} {}", count, count == 1 ? thing : things.empty() ? thing + "s" : things);
 }
 
-// What there is to learn from, before it begins. Throws Error(kInput) where there is nothing.
+// Logs the training task before it begins. Throws Error(kInput) for a data set without labels.
 void LogTask(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   const Labels& labels = dataset.labels;
   if (labels.classes == 0 || (labels.multilabel ? labels.matrix.empty() : labels.classes_of.empty())) {
@@ -55,7 +55,7 @@ void LogTask(const Context& context, const Dataset& dataset, const TrainConfig& 
   context.Note(text);
 }
 
-// Says when a model is no better than the same answer for every node.
+// Notes a model that is no better than one answer for every node.
 void LogBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
@@ -72,7 +72,7 @@ void LogBaseline(const Context& context, const TrainConfig& config, const SeedRe
 constexpr uint32_t kMostRestarts = 3;
 constexpr double kLoweredRate = 1.0 / 3;
 
-// Says that a seed that had diverged ended well, and keeps it in the result.
+// Notes that a seed converged after restarts, and records it in the result.
 void LogRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
                  uint32_t restarts, SeedResult& result) {
   result.restarts = restarts;
@@ -81,7 +81,7 @@ void LogRestarts(const Context& context, const TrainConfig& given, const TrainCo
                            *tried.lr, *given.lr, CountOfThings(restarts, "restart")));
 }
 
-// Where a run's seeds are kept. Of ranks that share the work only rank 0 has a writer and a checkpoint.
+// Where the seeds of a run are written. Among ranks that share the work only rank 0 has a writer and a checkpoint.
 struct SeedOutput {
   const RunOptions& options;
   RunWriter* writer = nullptr;
@@ -144,7 +144,7 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
   return trained;
 }
 
-// What an end before the end leaves is told with it.
+// Adds to an error how the run can be resumed.
 [[noreturn]] void RethrowWithProgress(const Error& error, const RunLock& lock) {
   if (!lock.HasProgress()) throw error;
   const std::string cause = error.kind() == ErrorKind::kCancelled ? "stopped on request" : error.what();
@@ -152,7 +152,7 @@ Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainC
                                         lock.target().string()));
 }
 
-// The context with progress told to the log as well, but for lines that only say how much a run from disk has moved.
+// A copy of the context that also writes progress to the log, except lines that only count the bytes a run from disk has moved.
 Context WithProgressLog(const Context& context, ProgressLog* log) {
   Context logged = context;
   if (log == nullptr) return logged;
@@ -220,7 +220,7 @@ struct SeedLoop {
     return trained;
   }
 
-  // Tells and writes a seed that is trained and evaluated.
+  // Logs and writes a seed that is trained and evaluated.
   void Keep(Trained& trained) const {
     LogBaseline(context, config, trained.result);
     const uint64_t seed = trained.result.seed;

@@ -1,6 +1,5 @@
-// The constants of a layer's schedule where the program finds the rate (--lr auto): how high the rate is, when its fall
-// begins, and when a layer is done. scripts/tune-rate.py tries them on generated graphs; notes/controller.md says what was
-// tried and how far that goes.
+// The constants of automatic training (--lr auto, --stop plateau): the base learning rate of a layer, when the rate decays,
+// and when the layer stops. bench/tune-rate.py fits them on generated graphs alone.
 #pragma once
 
 #include <cstdint>
@@ -8,34 +7,34 @@
 namespace l2gcn {
 
 struct AutoSchedule {
-  // Level of the rate (train/layer_rate.h): factor and power for basic layers, and for layers with a norm.
+  // Base rate (train/layer_rate.h): factor and power, for basic layers and for layers with a norm.
   double basic_rate = 0.02, basic_power = 0.6;
   double norm_rate = 0.025, norm_power = 0.65;
-  // Budgets of fewer steps than this get a higher rate: × (many_steps / steps)^few_power.
+  // A budget of fewer steps than this gets a higher rate: × (many_steps / steps)^few_power.
   double many_steps = 1500, few_power = 0.6;
-  // Plain layers of more train nodes than this get a higher rate, × (nodes / plenty)^plenty_power, at most plenty_most
-  // times as high: they learn less by heart. More train nodes than reach the most were not tried.
-  double plenty = 15000, plenty_power = 0.6, plenty_most = 4;
-  // Epochs between looks grow with the epochs done by this share.
+  // Basic layers with more train nodes than this overfit less and get a higher rate: × (nodes / many_nodes)^many_nodes_power,
+  // at most × many_nodes_cap.
+  double many_nodes = 15000, many_nodes_power = 0.6, many_nodes_cap = 4;
+  // The epochs between evaluations grow with the epochs done by this share.
   double growth = 0.25;
-  // A look is better than the best so far if its levels are lower by so many standard errors of their difference.
-  double sure = 0.5;
-  // A layer is done once doubling its epochs is not worth it: the looks of the last part of its epochs, 1 − window, are
-  // lower than those of the part before by less than a price times the square of the share of the budget that its epochs are.
+  // An evaluation is the best so far if its losses are lower by this many standard errors of the mean difference.
+  double standard_errors = 0.5;
+  // A layer stops once doubling its epochs no longer pays: the mean loss over the last part of its epochs, 1 − window, is
+  // below that of the part before by less than the improvement threshold times the squared share of the budget spent.
   double window = 0.5;
-  // It is done, too, once no look was better for so many times the epochs that led to the best one. Layers with a norm, whose
-  // levels jump about more, wait longer.
+  // A layer also stops once no evaluation was better for this many times the epochs that led to the best one. Losses of layers
+  // with a norm vary more from evaluation to evaluation, so these layers wait longer.
   double basic_patience = 0.5, norm_patience = 1.5;
-  // The price is a share of what was gained on chance; of that gain no more counts than `much`, in nats or in F1. Plain layers
-  // pay basic_threshold, or f1_threshold where the F1 of several labels judges them, and inner_factor times that if they are not the
-  // last. Layers with a norm pay norm_threshold.
-  double basic_threshold = 2.8, f1_threshold = 0.4, inner_factor = 2, norm_threshold = 0.4, much = 0.5;
-  // The first of the two does not count while less than this share of the chance level was gained: a slow start is no end.
-  double nothing = 0.05;
-  // No layer is done before so many steps, unless its budget is spent.
+  // The improvement threshold, relative to the improvement on the prior baseline, of which at most `gain_cap` (nats or F1)
+  // counts. Basic layers have basic_threshold, or f1_threshold where nodes have several labels, times inner_factor if another
+  // layer follows. Layers with a norm have norm_threshold.
+  double basic_threshold = 2.8, f1_threshold = 0.4, inner_factor = 2, norm_threshold = 0.4, gain_cap = 0.5;
+  // The first of the two rules needs an improvement of at least this share of the prior loss: a slow start is no plateau.
+  double min_gain = 0.05;
+  // No layer stops before this many steps, unless its budget is spent.
   double least_steps = 30;
-  // Then the last layer's rate falls to nothing, from the best weights on, over this share of the epochs that led to them;
-  // inner layers end at their best weights. A layer that is not told to stop falls over the last part of its budget.
+  // After the stop, the last layer's rate cools down to 0, from the best weights on, over this share of the epochs that led to
+  // them. Inner layers end at their best weights. A layer that never stops decays over the last part of its budget.
   double cool_down = 0.4, last_part = 0.4;
 };
 

@@ -76,7 +76,7 @@ class EpochLoop {
   void RunTo(uint32_t budget, uint32_t target);
   // Scores and asks the rule; returns whether the layer is to end.
   bool Decide();
-  // Of this layer, scores not counted.
+  // Seconds of training in this layer; evaluation is not counted.
   double TrainSeconds() const;
 
  private:

@@ -42,9 +42,9 @@ class Evaluator {
   // The layer's own X̂.
   void SetInput(const LayerInput& xhat);
   ValidationScore ScoreValidation(const LayerTraining& training);
-  // Losses of the evaluation nodes. In the last layer of one class a node they are those after the temperature that suits
-  // all of these nodes best: only the answers count there. An inner layer that is too sure has learned its train nodes by
-  // heart, and the next layer would train on that.
+  // Losses of the evaluation nodes. In the last layer, where nodes have one class, they are losses after temperature
+  // scaling: only the answers count there. An overconfident inner layer has overfitted its train nodes, and the next layer
+  // would train on that, so its losses are not scaled.
   RowScores ScoreEvaluationNodes(const LayerTraining& training);
   // The layer, which is not the last, is done. Returns the seconds, since the layer began, of what evaluation will use again.
   double EndLayer(const DenseBlock& block);

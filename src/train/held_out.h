@@ -1,10 +1,10 @@
-// Train nodes that the steps leave out so that decisions can look at them: their rows lie in the training's own X̂,
-// so a look at them needs no activations beside those, on any device. They take the place of validation nodes where
-// there are none with labels, or where the whole graph's activations would cost more than the training itself.
+// Train nodes that the steps leave out for evaluation. Their rows are part of the training's own X̂, so evaluating them needs no
+// further activations, on any device. They replace validation nodes where none has a label, or where the whole graph's
+// activations would cost more than the training itself.
 //
-// The same nodes are held out in every layer, so that no layer before has learned them. Where the rate is found they are
-// given back for the last epochs of the last layer; at a fixed rate they are not, and only sets so large that they are
-// next to nothing hold any out unless asked to.
+// The same nodes are held out in every layer, so that no earlier layer has learned them. With an automatic rate they take part in
+// the cool-down of the last layer. At a fixed rate they never do; then only large data sets, where they are a negligible share,
+// hold nodes out by default.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,10 @@ namespace l2gcn {
 // Whether any validation node has a label.
 bool HasValidationLabels(const Dataset& dataset, const SplitNodes& nodes);
 
-// How many train nodes a policy that looks is to hold out; 0: it looks at validation nodes. Follows
-// TrainConfig::hold_out.
+// How many train nodes a policy that evaluates nodes holds out (TrainConfig::hold_out); 0: it evaluates validation nodes.
 uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const SplitNodes& nodes);
 
-// `count` positions of nodes.train, drawn at random with the run's seed, ascending; and all the others.
+// `held`: `count` positions in nodes.train, drawn at random with the run's seed, ascending. `others`: all other positions.
 struct HeldOut {
   std::vector<uint32_t> held, others;
 };

@@ -11,7 +11,7 @@
 namespace l2gcn {
 namespace {
 
-// Of a layer whose loss is no longer finite, at most so much training is repeated to find the step.
+// The longest training that is repeated to find the first step whose loss is not finite.
 constexpr double kSecondsToFindStep = 20;
 
 }  // namespace

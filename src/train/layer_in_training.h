@@ -11,7 +11,7 @@
 
 namespace l2gcn {
 
-// What all layers of a training share.
+// The inputs that all layers of a training share.
 struct LayerwiseJob {
   const Context& context;
   const Dataset& dataset;
@@ -36,10 +36,10 @@ class LayerInTraining final : public EpochSubject {
   // The weights that the layer starts with: new ones, or those of a snapshot inside it.
   LayerState StartingWeights(const Snapshot* snapshot);
   void Begin(const Snapshot* snapshot);
-  // The rule ended the last layer: from the best weights on the rate falls to 0, for a share of the epochs that led there.
-  // Train nodes that were held out take part.
+  // After the stopping rule ended the last layer: the rate decays to 0, from the best weights on, over a share of the epochs
+  // that led to them. Held-out train nodes take part.
   void BeginCoolDown(uint32_t budget);
-  // Whether held-out nodes take part in the steps: then they no longer tell which weights are better.
+  // Whether held-out nodes take part in the steps: then their losses no longer show which weights are better.
   bool GivesBack() const { return job_.evaluator.HoldsOut() && progress_.cooling_down; }
 
   void RunEpochs(uint32_t first, uint32_t count, std::span<double> losses) override;
@@ -49,15 +49,15 @@ class LayerInTraining final : public EpochSubject {
   void KeepBest() override { progress_.best = training_->Read(); }
   void Save(Snapshot& snapshot) const override;
 
-  // The best weights where there are some, else the current ones.
+  // The best weights if any were kept, else the current ones.
   LayerState FinalWeights();
-  // What a stopping rule is told of the layer.
+  // The layer as a stopping rule sees it.
   LayerView View() const;
-  // Forward and both weight gradients of all epochs; no gradient to the input.
+  // Floating-point operations of all epochs: the forward pass and both weight gradients; no gradient of the input.
   double Flops(const LayerState& state) const;
 
  private:
-  // What the steps of the layer draw from.
+  // The nodes that the steps of the layer draw from.
   struct Samples {
     Array<uint32_t> rows;  // row of each sample in X̂; empty: row s
     Targets targets;
@@ -75,9 +75,9 @@ class LayerInTraining final : public EpochSubject {
   const LayerwiseProgress& done_;
   LayerProgress& progress_;
   LayerInput xhat_;
-  const Snapshot* snapshot_ =
-      nullptr;                // that this process went on from inside the layer; null: it began the layer
-  uint32_t first_epoch_ = 0;  // of this process
+  // The snapshot inside this layer that this process resumed from; null: it began the layer itself.
+  const Snapshot* snapshot_ = nullptr;
+  uint32_t first_epoch_ = 0;  // the first epoch that this process trained
   uint64_t steps_per_epoch_ = 1;
   std::unique_ptr<LayerTraining> training_;
   Stopwatch since_begin_;

@@ -14,24 +14,24 @@
 
 namespace l2gcn {
 
-// What a checkpoint between two layers has to keep.
+// The state of a training between two layers.
 struct LayerwiseProgress {
   Trained trained;           // weights of the layers done, records, seconds
   LayerState previous;       // Θ and its moments from the layer before
   uint32_t epochs_done = 0;  // in all layers before
 };
 
-// The same for the current layer: with LayerTraining::Read(), what a checkpoint inside a layer has to keep.
+// The state of the current layer, besides the weights that LayerTraining::Read() returns.
 struct LayerProgress {
   EpochProgress epochs;
   std::optional<LayerState> best;  // the weights that the stopping rule would return to
-  // Of an automatic rate:
+  // Set where the rate is automatic:
   double rate = 0;            // base rate; 0: not yet estimated
   LrSchedule schedule;        // its decay: over the last part of the budget, or the cool-down
-  bool cooling_down = false;  // the rule ended the layer, and the rate falls from the best weights on
+  bool cooling_down = false;  // the rule ended the layer, and the rate decays from the best weights on
 };
 
-// What the sizes of a model's matrices follow from.
+// Determines the sizes of a model's matrices.
 struct LayerwiseShape {
   const TrainConfig& config;
   size_t features;  // columns of the first layer's input

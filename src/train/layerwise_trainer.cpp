@@ -174,11 +174,11 @@ class LayerwiseTrainer {
     return state;
   }
 
-  // Whether a layer that the rule ended trains on while its rate falls. Inner layers do not: what they would gain makes no
-  // difference to the layer after them.
+  // Whether a layer that the rule ended trains on while its rate decays. Inner layers do not, because a cool-down would not help
+  // the next layer.
   bool CoolsDown(uint32_t layer) const { return config_.FindsRate() && layer + 1 == config_.layers; }
 
-  // Whether the cool-down was worth it is the rule's to say, unless the nodes it sees took part in the steps.
+  // The rule decides whether to keep the weights of the cool-down, unless its evaluation nodes took part in the steps.
   void CoolDown(uint32_t budget, const LayerInTraining& current, EpochLoop& loop) {
     loop.RunTo(budget, layer_.schedule.end);
     if (current.GivesBack()) {
@@ -235,7 +235,7 @@ class LayerwiseTrainer {
     return std::move(progress_.trained);
   }
 
-  // Of the phases beside the training of a layer, which reports itself.
+  // Reports phases other than the training of a layer, which reports itself.
   void Report(const char* phase, uint32_t layer) const {
     context_.CheckCancelled();
     if (!context_.on_progress) return;

@@ -10,8 +10,9 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kLeastLooks = 2;  // the first look, if it is the best, is waited for as long as the second
-constexpr double kStepsBetweenLooks = 10;
+// The patience after the first evaluation, if that is the best, is that of the second one.
+constexpr double kLeastEvaluations = 2;
+constexpr double kStepsBetweenEvaluations = 10;
 constexpr double kLeastPriorLoss = 0.01;  // nats: where nearly all nodes are alike
 
 }  // namespace
@@ -43,101 +44,104 @@ PriorBaseline PriorBaselineOf(const Labels& labels, std::span<const uint32_t> tr
 
 void PlateauStopping::BeginLayer(const LayerView& view) {
   view_ = view;
-  looks_.clear();
+  evaluations_.clear();
   best_ = {0, 0};
-  best_levels_.clear();
+  best_losses_.clear();
 }
 
-// The first look comes halfway to the earliest stop, and looks are a few steps apart: where epochs are short, one look
-// costs as much as several of them.
+// The first evaluation comes halfway to the earliest stop, and evaluations are a few steps apart: where epochs are short, one
+// evaluation costs as much as several of them.
 uint32_t PlateauStopping::EpochsUntilDecision(uint32_t epoch) const {
   const double steps = static_cast<double>(view_.steps_per_epoch);
-  const double least = epoch == 0 ? schedule_.least_steps / 2 : kStepsBetweenLooks;
+  const double least = epoch == 0 ? schedule_.least_steps / 2 : kStepsBetweenEvaluations;
   const auto apart = static_cast<uint32_t>(std::ceil(least / steps));
   return std::max({1u, view_.evaluate_every, apart, static_cast<uint32_t>(schedule_.growth * epoch)});
 }
 
-// Whether the last look's levels are below those of the best one by more than the error of their mean difference.
+// Whether the last evaluation is below the best one by more than the standard error of the mean difference.
 bool PlateauStopping::Better() const {
-  if (best_levels_.empty()) return true;
-  L2GCN_ASSERT(levels_.size() == best_levels_.size());
-  const double gain = best_.level - looks_.back().level;
+  if (best_losses_.empty()) return true;
+  L2GCN_ASSERT(losses_.size() == best_losses_.size());
+  const double gain = best_.loss - evaluations_.back().loss;
   double squares = 0;
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    const double own = double{best_levels_[i]} - double{levels_[i]} - gain;
+  for (size_t i = 0; i < losses_.size(); ++i) {
+    const double own = double{best_losses_[i]} - double{losses_[i]} - gain;
     squares += own * own;
   }
-  return gain > schedule_.sure * std::sqrt(squares) / static_cast<double>(levels_.size());
+  return gain > schedule_.standard_errors * std::sqrt(squares) / static_cast<double>(losses_.size());
 }
 
-// Over the looks in (after, until]; NaN if there are none.
-double PlateauStopping::MeanLevel(double after, double until) const {
+// The mean over the evaluations in (after, until]; NaN if there are none.
+double PlateauStopping::MeanLoss(double after, double until) const {
   double sum = 0, count = 0;
-  for (const PastEvaluation& look : looks_) {
-    if (look.epoch <= after || look.epoch > until) continue;
-    sum += look.level;
+  for (const PastEvaluation& evaluation : evaluations_) {
+    if (evaluation.epoch <= after || evaluation.epoch > until) continue;
+    sum += evaluation.loss;
     ++count;
   }
   return sum / count;
 }
 
-// What the best look is below chance, or below the first look where that was worse.
-double PlateauStopping::Gained() const { return std::max(chance_.level, looks_.front().level) - best_.level; }
-
-// What doubling the epochs has to bring.
-double PlateauStopping::Price(double epoch) const {
-  const double plain = chance_.by_f1 ? schedule_.f1_threshold : schedule_.basic_threshold;
-  const bool inner = view_.layer + 1 < view_.layers;
-  const double own = view_.norm ? schedule_.norm_threshold : inner ? schedule_.inner_factor * plain : plain;
-  const double share = epoch / view_.budget;
-  return own * std::min(Gained(), schedule_.much) * share * share;
+// How far the best evaluation is below the prior baseline, or below the first evaluation where that was worse.
+double PlateauStopping::Improvement() const {
+  return std::max(prior_.loss, evaluations_.front().loss) - best_.loss;
 }
 
-// Whether doubling the epochs once more is expected to bring less than its price. One look is no stretch of epochs.
-bool PlateauStopping::Slow(double epoch) const {
-  if (Gained() <= schedule_.nothing * chance_.level) return false;
+// What doubling the epochs has to improve the mean loss by.
+double PlateauStopping::ImprovementThreshold(double epoch) const {
+  const double basic = prior_.by_f1 ? schedule_.f1_threshold : schedule_.basic_threshold;
+  const bool inner = view_.layer + 1 < view_.layers;
+  const double own = view_.norm ? schedule_.norm_threshold : inner ? schedule_.inner_factor * basic : basic;
+  const double share = epoch / view_.budget;
+  return own * std::min(Improvement(), schedule_.gain_cap) * share * share;
+}
+
+// Whether doubling the epochs once more is expected to improve less than the threshold. One evaluation shows no trend.
+bool PlateauStopping::IsPlateau(double epoch) const {
+  if (Improvement() <= schedule_.min_gain * prior_.loss) return false;
   const double half = schedule_.window * epoch;
-  if (looks_.size() < 2 || looks_[looks_.size() - 2].epoch <= half) return false;
-  return MeanLevel(schedule_.window * half, half) - MeanLevel(half, epoch) < Price(epoch);
+  if (evaluations_.size() < 2 || evaluations_[evaluations_.size() - 2].epoch <= half) return false;
+  return MeanLoss(schedule_.window * half, half) - MeanLoss(half, epoch) < ImprovementThreshold(epoch);
 }
 
 Decision PlateauStopping::Decide(const Observation& observation) {
-  const std::span<const float> levels = chance_.by_f1 ? observation.node_misses : observation.node_losses;
-  levels_.assign(levels.begin(), levels.end());
+  const std::span<const float> losses = prior_.by_f1 ? observation.node_misses : observation.node_losses;
+  losses_.assign(losses.begin(), losses.end());
   double mean = 0;
-  for (const float level : levels_) mean += double{level};
+  for (const float loss : losses_) mean += double{loss};
   const double epoch = observation.epoch;
-  looks_.push_back({epoch, mean / static_cast<double>(levels_.size())});
+  evaluations_.push_back({epoch, mean / static_cast<double>(losses_.size())});
   Decision decision;
   decision.best_so_far = Better();
   if (decision.best_so_far) {
-    best_ = looks_.back();
-    best_levels_ = levels_;
+    best_ = evaluations_.back();
+    best_losses_ = losses_;
   }
   const double patience = view_.norm ? schedule_.norm_patience : schedule_.basic_patience;
   const bool waited =
-      epoch - best_.epoch >= patience * std::max(kLeastLooks * view_.evaluate_every, best_.epoch);
+      epoch - best_.epoch >= patience * std::max(kLeastEvaluations * view_.evaluate_every, best_.epoch);
   const bool early = epoch * static_cast<double>(view_.steps_per_epoch) < schedule_.least_steps;
-  decision.stop = !early && (waited || Slow(epoch));
+  decision.stop = !early && (waited || IsPlateau(epoch));
   return decision;
 }
 
 std::vector<double> PlateauStopping::Memory() const {
-  std::vector<double> memory = {best_.epoch, best_.level, static_cast<double>(looks_.size())};
-  for (const PastEvaluation& look : looks_) memory.insert(memory.end(), {look.epoch, look.level});
-  memory.insert(memory.end(), best_levels_.begin(), best_levels_.end());
+  std::vector<double> memory = {best_.epoch, best_.loss, static_cast<double>(evaluations_.size())};
+  for (const PastEvaluation& evaluation : evaluations_)
+    memory.insert(memory.end(), {evaluation.epoch, evaluation.loss});
+  memory.insert(memory.end(), best_losses_.begin(), best_losses_.end());
   return memory;
 }
 
 void PlateauStopping::Restore(std::span<const double> memory) {
-  const size_t looks = memory.size() < 3 ? 0 : static_cast<size_t>(memory[2]);
-  if (memory.size() < 3 || looks > (memory.size() - 3) / 2)
+  const size_t count = memory.size() < 3 ? 0 : static_cast<size_t>(memory[2]);
+  if (memory.size() < 3 || count > (memory.size() - 3) / 2)
     ThrowInput("the checkpoint's controller is damaged");
   best_ = {memory[0], memory[1]};
-  looks_.clear();
-  for (size_t i = 0; i < looks; ++i) looks_.push_back({memory[3 + 2 * i], memory[4 + 2 * i]});
-  best_levels_.clear();
-  for (const double level : memory.subspan(3 + 2 * looks)) best_levels_.push_back(static_cast<float>(level));
+  evaluations_.clear();
+  for (size_t i = 0; i < count; ++i) evaluations_.push_back({memory[3 + 2 * i], memory[4 + 2 * i]});
+  best_losses_.clear();
+  for (const double loss : memory.subspan(3 + 2 * count)) best_losses_.push_back(static_cast<float>(loss));
 }
 
 std::unique_ptr<StopPolicy> MakePlateauStopping(const PolicyRequest& request) {

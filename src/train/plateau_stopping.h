@@ -1,24 +1,26 @@
-// When is a layer whose rate the program found done? Decides by single nodes, the same ones at every look: they tell two
-// states of a layer apart long before the F1 of a few hundred nodes does, since the nodes' own luck is the same in both.
-// What counts of a node is its level: its loss in nats, in the last layer after one temperature has put the layer's
-// confidence right (train/temperature_scaling.h), or, where nodes have several labels, 1 − their F1. Both because answers go on getting
-// better long after the loss has turned. Where the thresholds of several labels are chosen after training (--threshold auto)
-// answers at one half say little, and the loss counts there, too.
+// Stops a layer when further epochs no longer pay (--stop plateau).
 //
-// A layer is done when doubling its epochs is no longer worth its price (train/auto_schedule.h). What doubling brings is read off
-// the past: the mean level over the looks of the second half of the epochs against that over the quarter before. Means over
-// looks, because single looks at a level rate jump about by more than a slow gain is. The price grows with the square of the
-// share of the budget that the epochs are: a few epochs are nearly free, the whole budget is dear. It is a share of what was
-// gained on chance: where little can be gained, as with noisy classes of which one holds most nodes, little is worth going on
-// for. Of great gains no more counts than a limit, because beyond it a hundredth of a nat is about as many points of F1
-// whatever was gained before. Layers with a norm, which go on gaining for longer, pay less, inner ones that are plain more than
-// the last one.
+// The rule compares the losses of single nodes, the same ones at every evaluation. The difference between two states of a layer
+// then has a small standard error, because what is particular to a node cancels: a few hundred nodes suffice. The loss of a node
+// is
+//   its cross-entropy in nats; in the last layer after temperature scaling (train/temperature_scaling.h), since answers go on
+//   improving long after the raw loss has turned; or
+//   1 − F1 over the labels of the node, where nodes have several labels. Where thresholds are chosen after training
+//   (--threshold auto) answers at one half mean little, and the cross-entropy counts.
 //
-// While nearly nothing was gained on chance there is nothing to stop. PriorBaseline is what the classes' shares among the train
-// nodes tell, so that learning them does not count as a gain.
+// A layer stops when doubling its epochs would bring less than the improvement threshold (train/auto_schedule.h). The expected
+// improvement is read off the past: the mean loss over the evaluations of the second half of the epochs against the mean over
+// the quarter before. Means, because single evaluations at a constant rate vary by more than a slow improvement. The threshold
+// grows with the square of the share of the budget spent, so a few epochs are nearly free and the whole budget is expensive. It
+// is relative to the improvement on the prior baseline so far: where little can be learned, as with noisy classes of which one
+// holds most nodes, small improvements are worth going on for. That improvement is capped, because beyond the cap a hundredth of
+// a nat is worth about as much F1 however much was learned before.
 //
-// A layer is done, too, when nothing was better than the best look, by more than luck, for a share of the epochs that led
-// to it. The layer goes back to its best look.
+// A layer that has barely improved on the prior baseline never stops by this rule. The prior baseline predicts the shares of the
+// classes among the train nodes, so learning them does not count.
+//
+// A layer also stops when no evaluation was significantly better than the best one for a share of the epochs that led to it. It
+// returns to the weights of the best evaluation.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +34,19 @@
 
 namespace l2gcn {
 
-// The level of a classifier that knows the shares of the classes, or of each label, and nothing else.
+// A classifier that knows the shares of the classes, or of each label, and nothing else.
 struct PriorBaseline {
-  double level;
-  bool by_f1 = false;  // levels are 1 − F1 of a node's labels, and chance says none of them
+  double loss;
+  bool by_f1 = false;  // losses are 1 − F1 of a node's labels; the baseline predicts none of them
 };
-// `choose_thresholds`: those of several labels are chosen after training.
+// `choose_thresholds`: the thresholds of several labels are chosen after training.
 PriorBaseline PriorBaselineOf(const Labels& labels, std::span<const uint32_t> train_nodes,
                               bool choose_thresholds = false);
 
 class PlateauStopping final : public StopPolicy {
  public:
-  explicit PlateauStopping(const PriorBaseline& chance, const AutoSchedule& schedule = {})
-      : chance_(chance), schedule_(schedule) {}
+  explicit PlateauStopping(const PriorBaseline& prior, const AutoSchedule& schedule = {})
+      : prior_(prior), schedule_(schedule) {}
   void BeginLayer(const LayerView& view) override;
   uint32_t EpochsUntilDecision(uint32_t epoch) const override;
   Decision Decide(const Observation& observation) override;
@@ -56,20 +58,20 @@ class PlateauStopping final : public StopPolicy {
 
  private:
   struct PastEvaluation {
-    double epoch, level;  // mean over the nodes
+    double epoch, loss;  // mean over the nodes
   };
   bool Better() const;
-  double MeanLevel(double after, double until) const;
-  double Gained() const;
-  double Price(double epoch) const;
-  bool Slow(double epoch) const;
+  double MeanLoss(double after, double until) const;
+  double Improvement() const;
+  double ImprovementThreshold(double epoch) const;
+  bool IsPlateau(double epoch) const;
 
-  PriorBaseline chance_;
+  PriorBaseline prior_;
   AutoSchedule schedule_;
   LayerView view_;
-  std::vector<PastEvaluation> looks_;
+  std::vector<PastEvaluation> evaluations_;
   PastEvaluation best_{0, 0};
-  std::vector<float> best_levels_, levels_;  // of the nodes, at the best look and at the last one
+  std::vector<float> best_losses_, losses_;  // (nodes) at the best evaluation and at the last one
 };
 
 }  // namespace l2gcn

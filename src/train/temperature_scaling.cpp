@@ -11,11 +11,11 @@ namespace l2gcn {
 namespace {
 
 constexpr double kLeastBeta = 0.01;
-constexpr double kNear = 0.01;  // share of β by which a step of Newton's method is not worth another pass
+constexpr double kNear = 0.01;  // Newton's method ends after a step smaller than this share of β
 constexpr int kMostPasses = 20;
 
-// e^x of 0 ≥ x ≥ kFarBehind, to some 2e-7 of it; what is below 2^−126 becomes about that. Plain arithmetic, so that a
-// compiler takes several numbers at once: exponentials are nearly all that a pass costs.
+// e^x for 0 ≥ x ≥ kFarBehind, with a relative error of about 2e-7; results below 2^−126 become about that. Plain arithmetic,
+// so that the compiler vectorises it: exponentials are nearly all that a pass costs.
 constexpr float kFarBehind = -1e6f;
 inline float ExpOfNegative(float x) {
   constexpr float kRound = 0x1.8p23f;  // what is added to it loses its fraction
@@ -75,8 +75,8 @@ class LossOfBeta {
     }
     return slope;
   }
-  double beta() const { return double{beta_}; }  // that was asked for last
-  // Of the rows, at the β that was asked for last.
+  double beta() const { return double{beta_}; }  // the last one evaluated
+  // Losses of the rows at the last β.
   std::vector<float> Losses() const {
     std::vector<float> losses(rows_);
     for (size_t row = 0; row < rows_; ++row) losses[row] = std::log(sums_[row]) + beta_ * top_[row];
@@ -122,7 +122,7 @@ TemperatureScaling ScaleTemperature(const Context& context, const Matrix& margin
   double least = kLeastBeta, most = 1, beta = 1;
   for (int pass = 0; pass < kMostPasses; ++pass) {
     const LossOfBeta::Slope slope = loss.At(beta);
-    const bool up = slope.first <= 0;  // the loss falls, or is level, as β grows
+    const bool up = slope.first <= 0;  // the loss falls or stays the same as β grows
     if (up && beta == 1) break;
     (up ? least : most) = beta;
     const double next = beta - slope.first / slope.second;

@@ -1,12 +1,12 @@
-// What a layer's answers are worth once one number has put its confidence right: the losses of nodes after the temperature
-// that suits all of them best.
+// Temperature scaling of the evaluation nodes: their losses after dividing all logits by the one temperature that minimises the
+// mean loss.
 //
-// A layer in training first learns to tell classes apart and then grows more sure of itself than it should be. The loss
-// counts both, so it turns while the answers still get better. Dividing all logits by one temperature T takes the second
-// part away and leaves the order of every node's answers as it is (Berta et al., "Rethinking Early Stopping: Refine, Then
-// Calibrate", 2025). Here the mean loss is minimised over β = 1/T, in which it is convex, by Newton's method held inside a
-// bracket. Temperatures below 1 are left out: a layer that is not yet sure of itself is still learning that. Terms of
-// nodes are computed by all threads and added by one in the order of the nodes, so equal margins give equal bits.
+// A layer in training first learns to separate classes and then becomes overconfident. The loss measures both, so it turns while
+// the answers still improve. Dividing all logits by one temperature T removes the overconfidence and leaves the ranking of every
+// node's classes unchanged (Berta et al., "Rethinking Early Stopping: Refine, Then Calibrate", 2025). The mean loss is minimised
+// over β = 1/T, in which it is convex, by Newton's method inside a bracket. T is at least 1: an underconfident layer is still
+// learning. All threads compute the terms of nodes and one thread adds them in the order of the nodes, so equal margins give
+// equal bits.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct TemperatureScaling {
   std::vector<float> losses;  // (nodes) at that temperature
 };
 
-// Margins (nodes × classes) of nodes with one class each, as RowScores tells them.
+// `margins` (nodes × classes): those of RowScores, of nodes with one class each.
 TemperatureScaling ScaleTemperature(const Context& context, const Matrix& margins);
 
 }  // namespace l2gcn

@@ -1,4 +1,4 @@
-// How results are judged and said: splits, baselines, thresholds, class weights, curves, and runs repeated.
+// How results are evaluated and reported: splits, baselines, thresholds, class weights, curves, and runs repeated.
 #include <algorithm>
 #include <fstream>
 #include <sstream>
@@ -50,7 +50,7 @@ TEST_F(EvaluationTest, TrainingSaysWhatItLearnsFromAndWhatGuessingScores) {
   EXPECT_EQ(result.at("split").at("unlabelled"), 0);
 }
 
-TEST_F(EvaluationTest, AModelThatDoesNotBeatGuessingIsSaidSo) {
+TEST_F(EvaluationTest, AModelThatDoesNotBeatGuessingIsReported) {
   MakeTables();
   const Outcome outcome =
       RunWell(WithTables({"train", "--preset", "paper", "--epochs", "1", "--lr", "1e-9", "-v", "-o", "run"}));

@@ -53,8 +53,8 @@ TEST(PolicyNet, GradientsMatchFiniteDifferences) {
   }
 }
 
-// A toy process whose best answer is known: the curve falls by a constant until a hidden epoch and is flat
-// after it. Each epoch costs; stopping before the hidden epoch costs the fall that was missed. Best: stop as
+// A toy process whose best answer is known: the loss decreases by a constant until a hidden epoch and is flat
+// after it. Each epoch costs; stopping before the hidden epoch costs the decrease that was missed. Best: stop as
 // soon as it is flat.
 TEST(PolicyNet, PolicyGradientFindsTheKnownBestAnswer) {
   PolicyNet net(PolicyShape{2, 0, 0, 6, 1}, RandomStream(2, RandomUse::kController));
@@ -123,7 +123,7 @@ TEST(GeneralInputs, ShowWhatValidationNodesGain) {
   const size_t first = GeneralShape(8, false).features;
   const auto one = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}});
   EXPECT_DOUBLE_EQ(one[first + 1], 0);  // no gap between training and validation loss
-  EXPECT_LT(one[first + 2], 0);         // below chance
+  EXPECT_LT(one[first + 2], 0);         // below the prior loss
   const auto worse = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}, {0.59, 1.2}});
   EXPECT_GT(worse[first + 1], 0);
   EXPECT_GT(worse[first + 2], 0);

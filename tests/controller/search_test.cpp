@@ -197,8 +197,8 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   fs::remove(file);
 }
 
-// Even a controller that would always stop waits until the training loss has left chance; that the validation
-// loss is above it does not matter.
+// Even a controller that would always stop waits until the training loss is below the prior loss. A validation
+// loss above it does not matter.
 TEST(LearnedStop, DoesNotStopBeforeAnythingIsLearnt) {
   ControllerImpl eager = Controller::Shipped("general").impl();
   eager.threshold = 0;

@@ -55,7 +55,7 @@ TEST_F(CpuQuotaTest, VersionOneReadsQuotaAndPeriod) {
   EXPECT_EQ(CpuQuota(root_), 2.5);
 }
 
-// In a container the mount begins with the container's own group, though its path is told from the host.
+// In a container the mount begins with the container's own group, though its path is seen from the host.
 TEST_F(CpuQuotaTest, AContainersMountBeginsWithItsOwnGroup) {
   Write("proc/self/mountinfo", "41 23 0:31 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n");
   Write("proc/self/cgroup", "3:cpu:/docker/abc/inner\n");

@@ -112,7 +112,7 @@ TEST(DiskMemoryTest, WatchedPagesGoAndComeBackButNothingElseDoes) {
   EXPECT_EQ(std::count(heap.begin(), heap.end(), 9u), 100000);
 }
 
-// The C library keeps freed blocks of up to the largest size it has seen freed, unless it is told not to.
+// The C library keeps freed blocks of up to the largest size it has seen freed, unless it is configured not to.
 TEST(DiskMemoryTest, LargeBlocksThatAreFreedGoBackToTheSystem) {
   TemporaryFolder folder;
   const auto disk = std::make_shared<DiskMemory>(uint64_t{1} << 30, folder.path());

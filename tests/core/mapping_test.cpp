@@ -1,4 +1,4 @@
-// Memory that a file stands for is told from memory that none does.
+// File-backed memory is distinguished from anonymous memory.
 #include "core/mapping.h"
 
 #include <fcntl.h>

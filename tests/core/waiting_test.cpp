@@ -14,20 +14,20 @@ std::chrono::steady_clock::duration SpinInVain(Patience& patience) {
   EXPECT_FALSE(patience.SpinUntil([] { return false; }));
   return std::chrono::steady_clock::now() - begin;
 }
-std::chrono::steady_clock::duration ShortestOf(int looks, Patience& patience) {
+std::chrono::steady_clock::duration ShortestOf(int spins, Patience& patience) {
   auto shortest = SpinInVain(patience);
-  for (int i = 1; i < looks; ++i) shortest = std::min(shortest, SpinInVain(patience));
+  for (int i = 1; i < spins; ++i) shortest = std::min(shortest, SpinInVain(patience));
   return shortest;
 }
 
-TEST(PatienceTest, ALongLookInVainIsFollowedByShortOnes) {
+TEST(PatienceTest, ALongSpinInVainIsFollowedByShortOnes) {
   Patience patience(true);
   EXPECT_GE(SpinInVain(patience), kLongSpin);
   EXPECT_LT(ShortestOf(16, patience), kLongSpin);
   EXPECT_GE(SpinInVain(patience), kLongSpin);  // it is tried again
 }
 
-TEST(PatienceTest, WhoShallNotBePatientNeverLooksForLong) {
+TEST(PatienceTest, ImpatientThreadsNeverSpinForLong) {
   Patience patience(false);
   EXPECT_LT(ShortestOf(16, patience), kLongSpin);
 }
@@ -37,17 +37,17 @@ TEST(PatienceTest, WhatIsThereIsSeenAtOnce) {
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(patience.SpinUntil([] { return true; }));
 }
 
-TEST(SpinUntilTest, TellsThatTheCoreWasLost) {
+TEST(SpinUntilTest, ReportsThatTheCoreWasLost) {
   bool slept = false;
-  const SpinResult look = SpinUntil(
+  const SpinResult spin = SpinUntil(
       [&] {
         if (!slept) std::this_thread::sleep_for(std::chrono::milliseconds(1));
         slept = true;
         return false;
       },
       kLongSpin);
-  EXPECT_TRUE(look.lost_core);
-  EXPECT_FALSE(look.changed);
+  EXPECT_TRUE(spin.lost_core);
+  EXPECT_FALSE(spin.changed);
 }
 
 TEST(WaitWordTest, AWaiterSleepsUntilTheValueChanges) {

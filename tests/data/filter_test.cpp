@@ -19,7 +19,7 @@ TEST(Filter, KeptNodesBringEverythingThatIsTheirs) {
       const std::vector<uint32_t> keep = {0, 2, 3};
       const Dataset kept = KeepNodes(context, sample, keep);
       ASSERT_EQ(kept.nodes(), 3u);
-      // Of the triangle a b c the edge a–c is left, with its weight.
+      // The edge a–c of the triangle a b c is left, with its weight.
       ExpectSameArray(kept.graph.indptr, ArrayOf<uint64_t>({0, 1, 2, 2}), "indptr");
       ExpectSameArray(kept.graph.indices, ArrayOf<uint32_t>({1, 0}), "indices");
       ExpectSameArray(kept.graph.weights, ArrayOf<float>({2, 2}), "weights");

@@ -1,4 +1,4 @@
-// What the tests of the data room share: a folder of their own, real data where it lies, small arrays,
+// Helpers shared by the tests of module data: a temporary folder, paths of real data, small arrays,
 // expected errors.
 #pragma once
 

@@ -47,7 +47,7 @@ Dataset HubAmongMany(DiskMemory* disk, float*& values) {
   return dataset;
 }
 
-// What is said of the data set, by one thread and by three.
+// The message about the data set, the same from one thread and from three.
 std::string Complaint(Context context, const Dataset& dataset) {
   std::string first;
   for (const uint32_t threads : {1u, 3u}) {

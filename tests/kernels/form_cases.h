@@ -146,7 +146,7 @@ inline void CheckFormTraining(const Context& context, Backend& backend, const Fo
   EXPECT_EQ(training->Read().w_steps, expected.size());
 }
 
-// The forms above, and the plain layer in every shape.
+// The forms above, and the basic layer in every shape.
 inline std::vector<FormCase> ScoringCases() {
   std::vector<FormCase> cases = FormCases();
   for (const Shape& shape : Shapes()) cases.push_back({shape, {}});

@@ -134,7 +134,7 @@ TEST(RankSteps, TheChoiceIsMeasuredOnceAndTheSameOnAllRanks) {
             "small steps are not shared");
     for (const bool shared : {false, true}) {
       context.steps = shared ? StepSharing::kShared : StepSharing::kAlone;
-      Require(ChooseSteps(context, wide).shared == shared, "what was said is done");
+      Require(ChooseSteps(context, wide).shared == shared, "the choice is followed");
     }
     Require(!context.ranks->step_rates(), "where the choice is given nothing is measured");
     context.steps = StepSharing::kAuto;
@@ -147,7 +147,7 @@ TEST(RankSteps, TheChoiceIsMeasuredOnceAndTheSameOnAllRanks) {
   });
 }
 
-// Ranks that were told different things would wait for each other.
+// Ranks with different choices would wait for each other.
 TEST(RankSteps, Rank0SaysWhoMakesThem) {
   for (const StepSharing word : {StepSharing::kAlone, StepSharing::kShared}) {
     RunAsRanks(3, 1, [&](const Context& given) {

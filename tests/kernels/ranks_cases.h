@@ -21,7 +21,7 @@ using backend_cases::FiveClassTargets;
 using backend_cases::RandomMatrix;
 
 inline constexpr uint32_t kRankNodes = 207;
-// Of one panel, of several, and with a last one narrower than a vector.
+// Widths of one panel, of several, and with a last one narrower than a vector.
 inline constexpr size_t kRankWidths[] = {5, 40, 132, 300};
 inline constexpr uint32_t kSizes[] = {2, 3, 8};
 

@@ -61,7 +61,7 @@ TEST(Compare, TheClockStopsATraining) {
   EXPECT_LT(comparison.rows[0].epochs, 1000000);
 }
 
-// A rate that is found needs looks, and its landing a last decision; a clock that is far away changes neither.
+// An automatic rate needs evaluations, and its cool-down one last decision; a time limit far away changes neither.
 TEST(Compare, AFoundRateTrainsAsItDoesAlone) {
   const Dataset dataset = SmallDataset(false, false, 600);
   for (const double max_seconds : {0.0, 1e6}) {

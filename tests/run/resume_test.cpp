@@ -138,7 +138,7 @@ TEST_F(ResumeTest, LayerwiseMethodsUnderEveryPolicy) {
   }
 }
 
-// Level, fall and landing, with looks at validation nodes and at train nodes held out of the steps.
+// Constant rate, decay and cool-down, with evaluation of validation nodes and of held-out train nodes.
 TEST_F(ResumeTest, RatesThatTheProgramFinds) {
   config_.lr.reset();
   config_.dropout = 0.3;

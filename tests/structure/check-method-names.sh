@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that no code outside the table of methods and the presets spells a method's name: what a method does is
 # a column of the table (src/config/methods.h), so that a new method is one row. The names come from the table
-# itself. The data room is left out: it knows no methods, and two of its file formats share a name with one.
+# itself. Module data is left out: it knows no methods, and two of its file formats share a name with one.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 names=$(sed -nE 's/^ *\{\.name = "([^"]+)",$/\1/p' src/config/methods.cpp)

@@ -1,4 +1,4 @@
-// Rates that the program finds, their schedule, and what ends a layer then (--lr auto).
+// Automatic training: the base rate, its schedule, and when a layer stops (--lr auto, --stop plateau).
 #include "train/auto_schedule.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ TrainConfig AutoConfig() {
   return config;
 }
 
-// Epochs until a policy that looks at four nodes stops a curve of their mean losses, and the best epoch.
+// Epochs until a policy that evaluates four nodes stops a curve of their mean losses, and the best epoch.
 std::pair<uint32_t, uint32_t> StopOf(PlateauStopping& policy, const std::vector<float>& curve,
                                      uint32_t layers = 1, bool norm = false) {
   policy.BeginLayer({0, layers, static_cast<uint32_t>(curve.size()), 0, 100, 1, norm});
@@ -58,21 +58,21 @@ TEST(LrDecay, IsConstantAndThenLinearToZero) {
   EXPECT_EQ(LrSchedule{}.InSteps(5).Share(1u << 30), 1.0f);
 }
 
-// Constants that tests of the rule's form are about, whatever the program's own are.
-AutoSchedule PlainRule() {
+// Constants for tests of the rule itself, independent of the fitted ones.
+AutoSchedule SimpleSchedule() {
   AutoSchedule schedule;
   schedule.growth = 0.2;
-  schedule.sure = 1;
-  schedule.window = 0.5, schedule.basic_patience = 1, schedule.norm_patience = 1, schedule.nothing = 0.05;
+  schedule.standard_errors = 1;
+  schedule.window = 0.5, schedule.basic_patience = 1, schedule.norm_patience = 1, schedule.min_gain = 0.05;
   schedule.basic_threshold = 0.5, schedule.norm_threshold = 0.1, schedule.f1_threshold = 0.2,
   schedule.inner_factor = 2;
-  schedule.much = 1;
+  schedule.gain_cap = 1;
   schedule.least_steps = 0;
   return schedule;
 }
 
 TEST(PlateauStopping, StopsWhereNothingMoreIsGained) {
-  PlateauStopping policy({2.0}, PlainRule());
+  PlateauStopping policy({2.0}, SimpleSchedule());
   std::vector<float> flat(60, 0.5f), falling, turning;
   flat[0] = 2, flat[1] = 1;
   for (int i = 0; i < 60; ++i) falling.push_back(2.0f * std::pow(0.95f, static_cast<float>(i)));
@@ -91,13 +91,13 @@ std::vector<float> SlowCurve(float first) {
   return slow;
 }
 
-// The price of doubling is that of the epochs it takes, and grows with their square: where much was gained, how much does not
-// make a slow gain dearer. And one look is no stretch.
-TEST(PlateauStopping, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
+// The threshold grows with the square of the epochs. Where the improvement so far is above the cap, it does not depend on how
+// far above. One evaluation shows no trend.
+TEST(PlateauStopping, TheThresholdGrowsWithTheSquareOfTheEpochs) {
   for (const float first : {1.2f, 1.9f}) {
-    AutoSchedule schedule = PlainRule();
-    const auto stop = [&](double price) {
-      schedule.basic_threshold = price;
+    AutoSchedule schedule = SimpleSchedule();
+    const auto stop = [&](double threshold) {
+      schedule.basic_threshold = threshold;
       PlateauStopping policy({2.0}, schedule);
       return StopOf(policy, SlowCurve(first)).first;
     };
@@ -109,45 +109,46 @@ TEST(PlateauStopping, ASlowGainIsWorthItsPriceWhereMuchWasGained) {
   }
 }
 
-// Layers with a norm, plain inner layers and several labels each have a price of their own.
-TEST(PlateauStopping, EachKindOfLayerHasItsPrice) {
-  AutoSchedule schedule = PlainRule();
+// Layers with a norm, basic inner layers and several labels each have a threshold of their own.
+TEST(PlateauStopping, EachKindOfLayerHasItsThreshold) {
+  AutoSchedule schedule = SimpleSchedule();
   schedule.basic_threshold = 0.4, schedule.inner_factor = 4, schedule.norm_threshold = 0.1,
   schedule.f1_threshold = 0.2;
   const auto stop = [&](bool several, uint32_t layers, bool norm) {
     PlateauStopping policy({several ? 1.0 : 2.0, several}, schedule);
     return StopOf(policy, SlowCurve(1.9f), layers, norm).first;
   };
-  const auto priced = [&](double price) {
-    AutoSchedule own = PlainRule();
-    own.basic_threshold = price;
+  const auto stop_at = [&](double threshold) {
+    AutoSchedule own = SimpleSchedule();
+    own.basic_threshold = threshold;
     PlateauStopping policy({2.0}, own);
     return StopOf(policy, SlowCurve(1.9f)).first;
   };
-  EXPECT_LT(priced(1.6), priced(0.8));
-  EXPECT_LT(priced(0.8), priced(0.4));
-  EXPECT_LT(priced(0.4), priced(0.2));
-  EXPECT_LT(priced(0.2), priced(0.1));
-  EXPECT_EQ(stop(false, 1, false), priced(0.4));
-  EXPECT_EQ(stop(false, 2, false), priced(1.6));
-  EXPECT_EQ(stop(false, 1, true), priced(0.1));
-  EXPECT_EQ(stop(false, 2, true), priced(0.1));
-  EXPECT_EQ(stop(true, 1, false), priced(0.2));
-  EXPECT_EQ(stop(true, 2, false), priced(0.8));
-  EXPECT_EQ(stop(true, 2, true), priced(0.1));
+  EXPECT_LT(stop_at(1.6), stop_at(0.8));
+  EXPECT_LT(stop_at(0.8), stop_at(0.4));
+  EXPECT_LT(stop_at(0.4), stop_at(0.2));
+  EXPECT_LT(stop_at(0.2), stop_at(0.1));
+  EXPECT_EQ(stop(false, 1, false), stop_at(0.4));
+  EXPECT_EQ(stop(false, 2, false), stop_at(1.6));
+  EXPECT_EQ(stop(false, 1, true), stop_at(0.1));
+  EXPECT_EQ(stop(false, 2, true), stop_at(0.1));
+  EXPECT_EQ(stop(true, 1, false), stop_at(0.2));
+  EXPECT_EQ(stop(true, 2, false), stop_at(0.8));
+  EXPECT_EQ(stop(true, 2, true), stop_at(0.1));
 }
 
-// A slow gain is worth going on for where little can be gained. The price is a share of what was gained, up to a limit.
-TEST(PlateauStopping, ThePriceIsAShareOfWhatWasGained) {
+// Where little can be learned, slow improvements are worth going on for: the threshold is relative to the improvement so far, up
+// to the cap.
+TEST(PlateauStopping, TheThresholdIsRelativeToTheImprovement) {
   for (const bool norm : {false, true}) {
-    AutoSchedule schedule = PlainRule();
+    AutoSchedule schedule = SimpleSchedule();
     schedule.basic_threshold = schedule.norm_threshold = 1;
-    const auto stop = [&](double chance, float first, double much) {
-      schedule.much = much;
-      PlateauStopping policy({chance}, schedule);
+    const auto stop = [&](double prior, float first, double gain_cap) {
+      schedule.gain_cap = gain_cap;
+      PlateauStopping policy({prior}, schedule);
       return StopOf(policy, SlowCurve(first), 1, norm).first;
     };
-    // 0.0208 / (price · gained) is the square of the share: gained 0.07 to 0.2, and about 1.1.
+    // The squared share is 0.0208 / (threshold · improvement): improvements are 0.07 to 0.2, and about 1.1.
     EXPECT_GE(stop(1.05, 1.04f, 5), 32u);
     EXPECT_NEAR(stop(2.0, 1.9f, 5), 14, 4);
     EXPECT_EQ(stop(2.0, 1.9f, 0.1), stop(3.0, 2.9f, 0.1));
@@ -155,9 +156,9 @@ TEST(PlateauStopping, ThePriceIsAShareOfWhatWasGained) {
   }
 }
 
-// A layer whose level turns is done after half as many epochs more as led to its best, with a norm after as many.
-TEST(PlateauStopping, PatienceFollowsTheBestLookAndTheKindOfLayer) {
-  AutoSchedule schedule = PlainRule();
+// A layer whose loss turns stops after half as many epochs more as led to its best, with a norm after as many.
+TEST(PlateauStopping, PatienceFollowsTheBestEvaluationAndTheKindOfLayer) {
+  AutoSchedule schedule = SimpleSchedule();
   schedule.growth = 0;
   schedule.basic_patience = 0.5;
   schedule.basic_threshold = schedule.norm_threshold = 0;
@@ -170,27 +171,27 @@ TEST(PlateauStopping, PatienceFollowsTheBestLookAndTheKindOfLayer) {
   EXPECT_EQ(StopOf(policy, turning, 1, true), Ends(20, 10));
 }
 
-// To know the shares of the classes is no gain.
+// Learning the shares of the classes does not count as an improvement.
 TEST(PlateauStopping, ThePriorBaselineFollowsTheSharesOfTheLabels) {
   Labels labels;
   labels.classes = 2;
   labels.classes_of = Array<int32_t>::CopyOf(std::vector<int32_t>{0, 0, 0, 1, -1, 1});
   const std::vector<uint32_t> even = {2, 3}, uneven = {0, 1, 2, 3, 4};
-  EXPECT_NEAR(PriorBaselineOf(labels, even).level, std::log(2.0), 1e-12);
-  EXPECT_NEAR(PriorBaselineOf(labels, uneven).level, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
+  EXPECT_NEAR(PriorBaselineOf(labels, even).loss, std::log(2.0), 1e-12);
+  EXPECT_NEAR(PriorBaselineOf(labels, uneven).loss, -0.75 * std::log(0.75) - 0.25 * std::log(0.25), 1e-12);
   labels.multilabel = true;
-  EXPECT_EQ(PriorBaselineOf(labels, even).level, 1);
+  EXPECT_EQ(PriorBaselineOf(labels, even).loss, 1);
   EXPECT_TRUE(PriorBaselineOf(labels, even).by_f1);
   // Where thresholds are chosen afterwards losses count, means over the labels: here one of two nodes has the first label,
   // and both have the second.
   labels.matrix = Array<uint8_t>::CopyOf(std::vector<uint8_t>{0, 0, 0, 0, 1, 1, 0, 1, 0, 0, 0, 0});
-  EXPECT_NEAR(PriorBaselineOf(labels, even, true).level, std::log(2.0) / 2, 1e-12);
+  EXPECT_NEAR(PriorBaselineOf(labels, even, true).loss, std::log(2.0) / 2, 1e-12);
   EXPECT_FALSE(PriorBaselineOf(labels, even, true).by_f1);
 }
 
-// While a layer has gained nearly nothing on chance, a slow start is not taken for the end.
+// A slow start, barely below the prior loss, is not taken for a plateau.
 TEST(PlateauStopping, ASlowStartIsNoEnd) {
-  PlateauStopping policy({2.0}, PlainRule());
+  PlateauStopping policy({2.0}, SimpleSchedule());
   std::vector<float> slow;
   for (int i = 0; i < 30; ++i) slow.push_back(2.0f - 0.003f * static_cast<float>(i));
   EXPECT_EQ(StopOf(policy, slow).first, 30u);
@@ -199,31 +200,31 @@ TEST(PlateauStopping, ASlowStartIsNoEnd) {
 // Where nodes have several labels their F1 decides, whatever the losses do; where they have one class, its loss.
 TEST(PlateauStopping, SeveralLabelsGoByTheirF1) {
   for (const bool several : {false, true}) {
-    PlateauStopping policy({1.0, several}, PlainRule());
+    PlateauStopping policy({1.0, several}, SimpleSchedule());
     policy.BeginLayer({0, 1, 10, 0, 100});
-    const auto look = [&](uint32_t epoch, const std::vector<float>& losses,
-                          const std::vector<float>& misses) {
+    const auto is_best = [&](uint32_t epoch, const std::vector<float>& losses,
+                             const std::vector<float>& misses) {
       Observation observation;
       observation.epoch = epoch;
       observation.node_losses = losses;
       observation.node_misses = misses;
       return policy.Decide(observation).best_so_far;
     };
-    EXPECT_TRUE(look(1, {0.5f, 0.5f}, {0.8f, 0.8f}));
-    EXPECT_EQ(look(2, {0.6f, 0.6f}, {0.7f, 0.7f}), several);
-    EXPECT_EQ(look(3, {0.4f, 0.4f}, {0.9f, 0.9f}), !several);
+    EXPECT_TRUE(is_best(1, {0.5f, 0.5f}, {0.8f, 0.8f}));
+    EXPECT_EQ(is_best(2, {0.6f, 0.6f}, {0.7f, 0.7f}), several);
+    EXPECT_EQ(is_best(3, {0.4f, 0.4f}, {0.9f, 0.9f}), !several);
   }
 }
 
-// Where epochs are short nothing ends before a number of steps, and looks stand a few steps apart.
-TEST(PlateauStopping, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
+// Where epochs are short, no layer stops before a number of steps, and evaluations are a few steps apart.
+TEST(PlateauStopping, ShortEpochsAreEvaluatedRarelyAndNotStoppedAtOnce) {
   const AutoSchedule schedule;
   PlateauStopping policy({2.0}, schedule);
   policy.BeginLayer({0, 1, 80, 0, 2});
   const std::vector<float> nodes = {0.5f, 0.5f};
-  uint32_t epoch = policy.EpochsUntilDecision(0), looks = 0;
+  uint32_t epoch = policy.EpochsUntilDecision(0), evaluations = 0;
   EXPECT_GE(2 * epoch, schedule.least_steps / 2);
-  for (;; epoch += policy.EpochsUntilDecision(epoch), ++looks) {
+  for (;; epoch += policy.EpochsUntilDecision(epoch), ++evaluations) {
     Observation observation;
     observation.epoch = epoch;
     observation.node_losses = observation.node_misses = nodes;  // nothing moves
@@ -231,24 +232,24 @@ TEST(PlateauStopping, ShortEpochsAreLookedAtRarelyAndNotEndedAtOnce) {
     EXPECT_GE(policy.EpochsUntilDecision(epoch), 3u);
   }
   EXPECT_GE(2 * epoch, schedule.least_steps);
-  EXPECT_LE(looks, 5u);
+  EXPECT_LE(evaluations, 5u);
 }
 
-// What a single node gains by chance moves neither the best look nor the stop.
+// One node that improves by luck changes neither the best evaluation nor the stop.
 TEST(PlateauStopping, LuckOfANodeIsNotBetter) {
-  PlateauStopping policy({2.0}, PlainRule());
+  PlateauStopping policy({2.0}, SimpleSchedule());
   policy.BeginLayer({0, 1, 10, 0, 100});
-  const auto look = [&](uint32_t epoch, std::vector<float> nodes) {
+  const auto is_best = [&](uint32_t epoch, std::vector<float> nodes) {
     Observation observation;
     observation.epoch = epoch;
     observation.node_losses = nodes;
     observation.node_misses = nodes;
     return policy.Decide(observation).best_so_far;
   };
-  EXPECT_TRUE(look(1, {1, 1, 1, 1}));
-  EXPECT_FALSE(look(2, {0.1f, 1.2f, 1.2f, 1.2f}));
-  EXPECT_TRUE(look(3, {0.9f, 0.9f, 0.9f, 0.9f}));
-  PlateauStopping again({2.0}, PlainRule());
+  EXPECT_TRUE(is_best(1, {1, 1, 1, 1}));
+  EXPECT_FALSE(is_best(2, {0.1f, 1.2f, 1.2f, 1.2f}));
+  EXPECT_TRUE(is_best(3, {0.9f, 0.9f, 0.9f, 0.9f}));
+  PlateauStopping again({2.0}, SimpleSchedule());
   again.BeginLayer({0, 1, 10, 0, 100});
   again.Restore(policy.Memory());
   EXPECT_EQ(again.Memory(), policy.Memory());
@@ -273,10 +274,10 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
   EXPECT_NEAR(rate(long_rows, false, 1e4), schedule.basic_rate * std::pow(4.0, -schedule.basic_power), 1e-12);
   EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4), rate(short_rows, true, 1e4));  // a norm takes the length away
   EXPECT_GT(rate(long_rows, false, 100), rate(long_rows, false, 1e4));
-  const double more = 2 * schedule.plenty;
+  const double more = 2 * schedule.many_nodes;
   EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, more),
-                   std::pow(2.0, schedule.plenty_power) * rate(long_rows, false, 1e4));
-  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, 1e9), schedule.plenty_most * rate(long_rows, false, 1e4));
+                   std::pow(2.0, schedule.many_nodes_power) * rate(long_rows, false, 1e4));
+  EXPECT_DOUBLE_EQ(rate(long_rows, false, 1e4, 1e9), schedule.many_nodes_cap * rate(long_rows, false, 1e4));
   EXPECT_DOUBLE_EQ(rate(long_rows, true, 1e4, more),
                    rate(long_rows, true, 1e4));  // not where there is a norm
 }
@@ -299,8 +300,8 @@ TEST(HeldOut, FollowsTheSettingAndTheSplit) {
   EXPECT_EQ(drawn.held.size() + drawn.others.size(), nodes.train.size());
 }
 
-// At a fixed rate the learned stop may look at train nodes held out, too: then no validation label is read. Small sets do so
-// only if asked to.
+// At a fixed rate the controller may evaluate held-out train nodes, too: then no validation label is read. Small sets do so
+// only on request.
 TEST(HeldOut, ServesTheControllerAtAFixedRate) {
   Dataset dataset = SmallDataset(false, false, 600);
   TrainConfig config = AutoConfig();
@@ -378,12 +379,12 @@ TEST(AutoRate, OnlyTheEvaluationNodesDecide) {
   }
 }
 
-// Keeps what it is told of the nodes looked at.
+// Records what it observes of the evaluation nodes.
 class Listener final : public StopPolicy {
  public:
   struct Heard {
     bool last;
-    double node_loss, loss;  // mean of the nodes' own, and of the look
+    double node_loss, loss;  // the mean over the nodes, and the loss of the evaluation
   };
   void BeginLayer(const LayerView& view) override { last_ = view.layer + 1 == view.layers; }
   uint32_t EpochsUntilDecision(uint32_t) const override { return 5; }
@@ -403,7 +404,7 @@ class Listener final : public StopPolicy {
   bool last_ = false;
 };
 
-// In the last layer nodes' losses are told as if its confidence were right, in inner layers and of several labels as they are.
+// In the last layer, losses of nodes with one class are temperature-scaled. Those of inner layers and of several labels are not.
 TEST(AutoRate, OnlyTheLastLayersLossesAreCalibrated) {
   for (const bool several : {false, true}) {
     for (const std::optional<double> hold_out : {std::optional<double>(), std::optional(0.2)}) {
@@ -417,22 +418,22 @@ TEST(AutoRate, OnlyTheLastLayersLossesAreCalibrated) {
       }
       Listener listener;
       Train(MakeContext(2), dataset, config, listener);
-      double refined = 0;
-      for (const Listener::Heard& look : listener.heard) {
-        if (look.last && !several) {
-          EXPECT_LE(look.node_loss, look.loss + 1e-5);
-          refined = std::max(refined, look.loss - look.node_loss);
+      double calibrated = 0;
+      for (const Listener::Heard& heard : listener.heard) {
+        if (heard.last && !several) {
+          EXPECT_LE(heard.node_loss, heard.loss + 1e-5);
+          calibrated = std::max(calibrated, heard.loss - heard.node_loss);
         } else {
-          EXPECT_NEAR(look.node_loss, look.loss, 1e-5);
+          EXPECT_NEAR(heard.node_loss, heard.loss, 1e-5);
         }
       }
       EXPECT_EQ(listener.heard.size(), 16u);
-      EXPECT_EQ(refined > 0.01, !several);
+      EXPECT_EQ(calibrated > 0.01, !several);
     }
   }
 }
 
-// Inner layers end with the weights of their best look; the last layer's rate falls from there on.
+// Inner layers end with the weights of their best evaluation; the last layer cools down from there.
 TEST(AutoRate, OnlyTheLastLayerCoolsDown) {
   const Dataset dataset = SmallDataset(false, false, 600);
   TrainConfig config = AutoConfig();
@@ -457,7 +458,7 @@ TEST(AutoRate, OnlyTheLastLayerCoolsDown) {
   EXPECT_LT(shorter[2], longer[2]);
 }
 
-// Train nodes held out are given back as the last layer lands: its last epochs have more steps than those before.
+// Held-out train nodes take part in the cool-down of the last layer: its last epochs have more steps than those before.
 TEST(AutoRate, HeldOutNodesAreGivenBack) {
   const Dataset dataset = SmallDataset(false, false, 600);
   TrainConfig config = AutoConfig();

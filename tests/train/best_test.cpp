@@ -65,7 +65,7 @@ constexpr Ingredient kIngredients[] = {
     {"powers alone",
      [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.head = 0, c.input_dropout = 0; }},
     {"mean", [](TrainConfig& c) { c.predict_from = PredictFrom::kMean; }},
-    {"spread", [](TrainConfig& c) { c.correct = Choice::kOn; }},
+    {"label propagation", [](TrainConfig& c) { c.correct = Choice::kOn; }},
 };
 
 TEST(Best, TestLabelsAreNeverRead) {
@@ -91,7 +91,7 @@ TEST(Best, TestLabelsAreNeverRead) {
   }
 }
 
-// With fixed epochs validation chooses the read-out alone, and no weight.
+// With fixed epochs validation chooses the prediction alone, and no weight.
 TEST(Best, ValidationLabelsChooseAndDoNotTrain) {
   for (const Ingredient& ingredient : kIngredients) {
     const Dataset dataset = SmallDataset();
@@ -162,7 +162,7 @@ TEST(Best, LearnsWhatThePlainLayerLearns) {
   }
 }
 
-// A plain layer's answer may be spread, too, and a stored model does it again.
+// Predictions of basic layers can be propagated, too, and a stored model repeats it.
 TEST(Best, BasicLayersPropagateLabelsWhereAskedTo) {
   const Context context = MakeContext(1);
   const Dataset dataset = SmallDataset();
@@ -177,7 +177,7 @@ TEST(Best, BasicLayersPropagateLabelsWhereAskedTo) {
   EXPECT_FALSE(SameBits(logits, PredictLogits(context, trained.model, dataset)));
 }
 
-// One round of spreading by its definition, from answers that know nothing.
+// One round of label propagation by its definition, from uniform predictions.
 TEST(Best, PropagatesLabelsByTheFormula) {
   const Context context = MakeContext(1);
   Dataset dataset = SmallDataset();

@@ -1,4 +1,4 @@
-// Losses of nodes after the temperature that suits all of them best.
+// Temperature scaling: the best temperature, and the losses of nodes at it.
 #include "train/temperature_scaling.h"
 
 #include <gtest/gtest.h>

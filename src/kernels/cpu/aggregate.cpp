@@ -164,7 +164,7 @@ bool CopiesTiles(const StoredMatrix& x, size_t sources, uint64_t entries) {
   return x.cols >= kTileColumns + kPad && entries >= kPackingDegree * sources;
 }
 
-// Of the widest tile.
+// Bytes of the widest tile.
 size_t TileBytes(const StoredMatrix& x, size_t sources) {
   return sources * PadWidth(kTileColumns + kPad) * BytesOf(PackedType(x));
 }

@@ -15,7 +15,7 @@ namespace l2gcn {
 class GroupGradients {
  public:
   GroupGradients() = default;
-  // Of `floats` values each, of batches of at most `most` groups.
+  // Gradients of `floats` values each, for batches of at most `most` groups.
   GroupGradients(const CpuKernels& kernels, size_t floats, size_t most, std::shared_ptr<StepShare> share)
       : kernels_(&kernels), floats_(floats), share_(std::move(share)) {
     const size_t own = share_ == nullptr ? most : 1 + (most + share_->members() - 1) / share_->members();

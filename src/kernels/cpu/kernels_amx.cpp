@@ -202,7 +202,7 @@ struct PackedStrip {
   const uint16_t* first;
   size_t distance;
 };
-// Of what the caller has packed, from `column` and, after g.packed_begin, from term `term` on.
+// The part of the caller's packed B from `column` and, after g.packed_begin, from term `term` on.
 inline PackedStrip StripOf(const GemmArgs& g, size_t column, size_t term) {
   const size_t steps = StepsOf(g.packed_k), step = (g.packed_begin + term) / kTerms;
   return {g.packed_b + (column / kSide * steps + step) * kTileValues, steps};

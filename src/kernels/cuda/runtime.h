@@ -1,4 +1,4 @@
-// The CUDA runtime with our manners: failures become Error, memory has one owner and is counted.
+// The CUDA runtime by the project's conventions: failures become Error, memory has one owner and is counted.
 #pragma once
 
 #include <cuda_runtime_api.h>

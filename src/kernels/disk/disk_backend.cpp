@@ -40,7 +40,7 @@ struct DiskRowsToScore final : RowsToScore {
 
   DiskRowsToScore(LayerInput input, Array<uint32_t> picked, const Targets& wanted)
       : x(std::move(input)), rows(std::move(picked)), targets(wanted) {}
-  // Of rows first … first + count − 1 of those to score.
+  // The targets of rows first … first + count − 1 of those to score.
   Targets TargetsOf(size_t first, size_t count) const {
     Targets part = targets;
     const size_t classes = targets.classes;
@@ -381,7 +381,7 @@ class DiskBackend final : public Backend {
                                                    static_cast<const char*>(memory.get()), count, part.cols));
   }
 
-  // Rings of rows that training reads by windows; `spec` is told where they come from.
+  // Ring buffers of rows that training reads by windows; sets their source in `spec`.
   LayerInput ByWindows(const Context& context, const LayerInput& given, const Array<uint32_t>& samples,
                        LayerSpec& spec) {
     const size_t count = samples.empty() ? given.rows() : samples.size();

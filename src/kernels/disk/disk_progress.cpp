@@ -13,8 +13,8 @@ constexpr double kSecondsBetweenReports = 0.25;
 
 void DiskProgress::Report(const Context& context) {
   context.CheckCancelled();
-  if (!context.on_progress || told_.Seconds() < kSecondsBetweenReports) return;
-  told_ = Stopwatch();
+  if (!context.on_progress || since_report_.Seconds() < kSecondsBetweenReports) return;
+  since_report_ = Stopwatch();
   const DiskUse use = disk_->Use();
   const double moved = static_cast<double>(use.read_bytes + use.written_bytes);
   const double planned = static_cast<double>(use.planned_bytes), rate = moved / std::max(use.seconds, 1e-9);

@@ -1,4 +1,4 @@
-// How far a run from disk has come, told a few times a second: bytes moved of those planned, their rate, the time left.
+// Reports the progress of a run from disk a few times a second: bytes moved of those planned, their rate, the time left.
 #pragma once
 
 #include <memory>
@@ -13,13 +13,13 @@ namespace l2gcn {
 class DiskProgress {
  public:
   explicit DiskProgress(std::shared_ptr<DiskMemory> disk) : disk_(std::move(disk)) {}
-  // Throws if the run is to stop.
+  // Reports if it is time. Throws if the run was cancelled.
   void Report(const Context& context);
 
  private:
   const std::shared_ptr<DiskMemory> disk_;
-  std::string text_;  // what was said last
-  Stopwatch told_;
+  std::string text_;  // the last report
+  Stopwatch since_report_;
 };
 
 }  // namespace l2gcn

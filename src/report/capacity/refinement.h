@@ -7,7 +7,7 @@
 //   what
 //                    D⁻¹(A+I) sees
 //   row+i            (own colour, that distribution): what D⁻¹(A+I) + I sees
-// Two graphs are told apart if their multisets of node colours differ.
+// Refinement distinguishes two graphs if their multisets of node colours differ.
 #pragma once
 
 #include <cstdint>

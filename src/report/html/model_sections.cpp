@@ -114,7 +114,7 @@ void AddNodes(const Dataset& dataset, const Answers& answers, const Split& split
   page.EndPair();
 }
 
-// Of a node without a label: what the model says, as text, and with which probabilities.
+// A node without a label: the model's prediction as text, with its probabilities.
 struct UnlabelledAnswer {
   std::vector<uint32_t> classes;  // the class first, then the runner-up; multi-label: the labels that are on
   std::vector<float> p;           // (classes) probabilities

@@ -10,8 +10,8 @@
 
 namespace l2gcn {
 
-// What one drawn node is worth to every destination: Â(v, u) is multiplied by factor[u]; 0 where u was not
-// drawn. Kept over all nodes so that a destination's row is one look-up an edge.
+// The importance weights of drawn nodes: Â(v, u) is multiplied by factor[u], which is 0 where u was not drawn. Stored for all
+// nodes, so that a destination's row takes one lookup per edge.
 class DrawnNodes {
  public:
   explicit DrawnNodes(uint32_t nodes) : factor_(nodes, 0.0f), index_(nodes) {}

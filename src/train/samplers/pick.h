@@ -13,7 +13,7 @@ namespace l2gcn {
 // 1987) for few, a pass over all n (Knuth's algorithm S) for many. `place` names the draw within the stream.
 inline void PickDistinct(uint32_t n, uint32_t k, const RandomStream& stream, uint64_t place,
                          std::vector<uint32_t>& picked) {
-  constexpr uint32_t kFew = 64;  // Floyd's look-up is a linear search
+  constexpr uint32_t kFew = 64;  // Floyd's lookup is a linear search
   const auto below = [&](uint32_t draw, uint64_t bound) { return stream.Below((place << 32) | draw, bound); };
   picked.clear();
   if (k >= n || k > kFew) {
