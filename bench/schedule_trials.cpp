@@ -1,5 +1,5 @@
 // Trains one data set under many trials, each a way to find rate, schedule and stop, and prints a line of JSON for each
-// training: what scripts/tune-rate.py chooses the constants of train/auto_schedule.h by, and their baselines.
+// training: what bench/tune_rate.py chooses the constants of train/auto_schedule.h by, and their baselines.
 //
 // A trial is a line of JSON: {"name": …, "settings": {options of l2gcn train}, "schedule": {members of AutoSchedule},
 // "stop": {"kind": "patience", "watch": "val"|"val-loss", "patience": epochs, "margin": share} or

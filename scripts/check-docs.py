@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks README.md and the documentation site (docs/, mkdocs.yml) without building it.
 
-Lengths of README and site, lengths of sentences, relative links and anchors, pages outside the navigation, words of the old
-vocabulary, the languages of code blocks, and the C++ example. Prints every problem as FILE:LINE and ends with status 1 if there is one.
+Lengths of README and site, lengths of sentences, relative links and anchors, pages outside the navigation, the
+languages of code blocks, and the C++ example. Prints every problem as FILE:LINE and ends with status 1 if there is one.
 """
 
 from __future__ import annotations
@@ -42,32 +42,6 @@ CONSOLE = {
     "docs/development/release.md": "builds packages",
     "docs/development/extending.md": "builds the program",
 }
-
-# Phrases of the vocabulary that the project has left behind, as no ordinary sentence would use them.
-OLD_WORDS = [
-    r"\bat hand\b",
-    r"\bread-?outs?\b",
-    r"\blook(s|ed)? at (the )?(validation|evaluation) nodes\b",
-    r"\bnodes looked at\b|\blooked nodes\b",
-    r"\brooms? (of|in) (src|the (source|code))\b|\binclude arrows?\b|\brooms and arrows\b",
-    r"\b(landing|landings|lands)\b",
-    r"\bpaired stop\b|\blearned stop\b",
-    r"\b(trace|outcome) trees?\b|\btrees? of outcomes\b",
-    r"\brivals?\b",
-    r"\brecipes?\b",
-    r"\bkeepers?\b|\brun claim\b",
-    r"\bcards?\b",
-    r"\bverbs?\b",
-    r"\bmanners\b",
-    r"\bplain layers?\b|\bother forms\b",
-    r"\bown row\b|\bpowers side by side\b",
-    r"\blabels are spread\b|\bspreading\b",
-    r"(?<!colour )(?<!Colour )\brefinement\b",
-    r"\bprobes?\b",
-    r"\b(is|are|was|were) (said|told)\b",
-    r"\b(aim|aims)\b|\bmissed by\b|: reached\b",
-    r"\bby heart\b",
-]
 
 
 class Page:
@@ -174,11 +148,6 @@ def main() -> int:
                 if length > SENTENCE_WORDS:
                     problems.append(f"{page.name}:{number}: a sentence of {length} words: {sentence[:80]}…")
         lengths += [count(sentence) for _, text in prose for sentence in sentences(text)]
-        for number, line in page.prose:
-            bare = re.sub(r"`[^`]*`", "", line)
-            for pattern in OLD_WORDS:
-                if found := re.search(pattern, bare, re.IGNORECASE):
-                    problems.append(f"{page.name}:{number}: '{found[0]}' is not in the project's vocabulary")
         for number, language in page.fences:
             if language not in LANGUAGES:
                 problems.append(f"{page.name}:{number}: code block of language '{language}'; expected one of {', '.join(sorted(LANGUAGES))}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every single open, write, sync, rename and mkdir of a small train, resumed train, convert and predict is made to fail
 # once, and once more ends the process there (tests/faults). After each: the earlier output is whole or the new one
-# is, the status is not a signal's, something was said, going on gives the same bytes, and nothing is left over.
+# is, the status is not a signal's, a message was printed, going on gives the same bytes, and nothing is left over.
 #
 #   scripts/test-faults.sh [--quick] [BUILD] [STRIDE]    BUILD: folder with l2gcn and faults.so [build/release]; STRIDE:
 #                                                        every how many calls [1; with --quick 7, half a minute on two
@@ -64,7 +64,7 @@ try() {
       tried=$((tried + 1))
       if [ $how = fail ]; then
         case $status in 0 | 1 | 2) ;; *) complain "$where: status $status" ;; esac
-        [ $status = 0 ] || [ -s "$base/said" ] || complain "$where: nothing was said"
+        [ $status = 0 ] || [ -s "$base/said" ] || complain "$where: no message"
         grep -qiE "exception|terminate|filesystem error" "$base/said" && complain "$where: $(head -c 300 "$base/said")"
       fi
       local now; now=$(outputs "$name")

@@ -24,7 +24,7 @@ failures=0 killed=0
 rm -rf can-train
 complain() { echo "FAILED: $*" >&2; failures=$((failures + 1)); }
 
-# Of a run all that must be equal: models, settings, and log and result without wall-clock fields and memory.
+# A digest of all that must be equal in a run: models, settings, and log and result without wall-clock fields and memory.
 digest() {
   python3 - "$1" <<'PYTHON'
 import hashlib, json, pathlib, sys

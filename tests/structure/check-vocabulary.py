@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+from typing import Iterable, NamedTuple
 
 HERE = pathlib.Path(__file__).resolve().parent
 PLACES = ("src/", "include/", "apps/", "python/", "tests/", "bench/", "scripts/", "examples/", "docs/", "README.md")
@@ -20,14 +21,29 @@ PLACES = ("src/", "include/", "apps/", "python/", "tests/", "bench/", "scripts/"
 LEFT_OUT = ("tests/structure/*vocabulary*", "tests/fuzz/seeds/*", "tests/golden/*.txt", "*.svg")
 
 
-def read_table() -> list[tuple[re.Pattern[str], str, list[str]]]:
+class Row(NamedTuple):
+    pattern: re.Pattern[str]
+    word: str
+    only_in: list[str]
+    not_in: list[str]
+
+    def covers(self, name: str) -> bool:
+        return (not self.only_in or matches(name, self.only_in)) and not matches(name, self.not_in)
+
+
+def matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
+
+
+def read_table() -> list[Row]:
     table = []
     for line in (HERE / "vocabulary.txt").read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
         pattern, _, rest = line.partition(" => ")
-        word, _, places = rest.partition("; not in ")
-        table.append((re.compile(pattern), word, places.split()))
+        rest, _, only_in = rest.partition("; only in ")
+        word, _, not_in = rest.partition("; not in ")
+        table.append(Row(re.compile(pattern), word, only_in.split(), not_in.split()))
     return table
 
 
@@ -37,22 +53,25 @@ def files_of(root: pathlib.Path) -> list[str]:
     else:
         names = [path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()]
     names = [name for name in names if name.startswith(PLACES) and (root / name).is_file()]
-    return sorted(name for name in names if not any(fnmatch.fnmatch(name, pattern) for pattern in LEFT_OUT))
+    return sorted(name for name in names if not matches(name, LEFT_OUT))
 
 
 def check(root: pathlib.Path) -> list[str]:
     table = read_table()
+    any_word = re.compile("|".join(f"(?:{row.pattern.pattern})" for row in table), re.MULTILINE)
     found = []
     for name in files_of(root):
         try:
             text = (root / name).read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue
-        rows = [row for row in table if not any(fnmatch.fnmatch(name, place) for place in row[2])]
+        if not any_word.search(name) and not any_word.search(text):
+            continue
+        rows = [row for row in table if row.covers(name)]
         for number, line in enumerate([name, *text.splitlines()]):
-            for pattern, word, _ in rows:
-                if hit := pattern.search(line):
-                    found.append(f"{name}:{number}: '{hit[0]}': use {word}")
+            for row in rows:
+                if hit := row.pattern.search(line):
+                    found.append(f"{name}:{number}: '{hit[0].strip()}': use {row.word}")
     return found
 
 

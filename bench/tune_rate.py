@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Chooses the constants of --lr auto (src/train/auto_schedule.h) on generated families alone.
 
-  scripts/tune-rate.py cells OUT    fixed rates and epochs on every family of scripts/bench-controller.py
-  scripts/tune-rate.py search OUT   the trials, in rounds, and what they choose
-  scripts/tune-rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"norm_threshold": 0.1}'; {} is FIRST
-  scripts/tune-rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
-  scripts/tune-rate.py baselines OUT   baselines on the same families, beside the constants that OUT chooses
-  scripts/tune-rate.py compare OUT  those baselines, each tuned on all families but the one it is judged on
+  bench/tune_rate.py cells OUT    fixed rates and epochs on every family of bench/auto_rate.py
+  bench/tune_rate.py search OUT   the trials, in rounds, and what they choose
+  bench/tune_rate.py try OUT SEEDS PRESETS SETTING…   settings named by hand, such as '{"norm_threshold": 0.1}'; {} is FIRST
+  bench/tune_rate.py choose OUT   what the trials in OUT choose, and how that does on families left out in turn
+  bench/tune_rate.py baselines OUT   the baselines on the same families, beside the constants that OUT chooses
+  bench/tune_rate.py compare OUT  those baselines, each tuned on all families but the one it is scored on
 
 OUT gets a line of JSON for each training; those it holds already are not repeated, so a command that was cut short goes
 on where it was. Trainings run side by side, one thread each: --jobs, default all cores. --minutes bounds a command.
@@ -14,19 +14,19 @@ on where it was. Trainings run side by side, one thread each: --jobs, default al
 chosen constants into src/train/auto_schedule.h. What is drawn follows from SEED and from the trainings in OUT, so the same
 trainings choose the same constants, whoever runs them and on how many cores.
 
-A setting is judged by the cost of its trainings, J = points of F1 lost + 2 x share of the steps of 80 epochs a layer; lost
+The score of a setting is the cost of its trainings, J = points of F1 lost + 2 x share of the steps of 80 epochs a layer; lost
 against the best that OUT holds for the family and preset (fixed cells and settings, mean over seeds, in hindsight), at
 most MOST_LOST in one training, so that one collapse does not outweigh all else. To the mean over families comes a quarter
-of the mean of the worst tenth of all trainings, and a high price on the share of steps above a fifth, on the mean over
+of the mean of the worst tenth of all trainings, and a high weight on the share of steps above a fifth, on the mean over
 families with epochs of FEW_STEPS steps and more: of shorter ones the whole budget is next to nothing. Both presets count
 alike. The first round tries FIRST, PATIENT and settings drawn around them. Every further round takes the best of the
 rounds before, the setting that an additive model of all trials expects to be best, and children of the best; with more
 seeds each time.
 
 Baselines: one cell for all families; patience on validation F1 or loss with the best weights restored, its rate, patience
-and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the learned stop at the preset's
-rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper, by J; looks count as the
-steps they take the time of.
+and margin tuned; power laws fitted to the validation losses, rate and margin tuned; the controller at the preset's
+rate; stops drawn at random at rate 0.003, with the mean steps of --lr auto. All with preset paper, by J; evaluations count
+as the steps they take the time of.
 """
 import argparse
 import importlib.util
@@ -41,9 +41,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SCHEDULE = ROOT + "/src/train/auto_schedule.h"
-SEED, MOST_LOST, MOST_STEPS, STEPS_PRICE, EXCESS_PRICE, TAIL_WEIGHT, FEW_STEPS = 18, 10, 0.20, 2, 10, 0.25, 5
+SEED, MOST_LOST, MOST_STEPS, STEPS_WEIGHT, EXCESS_WEIGHT, TAIL_WEIGHT, FEW_STEPS = 18, 10, 0.20, 2, 10, 0.25, 5
 PRESETS = ("paper", "best")
-TOO_DEAR = {("best", name) for name in ("large", "plenty-products", "plenty-words", "plenty-dense")}  # not tried
+TOO_EXPENSIVE = {("best", name) for name in ("large", "plenty-products", "plenty-words", "plenty-dense")}  # not tried
 
 # Constant: the values that are tried.
 SPACE = {
@@ -63,7 +63,7 @@ BASELINE_SEEDS = 3
 
 
 def bench():
-    spec = importlib.util.spec_from_file_location("bench_controller", ROOT + "/scripts/bench-controller.py")
+    spec = importlib.util.spec_from_file_location("auto_rate", ROOT + "/bench/auto_rate.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -83,7 +83,7 @@ def cells():
 
 
 def baselines():
-    """The learned stop; extrapolated curves, and patience with its margin, at each rate."""
+    """The controller; extrapolated curves, and patience with its margin, at each rate."""
     yield {"name": "learned", "settings": {"method": "l2gcn", "epochs": str(BENCH.BUDGET)}}
     for rate in BENCH.RATES:
         settings = {"method": "lgcn", "lr": rate, "epochs": str(BENCH.BUDGET), "drop-last": "false"}
@@ -121,11 +121,11 @@ class Trainer:
             answer = subprocess.run(words, input=lines, text=True, capture_output=True, timeout=left)
             if answer.returncode:
                 print(f"{name}, {preset}: {answer.stderr[-300:]}", file=sys.stderr)
-            told = answer.stdout
+            text = answer.stdout
         except subprocess.TimeoutExpired as late:
-            told = (late.stdout or b"").decode()
-            told = told[:told.rfind("\n") + 1]
-        return [{"preset": preset, "set": name, **json.loads(line)} for line in told.splitlines()]
+            text = (late.stdout or b"").decode()
+            text = text[:text.rfind("\n") + 1]
+        return [{"preset": preset, "set": name, **json.loads(line)} for line in text.splitlines()]
 
     def train(self, trials, seeds, presets=PRESETS):
         """Jobs of one family, preset and seed, and at most two trials; the dearest first."""
@@ -138,7 +138,7 @@ class Trainer:
         for seed in range(seeds):
             for preset in presets:
                 for name in BENCH.FAMILIES:
-                    if (preset, name) in TOO_DEAR or self.options.only and name not in self.options.only.split(","):
+                    if (preset, name) in TOO_EXPENSIVE or self.options.only and name not in self.options.only.split(","):
                         continue
                     left = [trial for trial in trials if (preset, name, trial["name"], seed) not in done]
                     jobs += [(preset, name, seed, left[at:at + 2]) for at in range(0, len(left), 2)]
@@ -179,7 +179,7 @@ class Trials:
         return sorted(name for name, of in self.lost.items()
                       if all(len(of.get(task, [])) >= seeds for task in self.tasks))
 
-    def judge(self, name, families, preset=None):
+    def score(self, name, families, preset=None):
         """Cost, F1 lost, its worst tenth, worst family, and share of steps."""
         tasks = [task for task in self.tasks if task[1] in families and preset in (None, task[0])]
         lost = {task: [min(MOST_LOST, value) for value in self.lost[name][task]] for task in tasks}
@@ -190,15 +190,15 @@ class Trials:
         excess = sum(max(0, statistics.mean([of for task, of in shares.items() if task[0] == p and task in self.long])
                          - MOST_STEPS) for p in {task[0] for task in tasks})
         share, mean = statistics.mean(shares.values()), statistics.mean(means)
-        return mean + STEPS_PRICE * share + TAIL_WEIGHT * tail + EXCESS_PRICE * excess, mean, tail, max(means), share
+        return mean + STEPS_WEIGHT * share + TAIL_WEIGHT * tail + EXCESS_WEIGHT * excess, mean, tail, max(means), share
 
     def order(self, names, families):
-        return sorted(names, key=lambda name: (self.judge(name, families)[0], name))
+        return sorted(names, key=lambda name: (self.score(name, families)[0], name))
 
 
 def additive_best(trials, names):
     """The value of each constant with the least mean cost, corrected for the others by a few passes of averaging."""
-    costs = {name: trials.judge(name, trials.families)[0] for name in names}
+    costs = {name: trials.score(name, trials.families)[0] for name in names}
     settings = {name: json.loads(name) for name in names}
     middle = statistics.mean(costs.values())
     effect = {key: dict.fromkeys(values, 0.0) for key, values in SPACE.items()}
@@ -238,7 +238,7 @@ def search(options):
         parents = best[:6]
         expected = additive_best(trials, trials.settings())
         best = best[:1] + [expected] * (expected not in best) + best[1:]
-        print(f"round {number + 1}: {len(names)} settings, cost {trials.judge(names[0], trials.families)[0]:.3f} …", flush=True)
+        print(f"round {number + 1}: {len(names)} settings, cost {trials.score(names[0], trials.families)[0]:.3f} …", flush=True)
     choose(options)
 
 
@@ -283,14 +283,14 @@ def choose(options):
     print(f"{len(names)} settings with {most} seeds on {len(trials.families)} families, {len(trials.settings())} with any")
     line = "{:<28} cost {:.2f}: lost {:.2f}, worst tenth {:.2f}, worst family {:.2f}, steps {:.1%}"
     for name in trials.order(names, trials.families)[:6]:
-        print(line.format("both", *trials.judge(name, trials.families)), name)
+        print(line.format("both", *trials.score(name, trials.families)), name)
         for preset in PRESETS:
-            print(line.format("  " + preset, *trials.judge(name, trials.families, preset)))
+            print(line.format("  " + preset, *trials.score(name, trials.families, preset)))
     first = auto(FIRST)["name"]
     if first in trials.settings():
-        print(line.format("before", *trials.judge(first, trials.families)))
+        print(line.format("before", *trials.score(first, trials.families)))
         for preset in PRESETS:
-            print(line.format("  " + preset, *trials.judge(first, trials.families, preset)))
+            print(line.format("  " + preset, *trials.score(first, trials.families, preset)))
     best = trials.order(names, trials.families)[0]
     lost, shares = [], []
     for family in trials.families:
@@ -339,10 +339,10 @@ class Costs:
             if row["name"] not in kinds or (row["set"], row["seed"]) not in whole:
                 continue
             key = (row["name"], row["set"], row["seed"])
-            looks = 1 + row["validate_seconds"] / max(row["train_seconds"], 1e-9)
+            evaluation = 1 + row["validate_seconds"] / max(row["train_seconds"], 1e-9)
             budget = BENCH.BUDGET * row["steps_per_epoch"] * len(row["layers"])
             self.lost[key] = best[row["set"]] - row["test"]
-            self.share[key] = looks * sum(layer[1] for layer in row["layers"]) / budget
+            self.share[key] = evaluation * sum(layer[1] for layer in row["layers"]) / budget
         self.families = sorted({name for _, name, _ in self.lost})
         self.kinds = sorted(kinds)
         self.trainings = len(whole)
@@ -353,7 +353,7 @@ class Costs:
     def cost(self, kind, family, cap=float("inf")):
         """J of a kind on a family; with a cap on what one training may lose."""
         lost = statistics.mean(min(cap, value) for key, value in self.lost.items() if key[:2] == (kind, family))
-        return lost + STEPS_PRICE * self.mean(self.share, kind, family)
+        return lost + STEPS_WEIGHT * self.mean(self.share, kind, family)
 
 
 def drawn_stops(costs, rate):
@@ -374,7 +374,7 @@ def compare(options):
     if len(costs.families) < 3:
         sys.exit("all kinds have to be tried on three families at least")
     starts = (("--lr auto", costs.auto), ("one cell for all", "cell"), ("patience", "patience"),
-              ("power law", "power-law"), ("learned stop", "learned"))
+              ("power law", "power-law"), ("controller", "learned"))
     choices = {}
     for label, start in starts:
         group = [kind for kind in costs.kinds if kind.startswith(start)]
@@ -393,14 +393,14 @@ def compare(options):
     for label in choices:
         lost = means(label, lambda kind, family: costs.mean(costs.lost, kind, family))
         share = means(label, lambda kind, family: costs.mean(costs.share, kind, family))
-        told = ""
+        text = ""
         for cap in (float("inf"), MOST_LOST):
             pairs = zip(means(label, lambda k, f: costs.cost(k, f, cap)), means("--lr auto", lambda k, f: costs.cost(k, f, cap)))
             differences = [baseline - own for baseline, own in pairs]
             error = statistics.stdev(differences) / len(differences) ** 0.5
-            told += f"   {statistics.mean(differences):+.2f} ± {error:.2f}"
+            text += f"   {statistics.mean(differences):+.2f} ± {error:.2f}"
         print(f"{label:<18} {statistics.mean(means(label, costs.cost)):6.2f} {statistics.mean(lost):6.2f} {max(lost):6.2f}"
-              f" {statistics.mean(share):6.1%}{told}")
+              f" {statistics.mean(share):6.1%}{text}")
     print("\nF1 lost against steps, mean over families")
     for kind in costs.kinds:
         print(f"{kind[:34]:<34} {statistics.mean(costs.mean(costs.share, kind, f) for f in costs.families):7.1%}"

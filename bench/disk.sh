@@ -1,24 +1,24 @@
 #!/usr/bin/env bash
 # Runs from disk beside runs in memory.
 #
-#   scripts/bench-disk.sh bits    [PROGRAM] [FOLDER] [SHAPES] [SHARES]  reddit, amazon670k and amazon3m shapes under budgets of
-#                                                     100, 50, 20 and 8 % of what they take in memory (or the least that the plan
-#                                                     names): bits of model and predictions, and the peak against the budget. What a
-#                                                     shape takes in memory stays in FOLDER, so shapes and shares may come one by one
-#   scripts/bench-disk.sh best    [PROGRAM] [FOLDER]  the same for reddit with preset best, under the least budget
-#   scripts/bench-disk.sh group   [PROGRAM] [FOLDER] [SHAPES] [SHARES]  the same shapes and budgets inside a control group of the
-#                                                     budget + 10 % (version 1, as root), one epoch
-#   scripts/bench-disk.sh time    [PROGRAM] [FOLDER]  amazon3m under 20 % against in memory, file cache dropped before (as root)
-#   scripts/bench-disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS] [BUDGET]   1/2, 1/4, 1/8, 1/16 and 1/32 of papers100m, f16,
-#                                                     each generated, trained and removed, under one budget: the least that the
-#                                                     largest needs, unless BUDGET names another. Seconds beside what moving the bytes
-#                                                     takes at the disk's rates (gigabytes read and written in one go right after the
-#                                                     run: disks may be faster for some seconds), and beside the gather floor: the lines of
-#                                                     64 bytes over what memory gives (l2gcn_bench --groups panels). Sets are
-#                                                     removed one by one, unless KEEP_SETS=1
-#   scripts/bench-disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
-#   scripts/bench-disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N (50) random moments of a run from disk, then resume: two or
-#                                                     three seconds each
+#   bench/disk.sh bits    [PROGRAM] [FOLDER] [SHAPES] [SHARES]  reddit, amazon670k and amazon3m shapes under budgets of
+#                                             100, 50, 20 and 8 % of what they take in memory (or the least that the plan
+#                                             names): bits of model and predictions, and the peak against the budget. What a
+#                                             shape takes in memory stays in FOLDER, so shapes and shares may come one by one
+#   bench/disk.sh best    [PROGRAM] [FOLDER]  the same for reddit with preset best, under the least budget
+#   bench/disk.sh group   [PROGRAM] [FOLDER] [SHAPES] [SHARES]  the same shapes and budgets inside a control group of the
+#                                             budget + 10 % (version 1, as root), one epoch
+#   bench/disk.sh time    [PROGRAM] [FOLDER]  amazon3m under 20 % against in memory, file cache dropped before (as root)
+#   bench/disk.sh growth  [PROGRAM] [FOLDER] [PARTS] [LAYERS] [BUDGET]   1/2, 1/4, 1/8, 1/16 and 1/32 of papers100m, f16,
+#                                             each generated, trained and removed, under one budget: the least that the
+#                                             largest needs, unless BUDGET names another. Seconds beside what moving the bytes
+#                                             takes at the disk's rates (gigabytes read and written in one go right after the
+#                                             run: disks may be faster for some seconds), and beside the gather floor: the lines of
+#                                             64 bytes over what memory gives (l2gcn_bench --groups panels). Sets are
+#                                             removed one by one, unless KEEP_SETS=1
+#   bench/disk.sh convert [PROGRAM] [FOLDER] [GB]   an edge list of GB gigabytes with --memory 1G
+#   bench/disk.sh kills   [PROGRAM] [FOLDER] [N]    kill -9 at N (50) random moments of a run from disk, then resume: two or
+#                                             three seconds each
 #
 # FOLDER holds the generated sets and all scratch; it should lie on a local disk.
 set -euo pipefail

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # How accurate preset `best` is, and what each part of it is worth. Validation chooses; test only reports.
 #
-#   scripts/bench-best.sh table [SET…]      F1 of test nodes (AUC where it is the usual figure), seconds; preset
-#                                           paper beside it on the same splits
-#   scripts/bench-best.sh parts [SET…]      the same with one part left out at a time, and with one part alone
-#   scripts/bench-best.sh depth [SET…]      2, 4, 6 and 8 layers
-#   scripts/bench-best.sh baselines [SET…]     the conventional methods of this program on the same splits, their
-#                                           width, rate and dropout tuned on validation
+#   bench/best_preset.sh table [SET…]      F1 of test nodes (AUC where it is the usual figure), seconds; preset
+#                                          paper beside it on the same splits
+#   bench/best_preset.sh parts [SET…]      the same with one part left out at a time, and with one part alone
+#   bench/best_preset.sh depth [SET…]      2, 4, 6 and 8 layers
+#   bench/best_preset.sh baselines [SET…]  the conventional methods of this program on the same splits, their
+#                                          width, rate and dropout tuned on validation
 #
 # Sets: cora cora-t pubmed pubmed-t citeseer photo facebook tolokers ppi-largest (from $L2GCN_DATA), and generated
 # ones by their full name (synthetic:ppi). -t: transductive. RUNS seeds each (10); PROGRAM (build/release/l2gcn).
@@ -68,13 +68,13 @@ for set in "${sets[@]}"; do
       ;;
     parts)
       try "$set" best --preset best
-      try "$set" "no own row, powers" --preset best --hops 1 --no-self-features
+      try "$set" "one hop, no self features" --preset best --hops 1 --no-self-features
       try "$set" "no norm, but bias" --preset best --hidden-norm none --bias
       try "$set" "no head" --preset best --head 0
       try "$set" "no dropout" --preset best --dropout 0
       try "$set" "no input dropout" --preset best --input-dropout 0
       try "$set" "last layer alone" --preset best --predict-from last
-      try "$set" "nothing spread" --preset best --correct off
+      try "$set" "no Correct & Smooth" --preset best --correct off
       plain=(--preset best --hops 1 --no-self-features --hidden-norm none --head 0 --dropout 0 --input-dropout 0 --predict-from last --correct off)
       try "$set" "plain, best epoch" "${plain[@]}"
       try "$set" "+ powers" "${plain[@]}" --hops 2 --self-features
@@ -97,6 +97,6 @@ for set in "${sets[@]}"; do
         done
       done
       ;;
-    *) echo "bench-best.sh: unknown table '$what'; expected table, parts, depth or baselines" >&2; exit 2 ;;
+    *) echo "best_preset.sh: unknown table '$what'; expected table, parts, depth or baselines" >&2; exit 2 ;;
   esac
 done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Times edge lists in text: parsing on one thread beside wc -l and NumPy, and whole conversions with their peak memory.
-# usage: scripts/bench-edges.sh [EDGES [NODES]]   (100000000 10000000: the figures of docs/performance.md; needs 10 GB of disk)
+# usage: bench/edge_lists.sh [EDGES [NODES]]   (100000000 10000000: the figures of docs/performance.md; needs 10 GB of disk)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 edges=${1:-100000000} nodes=${2:-10000000}

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""How well --lr auto does against fixed rates and epochs picked in hindsight.
+"""Compares --lr auto with fixed rates and epochs picked in hindsight.
 
-  scripts/bench-controller.py make DIR                     generates the families below into DIR
-  scripts/bench-controller.py run OUT PRESET SEEDS DATA…   trains, one line of JSON a training, appended to OUT
-  scripts/bench-controller.py table OUT PRESET             each set's best cell in hindsight and the difference to it
-  scripts/bench-controller.py real                         prints the DATA of the eight real sets under $L2GCN_DATA
-  scripts/bench-controller.py goal                         prints the commands that measure seconds to a goal F1
+  bench/auto_rate.py make DIR                     generates the families below into DIR
+  bench/auto_rate.py run OUT PRESET SEEDS DATA…   trains, one line of JSON a training, appended to OUT
+  bench/auto_rate.py table OUT PRESET             each set's best cell in hindsight and the difference to it
+  bench/auto_rate.py real                         prints the DATA of the eight real sets under $L2GCN_DATA
+  bench/auto_rate.py goal                         prints the commands that measure seconds to a goal F1
 
 DATA is a path or name that `l2gcn train` opens, or NAME=PATH,OPTION,… . Trainings run side by side, one thread each
 (--jobs, default: all cores); those that OUT holds already are not repeated. --minutes ends it early, seed by seed.
 --program: the l2gcn to run, default build/release/l2gcn. --only KINDS: names of kinds, with commas between, such as auto.
 
-Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Steps are counted against 80 epochs a layer; looks
-count as the steps they take the time of. Baselines that were tuned: scripts/tune-rate.py.
+Cells: method lgcn, rates 0.001, 0.003, 0.01 and 10, 20, 40, 80 epochs. Steps are counted against 80 epochs a layer; evaluations
+count as the steps they take the time of. Baselines that were tuned: bench/tune_rate.py.
 """
 import argparse
 import json
@@ -32,8 +32,7 @@ GRACE = 20  # seconds that a training may go on after the last minute
 # name: shape and options of `l2gcn generate`. Few labels, many labels, slow classes, several labels a node, edges
 # that say little, tiny and large sets, epochs of one and of three steps, classes of very unequal size, noisy labels, weak
 # features of many communities that are learned for dozens of epochs, validation sets large and small, sets whose layers
-# grow too sure of themselves within a few epochs while their answers get better for dozens, and sets with plenty of train
-# nodes.
+# become overconfident within a few epochs while their answers improve for dozens, and sets with many train nodes.
 FAMILIES = {
     "few-labels": "cora --seed 101",
     "few-features": "cora --seed 104 --nodes 6000 --edges 20000 --features 700 --classes 8",
@@ -68,7 +67,7 @@ FAMILIES = {
     "noisy-labels": "pubmed --seed 505 --nodes 6000 --edges 24000 --topics 3 --signal 0.4 --label-noise 0.3",
     "noisy-words": "cora --seed 506 --nodes 3000 --edges 9000 --features 900 --classes 5 --label-noise 0.25",
     "few-steps": "cora --seed 507 --nodes 1500 --edges 5000 --features 500 --classes 5 --topics 2",
-    "many-looked": "pubmed --seed 508 --nodes 8000 --edges 40000 --classes 4 --topics 5 --signal 0.4",
+    "many-validation": "pubmed --seed 508 --nodes 8000 --edges 40000 --classes 4 --topics 5 --signal 0.4",
     "late-binary": "amazon670k --seed 601 --nodes 4000 --edges 60000 --features 30 --classes 2 --skew 3 --topics 24"
                    " --homophily 0.3 --signal 2 --label-noise 0.1",
     "late-words": "pubmed --seed 602 --nodes 4000 --edges 9000 --classes 3 --topics 20 --signal 0.3 --label-noise 0.1",
@@ -84,7 +83,7 @@ FAMILIES = {
                     " --homophily 0.3 --signal 1.5 --label-noise 0.1",
     "faint-classes": "reddit --seed 1002 --nodes 12000 --edges 250000 --features 16 --classes 4 --skew 1.5 --topics 24"
                      " --homophily 0.25 --signal 2 --label-noise 0.1",
-    "few-looked": "pubmed --seed 1003 --nodes 18000 --edges 44000 --classes 3 --topics 8 --signal 0.5 --label-noise 0.06",
+    "few-validation": "pubmed --seed 1003 --nodes 18000 --edges 44000 --classes 3 --topics 8 --signal 0.5 --label-noise 0.06",
     "plenty-products": "amazon670k --seed 902 --scale 0.25 --classes 30",
     "plenty-words": "pubmed --seed 903 --nodes 150000 --edges 400000 --classes 6 --topics 3 --signal 0.4 --label-noise 0.05",
     "plenty-dense": "reddit --seed 904 --scale 0.5 --features 300 --topics 5 --signal 3 --label-noise 0.05",
@@ -93,10 +92,10 @@ FAMILIES = {
 SPLITS = {
     "slow-binary": "uniform:0.5,0.25,0.25", "slow-unequal": "uniform:0.5,0.25,0.25",
     "unequal-words": "uniform:0.6,0.2,0.2", "noisy-words": "uniform:0.48,0.32,0.2", "few-steps": "uniform:0.2,0.4,0.4",
-    "many-looked": "uniform:0.3,0.4,0.3", "late-binary": "uniform:0.5,0.25,0.25", "late-words": "uniform:0.6,0.2,0.2",
+    "many-validation": "uniform:0.3,0.4,0.3", "late-binary": "uniform:0.5,0.25,0.25", "late-words": "uniform:0.6,0.2,0.2",
     "steady-binary": "uniform:0.5,0.25,0.25", "steady-classes": "uniform:0.5,0.25,0.25",
     "steady-dense": "uniform:0.5,0.25,0.25", "faint-binary": "uniform:0.5,0.25,0.25",
-    "faint-classes": "uniform:0.5,0.25,0.25", "few-looked": "uniform:0.9,0.03,0.07",
+    "faint-classes": "uniform:0.5,0.25,0.25", "few-validation": "uniform:0.9,0.03,0.07",
 }
 # name: what is opened under the folder of real sets, and options.
 REAL_SETS = {
@@ -196,7 +195,7 @@ class Results:
     """F1 and share of steps by set, kind and seed."""
 
     def __init__(self, rows):
-        self.f1, self.share, self.looks = {}, {}, {}
+        self.f1, self.share, self.evaluation = {}, {}, {}
         steps = {}
         for row in rows:
             if row["kind"] == "auto":
@@ -205,10 +204,10 @@ class Results:
             key = (row["set"], row["kind"], row["seed"])
             self.f1[key] = row["test"]
             used = sum(layer["steps"] for layer in row["layers"])
-            looks = row["seconds"].get("validate", 0) / max(row["seconds"]["train"], 1e-9)
-            self.looks[key] = looks
+            evaluation = row["seconds"].get("validate", 0) / max(row["seconds"]["train"], 1e-9)
+            self.evaluation[key] = evaluation
             if row["set"] in steps:
-                self.share[key] = used * (1 + looks) / (BUDGET * steps[row["set"]])
+                self.share[key] = used * (1 + evaluation) / (BUDGET * steps[row["set"]])
         self.sets = sorted({row["set"] for row in rows})
         kinds_of = {name: {row["kind"] for row in rows if row["set"] == name} for name in self.sets}
         self.sets = [name for name in self.sets if "auto" in kinds_of[name] and name in steps]
@@ -227,16 +226,16 @@ class Results:
 def table(out, preset):
     results = Results(read(out, preset))
     lost, shares = [], []
-    print(f"{'set':<20} {'best cell':>12} {'F1':>7} {'auto':>7} {'differs':>8} {'steps':>7} {'looks':>7}")
+    print(f"{'set':<20} {'best cell':>12} {'F1':>7} {'auto':>7} {'differs':>8} {'steps':>7} {'evaluation':>11}")
     for name in results.sets:
         best, seeds = results.best_cell(name), results.seeds(name, "auto")
         share = statistics.mean(results.share[name, "auto", seed] for seed in seeds)
-        looks = statistics.mean(results.looks[name, "auto", seed] for seed in seeds)
+        evaluation = statistics.mean(results.evaluation[name, "auto", seed] for seed in seeds)
         difference = results.mean(name, "auto") - results.mean(name, best)
         lost.append(difference)
         shares.append(share)
         print(f"{name:<20} {best[5:]:>12} {results.mean(name, best):7.2f} {results.mean(name, 'auto'):7.2f}"
-              f" {difference:+8.2f} {100 * share:6.1f}% {100 * looks:6.1f}%")
+              f" {difference:+8.2f} {100 * share:6.1f}% {100 * evaluation:10.1f}%")
     print(f"mean {statistics.mean(lost):+.2f}, worst {min(lost):+.2f}, steps {100 * statistics.mean(shares):.1f} %")
 
 
@@ -246,7 +245,7 @@ def real_sets():
 
 
 def options_of_runs():
-    """Options that the commands of this script and of tune-rate.py share."""
+    """Options that the commands of this script and of tune_rate.py share."""
     shared = argparse.ArgumentParser(add_help=False)
     shared.add_argument("--jobs", type=int, default=os.cpu_count())
     shared.add_argument("--minutes", type=float, default=float("inf"))

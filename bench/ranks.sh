@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # Measures what docs/performance.md says of ranks. All ranks run on this machine, one thread each unless said otherwise.
 #
-#   scripts/bench-ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
-#                                                            memory and with a budget that sends matrices to disk. What FILE
-#                                                            has already as the same is left out, what is found is added to it.
-#                                                            DEVICE=cuda: on GPUs, in memory. SETS and SIZES choose some data
-#                                                            sets and numbers of ranks, EPOCHS the epochs of a layer
-#   scripts/bench-ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
-#   scripts/bench-ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4 (JOBS, SIZES: some of them)
-#   scripts/bench-ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
-#                                                            all cores and page faults of the whole job
-#   scripts/bench-ranks.sh cores      [BUILD] DATASET THREADS   the same in seconds of all cores, as perf samples them: for a busy machine
-#   scripts/bench-ranks.sh steps      [BUILD] [HIDDEN]       seconds of training of reddit's shape, five times smaller, by one process
-#                                                            and by two ranks with messages, whose steps rank 0 makes, or
-#                                                            both: the fastest of TURNS (3) turns. HIDDEN: width of the layers
-#   scripts/bench-ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
-#                                                            papers100M computed with what they reach
-#   scripts/bench-ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
+#   bench/ranks.sh bits       [BUILD] [FILE]         models and predictions for R = 1, 2, 3, 4, 8 and 1–2 threads, in
+#                                                    memory and with a budget that sends matrices to disk. What FILE
+#                                                    has already as the same is left out, what is found is added to it.
+#                                                    DEVICE=cuda: on GPUs, in memory. SETS and SIZES choose some data
+#                                                    sets and numbers of ranks, EPOCHS the epochs of a layer
+#   bench/ranks.sh memory     [BUILD] DATASET        peak memory a rank (USS and PSS) for R = 1, 2, 4
+#   bench/ranks.sh throughput [BUILD]                --runs 16, search and compare over R = 1, 2, 4 (JOBS, SIZES: some of them)
+#   bench/ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
+#                                                    all cores and page faults of the whole job
+#   bench/ranks.sh cores      [BUILD] DATASET THREADS   the same in seconds of all cores, as perf samples them: for a busy machine
+#   bench/ranks.sh steps      [BUILD] [HIDDEN]       seconds of training of reddit's shape, five times smaller, by one process
+#                                                    and by two ranks with messages, whose steps rank 0 makes, or
+#                                                    both: the fastest of TURNS (3) turns. HIDDEN: width of the layers
+#   bench/ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
+#                                                    papers100M computed with what they reach
+#   bench/ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
 #
 # BUILD is build/release unless it is given. Ends with status 1 where bytes differ or a job did not end in 10 s.
 set -u

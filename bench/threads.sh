@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # How training scales with the number of threads: ceilings, seconds, share of sgemm, and whether the weights are
 # bit-equal, in one run of about four minutes on 16 cores.
-#   scripts/bench-threads.sh [PROGRAM] [BENCH] [THREADS…]   default: build/release/l2gcn,
-#                                                           build/release/bench/l2gcn_bench, 1 2 4 8 … cores
+#   bench/threads.sh [PROGRAM] [BENCH] [THREADS…]   default: build/release/l2gcn,
+#                                                   build/release/bench/l2gcn_bench, 1 2 4 8 … cores
 # Graphs are synthetic, of the shapes' full size. QUICK=1 takes a tenth of them.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # How training fares on a machine that is not its own: beside processes that spin on every core, with more
 # threads than cores, and under a CPU quota. Every figure is a ratio of runs made in turns.
-#   scripts/bench-busy.sh [PROGRAM] [TURNS]      default: build/release/l2gcn, 5 turns; the median counts
-#   taskset -c 0,1 scripts/bench-busy.sh         on two cores of a larger machine
+#   bench/busy_machine.sh [PROGRAM] [TURNS]      default: build/release/l2gcn, 5 turns; the median counts
+#   taskset -c 0,1 bench/busy_machine.sh         on two cores of a larger machine
 # Needs L2GCN_DATA with cora and pubmed, or takes synthetic graphs of the same shapes.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Benchmarks in one run: the machine's ceilings, kernels, layers, aggregation, whole trainings, and, where a
-# Python with PyTorch is at hand, the same work in PyTorch on the same cores with the ratio.
+# Python with PyTorch is found, the same work in PyTorch on the same cores with the ratio.
 #
-#   scripts/bench.sh [--threads N] [--seconds S] [--out DIR] [--quick]
+#   bench/suite.sh [--threads N] [--seconds S] [--out DIR] [--quick]
 #
 # Prints tables and writes DIR/bench.json, DIR/whole.json and DIR/peers.json (DIR: build/bench). --quick leaves
 # out the reddit shape's whole training and PyTorch's aggregation of it. PYTHON names the interpreter.
@@ -16,14 +16,14 @@ while [ $# -gt 0 ]; do
     --seconds) seconds=$2; shift 2 ;;
     --out) out=$2; shift 2 ;;
     --quick) quick=1; shift ;;
-    *) echo "bench.sh: unknown option '$1'; expected --threads, --seconds, --out or --quick" >&2; exit 2 ;;
+    *) echo "suite.sh: unknown option '$1'; expected --threads, --seconds, --out or --quick" >&2; exit 2 ;;
   esac
 done
 build=${BUILD:-build/release}
 bench=$build/bench/l2gcn_bench
 program=$build/l2gcn
 for binary in "$bench" "$program"; do
-  [ -x "$binary" ] || { echo "bench.sh: $binary is missing; build it: cmake --build --preset release" >&2; exit 2; }
+  [ -x "$binary" ] || { echo "suite.sh: $binary is missing; build it: cmake --build --preset release" >&2; exit 2; }
 done
 mkdir -p "$out"
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The whole process's wall clock from a native directory, phase by phase: generated reddit and amazon3m by lgcn, l2gcn and
 # layerwise with --lr auto, and amazon3m with 512 MiB of device memory. Generation is not counted. Further programs are run in turns with the first.
-#   scripts/bench-wall.sh [--device DEVICE] [--runs N] [PROGRAM…]     [cuda, 3, build/release/l2gcn]
+#   bench/wall_clock.sh [--device DEVICE] [--runs N] [PROGRAM…]     [cuda, 3, build/release/l2gcn]
 set -euo pipefail
 device=cuda runs=3
 while [[ ${1:-} == --* ]]; do

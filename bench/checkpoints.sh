@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What checkpoints cost: trains the Reddit shape with one every 10 seconds and prints their number, bytes, seconds and
 # share of the training's time (the last line). The share is of the same run, so that a loaded machine does not matter.
-#   scripts/bench-checkpoints.sh [BUILD [SCALE [EPOCHS]]]    [build/release 1 20]
+#   bench/checkpoints.sh [BUILD [SCALE [EPOCHS]]]    [build/release 1 20]
 set -euo pipefail
 program=$(cd "${1:-$(dirname "$0")/../build/release}" && pwd)/l2gcn
 folder=$(mktemp -d)

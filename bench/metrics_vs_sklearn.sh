@@ -2,7 +2,7 @@
 # Holds the program's metrics against scikit-learn: the 1,000 golden cases made again, and runs of every kind from
 # training to figures (two classes with a threshold and class weights, several classes, label sets).
 #
-#   scripts/check-metrics.sh
+#   bench/metrics_vs_sklearn.sh
 #
 # PYTHON names an interpreter with scikit-learn 1.6 or newer (python3 by default), BUILD the build folder.
 set -euo pipefail
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 python=${PYTHON:-python3}
 program=$(realpath "${BUILD:-build/release}/l2gcn")
-"$python" -c 'import sklearn' || { echo "check-metrics.sh: $python has no scikit-learn; name one with PYTHON" >&2; exit 2; }
+"$python" -c 'import sklearn' || { echo "metrics_vs_sklearn.sh: $python has no scikit-learn; name one with PYTHON" >&2; exit 2; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

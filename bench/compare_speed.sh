@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Two builds of the program in turns: the ratio of their training and aggregation seconds, median and standard error.
-#   scripts/bench-pairs.sh BEFORE AFTER [PAIRS [THREADS]]   [10 2]; sets: cora, pubmed (L2GCN_DATA), the Reddit shape
+#   bench/compare_speed.sh BEFORE AFTER [PAIRS [THREADS]]   [10 2]; sets: cora, pubmed (L2GCN_DATA), the Reddit shape
 set -euo pipefail
 before=$1 after=$2 pairs=${3:-10} threads=${4:-2}
 work=$(mktemp -d)

@@ -2,7 +2,7 @@
 # Trains the same models with two builds of the program and compares their tensors byte for byte. The header of
 # model.safetensors is left out: it holds a checksum that older builds did not write.
 #
-#   scripts/compare-models.sh BEFORE AFTER [-e EPOCHS] [-s "SETS"] [-m "METHODS"] [-t THREADS] [-o "OPTIONS"]
+#   bench/compare_models.sh BEFORE AFTER [-e EPOCHS] [-s "SETS"] [-m "METHODS"] [-t THREADS] [-o "OPTIONS"]
 #
 # BEFORE and AFTER are two programs, built with the same flags: another optimisation level rounds differently.
 # A set is a name, or a folder of $L2GCN_DATA. Without -e every run has its preset's epochs, which takes long on

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares rules that choose thresholds on validation nodes, on generated sets alone.
 
-usage: scripts/compare-thresholds.py L2GCN FOLDER [SEEDS]        (needs NumPy; SEEDS is 1,2,3,4 by default)
+usage: bench/thresholds.py L2GCN FOLDER [SEEDS]        (needs NumPy; SEEDS is 1,2,3,4 by default)
 
 Every family is a graph of circles of friends whose labels follow a hidden place of each node. Families differ in how
 strongly labels follow it (signal 0 is chance), in how rare labels are, and in size. One model is trained on each set
-with plain and one with balanced class weights; every rule sees its validation nodes and is judged on its test nodes.
+with plain and one with balanced class weights; every rule sees its validation nodes and is scored on its test nodes.
 FOLDER keeps the sets and the runs, and a second call uses what it finds there.
 """
 import itertools
@@ -198,9 +198,9 @@ TWO_RULES = {
 }
 
 
-# ---- Judging.
+# ---- Scores.
 
-def judge_labels(folder, weights):
+def score_labels(folder, weights):
     p = np.load(f"{folder}/{weights}.npy").astype(float)
     y, split = np.load(f"{folder}/y.npy").astype(bool), np.load(f"{folder}/{weights}/split.npy")
     z = np.log(np.maximum(p, 1e-30)) - np.log(np.maximum(1 - p, 1e-8))
@@ -212,7 +212,7 @@ def judge_labels(folder, weights):
         yield 2 * hits.sum() / max(chosen.sum() + members.sum(), 1), f1(hits, chosen, members).mean()
 
 
-def judge_two(folder, weights):
+def score_two(folder, weights):
     p = np.load(f"{folder}/{weights}.npy").astype(float)
     y, split = np.load(f"{folder}/y.npy") == 1, np.load(f"{folder}/{weights}/split.npy")
     z = np.log(np.maximum(p[:, 1], 1e-30)) - np.log(np.maximum(p[:, 0], 1e-30))
@@ -244,9 +244,9 @@ def main():
         for name, shape in families():
             train(program, f"{root}/{name}-{seed}", name, seed, shape)
     for weights in WEIGHTS:
-        labels = np.array([list(judge_labels(folder, weights)) for name, folder in sets if not name.startswith("two")])
+        labels = np.array([list(score_labels(folder, weights)) for name, folder in sets if not name.startswith("two")])
         show(f"Label sets, {weights} weights", LABEL_RULES, labels, list(LABEL_RULES).index("all labels on"))
-        two = np.array([list(judge_two(folder, weights)) for name, folder in sets if name.startswith("two")])
+        two = np.array([list(score_two(folder, weights)) for name, folder in sets if name.startswith("two")])
         show(f"Two classes, {weights} weights", ["larger class of the train nodes", *TWO_RULES], two, 0)
 
 
