@@ -1,4 +1,4 @@
-// The groups of benchmarks main.cpp can run.
+// The groups of benchmarks that main.cpp runs.
 #pragma once
 
 #include <cstdint>

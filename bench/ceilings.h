@@ -1,4 +1,4 @@
-// What this machine can do at best, measured in the same run as everything held against it.
+// Peak rates of this machine, measured in the same run as the figures compared with them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,4 @@
-// The shapes every benchmark runs on, and random data of those shapes: speed depends on sizes and sparsity,
-// not on what the numbers mean.
+// The shapes of the benchmarks, and random data of those shapes: speed depends on sizes and sparsity, not on values.
 #pragma once
 
 #include <cstdint>

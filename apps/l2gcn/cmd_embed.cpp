@@ -1,4 +1,4 @@
-// l2gcn embed: what a layer makes of every node.
+// l2gcn embed: writes a layer's output for every node.
 #include <fmt/format.h>
 
 #include <memory>

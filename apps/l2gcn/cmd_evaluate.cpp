@@ -1,4 +1,4 @@
-// l2gcn evaluate: how good a run is, overall and class by class, beside what guessing would score.
+// l2gcn evaluate: scores a run, overall and by class, beside the trivial baseline.
 #include <fmt/format.h>
 
 #include <algorithm>

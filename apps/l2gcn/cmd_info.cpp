@@ -1,4 +1,5 @@
-// l2gcn info: what a data set, a run or a controller holds, and how it would be trained. Without an argument: the known data sets.
+// l2gcn info: describes a data set, a run or a controller, and the settings that train would use. Without an argument it lists
+// the known data sets.
 #include <fmt/format.h>
 
 #include <algorithm>

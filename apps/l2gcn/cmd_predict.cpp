@@ -1,4 +1,4 @@
-// l2gcn predict: what the model says of every node, with ids and names as in the input.
+// l2gcn predict: writes predictions for every node, with ids and names as in the input.
 #include <fmt/format.h>
 
 #include <memory>

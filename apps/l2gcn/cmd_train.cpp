@@ -1,4 +1,4 @@
-// l2gcn train: open a data set, train every seed, evaluate, write the run, say how it went.
+// l2gcn train: opens a data set, trains and evaluates every seed, writes the run, and prints the result.
 #include <fmt/format.h>
 
 #include <algorithm>

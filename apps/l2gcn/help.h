@@ -1,4 +1,4 @@
-// The look of --help and --help-all, 80 columns wide: option and value on the left, its sentence and default on the right.
+// Formats --help and --help-all in 80 columns: option and value on the left, its sentence and default on the right.
 #pragma once
 
 #include <CLI/CLI.hpp>

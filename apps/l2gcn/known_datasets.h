@@ -1,4 +1,4 @@
-// The names that can stand for DATASET, which are present, and where.
+// The names that DATASET accepts, and where each is stored.
 #pragma once
 
 #include "l2gcn/dataset.h"

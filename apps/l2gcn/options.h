@@ -1,5 +1,4 @@
-// Options that several sub-commands share, built from the library's own tables so that names, defaults and
-// checks stand once.
+// Options shared by sub-commands, built from the library's tables, so that names, defaults and checks are defined once.
 #pragma once
 
 #include <CLI/CLI.hpp>

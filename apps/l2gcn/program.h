@@ -1,4 +1,4 @@
-// The program as a whole: its sub-commands, what they share, and how an outcome becomes an exit status.
+// The program: its sub-commands, what they share, and the mapping of outcomes to exit statuses.
 #pragma once
 
 #include <CLI/CLI.hpp>

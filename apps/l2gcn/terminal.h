@@ -1,4 +1,4 @@
-// What the user sees: results on standard output; progress, notes and warnings on standard error.
+// Output to the user: results on standard output; progress, notes and warnings on standard error.
 //
 // Progress is one live line per layer on a terminal, a plain line at most every few seconds elsewhere, and
 // nothing under --quiet. With --json standard output carries exactly one JSON object. Standard error that cannot

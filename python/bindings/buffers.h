@@ -1,4 +1,4 @@
-// Arrays across the border between Python and the library, without a copy in either direction.
+// Passes arrays between Python and the library without copies in either direction.
 //
 // Into the library: SharedBuffer reads an object through the buffer protocol (NumPy arrays, memory maps, array.array)
 // and keeps it exported for as long as any copy of `owner` lives. The library may let go of it on any thread.

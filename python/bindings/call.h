@@ -1,7 +1,7 @@
-// How Python waits for the library.
+// Calls into the library from Python.
 //
 // Work runs on a thread of its own, without the interpreter lock; the calling thread waits for it. Twenty times a
-// second, and whenever the work has something to say, the caller wakes with the lock: it looks for signals,
+// second, and whenever the work reports something, the caller wakes with the lock: it looks for signals,
 // and it runs the caller's callbacks. So all Python code runs on the thread that made the call, other threads
 // of the interpreter go on meanwhile, and Ctrl-C raises KeyboardInterrupt once the library has reached its
 // next step. What a callback raises ends the work and reaches the caller as it is.

@@ -1,4 +1,4 @@
-// The library's things as Python holds them. Each is a handle on the library's own struct; the Python package
+// The library's objects as Python holds them. Each is a handle on a struct of the library; the Python package
 // (python/l2gcn) gives them names, arguments and documentation.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The layers that a configuration asks for.
+// The layer architecture that a configuration sets.
 #pragma once
 
 #include "core/layer_architecture.h"

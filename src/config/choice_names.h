@@ -1,4 +1,4 @@
-// The words of the settings that are one of a few (l2gcn/choices.h), as command line, files and Python spell them.
+// The names of enumerated settings (l2gcn/choices.h) on the command line, in files and in Python.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// What a method is: one row of a table. Every column says how methods differ in one respect, and the rest of
-// the program asks for columns, never for names. A new sampling method is its own file in train/samplers and
-// one row in methods.cpp.
+// The table of methods, one row each. Every column is one respect in which methods differ. The rest of the program reads
+// columns, never names. A new sampling method is a file in train/samplers and a row in methods.cpp.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Settings that have an effect only beside a certain value of another setting. Giving one without the other is refused.
+// Settings that have an effect only with a certain value of another setting. Setting one without the other is an error.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// What a controller file holds, and how its inputs are made: shared by search and use, so that both see the
-// same.
+// The content of a controller file and the inputs of its network. The search and training share them, so that both see
+// the same inputs.
 #pragma once
 
 #include <cstdint>

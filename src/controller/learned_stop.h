@@ -1,4 +1,4 @@
-// A controller at work: the StopPolicy of method l2gcn.
+// The StopPolicy of method l2gcn: a controller applied to a training.
 #pragma once
 
 #include "controller/controller_impl.h"

@@ -1,8 +1,8 @@
 // The recurrent stop-or-go policy: an LSTM cell over a short input, and a linear decoder of two outputs (go,
 // stop) under a softmax. Both kinds of controller are this net; they differ in sizes:
 //
-//   paper     one decoder per decision step, and a learned embedding of (step, last action) as part of the
-//   input general   one decoder for all steps, no embedding: so no limit on layers or run length
+//   paper     one decoder per decision step, and a learned embedding of (step, last action) as part of the input
+//   general   one decoder for all steps and no embedding, so any number of layers and epochs
 //
 // Doubles throughout: the net has a few hundred weights, and its gradients are checked by finite differences.
 #pragma once

@@ -1,5 +1,5 @@
-// The controllers inside the binary, as the bytes of their files (src/controller/shipped/), made by
-// bench/train_default_controller.sh.
+// The controllers inside the binary, as the bytes of their files (src/controller/shipped/). bench/train_default_controller.sh
+// learns them.
 #pragma once
 
 #include <cstdint>

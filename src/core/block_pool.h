@@ -1,8 +1,8 @@
-// Keeps large blocks that were given back, so that the next matrix of their size is not made of fresh pages:
-// a system hands those out at a fraction of the rate at which memory can be written.
+// Keeps large freed blocks for the next matrix of their size. Fresh pages are expensive: the system hands them out at a
+// fraction of the rate at which memory can be written.
 //
-// Guarantees: at most kKept blocks stay behind, the largest of those given back; what is too small for a
-// request is freed before new memory is asked for, so a pool never adds to the peak of a growing run.
+// Guarantees: at most kKept blocks are kept, the largest ones freed. A block too small for a request is freed before new memory
+// is allocated, so a pool never adds to the peak of a growing run.
 // Blocks may outlive their pool. All calls may come from any thread.
 #pragma once
 

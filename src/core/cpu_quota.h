@@ -1,5 +1,4 @@
-// How much processor time this process may use: containers and services are often given less than the cores
-// they see. Linux control groups of both versions are read, from the process's own group up to the root.
+// The CPU quota of this process: containers and services often get less processor time than the cores they see. Linux control groups of both versions are read, from the process's own group up to the root.
 #pragma once
 
 #include <filesystem>

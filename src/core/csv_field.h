@@ -1,4 +1,4 @@
-// A text as one cell of a CSV line. All writers of CSV use it.
+// Formats a text as one cell of a CSV line. All writers of CSV use it.
 #pragma once
 
 #include <cctype>

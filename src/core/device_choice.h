@@ -1,4 +1,4 @@
-// Work that only the CPU can do, or does faster, where the device was left to the program.
+// Falls back to the CPU for work that it alone can do, or does faster, where the user chose no device.
 #pragma once
 
 #include <string>

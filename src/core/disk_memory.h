@@ -1,12 +1,12 @@
-// Memory that lies in files: where a run under a budget (Context::host_memory) keeps what does not fit.
+// Memory in files, for runs under a memory budget (Context::host_memory).
 //
-// Three things are here. Blocks of scratch: arrays in a file that has no name, so that nothing is left behind however
-// the process ends. Reading of mapped arrays past the page cache, for passes over a graph or features. And a watch over
-// mapped pages: a thread checks the resident size of the process every millisecond and, when that comes close to
-// the budget, lets go of the pages of all watched mappings; they are read again from their files when they are touched.
-// So code that walks over a mapped array needs to know nothing of the budget.
+// It has three parts. Scratch blocks are arrays in an unnamed file, so that nothing is left behind however the process
+// ends. Direct reads of mapped arrays bypass the page cache, for passes over a graph or features. A watch keeps mapped
+// pages within the budget: a thread checks the resident size of the process every millisecond and, when that comes close to
+// the budget, releases the pages of all watched mappings, which are read again from their files on access. Code that walks
+// over a mapped array therefore needs no knowledge of the budget.
 //
-// Guarantees: only ranges that the system says are mapped from a file are ever let go. A full disk is an Error(kRuntime)
+// Guarantees: only ranges that the system reports as file mappings are ever released. A full disk is an Error(kRuntime)
 // with the figures and never a signal, because blocks have their space before they are mapped. All calls may come from
 // any thread.
 #pragma once

@@ -1,4 +1,4 @@
-// Raising users' mistakes with values in them, and asserting our own.
+// Throws users' mistakes as formatted errors, and asserts the program's own.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Files without surprises: reading that says what is wrong, and writing that is whole or absent.
+// Reads files with clear errors and writes them atomically.
 //
-// What is written goes aside first, under a name nobody can guess (`.NAME.tmp-` and 16 random hexadecimal
+// A file is first written aside, under a name nobody can guess (`.NAME.tmp-` and 16 random hexadecimal
 // digits, made with O_EXCL | O_NOFOLLOW), is synced, and is renamed. The writer holds a lock (flock) on it,
 // which the system drops when the process ends, however it ends: so the next writer of the same name can tell
 // what a killed process left behind from what is being written now, and removes it. Symbolic links are

@@ -1,5 +1,5 @@
-// JSON and text at the borders of the program: what goes out is valid whatever bytes names hold, and what
-// comes in is parsed with a limit on nesting, so that no file can exhaust the stack.
+// Converts between JSON and text. Output is valid whatever bytes names hold. Input is parsed with a limit on nesting, so that no
+// file can exhaust the stack.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// Which parts a layer has besides W and Θ. All off: the basic layer, which is the paper's.
+// The parts that a layer has besides W and Θ. With all of them off it is the basic layer of the paper.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the system has mapped at an address.
+// Looks up which mapping of the process an address belongs to.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Tasks that threads of their own do in the background, at a pace that somebody else sets: reading of what comes later
-// should keep a disk busy, but not so that what is wanted now has to wait for it.
+// Background tasks on threads of their own, at a pace that the foreground sets: reading ahead should keep the disk busy
+// without delaying the reads that are needed now.
 #pragma once
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // last task prepares the next one, alone; then everyone goes on.
 //
 // A phase waits for its tasks, not for its workers. Each worker has a share of the tasks of its own, so that
-// the same memory tends to stay in the same core's cache; one that is through takes tasks from the others'
+// the same memory tends to stay in the same core's cache; one that is done takes tasks from the others'
 // shares, from their far end. A worker that is not given a core therefore holds nobody up, unless it is
 // stopped in the middle of a task; it joins again wherever the others are by then. A phase may ask for fewer workers than there are; the others sleep meanwhile.
 //

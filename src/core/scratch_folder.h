@@ -1,5 +1,5 @@
-// A folder in scratch for files that need names for a while. It is locked by its process and goes with this object; what
-// a killed process left is removed by whoever next uses the scratch folder.
+// A temporary folder in scratch, for files that need names. Its process locks it, and it is removed with this object. The next
+// user of the scratch folder removes what a killed process left.
 #pragma once
 
 #include <filesystem>

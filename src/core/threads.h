@@ -1,9 +1,8 @@
 // A small pool of std::threads (thread sanitiser sees through it, unlike libgomp). Work is cut so that
 // results never depend on the number of threads: a body writes only the outputs of its own indices.
 //
-// Helpers are offered a region, they are not waited for: those that come take work as long as there is some,
-// and what nobody else takes the caller does itself. So a region ends soon though other processes hold some
-// of the cores. ParallelFor and ParallelTasks do not call helpers that came too late again and again. Idle
+// A region never waits for helpers: those that join take work as long as there is some, and the caller does the rest. So a
+// region ends soon even if other processes hold some of the cores. ParallelFor and ParallelTasks do not call helpers that came too late again and again. Idle
 // threads spin briefly while they wait for work, then sleep. The first exception thrown in a region is rethrown to the
 // caller after all have finished. A region inside a region gets no helpers: a body that needs threads of its
 // own must bring its own Context. Several threads may use one pool: while the region of one runs, the

@@ -1,4 +1,4 @@
-// What public calls check before they work, so that a caller's mistake is an Error and never a crash.
+// Checks of the arguments of public calls, so that a caller's mistake is an Error and never a crash.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Known data sets by name, and the folders in which a name is looked for.
+// Known data sets by name, and the folders searched for a name.
 #pragma once
 
 #include <filesystem>

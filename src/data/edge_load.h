@@ -1,4 +1,4 @@
-// A text edge list read whole into memory, its ids entered in an IdTable that other files may share.
+// Reads a text edge list into memory and enters its ids into an IdTable that other files may share.
 #pragma once
 
 #include <filesystem>

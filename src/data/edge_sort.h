@@ -1,4 +1,4 @@
-// An edge list of any length to compressed rows on disk, within a fixed amount of memory.
+// Sorts an edge list of any length into compressed rows on disk, within a fixed amount of memory.
 //
 // Method: every worker fills a buffer with both directions of its edges, sorts it piece by piece
 // (radix_sort.h), drops the repeats of each piece and appends it to a run. Then the key space is cut into

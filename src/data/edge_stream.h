@@ -1,5 +1,4 @@
-// A text edge list to a native directory within bounded memory: parse, number the nodes, sort externally,
-// merge.
+// Converts a text edge list to a native directory in bounded memory: parses, numbers the nodes, sorts externally and merges.
 #pragma once
 
 #include <cstdint>

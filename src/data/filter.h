@@ -1,4 +1,4 @@
-// Keeping part of a data set's nodes: graph, features, labels, splits and names together.
+// Restricts a data set to some of its nodes: graph, features, labels, splits and names together.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// The shapes of the paper's sets and what a request for one comes to: counts, parts, split boundaries and the
-// strengths of the signals in graph and features. docs/reference/synthetic.md tells the model behind the numbers.
+// The shapes of the paper's data sets, and the plan of a requested graph: counts, parts, split boundaries and the strengths of
+// the signals in graph and features. docs/reference/synthetic.md describes the model.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// From ids as files spell them to node numbers 0 … n−1.
+// Maps ids as files spell them to node numbers 0 … n−1.
 //
 // Small ids are marked in a bit map and number the nodes by rank. Other ids go through a dictionary of 64
 // shards, each an open-addressing table over cells of 16 bytes that hold a short name whole (a long one lies
-// behind a reference), so that a look-up touches two cache lines; a shard has one writer at a time and meets
+// behind a reference), so that a lookup touches two cache lines; a shard has one writer at a time and meets
 // names in file order, so the numbering does not depend on the number of threads.
 //
 // Final order: integers ascend; text ids keep the order in which they first appear.

@@ -1,5 +1,4 @@
-// Turning what files call a label into Labels: class numbers that need not start at 0, names, one-hot or 0/1
-// matrices.
+// Converts labels of files into Labels: class numbers that need not start at 0, names, one-hot or 0/1 matrices.
 #pragma once
 
 #include <cstdint>

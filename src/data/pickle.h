@@ -1,4 +1,4 @@
-// What a pickle holds, read without running anything; Parse is in unpickle.cpp, the names it knows in
+// Reads pickles without executing anything; Parse is in unpickle.cpp, the names it knows in
 // pickle_names.h.
 //
 // Method: a stack machine over an allow-list of opcodes and of names (numpy arrays, dtypes and scalars, scipy

@@ -1,4 +1,4 @@
-// The names a pickle may mention and what each stands for. None is ever looked up or called.
+// The names that a pickle may contain, with the meaning of each. None is ever imported or called.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What the format readers share: the table that detection walks, and attaching a built graph.
+// Shared by format readers: the table that detection walks, and attaching a built graph.
 #pragma once
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// How people spell the same thing: case, blanks, leading zeros, and words that mean "no value".
+// Equivalent spellings of one value: case, blanks, leading zeros, and words that mean "no value".
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// A part of a data set as a data set of its own: the induced subgraph of chosen nodes with their features and
+// Extracts a part of a data set as a data set: the induced subgraph of chosen nodes with their features and
 // labels.
 #pragma once
 

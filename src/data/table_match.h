@@ -1,4 +1,4 @@
-// Checks whether tables and edges speak of the same ids. Counts what does not match, shows examples, and
+// Checks whether tables and edges use the same ids. Counts what does not match, shows examples, and
 // refuses a set of which too much does not: more than a tenth, or with --allow-unmatched everything. The error says
 // what would match: another column, or the same ids without regard to case, leading zeros or blanks.
 #pragma once

@@ -1,4 +1,4 @@
-// What a model remembers of a table, and matching another table to it.
+// The schema of a table that a model stores, and matching another table to it.
 //
 // FitSchema takes the median of each column of numbers over the train nodes, missing cells left aside; it
 // will stand in for missing cells.

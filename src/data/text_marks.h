@@ -1,5 +1,5 @@
-// Finds the bytes of a text that end a cell. 64 bytes are looked at together and become the bits of a word,
-// and every line that lies within them uses that word, so the text is passed over once.
+// Finds the bytes of a text that end a cell. 64 bytes are compared at once and become the bits of a
+// word. Every line within them uses that word, so the text is read once.
 //
 // The word is made with SSE2, which every x86-64 processor has, and elsewhere with eight bytes at a time in
 // a machine word. A test holds both against a loop over bytes.

@@ -1,4 +1,4 @@
-// What torch.save wrote (a .pt file): a zip archive with a pickle, NAME/data.pkl, and the elements of tensors beside
+// Reads files of torch.save (.pt): a zip archive with a pickle, NAME/data.pkl, and the elements of tensors beside
 // it, NAME/data/0, NAME/data/1 and so on. Nothing in it is run: the pickle goes through the allow-list of data/pickle.h.
 #pragma once
 

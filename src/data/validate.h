@@ -1,4 +1,4 @@
-// Parts of ValidateDataset (l2gcn/dataset.h), and what only a stored data set can have wrong.
+// Parts of ValidateDataset (l2gcn/dataset.h), and checks that apply to stored data sets alone.
 #pragma once
 
 #include "l2gcn/dataset.h"

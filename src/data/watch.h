@@ -1,4 +1,4 @@
-// A data set under a budget of memory: its mapped pages stay resident only as far as the budget allows.
+// Keeps a data set within a memory budget: its mapped pages stay resident only as far as the budget allows.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Writing data sets: the table of formats that `convert` knows, and the formats made for other programs.
-// native_store.h has our own format.
+// Writers of data sets: the table of formats that `convert` knows, and the formats made for other programs.
+// native_store.h has the native format.
 #pragma once
 
 #include <filesystem>

@@ -1,12 +1,12 @@
-// From an edge list or unsorted compressed rows to a Graph: symmetrised, without repeats, self loops dropped
-// unless asked for, neighbours ascending.
+// Builds a Graph from an edge list or unsorted compressed rows: symmetrised, without repeats, self loops dropped by
+// default, neighbours ascending.
 //
 // Method: count, prefix sum, scatter (a counting sort by source), then sort and merge each row on its own. A
 // row keeps its own entries ahead of the mirrored ones until both are sorted, so what was stored and what was
 // added can be told apart without a tag. Peak memory is the scattered rows, at most twice the final graph:
 // they are handed over block by block.
 //
-// Weights: of repeated entries, and of the two directions of an undirected edge, the largest weight stays. (A
+// Weights: the largest weight of repeated entries, and of the two directions of an undirected edge, is kept. (A
 // sum would double every edge that is stored in both directions; the largest does not depend on the order
 // either.)
 //

@@ -1,4 +1,5 @@
-// Which rows of every layer's X̂ = Â X lead to some rows of the last one, and the operators of those rows alone.
+// Finds the rows of every layer's X̂ = Â X that the requested rows of the last layer depend on, and builds operators of those
+// rows alone.
 //
 // A walk backwards over Â, one bit a node: the last layer needs the rows it is asked for; a layer before needs the rows
 // of those nodes and of their neighbours. It ends where too few rows would be saved; that layer and those before it
@@ -6,7 +7,7 @@
 // those rows. Numbers ascend as nodes do, so a row's sum keeps its order and its bits.
 //
 // The operator is read once a layer, by stretches and by a few threads, past the page cache where the context watches
-// it; what is made is placed in scratch then. For the CPU alone.
+// it; the results are then placed in scratch. CPU only.
 #pragma once
 
 #include <cstdint>

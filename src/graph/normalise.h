@@ -1,4 +1,4 @@
-// From a graph to the operator Â. With A the (weighted) adjacency and D the degrees of A + I:
+// Builds the operator Â of a graph. With A the (weighted) adjacency and D the degrees of A + I:
 //
 //   row+i   D⁻¹(A+I) + I      the released program's operator, default of preset `paper`
 //   row     D⁻¹(A+I)

@@ -1,5 +1,5 @@
-// Cutting a graph into parts of about equal size with few edges between them, by METIS (k-way). A build
-// without METIS says so when asked.
+// Partitions a graph into parts of about equal size with few edges between them, by METIS (k-way). A build without METIS throws
+// an error.
 #pragma once
 
 #include <cstdint>

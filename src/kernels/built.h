@@ -1,4 +1,4 @@
-// What this build of the kernels holds, for --version.
+// The kernels that this build contains, for --version.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// Casts from the contract's types to a backend's own. A backend is only handed what it made itself; debug
-// builds check that.
+// Casts from the interface's types to a backend's own. A backend only receives objects that it created; debug builds check it.
 #pragma once
 
 #include "core/error_format.h"

@@ -1,4 +1,4 @@
-// What LayerNorm adds to a row's variance, on every device.
+// The constant that LayerNorm adds to a row's variance, on every device.
 #pragma once
 
 namespace l2gcn {

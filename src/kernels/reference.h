@@ -1,6 +1,6 @@
 // The training step and the aggregation written as their formulas, in double precision, one loop after
-// another: documentation of what every backend computes, and the oracle its tests compare with. Nothing here
-// is fast.
+// another: documentation of what every backend computes, and the reference that tests compare with. It is not
+// optimised.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Up to which share of non-zeros aggregated features stay sparse on a device, for backends and for plans.
+// The largest share of non-zeros at which aggregated features stay sparse on a device, for backends and plans.
 #pragma once
 
 #include "l2gcn/context.h"

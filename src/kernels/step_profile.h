@@ -1,5 +1,5 @@
-// Where the seconds of a layer's training go, by phase of its steps. Off unless asked for: reading the clock
-// costs a small model a few per cent.
+// Profiles a layer's training by phase of its steps. Off by default, because reading the clock costs a small model a few per
+// cent.
 #pragma once
 
 #include <array>

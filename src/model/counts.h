@@ -1,4 +1,4 @@
-// Hits and misses of each class, from which F1, precision and recall follow.
+// True positives, predictions and members of each class, from which F1, precision and recall follow.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Nodes of which a model computes no finite number: features so large that sums or squares of them overflow.
+// Finds nodes whose logits are not finite, because sums or squares of their features overflow.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
-// A model of any method over the whole graph, layer by layer. A pipeline prepares the features and puts them
-// on the device once, so a training that scores its validation nodes again and again pays for the layers
-// alone.
+// Applies a model of any method to the whole graph, layer by layer. A pipeline prepares the features and puts them on the
+// device once, so a training that scores validation nodes repeatedly computes only the layers again.
 //
 // By the method's prediction head (config/methods.h):
 //

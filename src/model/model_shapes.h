@@ -1,4 +1,4 @@
-// Whether the tensors of a model fit together; models as bytes.
+// Checks that the tensors of a model fit together, and packs models into bytes.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-// How well scores rank the members of a class before the others: area under the ROC curve and average
+// Ranking metrics of a class against the rest: area under the ROC curve and average
 // precision, as scikit-learn defines them. Equal scores are one step of the curve.
 #pragma once
 

@@ -1,5 +1,4 @@
-// The score of probabilities as they are given, for callers that have them already; l2gcn/model.h has the
-// face for logits.
+// Scores given probabilities. l2gcn/model.h has the public function for logits.
 #pragma once
 
 #include "l2gcn/model.h"

@@ -1,4 +1,4 @@
-// What a plan knows of a data set and a configuration: counts alone.
+// The counts of a data set and a configuration that a plan is computed from.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What ranks do together, made of exchanges between two of them. All ranks must call the same in the same order.
+// Collective operations, built from exchanges between two ranks. All ranks must call the same ones in the same order.
 #pragma once
 
 #include <cstring>

@@ -1,11 +1,11 @@
-// Tells when a rank is gone: killed, crashed, stopped, or cut off.
+// Detects ranks that are gone: killed, crashed, stopped, or cut off.
 //
-// Each rank keeps a connection (TCP) to rank 0 and both ends say every half a second that they live. An end that closes
-// without a farewell, or is silent for kSilence, is gone; then the living end calls `on_loss` with a sentence. It is
-// also the way to rank 0 for the reason of a rank that fails. This is apart from the engine that moves the data, because
-// that waits for ever for a rank that does not answer.
+// Each rank keeps a TCP connection to rank 0, and both ends send a heartbeat every half second. An end that closes
+// without a farewell, or is silent for kSilence, is gone; then the living end calls `on_loss` with a sentence. A
+// rank that fails sends its reason to rank 0 on the same connection. Heartbeats are separate from the data transfers, which wait
+// forever for a rank that does not answer.
 //
-// Guarantees: nothing that is not of this job is listened to (each connection opens with the job's secret).
+// Guarantees: connections from outside the job are refused (each one opens with the job's secret).
 #pragma once
 
 #include <cstdint>

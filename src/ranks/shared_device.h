@@ -1,4 +1,4 @@
-// The device of a model that ranks make together.
+// The device of a model that ranks train together.
 #pragma once
 
 #include "core/device_choice.h"

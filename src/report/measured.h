@@ -1,7 +1,6 @@
-// Trainings a comparison or a reproduction has measured, kept one by one in a folder, so that a measurement
-// that was cut off goes on with those that are missing. Each is bound to its settings, seed, data, build and
-// device by its name: a checksum over them all. Where ranks share the work, each training is made by one of them, all
-// get its figures, and rank 0 keeps them.
+// A folder of measured trainings, one file each, so that an interrupted comparison or reproduction resumes with those that are
+// missing. The name of a file is a checksum over settings, seed, data, build and device. Where ranks share the work, one rank
+// runs each training, all get its figures, and rank 0 writes them.
 #pragma once
 
 #include <filesystem>

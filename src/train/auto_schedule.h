@@ -1,5 +1,5 @@
 // The constants of automatic training (--lr auto, --stop plateau): the base learning rate of a layer, when the rate decays,
-// and when the layer stops. bench/tune-rate.py fits them on generated graphs alone.
+// and when the layer stops. bench/tune_rate.py fits them on generated graphs alone.
 #pragma once
 
 #include <cstdint>

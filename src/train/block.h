@@ -1,4 +1,4 @@
-// What a conventional training step works on: one sparse block a layer between two lists of nodes.
+// The input of a conventional training step: one sparse block per layer between two lists of nodes.
 //
 //   H⁽ˡ⁺¹⁾ = act( (B⁽ˡ⁾ H⁽ˡ⁾) W⁽ˡ⁾ ),   B⁽ˡ⁾ is (nodes[l+1] × nodes[l])
 //

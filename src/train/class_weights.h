@@ -1,4 +1,4 @@
-// How much each class counts in the loss (Targets::weights).
+// Weights of the classes in the loss (Targets::weights).
 //
 //   balanced   one label a node: n / (classes · members of the class), as scikit-learn has it, over the train
 //              nodes; multi-label: others / members of the label, so that a label's ones weigh as much as its

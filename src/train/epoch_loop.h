@@ -2,7 +2,7 @@
 //
 //   while epochs < budget:  train up to the next decision;  score;  ask the stopping rule;  write a checkpoint if it is time
 //
-// What is trained, how it is scored and what its weights look like in a checkpoint is the subject's affair.
+// The subject implements the training, the scoring and the format of its weights in a checkpoint.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which nodes a stopping rule sees while a layer trains, and how often: a sample of the validation nodes, or train nodes
-// that the steps leave out (held_out.h), and so seldom that evaluation stays a small share of the training.
+// Chooses the nodes that a stopping rule evaluates while a layer trains: a sample of the validation nodes, or train nodes that
+// the steps leave out (held_out.h). Also chooses how often, so that evaluation takes a small share of the training time.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where weights start. Element i of a matrix is the i-th number of its own random stream, so the start
+// Initial weights. Element i of a matrix is the i-th number of its own random stream, so the start
 // depends on the seed and the layer alone.
 #pragma once
 

@@ -1,5 +1,4 @@
-// From a configuration to what one layer's training needs: its constants, and where its weights and moments
-// start.
+// Sets up the training of one layer from the configuration: its constants, initial weights and moments.
 #pragma once
 
 #include "config/architecture.h"

@@ -1,5 +1,5 @@
-// How far a layer-wise training has come: everything that changes while it runs and cannot be computed again from the
-// data set, the configuration and the weights, and how a snapshot keeps it.
+// The state of a layer-wise training, and how a snapshot stores it: everything that changes while it runs and cannot be
+// recomputed from the data set, the configuration and the weights.
 #pragma once
 
 #include <cstdint>

@@ -20,15 +20,15 @@
 
 namespace l2gcn {
 
-// What a caller may want beside the model.
+// Optional inputs and outputs of a training.
 struct LayerwiseOptions {
   std::vector<double>* step_losses = nullptr;  // gets the loss of every step of every layer, in order
   uint32_t hops = 1;             // how often each layer aggregates: N-GCN's power of Â; 0: not at all
   Matrix* embeddings = nullptr;  // gets the last layer's output of the train nodes, in their order
   Checkpointer* checkpointer =
-      nullptr;            // keeps snapshots, and may have one to go on from; not with embeddings
-  AutoSchedule schedule;  // where the rate is found (--lr auto)
-  std::shared_ptr<LayerPipeline> pipeline;  // made for these nodes and this data set; null: a new one
+      nullptr;            // writes snapshots, and may have one to resume from; not with embeddings
+  AutoSchedule schedule;  // used where the rate is automatic (--lr auto)
+  std::shared_ptr<LayerPipeline> pipeline;  // built for these nodes and this data set; null: a new one
 };
 
 // The model and what happened in each layer; f1 and evaluation time stay unset.

@@ -1,5 +1,5 @@
-// How a conventional method draws the blocks of a step. One sampler a method; each file in samplers/ opens
-// with what it draws, how it weighs it and what that estimates.
+// Samplers draw the blocks of a conventional training step. Each method has one; each file in samplers/ opens with what it
+// draws, its weights and what they estimate.
 //
 // Every draw is a pure function of (seed, layer, step, position), so a training replays exactly, on any
 // number of threads.

@@ -1,8 +1,8 @@
-// A training at the end of an epoch, as it is kept on disk: numbers as JSON, matrices as tensors. Trainers
-// fill one and go on from one; where and when it is kept is not their business (run/checkpoint.h).
+// The state of a training at the end of an epoch: numbers as JSON, matrices as tensors. Trainers fill a snapshot and resume from
+// one; run/checkpoint.h decides when and where it is written.
 //
-// Random numbers are counter-based, so weights, optimiser, counters and what policies and samplers remember
-// are all there is; activations are computed again from the weights of the finished layers, to the same bits.
+// Random numbers are counter-based, so weights, optimiser state, counters and the memory of policies and samplers suffice.
+// Activations are recomputed from the weights of the finished layers, to the same bits.
 #pragma once
 
 #include <cstdint>
@@ -40,21 +40,21 @@ struct Snapshot {
                        const LayerArchitecture& form = {}) const;
 };
 
-// Where snapshots go. A trainer asks Start() once, and Due() at the end of each stretch of epochs.
+// Writes snapshots. A trainer calls Start() once, and Due() after each stretch of epochs.
 class Checkpointer {
  public:
   virtual ~Checkpointer() = default;
-  // Where to go on; null: at the beginning.
+  // The snapshot to resume from; null: start from the beginning.
   virtual const Snapshot* Start() const = 0;
-  // Whether it is time to keep one; `epochs`: trained so far by this training, over all layers.
+  // Whether it is time to write one; `epochs`: trained so far by this training, over all layers.
   virtual bool Due(uint64_t epochs) = 0;
   // Most epochs to train before Due() must be asked again; 0: any number.
   virtual uint32_t EpochsBetween() const = 0;
-  // Never throws for a disk that is full: a training goes on without.
+  // Writes a snapshot. A full disk does not throw: the training continues without it.
   virtual void Keep(const Snapshot& snapshot) = 0;
 };
 
-// What happened so far, to and from JSON, every digit kept; a number that is not finite is null.
+// Converts the record of a seed to JSON without losing a digit; a number that is not finite becomes null.
 nlohmann::ordered_json SeedResultToJson(const SeedResult& result);
 // Throws nlohmann's exceptions for a document of another shape.
 SeedResult SeedResultFromJson(const nlohmann::ordered_json& json);

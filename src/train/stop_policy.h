@@ -1,4 +1,4 @@
-// The stop policies that need nothing learned. The interface is public: l2gcn/stop_policy.h.
+// The stop policies without a learned model. The interface is public: l2gcn/stop_policy.h.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What every trainer takes from a data set before it starts: the nodes of each part of the split, targets,
-// and the head of the model.
+// The inputs that every trainer takes from a data set: the nodes of each part of the split, targets, and the head of the
+// model.
 #pragma once
 
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace l2gcn {
 
-// How long training may go on without telling its progress or looking for an interruption.
+// The longest time between two progress reports or checks for an interruption.
 inline constexpr double kSecondsBetweenReports = 0.2;
 
 // The nodes of `role` in ascending order.

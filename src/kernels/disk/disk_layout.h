@@ -1,5 +1,5 @@
-// How a run from disk cuts its matrices, as functions of the budget and of counts alone, so that a plan made before
-// anything is moved and the run itself agree.
+// The layout of matrices of a run from disk, as functions of the budget and of counts alone. So a plan computed in advance and
+// the run itself agree.
 #pragma once
 
 #include <algorithm>

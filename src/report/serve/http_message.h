@@ -1,4 +1,4 @@
-// HTTP requests and responses as handlers see them, and the rule which requests a handler sees at all.
+// HTTP requests and responses as handlers see them, and the rule for which requests reach a handler.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // An HTTP/1.1 server on one thread, for responses that are in memory. The protocol is libmicrohttpd's, driven by
-// epoll. The library is loaded when the first server is made, so that no other command pays for it.
+// epoll. The library is loaded with the first server, so that no other command pays for it.
 //
 // Slow clients delay nobody: sockets never block, and a connection that has not finished a request for
 // HttpLimits::request_time is closed. When all connections are taken, the one that has gone longest without

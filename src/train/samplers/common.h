@@ -1,4 +1,4 @@
-// What samplers share: the order of batches, positions of nodes in a list, entries of Â.
+// Shared by samplers: the order of batches, positions of nodes in a list, entries of Â.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,5 @@
-// The step of every method that draws a layer's sources from its destinations: the nodes of the loss are
-// taken in shuffled batches, and layer by layer, from the output's back to the input's, a method's Expand
-// makes the block and its list of sources.
+// Base of the samplers that draw a layer's sources from its destinations. Nodes of the loss come in shuffled batches. Layer by
+// layer, from the output back to the input, Expand draws the block and its list of sources.
 #pragma once
 
 #include <cstdint>
