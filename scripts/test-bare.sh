@@ -30,7 +30,7 @@ command -v debootstrap >/dev/null || { apt-get update -qq && apt-get install -y 
 root=
 cleanup() {
   local place
-  for place in proc sys dev/shm root/.cache/ccache; do
+  for place in proc sys dev/shm dev/pts root/.cache/ccache; do
     ! mountpoint -q "$root/$place" || umount --lazy "$root/$place"
   done
   rm -rf --one-file-system "$root"
@@ -46,8 +46,13 @@ make_system() {
   cp /etc/resolv.conf "$root/etc/resolv.conf"
   mount -t proc proc "$root/proc"
   mount --bind -o ro /sys "$root/sys"
-  mkdir -p "$root/dev/shm" "$root/root/.cache/ccache"
+  mkdir -p "$root/dev/shm" "$root/dev/pts" "$root/root/.cache/ccache"
   mount -t tmpfs tmpfs "$root/dev/shm"
+  # Terminals of its own: the host may keep its own to itself.
+  mount -t devpts -o newinstance,ptmxmode=0666,mode=0620,gid=5 devpts "$root/dev/pts"
+  ln -sf pts/ptmx "$root/dev/ptmx"
+  # Debian's installer writes this file, debootstrap does not.
+  echo "127.0.0.1 localhost $(hostname)" >"$root/etc/hosts"
   [ -z "${L2GCN_BARE_CCACHE:-}" ] || mount --bind "$L2GCN_BARE_CCACHE" "$root/root/.cache/ccache"
 }
 

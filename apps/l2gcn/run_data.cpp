@@ -23,18 +23,8 @@ void RunDataOptions::AddTo(Command& command) {
 
 namespace {
 
-// What a new table need not say again: the columns of the tables the model was trained on.
-void ReuseColumns(const OpenedRun& run, OpenOptions& open) {
-  // A new table need not have the column the model was trained to predict.
-  const TableSchema& schema = run.model.schema;
-  if (open.label_column.empty() && !schema.empty() && !schema.label.empty()) {
-    open.label_column = schema.label;
-    open.label_optional = true;
-  }
-  if (open.id_column.empty() && !open.no_ids && !schema.id.empty()) {
-    open.id_column = schema.id;
-    open.id_optional = true;
-  }
+// What new tables need not say again, besides their columns.
+void ReuseTables(const OpenedRun& run, OpenOptions& open) {
   if (open.missing.empty()) open.missing = run.open_options.missing;
   open.model_edges = run.open_options.edges;
   open.model_nodes = run.open_options.nodes;
@@ -49,7 +39,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
   OpenOptions open = options.data.open;
   std::string spec = options.data.spec;
   if (options.data.named()) {
-    ReuseColumns(opened.run, open);
+    ReuseTables(opened.run, open);
   } else {
     if (!opened.run.knows_data) {
       throw Error(
@@ -63,8 +53,7 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
     spec = opened.run.dataset_spec;
     opened.same = true;
   }
-  for (const TableColumn& column : opened.run.model.schema.columns)
-    open.feature_columns.push_back(column.name);
+  ReuseColumns(opened.run.model.schema, open);
   opened.dataset = AlignLabels(context, opened.run.model, OpenForRanks(context, spec, open));
   return opened;
 }

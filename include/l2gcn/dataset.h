@@ -137,6 +137,10 @@ struct OpenOptions {
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
 };
 
+// Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the
+// caller names none. The table may lack the label column, and may call its ids differently.
+void ReuseColumns(const TableSchema& schema, OpenOptions& options);
+
 // The options that a run must keep to open its data set again, as one JSON object, and back.
 std::string OpenOptionsToJson(const OpenOptions& options);
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where);

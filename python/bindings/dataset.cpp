@@ -18,14 +18,13 @@ namespace {
 
 using Handle = std::shared_ptr<DatasetHandle>;
 
-// `columns` of a node table become features whatever they hold: those of the model that will read them.
-Handle Open(Call& call, const std::string& spec, const std::string& options_json,
-            const std::vector<std::string>& columns) {
+// `model`, if any, is the one that will read the data set: its tables have the model's columns.
+Handle Open(Call& call, const std::string& spec, const std::string& options_json, const ModelHandle* model) {
   auto handle = std::make_shared<DatasetHandle>();
   handle->spec = spec;
   handle->options = OpenOptionsFromJson(options_json, "load_dataset");
   OpenOptions options = handle->options;
-  options.feature_columns = columns;
+  if (model != nullptr) ReuseColumns(model->model.schema, options);
   call.RunToOpen([&](const Context& context) {
     const auto start = std::chrono::steady_clock::now();
     handle->data = OpenForRanks(context, spec, options);
@@ -35,8 +34,8 @@ Handle Open(Call& call, const std::string& spec, const std::string& options_json
 }
 
 // Tables that exist only while they are read: the data set does not remember their paths, and counts as one from memory.
-Handle OpenTables(Call& call, const std::string& options_json, const std::vector<std::string>& columns) {
-  Handle handle = Open(call, "", options_json, columns);
+Handle OpenTables(Call& call, const std::string& options_json, const ModelHandle* model) {
+  Handle handle = Open(call, "", options_json, model);
   handle->options = {};
   handle->data.path.clear();
   handle->data.format = "memory";  // as MakeDataset says of arrays
@@ -310,8 +309,8 @@ void BindDataset(nb::module_& module) {
       .def_prop_ro("description_json", [](const DatasetHandle& h) { return DescribeDatasetJson(h.data); })
       .def("node_name", [](const DatasetHandle& h, uint32_t node) { return h.data.NodeName(node); });
   module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"),
-             nb::arg("columns"));
-  module.def("open_tables", OpenTables, nb::arg("call"), nb::arg("options_json"), nb::arg("columns"));
+             nb::arg("model").none());
+  module.def("open_tables", OpenTables, nb::arg("call"), nb::arg("options_json"), nb::arg("model").none());
   module.def("make_dataset", Make, nb::arg("call"), nb::arg("arrays"));
   module.def("with_splits", WithSplits, nb::arg("call"), nb::arg("data"), nb::arg("splits"));
   module.def("with_schema", WithSchema, nb::arg("data"), nb::arg("columns"), nb::arg("label"));

@@ -430,7 +430,7 @@ def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
 
 def open_spec(spec: str, options: str, machine: Any = (), model: Any = None) -> Dataset:
     """A path or name opened; `options` as JSON."""
-    return Dataset(_core.open_dataset(make_call(machine), spec, options, _interop.columns_of(model)))
+    return Dataset(_core.open_dataset(make_call(machine), spec, options, _interop.handle_of(model)))
 
 
 def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) -> Dataset:
@@ -456,8 +456,8 @@ spec : str, path, or object
 
 {_interop.describe_kinds("    ")}
 model : Model, optional
-    The model that will predict on a node table: its columns become features whatever they hold, since a short table may look
-    as if a column of categories held names.
+    The model that will predict on a node table. Its id and label columns are found by name, so `id` and `label` need not be
+    given again; the label column may be missing. Its feature columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md).

@@ -65,11 +65,11 @@ def to_scipy(self: Dataset) -> tuple[Any, Any, np.ndarray]:
 # DataFrames
 
 
-def columns_of(model: Any) -> list[str]:
-    """The columns of tables that a model reads; None: of no model."""
+def handle_of(model: Any) -> Optional[_core.Model]:
+    """The model that will read tables as the library holds it; None: of no model."""
     if model is not None and not hasattr(model, "_handle"):
         raise error(f"model: a {type(model).__name__} given; expected a Model, as load_model gives", "usage")
-    return [] if model is None else [column["name"] for column in model._handle.schema]
+    return None if model is None else model._handle
 
 
 def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
@@ -142,7 +142,7 @@ def from_pandas(
     allow_unmatched : bool
         Go on although many ids of the edges have no row.
     model : Model, optional
-        The model that will predict on it: its columns become features whatever they hold.
+        The model that will predict on it: its columns become features whatever they hold, and its id column is found by name.
     """
     edges, _ = _plain_frame(edges, "edges")
     columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
@@ -179,7 +179,7 @@ def _open_tables(cls: type[Dataset], tables: dict[str, Any], options: dict[str, 
             if table is not None:
                 options[name] = _write_table(table, os.path.join(folder, f"{name}.csv"), name)
         try:
-            return cls(_core.open_tables(make_call(reword=reword), options_json(options), columns_of(model)))
+            return cls(_core.open_tables(make_call(reword=reword), options_json(options), handle_of(model)))
         except _core.Error as problem:
             raise error(reword(str(problem)), problem.kind) from None
 

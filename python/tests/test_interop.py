@@ -169,6 +169,26 @@ def test_columns_of_a_model():
     assert known.n_features == 26 and model.predict(known).shape == (25,)
 
 
+def test_ids_of_a_model(tmp_path):
+    """A table for a model has the ids, and perhaps the labels, in the columns where the model's own table had them."""
+    pandas = pytest.importorskip("pandas")
+    who = np.array([f"n{i}" for i in range(60)])
+    nodes = pandas.DataFrame({"size": np.arange(60) % 7, "kind": np.where(np.arange(60) < 30, "x", "y"), "who": who})
+    edges = pandas.DataFrame({"from": who, "to": np.roll(who, 1)})
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    nodes.drop(columns="kind").to_csv(tmp_path / "unlabelled.csv", index=False)
+    tables = {"edges": tmp_path / "edges.csv", "nodes": tmp_path / "nodes.csv"}
+    model = l2gcn.train(l2gcn.load_dataset(**tables, id="who", label="kind"), preset="paper", epochs=2).model
+    again = l2gcn.load_dataset(**tables, model=model)
+    assert sorted(again.node_ids) == sorted(who) and again.labelled.all()
+    alone = l2gcn.load_dataset(**{**tables, "nodes": tmp_path / "unlabelled.csv"}, model=model)
+    frames = Dataset.from_pandas(edges, nodes[["size", "who"]], model=model)
+    for data in (alone, frames):
+        assert data.feature_names == ["size"] and data.node_ids.tolist() == again.node_ids.tolist()
+        np.testing.assert_array_equal(model.predict(data), model.predict(again))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_networkx(weighted):
     networkx = pytest.importorskip("networkx")

@@ -76,6 +76,18 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   return JsonText(json);
 }
 
+void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
+  if (options.label_column.empty() && !schema.empty() && !schema.label.empty()) {
+    options.label_column = schema.label;
+    options.label_optional = true;
+  }
+  if (options.id_column.empty() && !options.no_ids && !schema.id.empty()) {
+    options.id_column = schema.id;
+    options.id_optional = true;
+  }
+  for (const TableColumn& column : schema.columns) options.feature_columns.push_back(column.name);
+}
+
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where) {
   OpenOptions options;
   try {

@@ -88,6 +88,18 @@ TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
     backend_cases::CheckScoring(context_, *backend, {shape, {}}, {2e-5, 1e-4, 1e-4});
 }
 
+// Large shapes and tf32 are trained by warpgroups where the GPU has them.
+TEST_F(CudaBackendTest, NaNStaysNaN) {
+  for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+    for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+      auto backend = Make(precision, sparse);
+      for (const backend_cases::FormCase& one : backend_cases::ScoringCases())
+        backend_cases::CheckNaNStays(context_, *backend, one);
+      for (const Shape& shape : LargeShapes()) backend_cases::CheckNaNStays(context_, *backend, {shape, {}});
+    }
+  }
+}
+
 TEST_F(CudaBackendTest, NarrowPrecisionsStayNear) {
   for (const Shape& shape : backend_cases::Shapes()) {
     backend_cases::CheckOperations(context_, *Make(Precision::kTf32), shape, kTf32);

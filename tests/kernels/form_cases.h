@@ -2,6 +2,8 @@
 // body for every backend, as backend_cases.h.
 #pragma once
 
+#include <limits>
+
 #include "backend_cases.h"
 
 namespace l2gcn::backend_cases {
@@ -114,6 +116,44 @@ inline void CheckFormOperations(const Context& context, Backend& backend, const 
   ExpectNear(pick(reference::FromFeatures(features)),
              backend.Download(context, *backend.PickRows(context, *x, rows)), tolerance.product,
              "picked rows");
+}
+
+// A node with a NaN among its features, and one whose squares overflow in a norm: everything computed from them is NaN, and
+// so is the loss of a batch they are in. Nothing else is.
+inline void CheckNaNStays(const Context& context, Backend& backend, const FormCase& one) {
+  constexpr uint32_t kNaN = 2, kHuge = 4, kOther = 3;
+  const Shape& shape = one.shape;
+  Matrix features = RandomMatrix(shape.nodes, shape.features, 1);
+  features.mutable_row(kNaN)[shape.features - 1] = std::numeric_limits<float>::quiet_NaN();
+  for (uint32_t f = 0; f < shape.features; ++f) features.mutable_row(kHuge)[f] *= 1e25f;
+  const TensorPtr x = backend.Upload(context, Features::Dense(features));
+  const DeviceGraphPtr graph = backend.Upload(context, RandomPropagation(shape, 2));
+  const auto expect = [](const Matrix& h, uint32_t row, bool nan, const char* what) {
+    size_t count = 0;
+    for (size_t c = 0; c < h.cols; ++c) count += std::isnan(h.row(row)[c]);
+    EXPECT_EQ(count, nan ? h.cols : 0) << what << ", row " << row;
+  };
+
+  const LayerState state = FormState(one, shape.features);
+  const Matrix h = backend.Download(context, *backend.Transform(context, x, state.block()));
+  expect(h, kNaN, true, "transform");
+  expect(h, kHuge, one.form.norm, "transform");
+  expect(h, kOther, false, "transform");
+  for (const uint32_t width : {3u, shape.features + 8}) {  // aggregated after the product, and before it
+    const Matrix w = RandomMatrix(shape.features, width, 5);
+    expect(backend.Download(context, *backend.Forward(context, *graph, *x, w)), kNaN, true, "forward");
+  }
+
+  LayerSpec spec = FormSpec(one);
+  spec.drop_last = false, spec.architecture.input_dropout = 0;
+  for (const uint32_t bad : {kNaN, kOther}) {
+    const std::vector<uint32_t> samples = {0, 1, bad, 5};
+    auto training = backend.BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
+                                       RandomTargets(shape, samples.size(), 3), spec, state);
+    double loss = 0;
+    training->RunEpochs(context, 0, 1, std::span(&loss, 1));
+    EXPECT_EQ(std::isnan(loss), bad == kNaN) << "loss of a batch";
+  }
 }
 
 // Three epochs, step by step against the reference, and the weights they end with.

@@ -36,6 +36,17 @@ TEST_P(CpuFormTest, OperationsMatchTheReference) {
   });
 }
 
+TEST_P(CpuFormTest, NaNStaysNaN) {
+  const Context context = MakeContext(2);
+  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+    BackendOptions options;
+    options.sparse = sparse;
+    auto backend = MakeBackend(context, options);
+    for (const FormCase& one : backend_cases::ScoringCases())
+      backend_cases::CheckNaNStays(context, *backend, one);
+  }
+}
+
 TEST_P(CpuFormTest, TrainingMatchesTheReferenceStepByStep) {
   ForEachCase([](const Context& context, Backend& backend, const FormCase& one) {
     backend_cases::CheckFormTraining(context, backend, one, {});

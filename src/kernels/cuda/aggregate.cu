@@ -10,6 +10,7 @@
 
 #include "kernels/cuda/aggregate.h"
 #include "kernels/cuda/check.h"
+#include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/row_access.cuh"
 
 namespace l2gcn::cuda {
@@ -78,10 +79,7 @@ __device__ void Finish(const AggregateArguments& a, const DeviceRows& x, const D
     const size_t source = a.row_of_node == nullptr ? own : a.row_of_node[own];
     AddScaled(result, a.self_scale[node], Load4<kKind>(x.dense, source * x.stride + column));
   }
-  if (relu) {
-    result = make_float4(fmaxf(result.x, 0.0f), fmaxf(result.y, 0.0f), fmaxf(result.z, 0.0f),
-                         fmaxf(result.w, 0.0f));
-  }
+  if (relu) result = Relu(result);
   Store4<kKind>(out.dense, node * out.stride + column, result);
 }
 

@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/form_kernels.h"
+#include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/row_access.cuh"
 #include "kernels/norm_epsilon.h"
 
@@ -198,7 +199,8 @@ __global__ void __launch_bounds__(kThreads) ActivateKernel(const Activation a) {
       v = Inside(v, c, a.width);
       squares += (v.x * v.x + v.y * v.y) + (v.z * v.z + v.w * v.w);
     }
-    factor = 1.0f / sqrtf(WarpSum(squares) * share + kNormEpsilon);
+    const float variance = WarpSum(squares) * share + kNormEpsilon;
+    factor = 1.0f / sqrtf(variance) + variance * 0.0f;  // NaN where the squares overflow
     if (a.inverse != nullptr && lane == 0) a.inverse[row] = factor;
   }
   const bool drops = a.dropping.keys != nullptr;
@@ -218,7 +220,7 @@ __global__ void __launch_bounds__(kThreads) ActivateKernel(const Activation a) {
       const float4 bias = At4(a.affine, c);
       v.x += bias.x, v.y += bias.y, v.z += bias.z, v.w += bias.w;
     }
-    v.x = fmaxf(v.x, 0), v.y = fmaxf(v.y, 0), v.z = fmaxf(v.z, 0), v.w = fmaxf(v.w, 0);
+    v = Relu(v);
     if (drops) v = Dropped(v, key, c, a.dropping);
     Store4<kTo>(a.h, base + c, Inside(v, c, a.width));
   }

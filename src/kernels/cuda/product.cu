@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/check.h"
 #include "kernels/cuda/product.h"
+#include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/row_access.cuh"
 #include "kernels/cuda/warp_mma.cuh"
 
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   sums.ForEachPair([&](int m, int n, float x0, float x1) {
     const size_t row = first_row + m0 + m, column = static_cast<size_t>(blockIdx.x) * kColumns + n0 + n;
     if (row >= rows || column >= y.stride) return;
-    if (relu) x0 = fmaxf(x0, 0.0f), x1 = fmaxf(x1, 0.0f);
+    if (relu) x0 = Relu(x0), x1 = Relu(x1);
     StorePair(y, row * y.stride + column, x0, x1);
   });
 }

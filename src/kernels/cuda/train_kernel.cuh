@@ -16,6 +16,7 @@
 #pragma once
 
 #include "kernels/cuda/feature_rows.cuh"
+#include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/train_block.cuh"
 
 namespace l2gcn::cuda {
@@ -177,7 +178,7 @@ class BlockTrainer : private TrainBlock<kRows, kWidth> {
 #pragma unroll
       for (int s = 0; s < Layout::kSplits; ++s)
         sum += ring_[(s * kRows + row) * Layout::kScratchStride + col];
-      float active = fmaxf(sum, 0.0f);
+      float active = Relu(sum);
       if (a_.dropout > 0) active = this->Dropped(at, row, col, active);
       *h_.At(row, col) = ForOperand<P>(active);
     }

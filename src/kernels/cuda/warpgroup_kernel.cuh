@@ -17,6 +17,7 @@
 // read, so the update does not see rows and columns at all.
 #pragma once
 
+#include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/train_block.cuh"
 #include "kernels/cuda/wgmma.cuh"
 
@@ -230,7 +231,7 @@ class WarpgroupTrainer : private TrainBlock<64, 64> {
       const float mine = along == 0 ? sums.value[i] : sums.value[i + 8];
       const int row = 16 * me.member + me.g + 8 * (i / 2 % 2),
                 col = 32 * across + 16 * along + 8 * (i / 4) + 2 * me.t + i % 2;
-      float active = fmaxf(mine + scratch[((me.team ^ 2) * 8 + i) * 128], 0.0f);
+      float active = Relu(mine + scratch[((me.team ^ 2) * 8 + i) * 128]);
       if (a_.dropout > 0) active = Dropped(at, row, col, active);
       *HiddenAt(row, col) = ForOperand<Precision::kTf32>(active);
     }
