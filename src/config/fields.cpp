@@ -176,6 +176,8 @@ std::vector<Field> ArchitectureFields() {
                  "Hops in a layer's input: ÂX, …, Âʰᵒᵖˢ X side by side. More than one needs --self-features. "
                  "Method sgc reads Âʰᵒᵖˢ X alone."),
       FlagField("self-features", &C::self_features, "Add the node's own features X to a layer's input."),
+      FlagField("raw-features", &C::raw_features,
+                "Add the input features to the input of every later layer. Needs --self-features."),
       FlagField("bias", &C::bias, "Add a bias to every product."),
       ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
                   "How hidden values are normalised before ReLU."),
@@ -186,9 +188,10 @@ std::vector<Field> ArchitectureFields() {
                   "validation nodes."),
       ChoiceField("correct", &C::correct, kChoiceNames,
                   "Correct & Smooth after training; auto: where it improves the validation score."),
-      ChoiceField(
-          "adjacency", &C::adjacency, kAdjacencyNames,
-          "How the adjacency matrix is normalised (row+i: D⁻¹(A+I)+I; none: neighbours are ignored)."),
+      ChoiceListField("adjacency", &C::adjacency, kAdjacencyNames,
+                      "How the adjacency matrix is normalised: row+i (D⁻¹(A+I)+I), row, sym, sum, mean "
+                      "(D⁻¹A) or none (neighbours are ignored). Several, such as sym,mean, give a layer one "
+                      "aggregate each; that needs --self-features."),
       ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
                            "Whether the next layer's classifier starts from this layer's.")),
       ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),

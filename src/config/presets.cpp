@@ -105,7 +105,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.hidden_norm = HiddenNorm::kLayer;
   config.dropout = 0.5;
   config.input_dropout = 0.3;
-  config.adjacency = Adjacency::kSym;
+  config.adjacency = {Adjacency::kSym};
   config.theta = ThetaStart::kFresh;
   config.init = Init::kFanIn;
   config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon learned by heart

@@ -70,7 +70,7 @@ class ConventionalTrainer final : public EpochSubject {
     pipeline_->Input(context_);
     LayerPipeline::TrainingGraph training = pipeline_->MakeTrainingGraph(context_);
     problem_.graph = std::move(training.graph);
-    problem_.a = std::move(training.a);
+    problem_.a = std::move(training.operators.front());
     problem_.layers = method_.readout == Readout::kHops ? 1 : config_.layers;
     problem_.precomputed = config_.precompute || method_.readout == Readout::kHops;
     problem_.readout = method_.readout == Readout::kJoinedPowers;
