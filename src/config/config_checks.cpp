@@ -32,7 +32,7 @@ void CheckInput(const TrainConfig& config) {
   if (config.self_features) return;
   if (config.hops > 1)
     ThrowUsage("--hops {}: more than one hop needs --self-features; add it, or use --hops 1", config.hops);
-  if (config.raw_features) ThrowUsage("--raw-features: needs --self-features; add it");
+  if (config.raw_features) ThrowUsage("raw_features: needs self_features; add it");
 }
 
 // Sampled and conventional methods have one operator.

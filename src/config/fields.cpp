@@ -176,8 +176,8 @@ std::vector<Field> ArchitectureFields() {
                  "Hops in a layer's input: ÂX, …, Âʰᵒᵖˢ X side by side. More than one needs --self-features. "
                  "Method sgc reads Âʰᵒᵖˢ X alone."),
       FlagField("self-features", &C::self_features, "Add the node's own features X to a layer's input."),
-      FlagField("raw-features", &C::raw_features,
-                "Add the input features to the input of every later layer. Needs --self-features."),
+      ByPreset(FlagField("raw-features", &C::raw_features,
+                         "Add the input features to the input of every later layer.")),
       FlagField("bias", &C::bias, "Add a bias to every product."),
       ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
                   "How hidden values are normalised before ReLU."),
