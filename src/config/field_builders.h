@@ -133,7 +133,6 @@ FieldOf<C> ChoiceListField(const char* name, std::vector<E> C::*member, const Ch
         ThrowUsage("--{} {}: names {} twice", text, value, item);
       chosen.push_back(*found);
     }
-    if (chosen.empty()) ThrowNotAChoice(text, value, WordsOf(choices));
     config.*member = std::move(chosen);
   };
   auto get = [=](const C& config) {
