@@ -55,6 +55,20 @@ Field NumberOrAuto(const char* name, std::optional<double> TrainConfig::*member,
   return field;
 }
 
+// `auto` leaves the choice to the preset.
+Field SettingField() {
+  Field field =
+      ChoiceField("setting", &TrainConfig::setting, kSettingNames,
+                  "Whether training sees the train nodes' subgraph alone or the whole graph. auto: "
+                  "the whole graph, unless the data set's format keeps training apart; preset paper: "
+                  "the subgraph.");
+  field.choices.insert(field.choices.begin(), "auto");
+  field.set = [set = field.set](TrainConfig& config, const std::string& value) {
+    if (value != "auto") set(config, value);
+  };
+  return field;
+}
+
 Field ThresholdField() {
   constexpr RealRange kBetween = {0, 1, true, true, "between 0 and 1, or auto"};
   Field field = {"threshold", FieldKind::kText, "auto|X",
@@ -228,8 +242,7 @@ std::vector<Field> DataFields() {
   using C = TrainConfig;
   return {
       Basic(SplitField()),
-      ChoiceField("setting", &C::setting, kSettingNames,
-                  "Whether training sees the train nodes' subgraph alone or the whole graph."),
+      SettingField(),
       ChoiceField("scale", &C::scale, kScaleNames, "How features are scaled first."),
       WholeField("pca", &C::pca, 0, kMaxWidth, "Principal components kept of the features; 0: no PCA."),
       ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),
