@@ -1,4 +1,4 @@
-// The plan of a run, by walking through its verbs with counts in place of data: what each one holds, reads and writes.
+// The plan of a run, by walking through its operations with counts in place of data: what each one holds, reads and writes.
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -67,7 +67,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   const bool basic = ArchitectureOf(config).basic();
   counts.plain_layers = HasBasicLayers(config) && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
   const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
-                              FindMethod(config.method).readout == Readout::kClassifier;
+                              FindMethod(config.method).prediction_head == PredictionHead::kClassifier;
   counts.scores_in_training =
       counts_answers && !counts.inductive && !config.self_features && inputs <= counts.hidden.back();
   return counts;
@@ -360,15 +360,15 @@ void PlanExchange(const Context& given, const RunCounts& counts, bool trains, Me
   const bool to_disk = !plan.in_memory || given.disk != nullptr;
   const bool all_in_memory = SumOverRanks(ranks, to_disk ? 1 : 0) == 0;
   const Context context = all_in_memory ? ForSharedModel(given) : ForSharedDisk(ForSharedModel(given));
-  const bool on_cards = context.device != DeviceKind::kCpu;
+  const bool on_gpus = context.device != DeviceKind::kCpu;
   plan.device = context.device;
   plan.ranks = ranks.size();
-  plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_cards;
+  plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_gpus;
   plan.why_messages = !ranks.shares_memory() ? ranks.why_messages()
-                      : on_cards             ? "cards get panels of columns"
+                      : on_gpus              ? "GPUs get panels of columns"
                       : !all_in_memory       ? "what does not fit into memory goes to disk"
                                              : "";
-  if (trains && !on_cards && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
+  if (trains && !on_gpus && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
