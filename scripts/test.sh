@@ -10,10 +10,19 @@
 # --quick are the long ones; scripts/fuzz.sh fuzzes for longer what ctest replays).
 # A report is opened in a browser if chromium is installed.
 # clang-tidy is not among them, as it takes longer than all the rest (scripts/lint.sh).
+# --fast: the layout, the release build and its tests alone.
 # With CI=true warnings are errors, if the compiler is Debian 12's GCC 12; newer ones know other warnings.
 # Ends with "N passed, N failed" on a line of its own; the exit status says whether all is well.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+fast=no
+for option in "$@"; do
+  case $option in
+    --fast) fast=yes ;;
+    *) echo "test.sh: unknown option '$option'; it takes --fast or none" >&2; exit 2 ;;
+  esac
+done
 
 # What all builds take together. What is built already need not be free.
 needed_mb=4000
@@ -106,8 +115,17 @@ else
   echo "layout check skipped: clang-format 14 is not installed (Debian 12 has it)"
   count 0 0 1
 fi
+# finish: the closing line and the exit status.
+finish() {
+  [ "$skipped" -eq 0 ] || echo "$skipped skipped (data, devices or tools that are not here; build/*/tests.log says which tests)"
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+  exit
+}
+
 build release
 run_tests release
+[ $fast = no ] || finish
 run_python
 build asan
 run_tests asan
@@ -127,6 +145,4 @@ else
   count 0 0 1
 fi
 
-[ "$skipped" -eq 0 ] || echo "$skipped skipped (data, devices or tools that are not here; build/*/tests.log says which tests)"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+finish

@@ -22,7 +22,7 @@ enum class Watch { kLoss, kValidationF1, kValidationLoss };
 // What training sees: the subgraph of the train nodes, or the whole graph.
 enum class Setting { kInductive, kTransductive };
 // How the adjacency matrix becomes the operator Â (graph/normalise.h).
-enum class Adjacency { kRowPlusI, kRow, kSym, kSum, kNone };
+enum class Adjacency { kRowPlusI, kRow, kSym, kSum, kMean, kNone };
 // How a layer normalises its hidden values before ReLU.
 enum class HiddenNorm { kNone, kLayer };
 // How features are scaled (data/prepare.h).

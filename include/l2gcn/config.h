@@ -50,6 +50,7 @@ struct TrainConfig {
   // What a layer has besides W and Θ; all off: the layer of the paper
   uint32_t hops = 1;  // a layer reads [X,] ÂX, …, Âʰᵒᵖˢ X side by side; sgc: Âʰᵒᵖˢ X alone
   bool self_features = false;                  // whether X itself is among them
+  bool raw_features = false;                   // whether deeper layers read the input features X⁰ as well
   bool bias = false;                           // added to every product
   HiddenNorm hidden_norm = HiddenNorm::kNone;  // before each ReLU
   double input_dropout = 0;                    // share of a layer's input set to 0 in a training step
@@ -59,7 +60,7 @@ struct TrainConfig {
   ThetaStart theta = ThetaStart::kKeep;
   Init init = Init::kFanIn;
   // On what
-  Adjacency adjacency = Adjacency::kRowPlusI;
+  std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};  // several: one operator each, side by side
   Setting setting = Setting::kInductive;
   std::string split;  // "": the default order of ResolveSplit
   Scale scale = Scale::kNone;

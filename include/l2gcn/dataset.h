@@ -89,6 +89,8 @@ struct Dataset {
   Features features;
   TableSchema schema;      // where the features come from a table; empty otherwise
   bool structure = false;  // the features were made from the graph (WithStructure)
+  bool inductive =
+      false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
   std::vector<Split> splits;             // those the files bring; the first is the default
   std::vector<std::string> class_names;  // (classes) or empty

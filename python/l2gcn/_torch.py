@@ -37,9 +37,10 @@ class GraphNetwork(nn.Module):
     def __init__(self, model: Model) -> None:
         super().__init__()
         config, tensors, form = model.config, model.tensors, model._handle.form
-        self.adjacency: str = config["adjacency"]
+        self.adjacency: list[str] = str(config["adjacency"]).split(",")
         self.smooth = int(config["smooth"])
         self.self_features: bool = config["self_features"]
+        self.raw_features: bool = config["raw_features"]
         self.multilabel = model.multilabel
         self.mean_of_layers: bool = form["mean_of_layers"]
         self.hops = int(config["hops"])
@@ -104,8 +105,8 @@ class GraphNetwork(nn.Module):
             return lambda x: x
         degree = torch.zeros(nodes, dtype=torch.float64, device=rows.device)
         degree.index_add_(0, rows, weight.double())
-        if aggregation == "neighbour-mean":
-            scale = torch.where(degree > 0, 1 / degree.clamp_min(1), torch.zeros_like(degree))
+        if aggregation == "neighbour-mean" or norm == "mean":
+            scale = torch.where(degree > 0, 1 / torch.where(degree > 0, degree, torch.ones_like(degree)), torch.zeros_like(degree))
             own = torch.zeros_like(scale)
             other = torch.ones_like(scale)
         else:
@@ -137,11 +138,12 @@ class GraphNetwork(nn.Module):
             smooth = self.operator("sym", "normalised", edge_index, edge_weight, nodes)
             for _ in range(self.smooth):
                 x = smooth(x)
-        a = self.operator(self.adjacency, self.aggregation, edge_index, edge_weight, nodes)
+        operators = [self.operator(name, self.aggregation, edge_index, edge_weight, nodes) for name in self.adjacency]
+        a = operators[0]
         if self.prediction_head == "joined-powers":
             return self._joined(x, a)
         if len(self.heads) > 0:
-            return self._with_heads(x, a)
+            return self._with_heads(x, operators)
         if self.prediction_head == "hops":
             for _ in range(self.hops):
                 x = a(x)
@@ -155,14 +157,23 @@ class GraphNetwork(nn.Module):
             return x @ weight[:width] + a(x @ weight[width:])
         return a(x @ weight) if weight.shape[1] < x.shape[1] else a(x) @ weight
 
-    def _with_heads(self, x: torch.Tensor, a: Any) -> torch.Tensor:
-        logits = []
+    def _layer_input(self, x: torch.Tensor, raw: Optional[torch.Tensor], operators: list[Any]) -> torch.Tensor:
+        """X and hop by hop one aggregate for each operator, behind the input features of deeper layers."""
+        if not self.self_features:
+            return operators[0](x)
+        parts, hop = [x], [x] * len(operators)
+        for _ in range(self.hops):
+            hop = [a(one) for a, one in zip(operators, hop)]
+            parts.extend(hop)
+        return torch.cat(parts if raw is None else [raw, *parts], dim=1)
+
+    def _with_heads(self, x: torch.Tensor, operators: list[Any]) -> torch.Tensor:
+        logits, features = [], x
         for i, weight in enumerate(self.layers):
-            parts = [x] if self.self_features else [a(x)]
-            for _ in range(self.hops if self.self_features else 0):
-                parts.append(a(parts[-1]))
+            raw = features if self.raw_features and i > 0 else None
+            joined = self._layer_input(x, raw, operators)
             affine = self.affines[str(i)] if str(i) in self.affines else None
-            x = _block(torch.cat(parts, dim=1), weight, affine)
+            x = _block(joined, weight, affine)
             head = self.heads[i]
             last = i + 1 == len(self.layers)
             if last or self.mean_of_layers:

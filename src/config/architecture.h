@@ -11,8 +11,16 @@ inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
           static_cast<float>(config.input_dropout)};
 }
 
-// Hops beside the node's own features in a layer's input: X, ÂX, …, Âʰ X; 0: the input is ÂX alone.
-inline uint32_t HopsBesideSelf(const TrainConfig& config) { return config.self_features ? config.hops : 0; }
+// The blocks of a layer's input that follow from X: X, then hop by hop one for each operator, Â₁X, Â₂X, Â₁²X, …; without
+// self features ÂX alone.
+inline size_t BlocksOfHops(const TrainConfig& config) {
+  return config.self_features ? 1 + size_t{config.hops} * config.adjacency.size() : 1;
+}
+
+// Columns of the input of layer `layer` (0-based), whose X has `width` columns and which may read the `raw` columns of X⁰.
+inline size_t InputColumns(const TrainConfig& config, size_t layer, size_t width, size_t raw) {
+  return BlocksOfHops(config) * width + (config.raw_features && layer > 0 ? raw : 0);
+}
 
 // Whether every layer is W and Θ over ÂX alone, as in the paper: then all layers share one classifier.
 inline bool HasBasicLayers(const TrainConfig& config) {

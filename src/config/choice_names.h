@@ -26,11 +26,9 @@ inline constexpr ChoiceName<Watch> kWatchNames[] = {
     {Watch::kLoss, "loss"}, {Watch::kValidationF1, "val"}, {Watch::kValidationLoss, "val-loss"}};
 inline constexpr ChoiceName<Setting> kSettingNames[] = {{Setting::kInductive, "inductive"},
                                                         {Setting::kTransductive, "transductive"}};
-inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {{Adjacency::kRowPlusI, "row+i"},
-                                                            {Adjacency::kRow, "row"},
-                                                            {Adjacency::kSym, "sym"},
-                                                            {Adjacency::kSum, "sum"},
-                                                            {Adjacency::kNone, "none"}};
+inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {
+    {Adjacency::kRowPlusI, "row+i"}, {Adjacency::kRow, "row"},   {Adjacency::kSym, "sym"},
+    {Adjacency::kSum, "sum"},        {Adjacency::kMean, "mean"}, {Adjacency::kNone, "none"}};
 inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {{HiddenNorm::kNone, "none"},
                                                               {HiddenNorm::kLayer, "layer"}};
 inline constexpr ChoiceName<Scale> kScaleNames[] = {

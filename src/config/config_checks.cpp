@@ -26,11 +26,24 @@ bool TakesSetting(const char* name, const std::string& method) {
          std::find(methods.begin(), methods.end(), FindMethod(method).name) != methods.end();
 }
 
-// Layers read ÂX, or X, ÂX, …, Âʰᵒᵖˢ X.
-void CheckHops(const TrainConfig& config) {
+// Layers read ÂX, or the blocks of InputBlocks.
+void CheckInput(const TrainConfig& config) {
   if (config.hops == 0) ThrowUsage("--hops 0: method {} needs 1 or more", config.method);
-  if (config.hops > 1 && !config.self_features)
+  if (config.self_features) return;
+  if (config.hops > 1)
     ThrowUsage("--hops {}: more than one hop needs --self-features; add it, or use --hops 1", config.hops);
+  if (config.raw_features) ThrowUsage("raw_features: needs self_features; add it");
+}
+
+// Sampled and conventional methods have one operator.
+void CheckOperators(const TrainConfig& config) {
+  if (config.adjacency.empty()) ThrowUsage("--adjacency: no name given; name one or more, such as sym");
+  if (config.adjacency.size() == 1) return;
+  if (FindMethod(config.method).loop != TrainingLoop::kLayerwise)
+    ThrowUsage("--adjacency: {} operators, but method {} takes one", config.adjacency.size(), config.method);
+  if (!config.self_features)
+    ThrowUsage("--adjacency: {} operators need --self-features; add it, or name one",
+               config.adjacency.size());
 }
 
 }  // namespace
@@ -59,7 +72,8 @@ void Validate(const TrainConfig& config) {
         "--hidden-norm, "
         "--bias, --self-features or --input-dropout");
   }
-  if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckHops(config);
+  if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckInput(config);
+  CheckOperators(config);
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
                config.method, fmt::join(FindField("self-features").methods, ", "));

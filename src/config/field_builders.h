@@ -118,6 +118,31 @@ FieldOf<C> ChoiceField(const char* name, E C::*member, const ChoiceName<E> (&nam
           }};
 }
 
+// Several of a few words, each once, in the order given.
+template <class C, class E, size_t N>
+FieldOf<C> ChoiceListField(const char* name, std::vector<E> C::*member, const ChoiceName<E> (&names)[N],
+                           const char* help) {
+  const std::string text = name;
+  const ChoiceNames<E> choices(names);
+  auto set = [=](C& config, const std::string& value) {
+    std::vector<E> chosen;
+    for (const std::string& item : SplitList(value)) {
+      const E* found = FindChoice(choices, item);
+      if (found == nullptr) ThrowNotAChoice(text, item, WordsOf(choices));
+      if (std::find(chosen.begin(), chosen.end(), *found) != chosen.end())
+        ThrowUsage("--{} {}: names {} twice", text, value, item);
+      chosen.push_back(*found);
+    }
+    config.*member = std::move(chosen);
+  };
+  auto get = [=](const C& config) {
+    std::string joined;
+    for (const E& choice : config.*member) joined += (joined.empty() ? "" : ",") + NameOf(choices, choice);
+    return joined;
+  };
+  return {text, FieldKind::kText, "NAME[,NAME…]", help, {}, set, get};
+}
+
 // One of a few words that the machine decides on: which devices there are is not known to the type.
 template <class C>
 FieldOf<C> WordField(const char* name, std::string C::*member, std::vector<std::string> choices,

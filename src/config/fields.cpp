@@ -55,6 +55,20 @@ Field NumberOrAuto(const char* name, std::optional<double> TrainConfig::*member,
   return field;
 }
 
+// `auto` leaves the choice to the preset.
+Field SettingField() {
+  Field field =
+      ChoiceField("setting", &TrainConfig::setting, kSettingNames,
+                  "Whether training sees the train nodes' subgraph alone or the whole graph. auto: "
+                  "the whole graph, unless the data set's format keeps training apart; preset paper: "
+                  "the subgraph.");
+  field.choices.insert(field.choices.begin(), "auto");
+  field.set = [set = field.set](TrainConfig& config, const std::string& value) {
+    if (value != "auto") set(config, value);
+  };
+  return field;
+}
+
 Field ThresholdField() {
   constexpr RealRange kBetween = {0, 1, true, true, "between 0 and 1, or auto"};
   Field field = {"threshold", FieldKind::kText, "auto|X",
@@ -176,6 +190,8 @@ std::vector<Field> ArchitectureFields() {
                  "Hops in a layer's input: ÂX, …, Âʰᵒᵖˢ X side by side. More than one needs --self-features. "
                  "Method sgc reads Âʰᵒᵖˢ X alone."),
       FlagField("self-features", &C::self_features, "Add the node's own features X to a layer's input."),
+      ByPreset(FlagField("raw-features", &C::raw_features,
+                         "Add the input features to the input of every later layer.")),
       FlagField("bias", &C::bias, "Add a bias to every product."),
       ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
                   "How hidden values are normalised before ReLU."),
@@ -186,9 +202,10 @@ std::vector<Field> ArchitectureFields() {
                   "validation nodes."),
       ChoiceField("correct", &C::correct, kChoiceNames,
                   "Correct & Smooth after training; auto: where it improves the validation score."),
-      ChoiceField(
-          "adjacency", &C::adjacency, kAdjacencyNames,
-          "How the adjacency matrix is normalised (row+i: D⁻¹(A+I)+I; none: neighbours are ignored)."),
+      ChoiceListField("adjacency", &C::adjacency, kAdjacencyNames,
+                      "How the adjacency matrix is normalised: row+i (D⁻¹(A+I)+I), row, sym, sum, mean "
+                      "(D⁻¹A) or none (neighbours are ignored). Several, such as sym,mean, give a layer one "
+                      "aggregate each; that needs --self-features."),
       ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
                            "Whether the next layer's classifier starts from this layer's.")),
       ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),
@@ -225,8 +242,7 @@ std::vector<Field> DataFields() {
   using C = TrainConfig;
   return {
       Basic(SplitField()),
-      ChoiceField("setting", &C::setting, kSettingNames,
-                  "Whether training sees the train nodes' subgraph alone or the whole graph."),
+      SettingField(),
       ChoiceField("scale", &C::scale, kScaleNames, "How features are scaled first."),
       WholeField("pca", &C::pca, 0, kMaxWidth, "Principal components kept of the features; 0: no PCA."),
       ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),

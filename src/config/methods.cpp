@@ -16,7 +16,7 @@ namespace {
 
 // What all baselines of layer-wise training have in common: the optimiser of the GCN paper.
 void BaselineDefaults(TrainConfig& config) {
-  config.adjacency = Adjacency::kSym;
+  config.adjacency = {Adjacency::kSym};
   config.init = Init::kXavier;
   config.lr = 0.01;
   config.dropout = 0.5;
@@ -57,8 +57,8 @@ std::vector<Method> MakeMethods() {
        .devices = every_device,
        .stop = StopRule::kController,
        .compared = false,
-       .settings = {"hops", "self-features", "bias", "hidden-norm", "input-dropout", "head", "predict-from",
-                    "correct", "controller", "hold-out"},
+       .settings = {"hops", "self-features", "raw-features", "bias", "hidden-norm", "input-dropout", "head",
+                    "predict-from", "correct", "controller", "hold-out"},
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "gcn",
        .sentence = "all layers at once over the whole graph in every step",
@@ -205,7 +205,7 @@ std::vector<Method> MakeMethods() {
        .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"powers"},
-       .preset = [](const std::string&, TrainConfig& config) { config.adjacency = Adjacency::kSym; }},
+       .preset = [](const std::string&, TrainConfig& config) { config.adjacency = {Adjacency::kSym}; }},
   };
 }
 

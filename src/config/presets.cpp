@@ -11,8 +11,10 @@
 #include <string>
 #include <string_view>
 
+#include "config/choice_names.h"
 #include "config/methods.h"
 #include "config/setting_uses.h"
+#include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -96,7 +98,7 @@ SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
 // The most accurate preset, from what can be seen of the data: how many nodes train and validate, whether nodes
 // have several labels, whether features are dense numbers. The layer and its regularisation are the same for
 // every data set; docs/explanation/default-preset.md has each part's worth.
-void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& config) {
+void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic, TrainConfig& config) {
   const SplitCounts counts = CountSplit(dataset, split);
   config.layers = 2;
   config.hops = 2, config.self_features = true;
@@ -105,10 +107,10 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   config.hidden_norm = HiddenNorm::kLayer;
   config.dropout = 0.5;
   config.input_dropout = 0.3;
-  config.adjacency = Adjacency::kSym;
+  config.adjacency = {Adjacency::kSym};
   config.theta = ThetaStart::kFresh;
   config.init = Init::kFanIn;
-  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon overfitted
+  config.setting = dataset.inductive ? Setting::kInductive : Setting::kTransductive;
   config.predict_from = PredictFrom::kAuto;
   config.correct = Choice::kAuto;
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
@@ -122,7 +124,14 @@ void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& co
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
   if (dataset.labels.multilabel) config.threshold = Threshold{};
-  config.stop = dataset.nodes() > 0 && counts.val == 0 ? StopRule::kFixed : StopRule::kEarly;
+  const bool unvalidated = dataset.nodes() > 0 && counts.val == 0;
+  if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
+    config.lr.reset();
+    config.stop = StopRule::kPlateau;
+    return;
+  }
+  config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon overfitted
+  config.stop = unvalidated ? StopRule::kFixed : StopRule::kEarly;
 }
 
 // The user's value of the setting `name`; empty if there is none.
@@ -132,6 +141,12 @@ std::string ValueFor(const Overrides& overrides, const std::string& name) {
     if (FindField(key).name == name) value = text;
   }
   return value;
+}
+
+// Whether the user leaves the rate and the end of each layer to the program.
+bool IsAutomatic(const Overrides& overrides, std::optional<StopRule> implied) {
+  const std::string lr = ValueFor(overrides, "lr"), stop = ValueFor(overrides, "stop");
+  return (lr.empty() || lr == "auto") && (stop.empty() || stop == StopName(StopRule::kPlateau)) && !implied;
 }
 
 // Bytes of the features of every node with both of their powers beside them, as preset `best` reads them; of
@@ -196,7 +211,8 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   const bool layerwise = method.loop == TrainingLoop::kLayerwise;
   ApplySetRow(dataset, config);
   method.preset(dataset.preset_row, config);
-  if (layerwise && config.preset == Preset::kBest) ApplyBest(dataset, ValueFor(overrides, "split"), config);
+  if (layerwise && config.preset == Preset::kBest)
+    ApplyBest(dataset, ValueFor(overrides, "split"), IsAutomatic(overrides, implied), config);
   if (ValueFor(overrides, "lr") == "auto") config.stop = StopRule::kPlateau;
   if (implied) config.stop = implied;
   if (!layers.empty()) FindField("layers").set(config, layers);

@@ -11,6 +11,9 @@ namespace l2gcn {
 class StopPolicy;   // train/stop_policy.h
 struct SplitNodes;  // train/training_set.h
 
+// With fewer train nodes a rule holds none of them out: a tenth of them would decide nothing.
+inline constexpr uint64_t kLeastToHoldOut = 20;
+
 // What a policy may look at when it is made.
 struct PolicyRequest {
   const TrainConfig& config;

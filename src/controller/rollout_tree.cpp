@@ -94,8 +94,8 @@ RolloutTree::RolloutTree(const Context& context, const Dataset& dataset, const T
   if (config_.self_features)
     ThrowUsage("--self-features: a controller is learned on layers over ÂX alone; leave it out");
   config_.val_every = 0;  // a rollout scores nodes at its decisions alone
-  if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_);
-  if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_);
+  if (!scored_.empty()) scored_rows_ = pipeline_.WholeRows(context_, scored_).front();
+  if (!shown_.empty()) shown_rows_ = pipeline_.WholeRows(context_, shown_).front();
   targets_ = TargetsOf(dataset_.labels, pipeline_.train_nodes());
   prior_loss_ = PriorLoss(dataset_.labels);
   root_ = std::make_unique<Node>();
@@ -181,7 +181,8 @@ RolloutTree::Node& RolloutTree::Child(Node& node, uint32_t decision) {
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
   child->x = pipeline_.Transform(context_, node.xhat, state.block());
-  if (EvaluatesBeyondTrain()) child->x_whole = pipeline_.ForwardWhole(context_, node.x_whole, state.block());
+  if (EvaluatesBeyondTrain())
+    child->x_whole = pipeline_.ForwardWhole(context_, node.layer, node.x_whole, state.block());
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
   if (node.children.size() == possible.size()) node.Release();

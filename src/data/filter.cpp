@@ -51,6 +51,7 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.name = dataset.name;
   kept.preset_row = dataset.preset_row;
   kept.format = dataset.format;
+  kept.inductive = dataset.inductive;
   kept.path = dataset.path;
   kept.graph = InducedSubgraph(context, dataset.graph, keep);
   kept.edges = CountUndirectedEdges(context, kept.graph);

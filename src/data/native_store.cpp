@@ -382,6 +382,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   info.self_loops = dataset.self_loops;
   info.features = dataset.features.cols();
   info.directed = dataset.graph.directed;
+  info.inductive = dataset.inductive;
   info.multilabel = dataset.labels.multilabel;
   info.classes = dataset.labels.classes;
   info.class_names = dataset.class_names;
@@ -424,6 +425,7 @@ Dataset OpenNative(const Context& context, const fs::path& directory, bool verif
   }
   dataset.edges = manifest.Count("edges");
   dataset.self_loops = manifest.Count("self_loops");
+  dataset.inductive = manifest.json().contains("inductive") && manifest.Get<bool>("inductive");
   return dataset;
 }
 
@@ -437,6 +439,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   json["edges"] = info.edges;
   json["self_loops"] = info.self_loops;
   json["directed"] = info.directed;
+  if (info.inductive) json["inductive"] = true;
   json["features"] = info.features;
   json["multilabel"] = info.multilabel;
   json["classes"] = info.classes;

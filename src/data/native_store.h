@@ -54,7 +54,7 @@ struct NativeInfo {
   std::string name, preset_row;
   uint32_t nodes = 0;
   uint64_t edges = 0, self_loops = 0, features = 0;
-  bool directed = false;
+  bool directed = false, inductive = false;
   bool multilabel = false;
   uint32_t classes = 0;
   std::vector<std::string> class_names;  // (classes) or empty

@@ -328,6 +328,7 @@ Dataset ReadRedditPair(const Context& context, const fs::path& path, const OpenO
   dataset = data.Has("feature") ? ReadDglReddit(context, data, options, std::move(dataset))
                                 : ReadFastGcnReddit(context, data, options, std::move(dataset));
   dataset.format = "reddit-npz";
+  dataset.inductive = true;
   return dataset;
 }
 

@@ -108,6 +108,7 @@ bool DetectGraphSaint(const fs::path& path) {
 Dataset ReadGraphSaint(const Context& context, const fs::path& path, const OpenOptions& options) {
   Dataset dataset;
   dataset.format = "graphsaint";
+  dataset.inductive = true;
   dataset.path = path.string();
   StoredSparse adjacency = SparseFromNpz(context, NpzFile::Open(context, path / "adj_full.npz"), "");
   adjacency.values =
@@ -155,6 +156,7 @@ Dataset ReadGraphSage(const Context& context, const fs::path& path, const OpenOp
   Dataset dataset;
   dataset.name = prefix.filename().string();
   dataset.format = "graphsage";
+  dataset.inductive = true;
   dataset.path = path.string();
   AttachGraph(dataset, GraphOfLinks(context, graph, options, graph_path.string()));
   std::unordered_map<std::string_view, uint64_t> node_of;
@@ -214,6 +216,7 @@ Dataset ReadDglPpi(const Context& context, const fs::path& path, const OpenOptio
   Dataset dataset;
   dataset.name = "ppi";
   dataset.format = "dgl-ppi";
+  dataset.inductive = true;
   dataset.path = path.string();
   const auto nodes = static_cast<uint32_t>(roles.size());
   AttachGraph(dataset, BuildGraph(context, nodes, source, target, {}, BuildFor(options, path.string())));

@@ -10,10 +10,10 @@
 namespace l2gcn {
 namespace {
 
-// Degree of `node` in A + I; double, so that heavy nodes of weighted graphs keep their last edges.
-double DegreeWithLoop(const Graph& graph, uint32_t node) {
-  if (!graph.weighted()) return 1.0 + static_cast<double>(graph.degree(node));
-  double degree = 1.0;
+// Degree of `node` in A + loop·I; double, so that heavy nodes of weighted graphs keep their last edges.
+double DegreeOf(const Graph& graph, uint32_t node, double loop) {
+  if (!graph.weighted()) return loop + static_cast<double>(graph.degree(node));
+  double degree = loop;
   for (uint64_t e = graph.indptr[node]; e < graph.indptr[node + 1]; ++e) {
     degree += static_cast<double>(graph.weights[e]);
   }
@@ -41,7 +41,7 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Adjacenc
   float* col = norm == Adjacency::kSym ? result.col_scale.mutable_data() : nullptr;
   ParallelFor(context, graph.nodes, 4096, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      const double degree = DegreeWithLoop(graph, static_cast<uint32_t>(i));
+      const double degree = DegreeOf(graph, static_cast<uint32_t>(i), norm == Adjacency::kMean ? 0 : 1);
       // Negative weights can cancel a degree: such a node aggregates nothing but itself.
       const double inverse = degree > 0 ? 1.0 / degree : 0.0;
       switch (norm) {
@@ -58,6 +58,10 @@ Propagation MakePropagation(const Context& context, const Graph& graph, Adjacenc
           break;
         case Adjacency::kSum:
           row[i] = self[i] = 1.0f;
+          break;
+        case Adjacency::kMean:
+          row[i] = static_cast<float>(inverse);
+          self[i] = 0;
           break;
         case Adjacency::kNone:
           break;  // returned above

@@ -4,9 +4,10 @@
 //   row     D⁻¹(A+I)
 //   sym     D^-½(A+I)D^-½
 //   sum     A + I
+//   mean    D⁻¹A, with the degrees of A: the mean over neighbours alone
 //   none    I                 no neighbours: layers are those of a plain perceptron
 //
-// An isolated node keeps its own feature. A self loop kept in A counts as an edge besides the added I.
+// An isolated node keeps its own feature (mean: has zeros). A self loop kept in A counts as an edge besides the added I.
 #pragma once
 
 #include <span>

@@ -82,8 +82,9 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
       continue;
     }
     kept = false;
-    x = method.weights == WeightShape::kOwnAndAggregated ? OwnAndAggregated(context, *x, block.w, true)
-                                                         : pipeline_->ForwardWhole(context, x, block);
+    x = method.weights == WeightShape::kOwnAndAggregated
+            ? OwnAndAggregated(context, *x, block.w, true)
+            : pipeline_->ForwardWhole(context, static_cast<uint32_t>(layer), x, block);
     if (see) see(x);
   }
   return x;

@@ -186,8 +186,11 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   const Method& method = FindMethod(config.method);
   const bool joins = method.prediction_head == PredictionHead::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
-  const size_t joined =
-      method.weights == WeightShape::kOwnAndAggregated ? 2 : 1 + size_t{HopsBesideSelf(config)};
+  const size_t raw = width;
+  const bool concatenates = method.weights == WeightShape::kOwnAndAggregated;
+  const auto inputs = [&](size_t layer) {
+    return concatenates ? 2 * width : InputColumns(config, layer, width, raw);
+  };
   if (model.heads.size() != model.affines.size() ||
       (!model.heads.empty() && model.heads.size() != model.weights.size()))
     ThrowInput("{}: {} layers have {} heads; the file is damaged", where, model.weights.size(),
@@ -195,12 +198,12 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   if (config.layers == 0) ThrowInput("{}: a model of 0 layers cannot be; the file is damaged", where);
   if (joins) CheckStacks(model, width, where);
   for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), joined * width,
+    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), inputs(layer),
                config.HiddenOf(static_cast<uint32_t>(layer)), where);
     width = model.weights[layer].cols;
     if (!model.heads.empty()) CheckHead(model, layer, where);
   }
-  if (method.weights == WeightShape::kOwnAndAggregated) width *= joined;
+  if (concatenates) width *= 2;
   if (joins) width = config.powers.size() * config.HiddenOf(config.layers - 1);
   if (model.heads.empty()) CheckShape(model.theta, "the classifier", width, model.classes, where);
   const LabelPropagation& propagation = model.label_propagation;

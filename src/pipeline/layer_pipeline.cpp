@@ -44,12 +44,29 @@ Features FittingFeatures(const Context& context, const Model& model, const Datas
              dataset.name, features.cols(), model.features);
 }
 
-Propagation OperatorOf(const Context& context, const Graph& graph, const TrainConfig& config) {
+std::vector<Propagation> MakeOperators(const Context& context, const Graph& graph,
+                                       const TrainConfig& config) {
+  std::vector<Propagation> operators;
+  for (const Adjacency adjacency : config.adjacency)
+    operators.push_back(MakePropagation(context, graph, adjacency));
+  return operators;
+}
+
+// What a trained model aggregates with.
+std::vector<Propagation> ModelOperators(const Context& context, const Graph& graph,
+                                        const TrainConfig& config) {
   const MethodOperator op = FindMethod(config.method).op;
-  if (op == MethodOperator::kNeighbourMean) return MakeNeighbourMean(context, graph);
-  Propagation a = MakePropagation(context, graph, config.adjacency);
-  if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, a);
-  return a;
+  if (op == MethodOperator::kNeighbourMean) return {MakeNeighbourMean(context, graph)};
+  std::vector<Propagation> operators = MakeOperators(context, graph, config);
+  if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, operators.front());
+  return operators;
+}
+
+std::vector<DeviceGraphPtr> UploadAll(const Context& context, Backend& backend,
+                                      const std::vector<Propagation>& operators) {
+  std::vector<DeviceGraphPtr> uploaded;
+  for (const Propagation& a : operators) uploaded.push_back(backend.Upload(context, a));
+  return uploaded;
 }
 
 }  // namespace
@@ -109,13 +126,13 @@ TensorPtr LayerPipeline::Input(const Context& context) {
 }
 
 void LayerPipeline::ReleaseInput() {
-  if (input_is_free_ || input_ == nullptr) return;
+  if (input_is_free_ || input_ == nullptr || config_.raw_features) return;
   spare_input_ = input_;
   backend_->KeepSpare(std::move(input_));
 }
 
 void LayerPipeline::ReleaseTrainOperator() {
-  if (inductive_) train_operator_.reset();
+  if (inductive_) train_operators_.clear();
 }
 
 Features LayerPipeline::HostInput(const Context& context) {
@@ -125,21 +142,21 @@ Features LayerPipeline::HostInput(const Context& context) {
 LayerPipeline::TrainingGraph LayerPipeline::GraphInTraining(const Context& context) const {
   TrainingGraph training;
   training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
-  training.a = MakePropagation(context, training.graph, config_.adjacency);
+  training.operators = MakeOperators(context, training.graph, config_);
   return training;
 }
 
 LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& context) {
   TrainingGraph training = made_ ? std::move(*made_) : GraphInTraining(context);
   made_.reset();
-  if (train_operator_ == nullptr) train_operator_ = backend_->Upload(context, training.a);
-  if (TrainsWithWhole() && whole_.row_scale.empty()) whole_ = training.a;
+  if (train_operators_.empty()) train_operators_ = UploadAll(context, *backend_, training.operators);
+  if (TrainsWithWhole() && whole_.empty()) whole_ = training.operators;
   return training;
 }
 
-const DeviceGraph& LayerPipeline::TrainOperator(const Context& context) {
-  if (train_operator_ == nullptr) MakeTrainingGraph(context);
-  return *train_operator_;
+const std::vector<DeviceGraphPtr>& LayerPipeline::TrainOperators(const Context& context) {
+  if (train_operators_.empty()) MakeTrainingGraph(context);
+  return train_operators_;
 }
 
 void LayerPipeline::NeedLastRowsOf(const Context& context, const std::vector<uint32_t>& nodes) {
@@ -149,7 +166,7 @@ void LayerPipeline::NeedLastRowsOf(const Context& context, const std::vector<uin
   // Whether aggregated features stay sparse is decided by all of them, and a rate is found from all of X.
   const uint32_t first =
       std::max(config_.FindsRate() ? config_.layers - 1 : 0u, Input(context)->sparse ? 1u : 0u);
-  needed_ = FindNeededRows(context, Whole(context), nodes, config_.layers, first);
+  needed_ = FindNeededRows(context, Whole(context).front(), nodes, config_.layers, first);
   needed_operators_.resize(needed_.size());
 }
 
@@ -200,13 +217,34 @@ LayerInput LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tens
   }
   LayerInput input = rows.empty() ? std::move(x) : backend_->PickRows(context, *x, rows);
   x.reset();
-  AddHops(context, TrainOperator(context), InputBlocks(), input);
+  AddHops(context, TrainOperators(context), config_.hops, input);
+  AddRawFeatures(context, layer, InputRows(), input);
   return backend_->MergeSparse(std::move(input));
 }
 
-void LayerPipeline::AddHops(const Context& context, const DeviceGraph& a, size_t blocks, LayerInput& input) {
-  while (input.blocks.size() < blocks)
-    input.blocks.push_back(backend_->Aggregate(context, a, *input.blocks.back(), {}));
+const Tensor& LayerPipeline::LastHop(const LayerInput& input, size_t operators, size_t which) {
+  const size_t blocks = input.blocks.size();
+  return *input.blocks[blocks <= operators ? 0 : blocks - operators + which];
+}
+
+void LayerPipeline::AddHops(const Context& context, const std::vector<DeviceGraphPtr>& operators,
+                            uint32_t hops, LayerInput& input) {
+  const size_t all = operators.size();
+  for (size_t hop = (input.blocks.size() - 1) / all; hop < hops; ++hop) {
+    const LayerInput before = input;
+    for (size_t which = 0; which < all; ++which) {
+      const Tensor& x = LastHop(before, all, which);
+      input.blocks.push_back(backend_->Aggregate(context, *operators[which], x, {}));
+    }
+  }
+}
+
+void LayerPipeline::AddRawFeatures(const Context& context, uint32_t layer, std::span<const uint32_t> rows,
+                                   LayerInput& input) {
+  if (!config_.raw_features || layer == 0) return;
+  TensorPtr raw = Input(context);
+  if (!rows.empty()) raw = backend_->PickRows(context, *raw, rows);
+  input.blocks.insert(input.blocks.begin(), std::move(raw));
 }
 
 TensorPtr LayerPipeline::Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block) {
@@ -222,35 +260,39 @@ Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_
   return rows;
 }
 
-const Propagation& LayerPipeline::Whole(const Context& context) {
-  if (whole_.row_scale.empty()) whole_ = OperatorOf(context, graph_, config_);
+const std::vector<Propagation>& LayerPipeline::Whole(const Context& context) {
+  if (whole_.empty()) whole_ = ModelOperators(context, graph_, config_);
   return whole_;
 }
 
-const DeviceGraph& LayerPipeline::WholeOperator(const Context& context) {
-  if (whole_operator_ != nullptr) return *whole_operator_;
-  whole_operator_ = TrainsWithWhole() && train_operator_ != nullptr
-                        ? train_operator_
-                        : backend_->Upload(context, Whole(context));
-  return *whole_operator_;
+const std::vector<DeviceGraphPtr>& LayerPipeline::WholeOperators(const Context& context) {
+  if (!whole_operators_.empty()) return whole_operators_;
+  whole_operators_ = TrainsWithWhole() && !train_operators_.empty()
+                         ? train_operators_
+                         : UploadAll(context, *backend_, Whole(context));
+  return whole_operators_;
 }
 
-DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const uint32_t> nodes,
-                                        uint32_t hops) {
+std::vector<DeviceGraphPtr> LayerPipeline::WholeRows(const Context& context, std::span<const uint32_t> nodes,
+                                                     uint32_t hops) {
+  std::vector<Propagation> rows;
   if (hops == 0) {
-    const Propagation identity = MakePropagation(context, graph_, Adjacency::kNone);
-    return backend_->Upload(context, RowsOf(context, identity, nodes));
+    rows.push_back(RowsOf(context, MakePropagation(context, graph_, Adjacency::kNone), nodes));
+  } else {
+    for (const Propagation& a : Whole(context)) rows.push_back(RowsOf(context, a, nodes));
   }
-  return backend_->Upload(context, RowsOf(context, Whole(context), nodes));
+  return UploadAll(context, *backend_, rows);
 }
 
-TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block) {
-  const DeviceGraph& a = WholeOperator(context);
+TensorPtr LayerPipeline::ForwardWhole(const Context& context, uint32_t layer, const TensorPtr& x,
+                                      const DenseBlock& block) {
   if (config_.self_features) {
     LayerInput input = x;
-    AddHops(context, a, InputBlocks(), input);
+    AddHops(context, WholeOperators(context), config_.hops, input);
+    AddRawFeatures(context, layer, {}, input);
     return backend_->Transform(context, input, block);
   }
+  const DeviceGraph& a = WholeOperator(context);
   if (block.affine.rows == 0) return backend_->Forward(context, a, *x, block.w);
   return backend_->Transform(context, backend_->Aggregate(context, a, *x, {}), block);
 }

@@ -4,7 +4,8 @@
 // inference share these steps and differ in what they do between them.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
-//   X̂   = Âʰ X, or X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training needs
+//   X̂   = Âʰ X, or the blocks X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training
+//         needs; with several operators each has its hops, and deeper layers may read X⁰ again, which comes first
 //   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
@@ -64,14 +65,16 @@ class LayerPipeline {
   Features HostInput(const Context& context);
   double smooth_seconds() const { return smooth_seconds_; }
 
-  // The graph in training with its Â as --adjacency says, on the host, for samplers. The pipeline itself keeps the
-  // operator on its device alone.
+  // The graph in training with its operators as --adjacency says, on the host, for samplers. The pipeline itself keeps
+  // them on its device alone.
   struct TrainingGraph {
     Graph graph;
-    Propagation a;
+    std::vector<Propagation> operators;  // one for each name in TrainConfig::adjacency
   };
   TrainingGraph MakeTrainingGraph(const Context& context);
-  const DeviceGraph& TrainOperator(const Context& context);
+  // The first is the one of layers that have no others.
+  const std::vector<DeviceGraphPtr>& TrainOperators(const Context& context);
+  const DeviceGraph& TrainOperator(const Context& context) { return *TrainOperators(context).front(); }
   // Whether activations in training have a row for each train node alone. With `hops` = 0 nothing is
   // aggregated, and the rows are those of the features: every node.
   bool HoldsTrainNodesAlone(uint32_t hops = 1) const { return inductive_ && hops > 0; }
@@ -93,19 +96,28 @@ class LayerPipeline {
 
   // X̂ = Âʰ X of layer `layer` (0-based) in training. `x` comes by value so that it can go once it is used.
   LayerInput Aggregate(const Context& context, uint32_t layer, TensorPtr x, uint32_t hops = 1);
-  // Appends Â times the last block until the input has `blocks` of them.
-  void AddHops(const Context& context, const DeviceGraph& a, size_t blocks, LayerInput& input);
+  // X, or what is there of its aggregates, is followed by those that are missing for so many hops, hop by hop one for each
+  // operator: X, Â₁X, Â₂X, Â₁²X, Â₂²X, …
+  void AddHops(const Context& context, const std::vector<DeviceGraphPtr>& operators, uint32_t hops,
+               LayerInput& input);
+  // The block that the next aggregate by operator `which` starts from.
+  static const Tensor& LastHop(const LayerInput& input, size_t operators, size_t which);
+  // Puts X⁰ in front of a deeper layer's input where the configuration asks for it: its rows `rows`, or all.
+  void AddRawFeatures(const Context& context, uint32_t layer, std::span<const uint32_t> rows,
+                      LayerInput& input);
   // ReLU(X̂ W), or what the block's affine makes of it.
   TensorPtr Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block);
   // The rows of activations in training that are train nodes: (train nodes × width).
   Matrix TrainRows(const Context& context, const Tensor& x, uint32_t hops = 1);
 
-  // The model's operator over the whole graph, and `nodes`' rows of it. With `hops` = 0 the rows pick nodes
+  // The model's operators over the whole graph, and `nodes`' rows of them. With `hops` = 0 the rows pick nodes
   // and aggregate nothing.
-  const DeviceGraph& WholeOperator(const Context& context);
-  DeviceGraphPtr WholeRows(const Context& context, std::span<const uint32_t> nodes, uint32_t hops = 1);
-  // The layer's output for every node, from its input x.
-  TensorPtr ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block);
+  const std::vector<DeviceGraphPtr>& WholeOperators(const Context& context);
+  const DeviceGraph& WholeOperator(const Context& context) { return *WholeOperators(context).front(); }
+  std::vector<DeviceGraphPtr> WholeRows(const Context& context, std::span<const uint32_t> nodes,
+                                        uint32_t hops = 1);
+  // The output of layer `layer` (0-based) for every node, from X.
+  TensorPtr ForwardWhole(const Context& context, uint32_t layer, const TensorPtr& x, const DenseBlock& block);
   // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
   // same block, which is known by its memory. The next training, which begins where its first layer is aggregated, lets
   // go of it. Only for as many bytes as are next to nothing beside a training's own;
@@ -113,8 +125,6 @@ class LayerPipeline {
   bool KeepWhole(const DenseBlock& block, TensorPtr output);
   // That of layer `layer` (0-based); null where it was not kept.
   TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
-  // The blocks of a layer's input: 1, or 1 + hops with self features.
-  size_t InputBlocks() const { return 1 + size_t{HopsBesideSelf(config_)}; }
   // Logits of `rows` of a layer's output x; empty: all.
   Matrix HeadLogits(const Context& context, const TensorPtr& x, const Head& head,
                     std::span<const uint32_t> rows);
@@ -127,7 +137,7 @@ class LayerPipeline {
  private:
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);
   TensorPtr MakeInput(const Context& context);
-  const Propagation& Whole(const Context& context);
+  const std::vector<Propagation>& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
   bool HasFewRows(uint32_t layer) const { return layer < needed_.size() && !needed_[layer].nodes.empty(); }
   const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
@@ -143,12 +153,12 @@ class LayerPipeline {
   std::vector<uint32_t> train_nodes_;
   Preparation preparation_;
   std::unique_ptr<Backend> backend_;
-  TensorPtr input_;                          // null: not made yet, or released
-  std::weak_ptr<const Tensor> spare_input_;  // released, and maybe still there
-  bool input_is_free_ = false;               // the input shares the data set's memory
-  double smooth_seconds_ = 0;                // of all smoothing so far
-  std::optional<TrainingGraph> made_;        // ahead, until it is asked for
-  DeviceGraphPtr train_operator_, whole_operator_;
+  TensorPtr input_;                                                // null: not made yet, or released
+  std::weak_ptr<const Tensor> spare_input_;                        // released, and maybe still there
+  bool input_is_free_ = false;                                     // the input shares the data set's memory
+  double smooth_seconds_ = 0;                                      // of all smoothing so far
+  std::optional<TrainingGraph> made_;                              // ahead, until it is asked for
+  std::vector<DeviceGraphPtr> train_operators_, whole_operators_;  // empty: not made yet
   std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
   LayerInput last_input_;
@@ -157,7 +167,8 @@ class LayerPipeline {
     TensorPtr output;
   };
   std::vector<Kept> kept_;  // by layer
-  Propagation whole_;       // what whole_operator_ is made of, once it is wanted; shares the graph's arrays
+  std::vector<Propagation>
+      whole_;  // what whole_operators_ are made of, once they are wanted; share the graph's arrays
 };
 
 }  // namespace l2gcn

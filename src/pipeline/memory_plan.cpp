@@ -53,7 +53,8 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
-  counts.hops = HopsBesideSelf(config);
+  counts.aggregates = BlocksOfHops(config) - 1;
+  counts.raw_features = config.raw_features ? counts.features : 0;
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
@@ -96,12 +97,12 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
     const bool sparse = counts.sparse && layer == 0;
     if (trains) {
       most = std::max(most, subgraph + (layer > 0 ? MatrixBytes(counts, counts.rows(), in, false) : 0) +
-                                counts.copies() * MatrixBytes(counts, counts.rows(), in, sparse) +
+                                MatrixBytes(counts, counts.rows(), counts.WidthOf(layer, in), sparse) +
                                 MatrixBytes(counts, counts.rows(), out, false));
     }
     const uint64_t before = layer > 0 ? MatrixBytes(counts, counts.nodes, in, false) : 0;
     const uint64_t joined =
-        counts.hops > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
+        counts.aggregates > 0 ? MatrixBytes(counts, counts.nodes, counts.WidthOf(layer, in), sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
   return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
@@ -130,9 +131,9 @@ class DiskWalk {
       const uint64_t most = last ? rows : counts_.rows();
       const uint64_t copied = rows < counts_.rows() ? 4 * counts_.entries_of(layer) + 20 * rows : 0;
       if (copied > 0) Move(4 * counts_.train_entries(), copied);
-      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.hops); ++hop)
-        Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
-      const uint64_t width = in * counts_.copies(), out = last ? 0 : counts_.hidden[layer];
+      for (uint64_t i = 0; i < std::max<uint64_t>(1, counts_.aggregates); ++i)
+        Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && i == 0);
+      const uint64_t width = counts_.WidthOf(layer, in), out = last ? 0 : counts_.hidden[layer];
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
       if (!last) Move(Bytes(rows, width), Bytes(rows, out));
       Hold(on_disk + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
@@ -143,16 +144,17 @@ class DiskWalk {
   void Infer() {
     for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
       const uint64_t in = counts_.InputsOf(layer), out = counts_.hidden[layer], nodes = counts_.nodes;
-      if (counts_.hops == 0 && in > out) {
+      if (counts_.aggregates == 0 && in > out) {
         Move(layer == 0 ? counts_.stored_bytes : Bytes(nodes, in), nodes * out * 4);
         Aggregate(nodes, nodes, counts_.entries, out, false, 4);
         Hold(Bytes(nodes, in + out) + nodes * out * 4);
         continue;
       }
-      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.hops); ++hop)
-        Aggregate(nodes, nodes, counts_.entries, in, layer == 0 && hop == 0);
-      Move(Bytes(nodes, in * counts_.copies()), Bytes(nodes, out));
-      Hold(Bytes(nodes, in * (counts_.copies() + 1) + out));
+      for (uint64_t i = 0; i < std::max<uint64_t>(1, counts_.aggregates); ++i)
+        Aggregate(nodes, nodes, counts_.entries, in, layer == 0 && i == 0);
+      const uint64_t width = counts_.WidthOf(layer, in);
+      Move(Bytes(nodes, width), Bytes(nodes, out));
+      Hold(Bytes(nodes, in + width + out));
     }
     Move(Bytes(counts_.nodes, counts_.hidden.back()), 4 * counts_.nodes * counts_.classes);
     Hold(Bytes(counts_.nodes, counts_.hidden.back()) + 4 * counts_.nodes * counts_.classes);
@@ -214,7 +216,7 @@ class DiskWalk {
 uint64_t LeastInMemory(const RunCounts& counts) {
   const uint64_t read = counts.sparse ? 0 : counts.rows() * counts.features * counts.element;
   const uint64_t left = counts.hidden.size() > 1 ? counts.rows() * counts.hidden[0] * counts.element : 0;
-  return std::max<uint64_t>(1, counts.hops) * read + left;
+  return std::max<uint64_t>(1, counts.aggregates) * read + left;
 }
 
 // A limit on addresses is no budget: mapped files count, too, so a run from disk needs no fewer of them.

@@ -26,7 +26,9 @@ struct RunCounts {
   uint64_t other_bytes = 0;   // labels and names
   uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
-  uint64_t hops = 0, smooth = 0, head = 0, batch = 0;
+  uint64_t aggregates = 0;    // beside X in a layer's input; 0: the input is ÂX alone
+  uint64_t raw_features = 0;  // columns of X⁰ in the input of every later layer
+  uint64_t smooth = 0, head = 0, batch = 0;
   size_t first_few = 0;  // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -37,11 +39,13 @@ struct RunCounts {
     const double share = static_cast<double>(train) / static_cast<double>(std::max<uint64_t>(1, nodes));
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
-  uint64_t copies() const { return 1 + hops; }
+  uint64_t copies() const { return 1 + aggregates; }
+  // Columns of X̂, whose layer has `in` of X.
+  uint64_t WidthOf(size_t layer, uint64_t in) const { return copies() * in + (layer > 0 ? raw_features : 0); }
   // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
   // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
   double ShareOf(size_t layer) const {
-    if (inductive || hops > 0 || layer < first_few || nodes == 0) return 1;
+    if (inductive || aggregates > 0 || layer < first_few || nodes == 0) return 1;
     const double degree = static_cast<double>(entries) / static_cast<double>(nodes);
     double share = static_cast<double>(scored) / static_cast<double>(nodes);
     for (size_t later = hidden.size() - 1;; --later) {

@@ -34,7 +34,8 @@ Evaluator::Evaluator(const Context& context, LayerPipeline& pipeline, const Data
       labels_(dataset.labels),
       train_(nodes.train),
       hops_(hops),
-      blocks_(pipeline.InputBlocks()),
+      self_features_(config.self_features),
+      hops_in_layer_(config.hops),
       shares_(!pipeline.inductive()) {
   if (scores_nodes) chosen_ = ChooseEvaluationNodes(config, dataset, nodes);
   if (scores_validation) CheckValidationNodes(dataset, nodes);
@@ -60,21 +61,25 @@ void Evaluator::BeginLayer(uint32_t layer, bool last) {
   evaluation_rows_.reset();
   if (!ReachesOut()) return;
   Backend& backend = pipeline_.backend();
-  if (blocks_ == 1) {
+  if (!self_features_) {
     for (uint32_t hop = 1; hop < hops_; ++hop)
       x_ = backend.Aggregate(context_, pipeline_.WholeOperator(context_), *x_, {});
-    validation_xhat_ = backend.Aggregate(context_, *rows_, *x_, {});
+    validation_xhat_ = backend.Aggregate(context_, *rows_.front(), *x_, {});
     if (last) x_.reset();
     return;
   }
   whole_xhat_ = std::move(x_);
   const Stopwatch watch;
-  pipeline_.AddHops(context_, pipeline_.WholeOperator(context_), blocks_ - 1, whole_xhat_);
+  pipeline_.AddHops(context_, pipeline_.WholeOperators(context_), hops_in_layer_ - 1, whole_xhat_);
   hops_seconds_ = watch.Seconds();
   LayerInput picked;
   for (const TensorPtr& block : whole_xhat_.blocks)
     picked.blocks.push_back(backend.PickRows(context_, *block, nodes_));
-  picked.blocks.push_back(backend.Aggregate(context_, *rows_, *whole_xhat_.blocks.back(), {}));
+  for (size_t which = 0; which < rows_.size(); ++which) {
+    const Tensor& x = LayerPipeline::LastHop(whole_xhat_, rows_.size(), which);
+    picked.blocks.push_back(backend.Aggregate(context_, *rows_[which], x, {}));
+  }
+  pipeline_.AddRawFeatures(context_, layer, nodes_, picked);
   validation_xhat_ = backend.MergeSparse(std::move(picked));
   if (last) whole_xhat_ = {};
 }
@@ -137,10 +142,12 @@ double Evaluator::EndLayer(const DenseBlock& block) {
   xhat_ = {};
   if (!ReachesOut()) return 0;
   const Stopwatch watch;
-  if (blocks_ == 1) {
-    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, x_, block) : pipeline_.Transform(context_, x_, block);
+  if (!self_features_) {
+    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, layer_, x_, block)
+                   : pipeline_.Transform(context_, x_, block);
   } else {
-    pipeline_.AddHops(context_, pipeline_.WholeOperator(context_), blocks_, whole_xhat_);
+    pipeline_.AddHops(context_, pipeline_.WholeOperators(context_), hops_in_layer_, whole_xhat_);
+    pipeline_.AddRawFeatures(context_, layer_, {}, whole_xhat_);
     x_ = pipeline_.Transform(context_, std::exchange(whole_xhat_, {}), block);
   }
   const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole

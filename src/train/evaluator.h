@@ -60,7 +60,8 @@ class Evaluator {
   const Labels& labels_;
   const std::vector<uint32_t>& train_;
   uint32_t hops_;
-  size_t blocks_;  // of a layer's input
+  bool self_features_;      // a layer's input has several blocks,
+  uint32_t hops_in_layer_;  // of so many hops
   EvaluationNodes chosen_;
   std::vector<uint32_t> nodes_;  // labelled validation nodes that are scored
   bool shares_;                  // they have rows in the training's own X̂
@@ -71,9 +72,9 @@ class Evaluator {
   LayerInput xhat_;             // of the layer in training
   LayerInput validation_xhat_;  // rows of nodes_, where they are reached through the whole graph
   std::shared_ptr<const RowsToScore> validation_rows_, evaluation_rows_;  // null until they are scored
-  DeviceGraphPtr rows_;    // the whole graph's operator: rows of validation nodes
-  TensorPtr x_;            // activations of every node entering the layer; null in the last one
-  LayerInput whole_xhat_;  // with several blocks: those of every node but the last, in place of x_
+  std::vector<DeviceGraphPtr> rows_;  // the whole graph's operators: rows of validation nodes
+  TensorPtr x_;                       // activations of every node entering the layer; null in the last one
+  LayerInput whole_xhat_;  // with several blocks: those of every node but the last hop's, in place of x_
 };
 
 }  // namespace l2gcn

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "config/stop_policies.h"
 #include "core/rng.h"
 
 namespace l2gcn {
@@ -12,7 +13,6 @@ namespace {
 constexpr uint64_t kManyTrainNodes = 20000, kManyAtFixedRate = 204800;
 constexpr double kHeldShare = 0.1;
 constexpr double kMostHeld = 4096;
-constexpr uint64_t kFewToHold = 20;  // with fewer train nodes nothing is decided by a tenth of them
 constexpr uint32_t kHeldOutStream = 20;
 
 }  // namespace
@@ -25,7 +25,7 @@ bool HasValidationLabels(const Dataset& dataset, const SplitNodes& nodes) {
 uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const SplitNodes& nodes) {
   const auto train = static_cast<double>(nodes.train.size());
   if (config.hold_out) return static_cast<uint32_t>(*config.hold_out * train);
-  if (nodes.train.size() < kFewToHold) return 0;
+  if (nodes.train.size() < kLeastToHoldOut) return 0;
   const bool validated = HasValidationLabels(dataset, nodes);
   if (!config.FindsRate() && !(validated && config.setting == Setting::kInductive)) return 0;
   const uint64_t many = config.FindsRate() ? kManyTrainNodes : kManyAtFixedRate;

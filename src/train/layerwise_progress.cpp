@@ -27,7 +27,8 @@ void KeepLayers(const Model& model, Snapshot& snapshot) {
 // The weights of a finished layer, to the model.
 void RestoreLayer(const Snapshot& snapshot, const LayerwiseShape& shape, uint32_t done, Model& model) {
   const size_t hidden = shape.config.HiddenOf(done);
-  const size_t inputs = shape.blocks * (done == 0 ? shape.features : shape.config.HiddenOf(done - 1));
+  const size_t width = done == 0 ? shape.features : shape.config.HiddenOf(done - 1);
+  const size_t inputs = InputColumns(shape.config, done, width, shape.features);
   const std::string number = std::to_string(done);
   model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
   if (HasBasicLayers(shape.config)) return;

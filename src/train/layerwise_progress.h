@@ -35,7 +35,6 @@ struct LayerProgress {
 struct LayerwiseShape {
   const TrainConfig& config;
   size_t features;  // columns of the first layer's input
-  size_t blocks;    // of a layer's input (LayerPipeline::InputBlocks)
   size_t classes;
 };
 

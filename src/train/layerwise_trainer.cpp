@@ -96,7 +96,7 @@ class LayerwiseTrainer {
     resumed_ = options_.checkpointer != nullptr ? options_.checkpointer->Start() : nullptr;
     if (resumed_ == nullptr) return 0;
     Stopwatch setup;
-    const LayerwiseShape shape{config_, x_->cols, pipeline_->InputBlocks(), dataset_.labels.classes};
+    const LayerwiseShape shape{config_, x_->cols, dataset_.labels.classes};
     const uint32_t layer = RestoreProgress(*resumed_, shape, progress_, layer_);
     for (uint32_t done = 0; done < layer; ++done) {
       context_.CheckCancelled();
@@ -131,9 +131,9 @@ class LayerwiseTrainer {
     record.sparse_input = xhat.sparse();
     if (!xhat.sparse()) {
       const auto entries = static_cast<double>(pipeline_->EntriesIn(context_, layer));
-      const size_t blocks = pipeline_->InputBlocks(), hops = blocks > 1 ? blocks - 1 : options_.hops;
+      const size_t blocks = BlocksOfHops(config_), aggregates = blocks > 1 ? blocks - 1 : options_.hops;
       record.gathered_bytes =
-          4.0 * static_cast<double>(hops) * entries * static_cast<double>(xhat.cols() / blocks);
+          4.0 * static_cast<double>(aggregates) * entries * static_cast<double>(xhat.blocks.back()->cols);
     }
     result().seconds.aggregate += record.aggregate_seconds;
     memory_.End(result().resident.aggregate);

@@ -224,6 +224,21 @@ TEST(ResolveConfig, UnknownNamesGetTheNearest) {
   EXPECT_NE(UsageOf({{"split", "pulbic"}}).find("'public'"), std::string::npos);
 }
 
+TEST(ResolveConfig, LayersReadSeveralOperators) {
+  const TrainConfig config = ResolveConfig({{"adjacency", "mean,sym"}, {"self-features", "true"}}, Dataset());
+  EXPECT_EQ(config.adjacency, (std::vector{Adjacency::kMean, Adjacency::kSym}));
+  EXPECT_EQ(FindField("adjacency").get(config), "mean,sym");
+  EXPECT_EQ(ConfigFromJson(ConfigToJson(config), "x").adjacency, config.adjacency);
+  EXPECT_NE(UsageOf({{"adjacency", "sym,sym"}}).find("names sym twice"), std::string::npos);
+  EXPECT_THROW(ResolveConfig({{"adjacency", ""}}, Dataset()), Error);
+  EXPECT_NE(UsageOf({{"adjacency", "sym,mean"}, {"method", "gcn"}}).find("method gcn takes one"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"adjacency", "sym,mean"}, {"preset", "paper"}}).find("need --self-features"),
+            std::string::npos);
+  EXPECT_NE(UsageOf({{"raw-features", "true"}, {"preset", "paper"}}).find("needs self_features"),
+            std::string::npos);
+}
+
 TEST(ResolveConfig, ListsHaveOneValueOrOnePerLayer) {
   EXPECT_NE(UsageOf({{"epochs", "80,80,80"}}).find("3 values for 2 layers; expected 1 or 2"),
             std::string::npos);
@@ -327,7 +342,7 @@ TEST(ConfigJson, EarlierArchitecturesAreTranslated) {
                           "config.json");
   };
   const TrainConfig wide = read("layerwise", 2, true);
-  EXPECT_EQ(wide.adjacency, Adjacency::kSym);
+  EXPECT_EQ(wide.adjacency, std::vector{Adjacency::kSym});
   EXPECT_EQ(wide.hidden_norm, HiddenNorm::kLayer);
   EXPECT_EQ(wide.predict_from, PredictFrom::kMean);
   EXPECT_EQ(wide.hops, 2u);

@@ -24,10 +24,10 @@ Graph PathWithIsolatedNode(bool weighted) {
   return graph;
 }
 
-Dense AdjacencyPlusI(const Graph& graph) {
+Dense AdjacencyWithLoops(const Graph& graph, double loop) {
   Dense a(kNodes * kNodes, 0);
   for (uint32_t i = 0; i < kNodes; ++i) {
-    a[i * kNodes + i] = 1;
+    a[i * kNodes + i] = loop;
     for (uint64_t e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e) {
       a[i * kNodes + graph.indices[e]] += graph.weighted() ? graph.weights[e] : 1.0f;
     }
@@ -37,7 +37,7 @@ Dense AdjacencyPlusI(const Graph& graph) {
 
 // The definition of each normalisation, written on dense matrices.
 Dense Expected(const Graph& graph, Adjacency norm) {
-  Dense a = AdjacencyPlusI(graph);
+  Dense a = AdjacencyWithLoops(graph, norm == Adjacency::kMean ? 0 : 1);
   double degree[kNodes] = {};
   for (uint32_t i = 0; i < kNodes; ++i) {
     for (uint32_t j = 0; j < kNodes; ++j) degree[i] += a[i * kNodes + j];
@@ -48,6 +48,7 @@ Dense Expected(const Graph& graph, Adjacency norm) {
       const double identity = i == j ? 1 : 0;
       if (norm == Adjacency::kRowPlusI) value = value / degree[i] + identity;
       if (norm == Adjacency::kRow) value /= degree[i];
+      if (norm == Adjacency::kMean) value /= std::max(degree[i], 1e-9);
       if (norm == Adjacency::kSym) value /= std::sqrt(degree[i] * degree[j]);
       if (norm == Adjacency::kNone) value = identity;
     }
@@ -73,8 +74,8 @@ TEST(MakePropagation, FactorsGiveTheDefinition) {
   const Context context = MakeContext(2);
   for (const bool weighted : {false, true}) {
     const Graph graph = PathWithIsolatedNode(weighted);
-    for (const Adjacency norm :
-         {Adjacency::kRowPlusI, Adjacency::kRow, Adjacency::kSym, Adjacency::kSum, Adjacency::kNone}) {
+    for (const Adjacency norm : {Adjacency::kRowPlusI, Adjacency::kRow, Adjacency::kSym, Adjacency::kSum,
+                                 Adjacency::kMean, Adjacency::kNone}) {
       const int name = static_cast<int>(norm);
       const Dense expected = Expected(graph, norm),
                   actual = Multiplied(MakePropagation(context, graph, norm));

@@ -35,6 +35,18 @@ std::vector<std::vector<double>> SmoothedByHand(const Graph& graph, std::vector<
   return out;
 }
 
+// D⁻¹A x by its definition; a node without neighbours gets zeros.
+std::vector<std::vector<double>> MeanByHand(const Graph& graph, const std::vector<std::vector<double>>& x) {
+  std::vector<std::vector<double>> out(x.size(), std::vector<double>(x.front().size(), 0.0));
+  for (uint32_t i = 0; i < graph.nodes; ++i) {
+    const double degree = static_cast<double>(graph.indptr[i + 1] - graph.indptr[i]);
+    for (uint64_t e = graph.indptr[i]; e < graph.indptr[i + 1]; ++e) {
+      for (size_t c = 0; c < out[i].size(); ++c) out[i][c] += x[graph.indices[e]][c] / degree;
+    }
+  }
+  return out;
+}
+
 TEST(LayerPipeline, SmoothsFeaturesOverTheWholeGraphInBothSettings) {
   const Context context = MakeContext(2);
   for (const char* setting : {"inductive", "transductive"}) {
@@ -77,6 +89,53 @@ TEST(LayerPipeline, SmoothingIsPartOfTheModel) {
   EvaluateTrained(MakeContext(1), dataset, smoothed);
   EXPECT_EQ(smoothed.result.f1_val, score.micro_f1);
   EXPECT_NEAR(smoothed.result.validation.back().f1, score.micro_f1, 1e-12);
+}
+
+// [X⁰ | X | Â₁X | Â₂X | Â₁²X | Â₂²X] in training, for every node and for picked ones.
+TEST(LayerPipeline, BlocksOfSeveralOperatorsFollowHopByHop) {
+  const Context context = MakeContext(2);
+  for (const bool sparse : {false, true}) {
+    const Dataset dataset = SmallDataset(false, sparse);
+    TrainConfig config = SmallConfig();
+    config.setting = Setting::kTransductive;
+    config.self_features = config.raw_features = true;
+    config.hops = 2;
+    config.adjacency = {Adjacency::kSym, Adjacency::kMean};
+    LayerPipeline pipeline(context, dataset, config, SmallNodes(dataset).train);
+    Backend& backend = pipeline.backend();
+    const TensorPtr x = pipeline.Input(context);
+    const LayerInput first = pipeline.Aggregate(context, 0, x), second = pipeline.Aggregate(context, 1, x);
+    EXPECT_EQ(first.cols(), InputColumns(config, 0, x->cols, x->cols));
+    EXPECT_EQ(second.cols(), InputColumns(config, 1, x->cols, x->cols));
+    std::vector<std::vector<double>> sym(dataset.nodes()), mean(dataset.nodes());
+    const Matrix raw = backend.Download(context, *x);
+    for (uint32_t i = 0; i < dataset.nodes(); ++i)
+      sym[i] = mean[i] = std::vector<double>(raw.row(i), raw.row(i) + raw.cols);
+    std::vector<std::vector<std::vector<double>>> expected = {sym};
+    for (int hop = 0; hop < 2; ++hop) {
+      expected.push_back(sym = SmoothedByHand(dataset.graph, sym));
+      expected.push_back(mean = MeanByHand(dataset.graph, mean));
+    }
+    // One layer that copies its input shows the blocks, whatever kinds they are stored as.
+    const auto check = [&](const LayerInput& input, bool with_raw) {
+      size_t column = 0;
+      std::vector<std::vector<std::vector<double>>> blocks = expected;
+      if (with_raw) blocks.insert(blocks.begin(), expected.front());
+      Matrix copy = Matrix::Zeros(input.cols(), input.cols());
+      for (size_t c = 0; c < input.cols(); ++c) copy.mutable_row(c)[c] = 1;
+      const Matrix positive = backend.Download(context, *backend.Transform(context, input, copy));
+      for (const auto& block : blocks) {
+        for (size_t i = 0; i < positive.rows; ++i) {
+          for (size_t c = 0; c < raw.cols; ++c)
+            ASSERT_NEAR(positive.row(i)[column + c], std::max(0.0, block[i][c]), 1e-4) << i << " " << c;
+        }
+        column += raw.cols;
+      }
+      EXPECT_EQ(column, input.cols());
+    };
+    check(first, false);
+    check(second, true);
+  }
 }
 
 TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {

@@ -28,7 +28,7 @@ TEST(Compare, OneRowAMethodWithTheSameFiguresInEveryForm) {
   options.equal_f1 = true;
   const Comparison comparison = Compare(MakeContext(2), dataset, options);
   ASSERT_EQ(comparison.rows.size(), 3u);
-  EXPECT_EQ(comparison.rows[1].config.adjacency, Adjacency::kSym);
+  EXPECT_EQ(comparison.rows[1].config.adjacency, std::vector{Adjacency::kSym});
   EXPECT_EQ(comparison.rows[0].config.batch, comparison.rows[2].config.batch);
   EXPECT_GT(comparison.rows[2].sampler_bytes, comparison.rows[0].sampler_bytes);
   const auto json = nlohmann::json::parse(ComparisonToJson(comparison));

@@ -22,7 +22,7 @@ TrainConfig BestConfig() {
   config.head = 12;
   config.dropout = 0.3;
   config.input_dropout = 0.2;
-  config.adjacency = Adjacency::kSym;
+  config.adjacency = {Adjacency::kSym};
   config.stop = StopRule::kEarly;
   config.watch = Watch::kValidationF1;
   config.patience = 4;
@@ -62,6 +62,15 @@ constexpr Ingredient kIngredients[] = {
     {"bias", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.bias = true; }},
     {"no norm", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone; }},
     {"no powers", [](TrainConfig& c) { c.hops = 1, c.self_features = false; }},
+    {"two operators",
+     [](TrainConfig& c) {
+       c.adjacency = {Adjacency::kSym, Adjacency::kMean};
+     }},
+    {"raw features",
+     [](TrainConfig& c) {
+       c.raw_features = true;
+       c.adjacency = {Adjacency::kMean, Adjacency::kSym};
+     }},
     {"powers alone",
      [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.head = 0, c.input_dropout = 0; }},
     {"mean", [](TrainConfig& c) { c.predict_from = PredictFrom::kMean; }},

@@ -28,7 +28,7 @@ struct SmallProblem {
     }
     config = SmallConfig();
     config.method = method;
-    config.adjacency = Adjacency::kSym;
+    config.adjacency = {Adjacency::kSym};
     config.layers = layers;
     config.hidden = {10};
     config.batch = 24;

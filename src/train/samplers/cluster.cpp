@@ -55,7 +55,7 @@ class ClusterSampler final : public Sampler {
     }
     std::sort(nodes_.begin(), nodes_.end());
     const Graph sub = InducedSubgraph(context, problem_.graph, nodes_);
-    Propagation a = MakePropagation(context, sub, config_.adjacency);
+    Propagation a = MakePropagation(context, sub, config_.adjacency.front());
     EnhanceDiagonal(config_.diagonal, a);
     FillBlock(context, a, {}, *block_);
     batch_.nodes.assign(problem_.layers, nodes_);
