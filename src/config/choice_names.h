@@ -32,7 +32,8 @@ inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {{Adjacency::kRowPlus
                                                             {Adjacency::kSum, "sum"},
                                                             {Adjacency::kNone, "none"}};
 inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {{HiddenNorm::kNone, "none"},
-                                                              {HiddenNorm::kLayer, "layer"}};
+                                                              {HiddenNorm::kLayer, "layer"},
+                                                              {HiddenNorm::kBatch, "batch"}};
 inline constexpr ChoiceName<Scale> kScaleNames[] = {
     {Scale::kNone, "none"}, {Scale::kStandard, "standard"}, {Scale::kMinMax, "minmax"}, {Scale::kRow, "row"}};
 inline constexpr ChoiceName<PredictFrom> kPredictFromNames[] = {

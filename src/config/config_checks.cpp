@@ -26,11 +26,32 @@ bool TakesSetting(const char* name, const std::string& method) {
          std::find(methods.begin(), methods.end(), FindMethod(method).name) != methods.end();
 }
 
+// Parts of a layer that the method's layers cannot have.
+void CheckParts(const TrainConfig& config) {
+  const std::pair<const char*, bool> parts[] = {{"self-features", config.self_features},
+                                                {"bias", config.bias},
+                                                {"hidden-norm", config.hidden_norm != HiddenNorm::kNone},
+                                                {"input-dropout", config.input_dropout > 0},
+                                                {"head", config.head > 0}};
+  for (const auto& [name, on] : parts) {
+    if (!on || TakesSetting(name, config.method)) continue;
+    ThrowUsage("--{}: method {} has no use for it; it belongs to {}", name, config.method,
+               fmt::join(FindField(name).methods, ", "));
+  }
+  if (config.precompute && config.self_features) {
+    ThrowUsage(
+        "--precompute with --self-features: layer 1 would need the features as well as Â X; "
+        "leave one of them out");
+  }
+}
+
 // Layers read ÂX, or X, ÂX, …, Âʰᵒᵖˢ X.
 void CheckHops(const TrainConfig& config) {
   if (config.hops == 0) ThrowUsage("--hops 0: method {} needs 1 or more", config.method);
   if (config.hops > 1 && !config.self_features)
     ThrowUsage("--hops {}: more than one hop needs --self-features; add it, or use --hops 1", config.hops);
+  if (config.hops > 1 && !TakesSetting("hops", config.method))
+    ThrowUsage("--hops {}: method {} reads one hop; use --hops 1", config.hops, config.method);
 }
 
 }  // namespace
@@ -59,10 +80,11 @@ void Validate(const TrainConfig& config) {
         "--hidden-norm, "
         "--bias, --self-features or --input-dropout");
   }
-  if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckHops(config);
+  CheckParts(config);
+  if (FindMethod(config.method).readout != Readout::kHops) CheckHops(config);
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
-               config.method, fmt::join(FindField("self-features").methods, ", "));
+               config.method, fmt::join(FindField("controller").methods, ", "));
   }
   const StopRule stop = config.stop.value_or(OwnStop(config.method));
   if (StopPolicyOf(stop).per_layer && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {

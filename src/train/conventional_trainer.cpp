@@ -116,10 +116,13 @@ class ConventionalTrainer final : public EpochSubject {
     spec.lr = static_cast<float>(*config_.lr);
     spec.weight_decay = static_cast<float>(config_.weight_decay);
     spec.dropout = static_cast<float>(config_.dropout);
+    spec.input_dropout = static_cast<float>(config_.input_dropout);
+    spec.norm = config_.hidden_norm;
+    spec.bias = config_.bias;
     spec.init = config_.init;
     spec.seed = config_.seed;
     const bool joins = method_.readout == Readout::kJoinedPowers;
-    const bool concat = method_.weights == WeightShape::kOwnAndAggregated;
+    const bool concat = ReadsOwnRows(config_);
     for (size_t s = 0; s < (joins ? config_.powers.size() : 1); ++s) {
       std::vector<LayerShape>& shapes = spec.stacks.emplace_back();
       size_t width = input_.features.cols();
@@ -248,16 +251,17 @@ class ConventionalTrainer final : public EpochSubject {
     model.weights.clear();
     model.extra.clear();
     if (method_.readout != Readout::kJoinedPowers) {
-      for (size_t l = 0; l + 1 < network.layers(0); ++l) model.weights.push_back(network.Weight(0, l));
-      model.theta = network.Weight(0, network.layers(0) - 1);
+      for (size_t l = 0; l + 1 < network.layers(0); ++l)
+        model.weights.push_back(network.Weight(0, l).Value());
+      model.theta = network.Weight(0, network.layers(0) - 1).Value();
       return;
     }
     const size_t width = network.Weight(0, config_.layers).rows;
     model.theta = Matrix::Allocate(network.stacks() * width, model.classes);
     for (size_t s = 0; s < network.stacks(); ++s) {
       for (size_t l = 0; l < config_.layers; ++l)
-        model.extra.emplace_back(StackWeightName(s, l), network.Weight(s, l));
-      const Matrix part = network.Weight(s, config_.layers);
+        model.extra.emplace_back(StackWeightName(s, l), network.Weight(s, l).Value());
+      const Matrix part = network.Weight(s, config_.layers).Value();
       std::copy(part.values.begin(), part.values.end(), model.theta.mutable_row(s * width));
     }
   }

@@ -89,6 +89,44 @@ void NormGradient(size_t m, size_t n, size_t ld, const float* gain, const float*
   }
 }
 
+// In two passes over the rows, which are to fit into the cache.
+void ColumnMoments(size_t m, size_t n, size_t ld, const float* x, float* mean, float* squares) {
+  const float share = 1.0f / static_cast<float>(m);
+  for (size_t c = 0; c < n; c += kLanes) {
+    Vec total = Vec{}, squared = Vec{};
+    for (size_t i = 0; i < m; ++i) total += Load(x + i * ld + c);
+    const Vec middle = total * share;
+    for (size_t i = 0; i < m; ++i) {
+      const Vec off = Load(x + i * ld + c) - middle;
+      squared += off * off;
+    }
+    Store(mean + c, middle);
+    Store(squares + c, squared);
+  }
+}
+
+void ColumnNormRelu(size_t m, size_t n, size_t ld, const float* mean, const float* inverse, const float* gain,
+                    const float* shift, float* y, float* h) {
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t c = 0; c < n; c += kLanes) {
+      const Vec normalised = (Load(y + i * ld + c) - Load(mean + c)) * Load(inverse + c);
+      Store(y + i * ld + c, normalised);
+      Store(h + i * ld + c, PositivePart(normalised * Load(gain + c) + Load(shift + c)));
+    }
+  }
+}
+
+void ColumnNormGradient(size_t m, size_t n, size_t ld, const float* factor, const float* mean_d,
+                        const float* mean_product, const float* y, float* d) {
+  for (size_t i = 0; i < m; ++i) {
+    float* row = d + i * ld;
+    for (size_t c = 0; c < n; c += kLanes) {
+      const Vec centred = Load(row + c) - Load(mean_d + c) - Load(y + i * ld + c) * Load(mean_product + c);
+      Store(row + c, Load(factor + c) * centred);
+    }
+  }
+}
+
 void ColumnSums(size_t m, size_t n, size_t ld, const float* d, const float* y, float* sum, float* product) {
   for (size_t c = 0; c < n; c += kLanes) {
     Vec total = Vec{}, with_y = Vec{};
