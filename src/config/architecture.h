@@ -13,11 +13,9 @@ inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
 }
 
 // Hops beside the node's own features in a layer's input: X, ÂX, …, Âʰ X; 0: the input is ÂX alone.
-inline uint32_t HopsBesideSelf(const TrainConfig& config) { return config.self_features ? config.hops : 0; }
-
-// Whether the layers of a network that is trained end to end read [X | ÂX].
-inline bool ReadsOwnRows(const TrainConfig& config) {
-  return config.self_features || FindMethod(config.method).weights == WeightShape::kOwnAndAggregated;
+inline uint32_t HopsBesideSelf(const TrainConfig& config) {
+  const bool always = FindMethod(config.method).weights == WeightShape::kOwnAndAggregated;
+  return config.self_features || always ? config.hops : 0;
 }
 
 // Whether every layer is W and Θ over ÂX alone, as in the paper: then all layers share one classifier.

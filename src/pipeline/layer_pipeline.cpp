@@ -246,7 +246,7 @@ DeviceGraphPtr LayerPipeline::WholeRows(const Context& context, std::span<const 
 
 TensorPtr LayerPipeline::ForwardWhole(const Context& context, const TensorPtr& x, const DenseBlock& block) {
   const DeviceGraph& a = WholeOperator(context);
-  if (config_.self_features) {
+  if (InputBlocks() > 1) {
     LayerInput input = x;
     AddHops(context, a, InputBlocks(), input);
     return backend_->Transform(context, input, block);

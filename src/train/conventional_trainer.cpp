@@ -122,7 +122,7 @@ class ConventionalTrainer final : public EpochSubject {
     spec.init = config_.init;
     spec.seed = config_.seed;
     const bool joins = method_.readout == Readout::kJoinedPowers;
-    const bool concat = ReadsOwnRows(config_);
+    const bool concat = HopsBesideSelf(config_) > 0;
     for (size_t s = 0; s < (joins ? config_.powers.size() : 1); ++s) {
       std::vector<LayerShape>& shapes = spec.stacks.emplace_back();
       size_t width = input_.features.cols();

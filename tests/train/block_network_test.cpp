@@ -146,6 +146,8 @@ TEST(BlockNetwork, GradientsThroughNormsAndSelfFeaturesOfEveryMethod) {
         SmallProblem small(method, 3, sparse);
         const Parts parts{norm, false, takes, 0.3f, 0.2};
         Use(parts, small);
+        // Nodes that drew no neighbour would be all alike, and reach the kink of ReLU together.
+        if (method == std::string("fastgcn")) small.config.samples = {200};
         CheckGradients(small, parts.dropout, method + (" " + Words(parts)));
       }
     }

@@ -62,7 +62,7 @@ struct SmallProblem {
       size_t width = input.features.cols();
       for (uint32_t l = 0; l < problem.layers; ++l) {
         const bool last = !joins && l + 1 == problem.layers;
-        shapes.push_back({width, last ? size_t{3} : size_t{config.HiddenOf(l)}, ReadsOwnRows(config),
+        shapes.push_back({width, last ? size_t{3} : size_t{config.HiddenOf(l)}, HopsBesideSelf(config) > 0,
                           joins ? config.powers[s] : 1});
         width = shapes.back().out;
       }

@@ -165,10 +165,11 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 }
 
 constexpr CpuKernels MakeTable(const char* name) {
-  return {name,           Aggregate,    Gemm,        GemmTransposed, AddGroups,      SparseGemm,
-          SparseGemmGrad, SoftmaxLoss,  SigmoidLoss, ReluGrad,       Drop,           BiasRelu,
-          NormRelu,       NormGradient, ColumnSums,  ColumnMoments,  ColumnNormRelu, ColumnNormGradient,
-          Adam,           Permute,      Gather,      Narrow};
+  return {name,           Aggregate,         Gemm,        GemmTransposed, AddGroups,
+          SparseGemm,     SparseGemmGrad,    SoftmaxLoss, SigmoidLoss,    ReluGrad,
+          Drop,           BiasRelu,          NormRelu,    NormGradient,   ColumnSums,
+          Adam,           Permute,           Gather,      Narrow,         ColumnMoments,
+          ColumnNormRelu, ColumnNormGradient};
 }
 
 }  // namespace

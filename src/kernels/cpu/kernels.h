@@ -156,16 +156,6 @@ struct CpuKernels {
   void (*column_sums)(size_t m, size_t n, size_t ld, const float* d, const float* y, float* sum,
                       float* product);
 
-  // The same through BatchNorm, whose mean and variance are those of a column; n is a multiple of kPad.
-  //   column_moments        mean[c] of m rows, and squares[c] = Σ (x[·][c] − mean[c])²
-  //   column_norm_relu      y ← (y − mean) ∘ inverse, h = ReLU(gain ∘ y + shift)
-  //   column_norm_gradient  d ← factor ∘ (d − mean_d − y ∘ mean_product)
-  void (*column_moments)(size_t m, size_t n, size_t ld, const float* x, float* mean, float* squares);
-  void (*column_norm_relu)(size_t m, size_t n, size_t ld, const float* mean, const float* inverse,
-                           const float* gain, const float* shift, float* y, float* h);
-  void (*column_norm_gradient)(size_t m, size_t n, size_t ld, const float* factor, const float* mean_d,
-                               const float* mean_product, const float* y, float* d);
-
   void (*adam)(size_t count, const float* grad, float* w, float* m, float* v, const AdamConstants& constants);
 
   // out[i] = shuffle(begin + i), i < count.
@@ -177,6 +167,16 @@ struct CpuKernels {
                  size_t ldd);
   // Elements of src in `type`, rounded to nearest even.
   void (*narrow)(size_t count, const float* src, FeatureType type, void* dst);
+
+  // BatchNorm (kernels/block_ops.h), whose mean and variance are those of a column; n is a multiple of kPad.
+  //   column_moments        mean[c] of m rows, and squares[c] = Σ (x[·][c] − mean[c])²
+  //   column_norm_relu      y ← (y − mean) ∘ inverse, h = ReLU(gain ∘ y + shift)
+  //   column_norm_gradient  d ← factor ∘ (d − mean_d − y ∘ mean_product)
+  void (*column_moments)(size_t m, size_t n, size_t ld, const float* x, float* mean, float* squares);
+  void (*column_norm_relu)(size_t m, size_t n, size_t ld, const float* mean, const float* inverse,
+                           const float* gain, const float* shift, float* y, float* h);
+  void (*column_norm_gradient)(size_t m, size_t n, size_t ld, const float* factor, const float* mean_d,
+                               const float* mean_product, const float* y, float* d);
 
   // Where products read B in a form of their own, who multiplies by the same B again and again can pack it once: rows
   // begin … end−1 of B (k × n) into `packed`, packed_values(k, n) values that were zeros. Several threads may pack
