@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 
+#include "core/rng.h"
 #include "l2gcn/array.h"
 #include "l2gcn/choices.h"
 #include "l2gcn/context.h"
@@ -80,6 +81,10 @@ class BlockOps {
   virtual double SigmoidLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
                              const uint8_t* const* target, const float* weights, float scale) const = 0;
 
+  // h ← ReLU(h), of which `clean` becomes a copy unless it is null, and then dropout of a share p: value i is dropped
+  // where the 16-bit word i of the stream is below p·2¹⁶.
+  virtual void Activate(const Context& context, size_t count, float p, const RandomStream& stream, float* h,
+                        float* clean) const = 0;
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   // `count` is a multiple of kBlockPad, here and below.
   virtual void ReluGradient(const Context& context, size_t count, const float* h, float scale,

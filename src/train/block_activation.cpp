@@ -1,9 +1,5 @@
 // What a network does to a step's features before its layers, and to a layer's products after them: input dropout; norm or
 // bias, ReLU and dropout, forward and backward.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-
 #include "core/rng.h"
 #include "core/threads.h"
 #include "train/block_network.h"
@@ -11,22 +7,8 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kValuesGrain = 1 << 14;  // elementwise work worth a thread
-constexpr size_t kDroppedGrain = 256;     // rows of features worth a thread
-constexpr float kRunningShare = 0.1f;     // of a step in the running statistics
-
-// Keeps each value with probability 1 − p and scales it by 1/(1 − p); eight decisions a Philox block.
-void Drop(float* values, size_t begin, size_t end, float p, const RandomStream& stream) {
-  const auto threshold = static_cast<uint32_t>(std::lround(p * 65536.0f));
-  const float scale = 1.0f / (1.0f - p);
-  for (size_t i = begin; i < end; i += 8) {
-    const Philox4 bits = stream.Block(i / 8);
-    for (size_t j = 0; j < 8; ++j) {
-      const uint32_t word = (bits.v[j / 2] >> (16 * (j % 2))) & 0xFFFFu;
-      values[i + j] = word >= threshold ? values[i + j] * scale : 0.0f;
-    }
-  }
-}
+constexpr size_t kDroppedGrain = 256;  // rows of features worth a thread
+constexpr float kRunningShare = 0.1f;  // of a step in the running statistics
 
 }  // namespace
 
@@ -90,12 +72,7 @@ void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool
   }
   const RandomStream stream(spec_.seed, RandomUse::kDropout, static_cast<uint32_t>(l),
                             static_cast<uint32_t>(step));
-  ParallelFor(context, count / kBlockPad, kValuesGrain / kBlockPad, [&](size_t from, size_t to) {
-    const size_t begin = from * kBlockPad, end = to * kBlockPad;
-    for (size_t i = begin; i < end; ++i) h[i] = h[i] > 0 ? h[i] : 0;
-    if (clean != nullptr) std::memcpy(clean + begin, h + begin, (end - begin) * sizeof(float));
-    if (spec_.dropout > 0) Drop(h, begin, end, spec_.dropout, stream);
-  });
+  ops_->Activate(context, count, spec_.dropout, stream, h, clean);
 }
 
 // dh ← gradient of the products: before dropout and ReLU, where the clean path passes ReLU alone, and before the norm.

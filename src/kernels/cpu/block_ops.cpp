@@ -135,6 +135,17 @@ class CpuBlockOps final : public BlockOps {
     });
   }
 
+  void Activate(const Context& context, size_t count, float p, const RandomStream& stream, float* h,
+                float* clean) const override {
+    const auto threshold = static_cast<uint32_t>(std::lround(p * 65536.0f));
+    const float scale = 1.0f / (1.0f - p);
+    ForValues(context, count, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) h[i] = h[i] > 0 ? h[i] : 0;
+      if (clean != nullptr) std::memcpy(clean + begin, h + begin, (end - begin) * sizeof(float));
+      if (p > 0) kernels_.dropout(begin, end, stream.seed, stream.name, threshold, scale, h);
+    });
+  }
+
   void ReluGradient(const Context& context, size_t count, const float* h, float scale,
                     float* d) const override {
     ForValues(context, count, [&](size_t begin, size_t end) {

@@ -4,6 +4,7 @@
 
 #include "core/sample_order.h"
 #include "kernels/cpu/aggregate-inl.h"
+#include "kernels/cpu/dropout-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/loss-inl.h"
 #include "kernels/cpu/norm-inl.h"
@@ -165,11 +166,18 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 }
 
 constexpr CpuKernels MakeTable(const char* name) {
-  return {name,           Aggregate,         Gemm,        GemmTransposed, AddGroups,
-          SparseGemm,     SparseGemmGrad,    SoftmaxLoss, SigmoidLoss,    ReluGrad,
-          Drop,           BiasRelu,          NormRelu,    NormGradient,   ColumnSums,
-          Adam,           Permute,           Gather,      Narrow,         ColumnMoments,
-          ColumnNormRelu, ColumnNormGradient};
+  return {name,           Aggregate,
+          Gemm,           GemmTransposed,
+          AddGroups,      SparseGemm,
+          SparseGemmGrad, SoftmaxLoss,
+          SigmoidLoss,    ReluGrad,
+          Drop,           BiasRelu,
+          NormRelu,       NormGradient,
+          ColumnSums,     Adam,
+          Permute,        Gather,
+          Narrow,         ColumnMoments,
+          ColumnNormRelu, ColumnNormGradient,
+          Dropout};
 }
 
 }  // namespace

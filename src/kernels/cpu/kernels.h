@@ -178,6 +178,11 @@ struct CpuKernels {
   void (*column_norm_gradient)(size_t m, size_t n, size_t ld, const float* factor, const float* mean_d,
                                const float* mean_product, const float* y, float* d);
 
+  // Values begin … end−1 of x: value i becomes 0 where the 16-bit word i of the RandomStream of this seed and name is
+  // below `threshold`, and scale · x[i] elsewhere. Both are multiples of kPad.
+  void (*dropout)(size_t begin, size_t end, uint64_t seed, uint64_t name, uint32_t threshold, float scale,
+                  float* x);
+
   // Where products read B in a form of their own, who multiplies by the same B again and again can pack it once: rows
   // begin … end−1 of B (k × n) into `packed`, packed_values(k, n) values that were zeros. Several threads may pack
   // different rows at once. Null where B is read as it lies.
