@@ -63,15 +63,9 @@ class GraphNetwork(nn.Module):
                 self.stacks.append(nn.ParameterList([_parameter(tensors[name]) for name in names]))
         else:
             self.layers.extend([_parameter(tensors[f"layers.{i}.weight"]) for i in range(model.n_layers)])
-        # What layers have besides their weights: a norm's gain and shift (2, width) or a bias (1, width), and heads.
-        self.affines = nn.ParameterDict()
-        self.heads = nn.ModuleList()
-        for i in range(form["heads"]):
-            if f"layers.{i}.affine" in tensors:
-                self.affines[str(i)] = _parameter(tensors[f"layers.{i}.affine"])
-            prefix = f"heads.{i}."
-            own = {name[len(prefix) :].replace(".", "_"): array for name, array in tensors.items() if name.startswith(prefix)}
-            self.heads.append(nn.ParameterDict({name: _parameter(array) for name, array in own.items()}))
+        # What layers have besides their weights: a bias or a norm, and heads.
+        self.parts = nn.ModuleList([_parts(tensors, f"layers.{i}.") for i in range(form["heads"])])
+        self.heads = nn.ModuleList([_parts(tensors, f"heads.{i}.") for i in range(form["heads"])])
         if "classifier.weight" in tensors:
             self.classifier = _parameter(tensors["classifier.weight"])
         else:
@@ -161,14 +155,13 @@ class GraphNetwork(nn.Module):
             parts = [x] if self.self_features else [a(x)]
             for _ in range(self.hops if self.self_features else 0):
                 parts.append(a(parts[-1]))
-            affine = self.affines[str(i)] if str(i) in self.affines else None
-            x = _block(torch.cat(parts, dim=1), weight, affine)
+            x = _hidden(torch.cat(parts, dim=1), weight, self.parts[i], "")
             head = self.heads[i]
             last = i + 1 == len(self.layers)
             if last or self.mean_of_layers:
                 h = x
                 if "hidden_weight" in head:
-                    h = _block(h, head["hidden_weight"], head["hidden_affine"] if "hidden_affine" in head else None)
+                    h = _hidden(h, head["hidden_weight"], head, "hidden_")
                 z = h @ head["classifier_weight"]
                 logits.append(z + head["classifier_bias"] if "classifier_bias" in head else z)
         if len(logits) == 1:
@@ -190,13 +183,30 @@ class GraphNetwork(nn.Module):
         return torch.cat(outputs, dim=1) @ self.classifier
 
 
-def _block(x: torch.Tensor, weight: torch.Tensor, affine: Optional[torch.Tensor]) -> torch.Tensor:
+def _parts(tensors: dict[str, Any], prefix: str) -> nn.ParameterDict:
+    """What a layer has besides its weight, by the rest of its name; running statistics take no gradient."""
+    names = [name for name in tensors if name.startswith(prefix) and name != prefix + "weight"]
+    own = {name[len(prefix) :].replace(".", "_"): tensors[name] for name in names}
+    parts = nn.ParameterDict({name: _parameter(array) for name, array in own.items()})
+    for name, parameter in parts.items():
+        parameter.requires_grad_("running" not in name)
+    return parts
+
+
+def _hidden(x: torch.Tensor, weight: torch.Tensor, parts: nn.ParameterDict, prefix: str) -> torch.Tensor:
     """A hidden layer: ReLU of the product, after a norm or a bias."""
     y = x @ weight
-    if affine is not None and affine.shape[0] == 2:
-        y = nn.functional.layer_norm(y, y.shape[1:], affine[0], affine[1], eps=1e-5)
-    elif affine is not None:
-        y = y + affine[0]
+
+    def part(name: str) -> Optional[torch.Tensor]:
+        return parts[prefix + name][0] if prefix + name in parts else None
+
+    scale, shift, mean, var = part("norm_weight"), part("norm_bias"), part("norm_running_mean"), part("norm_running_var")
+    if mean is not None:
+        y = nn.functional.batch_norm(y, mean, var, scale, shift, eps=1e-5)
+    elif scale is not None:
+        y = nn.functional.layer_norm(y, y.shape[1:], scale, shift, eps=1e-5)
+    elif (bias := part("bias")) is not None:
+        y = y + bias
     return torch.relu(y)
 
 

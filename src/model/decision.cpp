@@ -73,9 +73,9 @@ Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits) {
   return labels;
 }
 
-ModelForm FormOf(const Model& model) {
+ModelFormula FormulaOf(const Model& model) {
   const Method& method = FindMethod(model.config.method);
-  ModelForm form;
+  ModelFormula form;
   form.own_beside = method.weights == WeightShape::kOwnAndAggregated;
   switch (method.op) {
     case MethodOperator::kNormalised:

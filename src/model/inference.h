@@ -46,7 +46,7 @@ class Inference {
   std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
   // Output of the last hidden layer for every node, where the pipeline's backend keeps it.
   TensorPtr LastHidden(const Context& context, const Model& model) {
-    return Hidden(context, model, model.weights.size());
+    return Hidden(context, model, model.layers.size());
   }
   LayerPipeline& pipeline() { return *pipeline_; }
 

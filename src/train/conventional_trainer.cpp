@@ -153,7 +153,7 @@ class ConventionalTrainer final : public EpochSubject {
     }
     const uint32_t kept = record().kept_epoch;
     const Model& model = progress_.trained.model;
-    for (const Matrix& weights : model.weights) CheckWeights(weights, 1, kept, config_);
+    for (const HiddenParameters& layer : model.layers) CheckWeights(layer.weight, 1, kept, config_);
     for (const auto& [name, weights] : model.extra) CheckWeights(weights, 1, kept, config_);
     CheckWeights(model.theta, 1, kept, config_);
     result().layers.push_back(std::move(record()));
@@ -180,8 +180,8 @@ class ConventionalTrainer final : public EpochSubject {
     sampler_->Save(snapshot);
     if (!progress_.best) return;
     const Model& best = *progress_.best;
-    for (size_t l = 0; l < best.weights.size(); ++l)
-      snapshot.Add("best.weights." + std::to_string(l), best.weights[l]);
+    for (size_t l = 0; l < best.layers.size(); ++l)
+      snapshot.Add("best.weights." + std::to_string(l), best.layers[l].weight);
     for (const auto& [name, matrix] : best.extra) snapshot.Add("best.extra." + name, matrix);
     snapshot.Add("best.theta", best.theta);
   }
@@ -210,8 +210,8 @@ class ConventionalTrainer final : public EpochSubject {
   void RestoreBest(const Snapshot& snapshot) {
     Model& best = progress_.best.emplace(progress_.trained.model);
     StoreWeights(best);
-    for (size_t l = 0; l < best.weights.size(); ++l) {
-      Matrix& weights = best.weights[l];
+    for (size_t l = 0; l < best.layers.size(); ++l) {
+      Matrix& weights = best.layers[l].weight;
       weights = snapshot.Take("best.weights." + std::to_string(l), weights.rows, weights.cols);
     }
     for (auto& [name, weights] : best.extra)
@@ -245,10 +245,10 @@ class ConventionalTrainer final : public EpochSubject {
 
   void StoreWeights(Model& model) const {
     const BlockNetwork& network = *progress_.network;
-    model.weights.clear();
+    model.layers.clear();
     model.extra.clear();
     if (method_.readout != Readout::kJoinedPowers) {
-      for (size_t l = 0; l + 1 < network.layers(0); ++l) model.weights.push_back(network.Weight(0, l));
+      for (size_t l = 0; l + 1 < network.layers(0); ++l) model.layers.push_back(network.Weight(0, l));
       model.theta = network.Weight(0, network.layers(0) - 1);
       return;
     }
