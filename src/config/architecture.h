@@ -8,8 +8,7 @@
 namespace l2gcn {
 
 inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
-  return {config.bias, config.hidden_norm == HiddenNorm::kLayer, config.head,
-          static_cast<float>(config.input_dropout)};
+  return {config.bias, config.hidden_norm, config.head, static_cast<float>(config.input_dropout)};
 }
 
 // Hops beside the node's own features in a layer's input: X, ÂX, …, Âʰ X; 0: the input is ÂX alone.

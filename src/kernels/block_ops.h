@@ -41,9 +41,9 @@ struct BlockAdam {
 struct BlockNorm {
   HiddenNorm kind;
   size_t rows, cols, width;
-  const float* affine;  // (2 × width) weight and bias
-  float* inverse;       // 1/√(variance + ε): kLayer (rows), kBatch (width)
-  float* moments;       // kBatch: (2 × width) mean and variance of the columns; else unused
+  const float *weight, *bias;  // (width) each
+  float* inverse;              // 1/√(variance + ε): kLayer (rows), kBatch (width)
+  float* moments;              // kBatch: (2 × width) mean and variance of the columns; else unused
 };
 
 class BlockOps {
@@ -96,13 +96,14 @@ class BlockOps {
                        float* x) const = 0;
   // y (rows × width) ← y normalised, h = ReLU(weight ∘ y + bias); leaves norm.inverse and norm.moments.
   virtual void NormRelu(const Context& context, const BlockNorm& norm, float* y, float* h) const = 0;
-  // out (2 × width) = Σ d ∘ y and Σ d over all rows: the gradient of a norm's weight and bias. Where y is null, Σ d alone.
-  virtual void AffineGradient(const Context& context, size_t rows, size_t width, const float* d,
-                              const float* y, float* out) const = 0;
-  // d ← the gradient of the products, from that of weight ∘ y + bias; y as NormRelu left it, `affine_gradient` as
-  // AffineGradient did.
-  virtual void NormGradient(const Context& context, const BlockNorm& norm, const float* y,
-                            const float* affine_gradient, float* d) const = 0;
+  // sums (width) = Σ d over the rows of d (rows × width) and, where y is not null, products (width) = Σ d ∘ y: the gradients
+  // of a bias and of a norm's weight.
+  virtual void ColumnSums(const Context& context, size_t rows, size_t width, const float* d, const float* y,
+                          float* sums, float* products) const = 0;
+  // d ← the gradient of the products, from that of weight ∘ y + bias; y as NormRelu left it, sums and products as
+  // ColumnSums did.
+  virtual void NormGradient(const Context& context, const BlockNorm& norm, const float* y, const float* sums,
+                            const float* products, float* d) const = 0;
 
   virtual void Adam(const Context& context, size_t count, const float* grad, float* w, float* m, float* v,
                     const BlockAdam& constants) const = 0;

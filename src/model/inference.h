@@ -5,12 +5,12 @@
 // By the method's read-out (config/methods.h):
 //
 //   classifier       X ← ReLU(Â X W) for each layer; logits X Θ
-//   last layer       the same, and Θ is the last layer: logits Â X Θ
+//   last layer       the same, and Θ is the last layer: logits Â X Θ, plus a bias where the model has one
 //   hops             logits Âᴷ X Θ
 //   joined powers    for each power p, X ← ReLU(Âᵖ X W) for each layer; logits of all joined
 //
 // Where weights multiply a node's own row beside the aggregated one, a layer is ReLU([X | Â X] W), and logits
-// are the same without ReLU.
+// are the same without ReLU. Hidden layers may have a norm or a bias before ReLU.
 //
 // Where layers have heads of their own (Model::heads), a layer is what the pipeline makes of it, and logits are
 // the last head's, or the logarithm of the mean of all heads' probabilities.
@@ -46,7 +46,7 @@ class Inference {
   std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
   // Output of the last hidden layer for every node, where the pipeline's backend keeps it.
   TensorPtr LastHidden(const Context& context, const Model& model) {
-    return Hidden(context, model, model.weights.size());
+    return Hidden(context, model, model.layers.size());
   }
   LayerPipeline& pipeline() { return *pipeline_; }
 
@@ -56,6 +56,7 @@ class Inference {
   TensorPtr Hidden(const Context& context, const Model& model, size_t layers,
                    const std::function<void(const TensorPtr&)>& see = nullptr);
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
+  Matrix LastLayer(const Context& context, const Tensor& x, const Model& model);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);
   // Output of the last layer of one of several networks over powers of Â.
   TensorPtr StackOutput(const Context& context, const Model& model, size_t stack);

@@ -2,13 +2,13 @@
 // bias, ReLU and dropout, forward and backward.
 #include "core/rng.h"
 #include "core/threads.h"
+#include "kernels/norm_epsilon.h"
 #include "train/block_network.h"
 
 namespace l2gcn {
 namespace {
 
 constexpr size_t kDroppedGrain = 256;  // rows of features worth a thread
-constexpr float kRunningShare = 0.1f;  // of a step in the running statistics
 
 }  // namespace
 
@@ -54,7 +54,8 @@ BlockNorm BlockNetwork::NormOf(Layer& layer) const {
           layer.rows,
           layer.shape.out,
           layer.width,
-          layer.affine.w.data(),
+          layer.norm_weight.row(0),
+          layer.bias.row(0),
           layer.inverse.Get(batch ? layer.width : layer.rows),
           batch ? layer.moments.Get(2 * layer.width) : nullptr};
 }
@@ -67,8 +68,8 @@ void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool
   if (layer.has_norm()) {
     ops_->NormRelu(context, NormOf(layer), layer.normalised.data(), h);
     if (clean == nullptr && spec_.dropout == 0) return;
-  } else if (!layer.affine.empty()) {
-    ops_->AddBias(context, layer.rows, layer.width, layer.affine.w.data(), h);
+  } else if (!layer.bias.empty()) {
+    ops_->AddBias(context, layer.rows, layer.width, layer.bias.row(0), h);
   }
   const RandomStream stream(spec_.seed, RandomUse::kDropout, static_cast<uint32_t>(l),
                             static_cast<uint32_t>(step));
@@ -85,11 +86,11 @@ void BlockNetwork::ThroughActivation(const Context& context, Layer& below, bool 
     ops_->ReluGradient(context, count, below.clean.data(), 1.0f, below.dclean.data());
     ops_->Add(context, count, below.dclean.data(), dh);
   }
-  if (below.affine.empty()) return;
-  float* gradient = below.affine.grad.mutable_data();
+  if (below.bias.empty()) return;
+  float *sums = below.bias.grad.mutable_data(), *products = below.norm_weight.grad.mutable_data();
   const float* y = below.has_norm() ? below.normalised.data() : nullptr;
-  ops_->AffineGradient(context, below.rows, below.width, dh, y, gradient);
-  if (below.has_norm()) ops_->NormGradient(context, NormOf(below), y, gradient, dh);
+  ops_->ColumnSums(context, below.rows, below.width, dh, y, sums, products);
+  if (below.has_norm()) ops_->NormGradient(context, NormOf(below), y, sums, products, dh);
 }
 
 void BlockNetwork::UpdateRunning(Layer& layer) const {

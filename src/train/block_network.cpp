@@ -45,7 +45,7 @@ BlockNetwork::BlockNetwork(const Context& context, const NetworkSpec& spec)
                                                    RandomStream(spec.seed, RandomUse::kInitW, stream)),
                                     true);
       const bool last = l + 1 == spec.stacks[s].size();
-      AddAffine(spec, last, name, layer);
+      AddParts(spec, last, name, layer);
     }
   }
   classes_ = stacks_.front().back().shape.out;
@@ -53,16 +53,34 @@ BlockNetwork::BlockNetwork(const Context& context, const NetworkSpec& spec)
 }
 
 // Norm weights and running variances start at 1, all else at 0.
-void BlockNetwork::AddAffine(const NetworkSpec& spec, bool last, const std::string& name, Layer& layer) {
+void BlockNetwork::AddParts(const NetworkSpec& spec, bool last, const std::string& name, Layer& layer) {
   const bool norm = spec.norm != HiddenNorm::kNone;
-  if (!norm && !spec.bias) return;
-  const size_t rows = norm && !last ? 2 : 1, out = layer.shape.out;
-  Matrix start = Matrix::Zeros(rows, out);
-  if (rows == 2) std::fill_n(start.mutable_row(0), out, 1.0f);
-  layer.affine = BlockParameter(name + ".affine", start, false);
-  if (spec.norm != HiddenNorm::kBatch || last) return;
+  const size_t out = layer.shape.out;
+  if (norm || spec.bias) layer.bias = BlockParameter(name + ".bias", Matrix::Zeros(1, out), false);
+  if (!norm || last) return;
+  const Matrix ones = {Array<float>::Filled(out, 1.0f), 1, out};
+  layer.norm_weight = BlockParameter(name + ".norm_weight", ones, false);
+  if (spec.norm != HiddenNorm::kBatch) return;
   layer.running = Matrix::Zeros(2, out);
   std::fill_n(layer.running.mutable_row(1), out, 1.0f);
+}
+
+HiddenParameters BlockNetwork::Hidden(size_t stack, size_t l) const {
+  const Layer& layer = stacks_[stack][l];
+  HiddenParameters hidden = layer.weight.Value();
+  if (!layer.has_norm()) {
+    hidden.bias = layer.bias.Value();
+    return hidden;
+  }
+  hidden.norm_weight = layer.norm_weight.Value();
+  hidden.norm_bias = layer.bias.Value();
+  if (layer.running.rows == 0) return hidden;
+  const auto row = [&](size_t i) {
+    return Matrix{Array<float>::CopyOf({layer.running.row(i), layer.shape.out}), 1, layer.shape.out};
+  };
+  hidden.running_mean = row(0);
+  hidden.running_var = row(1);
+  return hidden;
 }
 
 void BlockNetwork::Save(Snapshot& snapshot) const {
@@ -70,7 +88,8 @@ void BlockNetwork::Save(Snapshot& snapshot) const {
   for (const Stack& stack : stacks_) {
     for (const Layer& layer : stack) {
       layer.weight.Save(snapshot);
-      if (!layer.affine.empty()) layer.affine.Save(snapshot);
+      if (layer.has_norm()) layer.norm_weight.Save(snapshot);
+      if (!layer.bias.empty()) layer.bias.Save(snapshot);
       if (layer.running.rows > 0) snapshot.Add(layer.weight.name + ".running", layer.running);
     }
   }
@@ -81,7 +100,8 @@ void BlockNetwork::Restore(const Snapshot& snapshot) {
   for (Stack& stack : stacks_) {
     for (Layer& layer : stack) {
       layer.weight.Restore(snapshot);
-      if (!layer.affine.empty()) layer.affine.Restore(snapshot);
+      if (layer.has_norm()) layer.norm_weight.Restore(snapshot);
+      if (!layer.bias.empty()) layer.bias.Restore(snapshot);
       if (layer.running.rows > 0)
         layer.running = snapshot.Take(layer.weight.name + ".running", 2, layer.shape.out);
     }
@@ -129,8 +149,8 @@ void BlockNetwork::Forward(const Context& context, Stack& stack, const NetworkIn
       ForwardDense(context, stack, l, input, batch);
     }
     if (l + 1 == stack.size()) {
-      if (!stack[l].affine.empty())
-        ops_->AddBias(context, stack[l].rows, stack[l].width, stack[l].affine.w.data(), stack[l].h.data());
+      if (!stack[l].bias.empty())
+        ops_->AddBias(context, stack[l].rows, stack[l].width, stack[l].bias.row(0), stack[l].h.data());
       break;
     }
     const Block* next = batch.blocks[l + 1].get();
@@ -313,8 +333,8 @@ void BlockNetwork::Backward(const Context& context, Stack& stack, const NetworkI
                             const MiniBatch& batch) {
   const float* dz = logits_.data();  // (rows × width) of the current layer
   Layer& last = stack.back();
-  if (!last.affine.empty())
-    ops_->AffineGradient(context, last.rows, last.width, dz, nullptr, last.affine.grad.mutable_data());
+  if (!last.bias.empty())
+    ops_->ColumnSums(context, last.rows, last.width, dz, nullptr, last.bias.grad.mutable_data(), nullptr);
   for (size_t l = stack.size(); l-- > 0;) {
     if (l == 0 && input.features.is_sparse()) {
       BackwardSparse(context, stack[0], input, batch, dz);
@@ -412,7 +432,8 @@ void BlockNetwork::Update(const Context& context) {
   for (Stack& stack : stacks_) {
     for (Layer& layer : stack) {
       update(layer.weight);
-      if (!layer.affine.empty()) update(layer.affine);
+      if (layer.has_norm()) update(layer.norm_weight);
+      if (!layer.bias.empty()) update(layer.bias);
       if (layer.running.rows > 0) UpdateRunning(layer);
     }
   }

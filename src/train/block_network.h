@@ -93,11 +93,12 @@ class BlockNetwork {
   size_t layers(size_t stack) const { return stacks_[stack].size(); }
   BlockParameter& Weight(size_t stack, size_t layer) { return stacks_[stack][layer].weight; }
   const BlockParameter& Weight(size_t stack, size_t layer) const { return stacks_[stack][layer].weight; }
-  // (2 × out) weight and bias of a norm, (1 × out) a bias, or empty.
-  BlockParameter& Affine(size_t stack, size_t layer) { return stacks_[stack][layer].affine; }
-  const BlockParameter& Affine(size_t stack, size_t layer) const { return stacks_[stack][layer].affine; }
-  // (2 × out) running mean and variance, or empty.
-  Matrix Running(size_t stack, size_t layer) const { return stacks_[stack][layer].running.Clone(); }
+  // (1 × out) each, or empty: the bias is that of the norm where there is one.
+  BlockParameter& NormWeight(size_t stack, size_t layer) { return stacks_[stack][layer].norm_weight; }
+  BlockParameter& Bias(size_t stack, size_t layer) { return stacks_[stack][layer].bias; }
+  const BlockParameter& Bias(size_t stack, size_t layer) const { return stacks_[stack][layer].bias; }
+  // A hidden layer as a model has it.
+  HiddenParameters Hidden(size_t stack, size_t layer) const;
   // Parameters, optimiser and running statistics, padded as they stand.
   void Save(Snapshot& snapshot) const;
   void Restore(const Snapshot& snapshot);
@@ -109,12 +110,12 @@ class BlockNetwork {
  private:
   struct Layer {
     LayerShape shape;
-    size_t width = 0;         // out, padded
-    BlockParameter weight;    // (WeightRows × out)
-    BlockParameter affine;    // as Affine() has it
-    Matrix running;           // as Running() has it
-    Array<float> transposed;  // Wᵀ, made in backward: (out × padded in), twice for concat
-    size_t rows = 0;          // destinations in the current step
+    size_t width = 0;                  // out, padded
+    BlockParameter weight;             // (WeightRows × out)
+    BlockParameter norm_weight, bias;  // (1 × out) each, or empty
+    Matrix running;                    // (2 × out) mean and variance of a batch norm, or empty
+    Array<float> transposed;           // Wᵀ, made in backward: (out × padded in), twice for concat
+    size_t rows = 0;                   // destinations in the current step
     bool transform_first = false;
     const float* y = nullptr;  // what met W: (rows or sources × y_stride)
     size_t y_stride = 0;
@@ -123,13 +124,13 @@ class BlockNetwork {
     Buffer inverse, moments;  // BlockNorm
     Block flipped;            // Bᵀ of the step's block
 
-    bool has_norm() const { return affine.rows == 2; }
+    bool has_norm() const { return !norm_weight.empty(); }
     // Where the products with W go: (rows × width).
     float* Products() { return (has_norm() ? normalised : h).Get(rows * width); }
   };
   using Stack = std::vector<Layer>;
 
-  static void AddAffine(const NetworkSpec& spec, bool last, const std::string& name, Layer& layer);
+  static void AddParts(const NetworkSpec& spec, bool last, const std::string& name, Layer& layer);
   void Forward(const Context& context, Stack& stack, const NetworkInput& input, const MiniBatch& batch,
                uint64_t step);
   void ForwardSparse(const Context& context, Layer& layer, const NetworkInput& input, const MiniBatch& batch);

@@ -23,6 +23,6 @@ namespace l2gcn {
 
 // `rows` of x are those of nodes in training; empty: all. `nodes` are drawn from, in all `steps` of the layer's budget.
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerArchitecture& form, double nodes, double steps, const Course& course);
+                    const LayerArchitecture& architecture, double nodes, double steps, const Course& course);
 
 }  // namespace l2gcn

@@ -30,7 +30,7 @@ std::vector<float> Values(Sizes sizes, uint32_t name, float centre) {
 }
 
 struct Result {
-  std::vector<float> y, h, affine_gradient, d, moments;
+  std::vector<float> y, h, sums, products, d, moments;
 };
 
 Result Normalised(HiddenNorm kind, Sizes sizes, uint32_t threads) {
@@ -38,16 +38,24 @@ Result Normalised(HiddenNorm kind, Sizes sizes, uint32_t threads) {
   context.threads = threads;
   const auto ops = MakeBlockOps(context);
   const size_t width = BlockWidth(sizes.cols);
-  const std::vector<float> affine = Values({2, sizes.cols}, 1, 0.5f);
+  const std::vector<float> weight_and_bias = Values({2, sizes.cols}, 1, 0.5f);
   std::vector<float> inverse(std::max(sizes.rows, width));
-  Result result{Values(sizes, 2, 100.0f), std::vector<float>(sizes.rows * width),
-                std::vector<float>(2 * width), Values(sizes, 3, 0.1f), std::vector<float>(2 * width)};
-  const BlockNorm norm{kind,          sizes.rows,     sizes.cols,           width,
-                       affine.data(), inverse.data(), result.moments.data()};
+  Result result{Values(sizes, 2, 100.0f),  std::vector<float>(sizes.rows * width),
+                std::vector<float>(width), std::vector<float>(width),
+                Values(sizes, 3, 0.1f),    std::vector<float>(2 * width)};
+  const BlockNorm norm{kind,
+                       sizes.rows,
+                       sizes.cols,
+                       width,
+                       weight_and_bias.data(),
+                       weight_and_bias.data() + width,
+                       inverse.data(),
+                       result.moments.data()};
   ops->NormRelu(context, norm, result.y.data(), result.h.data());
-  ops->AffineGradient(context, sizes.rows, width, result.d.data(), result.y.data(),
-                      result.affine_gradient.data());
-  ops->NormGradient(context, norm, result.y.data(), result.affine_gradient.data(), result.d.data());
+  ops->ColumnSums(context, sizes.rows, width, result.d.data(), result.y.data(), result.sums.data(),
+                  result.products.data());
+  ops->NormGradient(context, norm, result.y.data(), result.sums.data(), result.products.data(),
+                    result.d.data());
   return result;
 }
 
@@ -82,7 +90,7 @@ TEST(BlockOps, NormsAndTheirGradientsAreTheFormulas) {
   for (const Sizes sizes : kSizes) {
     const size_t width = BlockWidth(sizes.cols);
     const std::vector<float> x = Values(sizes, 2, 100.0f), d = Values(sizes, 3, 0.1f);
-    const std::vector<float> affine = Values({2, sizes.cols}, 1, 0.5f);
+    const std::vector<float> weight_and_bias = Values({2, sizes.cols}, 1, 0.5f);
     for (HiddenNorm kind : {HiddenNorm::kLayer, HiddenNorm::kBatch}) {
       const Result found = Normalised(kind, sizes, 2);
       const bool by_row = kind == HiddenNorm::kLayer;
@@ -92,7 +100,7 @@ TEST(BlockOps, NormsAndTheirGradientsAreTheFormulas) {
         for (size_t i = 0; i < (by_row ? sizes.cols : sizes.rows); ++i) {
           line.x.push_back(x[at(i)]);
           line.d.push_back(d[at(i)]);
-          line.weight.push_back(affine[by_row ? i : l]);
+          line.weight.push_back(weight_and_bias[by_row ? i : l]);
         }
         CheckLine(line, found, at);
       }
@@ -102,10 +110,11 @@ TEST(BlockOps, NormsAndTheirGradientsAreTheFormulas) {
           const size_t at = i * width + c;
           with_y += static_cast<double>(d[at]) * static_cast<double>(found.y[at]);
           sum += static_cast<double>(d[at]);
-          ASSERT_NEAR(found.h[at], std::max(0.0f, found.y[at] * affine[c] + affine[width + c]), 1e-4);
+          ASSERT_NEAR(found.h[at],
+                      std::max(0.0f, found.y[at] * weight_and_bias[c] + weight_and_bias[width + c]), 1e-4);
         }
-        EXPECT_NEAR(found.affine_gradient[c], with_y, 1e-3);
-        EXPECT_NEAR(found.affine_gradient[width + c], sum, 1e-3);
+        EXPECT_NEAR(found.products[c], with_y, 1e-3);
+        EXPECT_NEAR(found.sums[c], sum, 1e-3);
       }
       for (size_t i = 0; i < sizes.rows; ++i) {
         for (size_t c = sizes.cols; c < width; ++c) {
@@ -126,7 +135,7 @@ TEST(BlockOps, NormsHaveTheSameBitsForAnyThreadCount) {
     for (uint32_t threads : {2u, 3u, 5u}) {
       const Result many = Normalised(kind, {700, 50}, threads);
       EXPECT_TRUE(same(one.y, many.y) && same(one.h, many.h) && same(one.d, many.d));
-      EXPECT_TRUE(same(one.affine_gradient, many.affine_gradient));
+      EXPECT_TRUE(same(one.sums, many.sums) && same(one.products, many.products));
       EXPECT_TRUE(kind == HiddenNorm::kLayer || same(one.moments, many.moments));
     }
   }

@@ -57,7 +57,8 @@ void CheckGradients(SmallProblem& small, float dropout, const std::string& what)
     for (size_t l = 0; l < network.layers(s); ++l) {
       const std::string where = what + ", stack " + std::to_string(s) + " layer " + std::to_string(l);
       CheckParameter(network.Weight(s, l), loss, where + " weight");
-      CheckParameter(network.Affine(s, l), loss, where + " affine");
+      CheckParameter(network.NormWeight(s, l), loss, where + " norm weight");
+      CheckParameter(network.Bias(s, l), loss, where + " bias");
     }
   }
 }
@@ -178,9 +179,10 @@ void Normalise(size_t count, const Place& place) {
   for (size_t i = 0; i < count; ++i) place(i) = (place(i) - mean) / std::sqrt(variance + 1e-5);
 }
 
-Rows LayerByHand(const Rows& in, const Propagation& a, const BlockNetwork& network, size_t l, HiddenNorm norm,
+Rows LayerByHand(const Rows& in, const Propagation& a, BlockNetwork& network, size_t l, HiddenNorm norm,
                  bool self_features, Rows* products = nullptr) {
-  const Matrix w = network.Weight(0, l).Value(), affine = network.Affine(0, l).Value();
+  const Matrix w = network.Weight(0, l).Value(), norm_weight = network.NormWeight(0, l).Value(),
+               bias = network.Bias(0, l).Value();
   const Rows sum = Aggregated(a, in);
   Rows y(a.nodes, std::vector<double>(w.cols, 0));
   for (uint32_t i = 0; i < a.nodes; ++i) {
@@ -196,8 +198,8 @@ Rows LayerByHand(const Rows& in, const Propagation& a, const BlockNetwork& netwo
   for (auto& row : y) {
     if (norm == HiddenNorm::kLayer && !last) Normalise(w.cols, [&](size_t j) -> double& { return row[j]; });
     for (size_t j = 0; j < w.cols; ++j) {
-      if (affine.rows == 2) row[j] *= static_cast<double>(affine.row(0)[j]);
-      if (affine.rows > 0) row[j] += static_cast<double>(affine.row(affine.rows - 1)[j]);
+      if (norm_weight.rows > 0) row[j] *= static_cast<double>(norm_weight.values[j]);
+      if (bias.rows > 0) row[j] += static_cast<double>(bias.values[j]);
       if (!last) row[j] = std::max(row[j], 0.0);
     }
   }
@@ -266,17 +268,17 @@ TEST(BlockNetwork, RunningStatisticsFollowTheSteps) {
     }
     network.Step(small.context, small.input, sampler->Draw(small.context, 0, 0), small.targets, step);
   }
-  const Matrix running = network.Running(0, 0);
+  const HiddenParameters hidden = network.Hidden(0, 0);
   for (size_t j = 0; j < width; ++j) {
-    EXPECT_NEAR(running.row(0)[j], mean[j], 1e-5) << j;
-    EXPECT_NEAR(running.row(1)[j], variance[j], 1e-4 * variance[j]) << j;
+    EXPECT_NEAR(hidden.running_mean.values[j], mean[j], 1e-5) << j;
+    EXPECT_NEAR(hidden.running_var.values[j], variance[j], 1e-4 * variance[j]) << j;
   }
-  EXPECT_EQ(network.Running(0, 1).rows, 0u);
+  EXPECT_EQ(network.Hidden(0, 1).running_mean.rows, 0u);
 }
 
 TEST(BlockNetwork, WeightDecaySparesNormsAndBiases) {
   for (HiddenNorm norm : {HiddenNorm::kNone, HiddenNorm::kBatch}) {
-    std::vector<Matrix> weights, affines;
+    std::vector<Matrix> weights, biases;
     for (float decay : {0.0f, 0.5f}) {
       SmallProblem small("gcn", 2);
       small.config.hidden_norm = norm;
@@ -287,13 +289,13 @@ TEST(BlockNetwork, WeightDecaySparesNormsAndBiases) {
       BlockNetwork network(small.context, spec);
       network.Step(small.context, small.input, sampler->Draw(small.context, 0, 0), small.targets, 0);
       weights.push_back(network.Weight(0, 0).Value());
-      affines.push_back(network.Affine(0, 0).Value());
+      biases.push_back(network.Bias(0, 0).Value());
     }
     const auto same = [](const Matrix& a, const Matrix& b) {
       return std::equal(a.values.begin(), a.values.end(), b.values.begin());
     };
     EXPECT_FALSE(same(weights[0], weights[1]));
-    EXPECT_TRUE(same(affines[0], affines[1]));
+    EXPECT_TRUE(same(biases[0], biases[1]));
   }
 }
 

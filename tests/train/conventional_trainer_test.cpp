@@ -32,7 +32,8 @@ TrainConfig RivalConfig(const std::string& method, const Dataset& dataset) {
 
 std::vector<float> AllWeights(const Model& model) {
   std::vector<float> values(model.theta.values.begin(), model.theta.values.end());
-  for (const Matrix& w : model.weights) values.insert(values.end(), w.values.begin(), w.values.end());
+  for (const HiddenParameters& layer : model.layers)
+    values.insert(values.end(), layer.weight.values.begin(), layer.weight.values.end());
   for (const auto& [name, w] : model.extra) values.insert(values.end(), w.values.begin(), w.values.end());
   return values;
 }

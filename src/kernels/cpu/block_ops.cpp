@@ -170,52 +170,52 @@ class CpuBlockOps final : public BlockOps {
 
   void NormRelu(const Context& context, const BlockNorm& norm, float* y, float* h) const override {
     const size_t width = norm.width;
-    const float *gain = norm.affine, *shift = norm.affine + width;
     const bool by_row = norm.kind == HiddenNorm::kLayer;
     if (!by_row) Moments(context, norm, y);
     ParallelFor(context, norm.rows, kBlockRows, [&](size_t begin, size_t end) {
       const size_t at = begin * width, m = end - begin;
       if (by_row) {
-        kernels_.norm_relu(m, norm.cols, width, gain, shift, y + at, norm.inverse + begin, h + at);
+        kernels_.norm_relu(m, norm.cols, width, norm.weight, norm.bias, y + at, norm.inverse + begin, h + at);
       } else {
-        kernels_.column_norm_relu(m, width, width, norm.moments, norm.inverse, gain, shift, y + at, h + at);
+        kernels_.batch_norm_relu(m, width, width, norm.moments, norm.inverse, norm.weight, norm.bias, y + at,
+                                 h + at);
       }
     });
   }
 
-  void AffineGradient(const Context& context, size_t rows, size_t width, const float* d, const float* y,
-                      float* out) const override {
-    const size_t groups = (rows + kBlockGroup - 1) / kBlockGroup, stride = y != nullptr ? 2 * width : width;
-    std::vector<float> parts(groups * stride);
+  void ColumnSums(const Context& context, size_t rows, size_t width, const float* d, const float* y,
+                  float* sums, float* products) const override {
+    const size_t groups = (rows + kBlockGroup - 1) / kBlockGroup;
+    std::vector<float> parts(groups * 2 * width);  // of each group, sums and then products
     ParallelFor(context, groups, 1, [&](size_t begin, size_t end) {
       for (size_t g = begin; g < end; ++g) {
-        const size_t row = g * kBlockGroup;
-        float* products = parts.data() + g * stride;
-        float* sums = y != nullptr ? products + width : products;
-        kernels_.column_sums(std::min(kBlockGroup, rows - row), width, width, d + row * width,
-                             y != nullptr ? y + row * width : nullptr, sums, products);
+        const size_t at = g * kBlockGroup * width;
+        float* part = parts.data() + g * 2 * width;
+        kernels_.column_sums(std::min(kBlockGroup, rows - g * kBlockGroup), width, width, d + at,
+                             y != nullptr ? y + at : nullptr, part, part + width);
       }
     });
-    kernels_.add_groups(stride, groups, stride, parts.data(), out);
+    kernels_.add_groups(width, groups, 2 * width, parts.data(), sums);
+    if (y != nullptr) kernels_.add_groups(width, groups, 2 * width, parts.data() + width, products);
   }
 
-  void NormGradient(const Context& context, const BlockNorm& norm, const float* y,
-                    const float* affine_gradient, float* d) const override {
+  void NormGradient(const Context& context, const BlockNorm& norm, const float* y, const float* sums,
+                    const float* products, float* d) const override {
     const size_t width = norm.width;
-    std::vector<float> columns(norm.kind == HiddenNorm::kBatch ? 3 * width : 0);
-    float *factor = columns.data(), *mean_product = factor + width, *mean_d = mean_product + width;
+    // Of a batch norm: the factor of each column, the mean of d and that of d ∘ y.
+    std::vector<float> slopes(norm.kind == HiddenNorm::kBatch ? 3 * width : 0);
     const float share = 1.0f / static_cast<float>(norm.rows);
-    for (size_t c = 0; c < columns.size() / 3; ++c) {
-      factor[c] = norm.affine[c] * norm.inverse[c];
-      mean_product[c] = affine_gradient[c] * share;
-      mean_d[c] = affine_gradient[width + c] * share;
+    for (size_t c = 0; c < slopes.size() / 3; ++c) {
+      slopes[c] = norm.weight[c] * norm.inverse[c];
+      slopes[width + c] = sums[c] * share;
+      slopes[2 * width + c] = products[c] * share;
     }
     ParallelFor(context, norm.rows, kBlockRows, [&](size_t begin, size_t end) {
       const size_t at = begin * width, m = end - begin;
       if (norm.kind == HiddenNorm::kLayer) {
-        kernels_.norm_gradient(m, norm.cols, width, norm.affine, y + at, norm.inverse + begin, d + at);
+        kernels_.norm_gradient(m, norm.cols, width, norm.weight, y + at, norm.inverse + begin, d + at);
       } else {
-        kernels_.column_norm_gradient(m, width, width, factor, mean_d, mean_product, y + at, d + at);
+        kernels_.batch_norm_gradient(m, width, width, slopes.data(), y + at, d + at);
       }
     });
   }
