@@ -97,25 +97,17 @@ LayerState RandomState(const LayerProblem& problem) {
   LayerState state;
   const auto fan_in = [](size_t rows) { return 1.0f / std::sqrt(static_cast<float>(rows)); };
   const uint32_t last = problem.head > 0 ? problem.head : problem.hidden;
-  state.w = RandomMatrix(problem.features, problem.hidden, 102, fan_in(problem.features));
-  state.theta = RandomMatrix(last, problem.classes, 103, fan_in(last));
-  state.w_m = Matrix::Zeros(problem.features, problem.hidden);
-  state.w_v = Matrix::Zeros(problem.features, problem.hidden);
-  state.theta_m = Matrix::Zeros(last, problem.classes);
-  state.theta_v = Matrix::Zeros(last, problem.classes);
+  state.Add("weight", RandomMatrix(problem.features, problem.hidden, 102, fan_in(problem.features)));
+  state.Add("classifier", RandomMatrix(last, problem.classes, 103, fan_in(last)));
   if (problem.head == 0) return state;
-  const auto from = [](Matrix value) {
-    return Trainable{value, Matrix::Zeros(value.rows, value.cols), Matrix::Zeros(value.rows, value.cols)};
+  const auto add_norm = [&](const std::string& prefix, size_t width) {
+    state.Add(prefix + "norm.weight", {Array<float>::Filled(width, 1.0f), 1, width});
+    state.Add(prefix + "norm.bias", Matrix::Zeros(1, width));
   };
-  const auto norm = [](size_t width) {
-    Matrix affine = Matrix::Zeros(2, width);
-    std::fill_n(affine.mutable_row(0), width, 1.0f);  // gains
-    return affine;
-  };
-  state.affine = from(norm(problem.hidden));
-  state.head = from(RandomMatrix(problem.hidden, problem.head, 104, fan_in(problem.hidden)));
-  state.head_affine = from(norm(problem.head));
-  state.bias = from(Matrix::Zeros(1, problem.classes));
+  add_norm("", problem.hidden);
+  state.Add("head.weight", RandomMatrix(problem.hidden, problem.head, 104, fan_in(problem.hidden)));
+  add_norm("head.", problem.head);
+  state.Add("classifier.bias", Matrix::Zeros(1, problem.classes));
   return state;
 }
 
@@ -126,7 +118,7 @@ LayerSpec SpecOf(const LayerProblem& problem) {
   spec.lr = 1e-4f;
   if (problem.head == 0) return spec;
   spec.dropout = 0.5f;
-  spec.architecture.norm = true;
+  spec.architecture.norm = HiddenNorm::kLayer;
   spec.architecture.head = problem.head;
   spec.architecture.input_dropout = 0.3f;
   return spec;

@@ -1,6 +1,8 @@
 // Options shared by sub-commands, built from the library's tables, so that names, defaults and checks are defined once.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <optional>
@@ -100,6 +102,13 @@ struct DataOptions {
   bool named() const { return !spec.empty() || !open.edges.empty(); }  // the user said which data set
 };
 
+// What a field is for, and the methods that take it where some do not.
+template <class Config>
+std::string HelpOf(const FieldOf<Config>& field) {
+  if (field.methods.empty()) return field.help;
+  return fmt::format("{} ({})", field.help, fmt::join(field.methods, ", "));
+}
+
 // The option of one field. A field that presets decide has none.
 template <class Config>
 void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::string& default_text,
@@ -107,12 +116,13 @@ void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::s
   if (field.level == Level::kPreset) return command.LeaveToPresets(field.name);
   CLI::Option* option = nullptr;
   if (field.kind == FieldKind::kFlag) {
-    option = command.add_flag("--" + field.name + ",!--no-" + field.name, field.help)->each(keep);
+    option = command.add_flag("--" + field.name + ",!--no-" + field.name, HelpOf(field))->each(keep);
   } else {
     std::string type = field.placeholder;
     if (!field.choices.empty()) type.clear();
     for (const std::string& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
-    option = command.add_option_function<std::string>("--" + field.name, keep, field.help)->type_name(type);
+    option =
+        command.add_option_function<std::string>("--" + field.name, keep, HelpOf(field))->type_name(type);
   }
   option->default_str(default_text)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)

@@ -23,8 +23,8 @@ enum class Watch { kLoss, kValidationF1, kValidationLoss };
 enum class Setting { kInductive, kTransductive };
 // How the adjacency matrix becomes the operator Â (graph/normalise.h).
 enum class Adjacency { kRowPlusI, kRow, kSym, kSum, kMean, kNone };
-// How a layer normalises its hidden values before ReLU.
-enum class HiddenNorm { kNone, kLayer };
+// How a layer normalises its hidden values before ReLU: not, each row over its columns, or each column over the batch.
+enum class HiddenNorm { kNone, kLayer, kBatch };
 // How features are scaled (data/prepare.h).
 enum class Scale { kNone, kStandard, kMinMax, kRow };
 // Which layers' probabilities are the prediction.

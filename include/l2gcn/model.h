@@ -10,6 +10,7 @@
 #include "l2gcn/array.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
+#include "l2gcn/layer_parameters.h"
 
 namespace l2gcn {
 
@@ -21,14 +22,6 @@ struct Preparation {
   bool row_normalise = false;
   Matrix projection;    // (features × pca) or empty
   Array<float> center;  // (features) mean removed before projecting, or empty
-};
-
-// How a layer's output becomes logits: a hidden layer where `hidden` is not empty, then Θ and a bias.
-struct Head {
-  Matrix hidden;         // (D × M), or empty
-  Matrix hidden_affine;  // (2 × M) gain and shift of a norm, (1 × M) a bias, or empty
-  Matrix theta;          // (M or D × classes)
-  Matrix bias;           // (1 × classes), or empty
 };
 
 // Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
@@ -50,13 +43,12 @@ struct Model {
       schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
   bool structure = false;  // trained on features made from the graph itself (a data set without features)
   Preparation preparation;
-  std::vector<Matrix> weights;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾)
+  std::vector<HiddenParameters> layers;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾), with a norm or a bias where there is one
   // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.
   std::vector<double> thresholds;
-  Matrix theta;  // Θ (D⁽ᴸ⁾ × classes); empty where the layers have heads of their own
-  // Where the configuration gives layers more than W and Θ (empty elsewhere):
-  std::vector<Matrix> affines;  // of each layer: (2 × D⁽ˡ⁾) gain and shift, (1 × D⁽ˡ⁾) bias, or an empty one
-  std::vector<Head> heads;      // of each layer
+  Matrix theta;             // Θ (D⁽ᴸ⁾ × classes); empty where the layers have heads of their own
+  Matrix bias;              // (1 × classes) added to X Θ, or empty
+  std::vector<Head> heads;  // one a layer where the configuration gives layers more than W and Θ; else empty
   bool mean_of_layers = false;  // probabilities are the mean over the layers' heads; else the last one's
   LabelPropagation label_propagation;
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
@@ -142,15 +134,16 @@ std::vector<ModelTensor> TensorsByName(const Model& model);
 
 // How features become logits, for other programs that are to compute them: columns of the table of methods as
 // words (docs/explanation/default-preset.md).
-struct ModelForm {
+struct ModelFormula {
   std::string
       aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
                     // config.diagonal | "neighbour-mean": without the node itself, weights not read
-  bool own_beside = false;      // weights multiply [X | ÂX], not ÂX
-  std::string prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
-                                // "joined-powers": one network a power of Â, logits of all summed
+  bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
+  std::string
+      prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ, plus a bias the model may have | "hops": ÂᴷXΘ, K = config.hops |
+                        // "joined-powers": one network a power of Â, logits of all summed
 };
-ModelForm FormOf(const Model& model);
+ModelFormula FormulaOf(const Model& model);
 
 // Writes model.safetensors and config.json into `directory`, which is made if it is not there. LoadModel and
 // the program's evaluate, predict, embed and info open it. Throws Error(kUsage) for a model whose shapes do

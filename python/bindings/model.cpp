@@ -20,7 +20,7 @@ nb::dict Tensors(const ModelHandle& handle) {
 }
 
 nb::dict Form(const ModelHandle& handle) {
-  const ModelForm form = FormOf(handle.model);
+  const ModelFormula form = FormulaOf(handle.model);
   nb::dict dict;
   dict["aggregation"] = form.aggregation;
   dict["own_beside"] = form.own_beside;
@@ -167,7 +167,7 @@ void BindModel(nb::module_& module) {
       .def_prop_ro("classes", [](const ModelHandle& h) { return h.model.classes; })
       .def_prop_ro("multilabel", [](const ModelHandle& h) { return h.model.multilabel; })
       .def_prop_ro("class_names", [](const ModelHandle& h) { return h.model.class_names; })
-      .def_prop_ro("layers", [](const ModelHandle& h) { return h.model.weights.size(); })
+      .def_prop_ro("layers", [](const ModelHandle& h) { return h.model.layers.size(); })
       .def_prop_ro("thresholds", [](const ModelHandle& h) { return h.model.thresholds; })
       .def_prop_ro("structure", [](const ModelHandle& h) { return h.model.structure; })
       .def_prop_ro("schema", [](const ModelHandle& h) { return GiveSchema(h.model.schema); })

@@ -64,19 +64,14 @@ class GraphNetwork(nn.Module):
                 self.stacks.append(nn.ParameterList([_parameter(tensors[name]) for name in names]))
         else:
             self.layers.extend([_parameter(tensors[f"layers.{i}.weight"]) for i in range(model.n_layers)])
-        # What layers have besides their weights: a norm's gain and shift (2, width) or a bias (1, width), and heads.
-        self.affines = nn.ParameterDict()
-        self.heads = nn.ModuleList()
-        for i in range(form["heads"]):
-            if f"layers.{i}.affine" in tensors:
-                self.affines[str(i)] = _parameter(tensors[f"layers.{i}.affine"])
-            prefix = f"heads.{i}."
-            own = {name[len(prefix) :].replace(".", "_"): array for name, array in tensors.items() if name.startswith(prefix)}
-            self.heads.append(nn.ParameterDict({name: _parameter(array) for name, array in own.items()}))
+        # What layers have besides their weights: a bias or a norm, and heads.
+        self.parts = nn.ModuleList([_parts(tensors, f"layers.{i}.") for i in range(len(self.layers))])
+        self.heads = nn.ModuleList([_parts(tensors, f"heads.{i}.") for i in range(form["heads"])])
         if "classifier.weight" in tensors:
             self.classifier = _parameter(tensors["classifier.weight"])
         else:
             self.register_parameter("classifier", None)
+        self.register_parameter("bias", _parameter(tensors["classifier.bias"]) if "classifier.bias" in tensors else None)
 
     def prepare(self, x: torch.Tensor) -> torch.Tensor:
         """Features as the first layer sees them, before smoothing."""
@@ -147,11 +142,14 @@ class GraphNetwork(nn.Module):
         if self.prediction_head == "hops":
             for _ in range(self.hops):
                 x = a(x)
-        for weight in self.layers:
-            x = torch.relu(self._layer(x, weight, a))
-        return self._layer(x, self.classifier, a) if self.prediction_head == "last-layer" else x @ self.classifier
+        for weight, parts in zip(self.layers, self.parts):
+            x = _activation(self._product(x, weight, a), parts, "")
+        if self.prediction_head != "last-layer":
+            return x @ self.classifier
+        logits = self._product(x, self.classifier, a)
+        return logits if self.bias is None else logits + self.bias
 
-    def _layer(self, x: torch.Tensor, weight: torch.Tensor, a: Any) -> torch.Tensor:
+    def _product(self, x: torch.Tensor, weight: torch.Tensor, a: Any) -> torch.Tensor:
         if self.own_beside:
             width = x.shape[1]
             return x @ weight[:width] + a(x @ weight[width:])
@@ -172,14 +170,13 @@ class GraphNetwork(nn.Module):
         for i, weight in enumerate(self.layers):
             raw = features if self.raw_features and i > 0 else None
             joined = self._layer_input(x, raw, operators)
-            affine = self.affines[str(i)] if str(i) in self.affines else None
-            x = _block(joined, weight, affine)
+            x = _activation(joined @ weight, self.parts[i], "")
             head = self.heads[i]
             last = i + 1 == len(self.layers)
             if last or self.mean_of_layers:
                 h = x
                 if "hidden_weight" in head:
-                    h = _block(h, head["hidden_weight"], head["hidden_affine"] if "hidden_affine" in head else None)
+                    h = _activation(h @ head["hidden_weight"], head, "hidden_")
                 z = h @ head["classifier_weight"]
                 logits.append(z + head["classifier_bias"] if "classifier_bias" in head else z)
         if len(logits) == 1:
@@ -201,13 +198,29 @@ class GraphNetwork(nn.Module):
         return torch.cat(outputs, dim=1) @ self.classifier
 
 
-def _block(x: torch.Tensor, weight: torch.Tensor, affine: Optional[torch.Tensor]) -> torch.Tensor:
-    """A hidden layer: ReLU of the product, after a norm or a bias."""
-    y = x @ weight
-    if affine is not None and affine.shape[0] == 2:
-        y = nn.functional.layer_norm(y, y.shape[1:], affine[0], affine[1], eps=1e-5)
-    elif affine is not None:
-        y = y + affine[0]
+def _parts(tensors: dict[str, Any], prefix: str) -> nn.ParameterDict:
+    """What a layer has besides its weight, by the rest of its name; running statistics take no gradient."""
+    names = [name for name in tensors if name.startswith(prefix) and name != prefix + "weight"]
+    own = {name[len(prefix) :].replace(".", "_"): tensors[name] for name in names}
+    parts = nn.ParameterDict({name: _parameter(array) for name, array in own.items()})
+    for name, parameter in parts.items():
+        parameter.requires_grad_("running" not in name)
+    return parts
+
+
+def _activation(y: torch.Tensor, parts: nn.ParameterDict, prefix: str) -> torch.Tensor:
+    """What a hidden layer makes of its product: a norm or a bias, then ReLU."""
+
+    def part(name: str) -> Optional[torch.Tensor]:
+        return parts[prefix + name][0] if prefix + name in parts else None
+
+    scale, shift, mean, var = part("norm_weight"), part("norm_bias"), part("norm_running_mean"), part("norm_running_var")
+    if mean is not None:
+        y = nn.functional.batch_norm(y, mean, var, scale, shift, eps=1e-5)
+    elif scale is not None:
+        y = nn.functional.layer_norm(y, y.shape[1:], scale, shift, eps=1e-5)
+    elif (bias := part("bias")) is not None:
+        y = y + bias
     return torch.relu(y)
 
 

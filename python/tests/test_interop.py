@@ -312,6 +312,20 @@ def test_to_torch_of_richer_layers(predict_from, settings_of_presets):
         assert np.abs(model.logits(data, known=[]) - theirs).max() <= 1e-5
 
 
+@pytest.mark.parametrize("method", ["gcn", "graphsage", "clustergcn"])
+def test_to_torch_of_deep_networks(method, settings_of_presets):
+    torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
+    data = small()
+    x, edges = torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)
+    parts = [{"hidden_norm": "batch"}, {"hidden_norm": "layer"}, {"bias": True}]
+    parts += [{**part, "self_features": True} for part in parts if method != "graphsage"]
+    for more in parts:
+        model = l2gcn.train(data, method=method, layers=3, epochs=5, hidden=16, batch=16, **more).model
+        with torch.no_grad():
+            theirs = model.to_torch()(x, edges).numpy()
+        assert np.abs(model.logits(data) - theirs).max() <= 1e-4
+
+
 @pytest.mark.parametrize("name", ["cora", "pubmed", "ppi-largest"])
 def test_to_torch_on_real_data(name, data_dir):
     torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")

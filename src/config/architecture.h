@@ -1,20 +1,21 @@
 // The layer architecture that a configuration sets.
 #pragma once
 
+#include "config/methods.h"
 #include "core/layer_architecture.h"
 #include "l2gcn/config.h"
 
 namespace l2gcn {
 
 inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
-  return {config.bias, config.hidden_norm == HiddenNorm::kLayer, config.head,
-          static_cast<float>(config.input_dropout)};
+  return {config.bias, config.hidden_norm, config.head, static_cast<float>(config.input_dropout)};
 }
 
 // The blocks of a layer's input that follow from X: X, then hop by hop one for each operator, Â₁X, Â₂X, Â₁²X, …; without
 // self features ÂX alone.
 inline size_t BlocksOfHops(const TrainConfig& config) {
-  return config.self_features ? 1 + size_t{config.hops} * config.adjacency.size() : 1;
+  const bool always = FindMethod(config.method).weights == WeightShape::kOwnAndAggregated;
+  return config.self_features || always ? 1 + size_t{config.hops} * config.adjacency.size() : 1;
 }
 
 // Columns of the input of layer `layer` (0-based), whose X has `width` columns and which may read the `raw` columns of X⁰.

@@ -26,7 +26,27 @@ bool TakesSetting(const char* name, const std::string& method) {
          std::find(methods.begin(), methods.end(), FindMethod(method).name) != methods.end();
 }
 
-// Layers read ÂX, or the blocks of InputBlocks.
+// Parts of a layer that the method's layers cannot have.
+void CheckParts(const TrainConfig& config) {
+  const std::pair<const char*, bool> parts[] = {{"self-features", config.self_features},
+                                                {"raw-features", config.raw_features},
+                                                {"bias", config.bias},
+                                                {"hidden-norm", config.hidden_norm != HiddenNorm::kNone},
+                                                {"input-dropout", config.input_dropout > 0},
+                                                {"head", config.head > 0}};
+  for (const auto& [name, on] : parts) {
+    if (!on || TakesSetting(name, config.method)) continue;
+    ThrowUsage("--{}: method {} has no use for it; it belongs to {}", name, config.method,
+               fmt::join(FindField(name).methods, ", "));
+  }
+  if (config.precompute && config.self_features) {
+    ThrowUsage(
+        "--precompute with --self-features: layer 1 would need the features as well as Â X; "
+        "leave one of them out");
+  }
+}
+
+// Layers read ÂX, or the blocks of BlocksOfHops.
 void CheckInput(const TrainConfig& config) {
   if (config.hops == 0) ThrowUsage("--hops 0: method {} needs 1 or more", config.method);
   if (config.self_features) return;
@@ -35,9 +55,10 @@ void CheckInput(const TrainConfig& config) {
   if (config.raw_features) ThrowUsage("raw_features: needs self_features; add it");
 }
 
-// Sampled and conventional methods have one operator.
+// Sampled and conventional methods have one operator and read one hop.
 void CheckOperators(const TrainConfig& config) {
-  if (config.adjacency.empty()) ThrowUsage("--adjacency: no name given; name one or more, such as sym");
+  if (config.hops > 1 && !TakesSetting("hops", config.method))
+    ThrowUsage("--hops {}: method {} reads one hop; use --hops 1", config.hops, config.method);
   if (config.adjacency.size() == 1) return;
   if (FindMethod(config.method).loop != TrainingLoop::kLayerwise)
     ThrowUsage("--adjacency: {} operators, but method {} takes one", config.adjacency.size(), config.method);
@@ -72,11 +93,12 @@ void Validate(const TrainConfig& config) {
         "--hidden-norm, "
         "--bias, --self-features or --input-dropout");
   }
-  if (FindMethod(config.method).loop == TrainingLoop::kLayerwise) CheckInput(config);
+  CheckParts(config);
+  if (FindMethod(config.method).prediction_head != PredictionHead::kHops) CheckInput(config);
   CheckOperators(config);
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
-               config.method, fmt::join(FindField("self-features").methods, ", "));
+               config.method, fmt::join(FindField("controller").methods, ", "));
   }
   const StopRule stop = config.stop.value_or(OwnStop(config.method));
   if (StopPolicyOf(stop).per_layer && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {

@@ -45,6 +45,12 @@ std::vector<Method> MakeMethods() {
   using Shape = WeightShape;
   const std::vector<DeviceKind> every_device = {DeviceKind::kCpu, DeviceKind::kCuda};
   const std::vector<DeviceKind> cpu_alone = {DeviceKind::kCpu};
+  // What hidden layers may have besides W. Self features need the destinations of a layer among its sources.
+  const auto with_parts = [](std::vector<std::string> settings, bool self_features) {
+    settings.insert(settings.end(), {"bias", "hidden-norm", "input-dropout"});
+    if (self_features) settings.emplace_back("self-features");
+    return settings;
+  };
   const auto baseline = [](const std::string&, TrainConfig& config) { BaselineDefaults(config); };
   return {
       {.name = "layerwise",
@@ -70,7 +76,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"precompute"},
+       .settings = with_parts({"precompute"}, true),
        .preset = baseline},
       {.name = "minibatch",
        .sentence = "all layers at once, with every neighbour of every node of a batch",
@@ -82,7 +88,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = false,
-       .settings = {"precompute"},
+       .settings = with_parts({"precompute"}, true),
        .preset = baseline},
       {.name = "graphsage",
        .sentence = "a few neighbours of each node, drawn at random, and the node itself beside their mean",
@@ -94,7 +100,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"samples"},
+       .settings = with_parts({"samples"}, false),
        .preset =
            [](const std::string&, TrainConfig& config) {
              BaselineDefaults(config);
@@ -110,7 +116,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"samples", "precompute"},
+       .settings = with_parts({"samples", "precompute"}, false),
        .preset =
            [](const std::string&, TrainConfig& config) {
              BaselineDefaults(config);
@@ -127,7 +133,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"samples", "precompute"},
+       .settings = with_parts({"samples", "precompute"}, true),
        .preset =
            [](const std::string&, TrainConfig& config) {
              BaselineDefaults(config);
@@ -143,7 +149,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"samples", "precompute"},
+       .settings = with_parts({"samples", "precompute"}, false),
        .preset =
            [](const std::string&, TrainConfig& config) {
              BaselineDefaults(config);
@@ -160,7 +166,7 @@ std::vector<Method> MakeMethods() {
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
-       .settings = {"parts", "clusters-per-batch", "diagonal"},
+       .settings = with_parts({"parts", "clusters-per-batch", "diagonal"}, true),
        .preset = ClusterDefaults},
       {.name = "sgc",
        .sentence = "features are aggregated several times, and one linear layer is trained on them",

@@ -180,9 +180,9 @@ RolloutTree::Node& RolloutTree::Child(Node& node, uint32_t decision) {
   const LayerState& state = node.states[kept];
   child = std::make_unique<Node>();
   child->layer = node.layer + 1;
-  child->x = pipeline_.Transform(context_, node.xhat, state.block());
+  child->x = pipeline_.Transform(context_, node.xhat, state.hidden());
   if (EvaluatesBeyondTrain())
-    child->x_whole = pipeline_.ForwardWhole(context_, node.layer, node.x_whole, state.block());
+    child->x_whole = pipeline_.ForwardWhole(context_, node.layer, node.x_whole, state.hidden());
   child->previous = state;
   const std::set<uint32_t> possible(node.trace.kept.begin(), node.trace.kept.end());
   if (node.children.size() == possible.size()) node.Release();

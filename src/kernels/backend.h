@@ -23,14 +23,17 @@
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::architecture asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
-//   norm                ReLU(g ∘ (y − mean y)/√(var y + 1e-5) + s) with y = X̂W, row by row (LayerNorm)
+//   norm                ReLU(g ∘ (y − mean y)/√(var y + 1e-5) + s) with y = X̂W, g the norm's weight and s its bias: row
+//                       by row (LayerNorm), or column by column over the batch (batch norm). Batch norm predicts and
+//                       scores with running statistics: after each step they move by 0.1 towards the batch's mean and
+//                       its unbiased variance
 //   input_dropout       X̂ with a share of its elements set to 0 and the others scaled up, in training only
-//   head                a hidden layer of the same form between this layer and Θ; it is not part of the next
+//   head                a hidden layer with the same parts between this layer and Θ; it is not part of the next
 //                       layer's input
 // There column c of position i of a batch is dropped where DropsColumn(key, c), key = word i of the stream
 // named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step). Where the layer is not basic
-// weight_decay is taken from the weights apart from Adam (w ← w − lr·weight_decay·w first) and spares biases,
-// gains and shifts.
+// weight_decay is taken from the weights apart from Adam (w ← w − lr·weight_decay·w first) and spares biases and
+// norms.
 #pragma once
 
 #include <algorithm>
@@ -40,7 +43,7 @@
 #include <span>
 #include <vector>
 
-#include "core/layer_architecture.h"
+#include "core/layer_parameters.h"
 #include "core/propagation.h"
 #include "core/rng.h"
 #include "core/sample_order.h"
@@ -153,16 +156,6 @@ class SampleWindows {
   virtual void Await(uint32_t epoch, uint32_t window) = 0;
 };
 
-// A hidden layer: ReLU of X̂W, after the affine and the normalisation that its rows stand for. Two rows are a
-// norm's gain and shift, one row is a bias, none is the plain product.
-struct DenseBlock {
-  Matrix w;       // (D × H)
-  Matrix affine;  // (0, 1 or 2 × H)
-
-  DenseBlock() = default;
-  DenseBlock(Matrix weights, Matrix rows = {}) : w(std::move(weights)), affine(std::move(rows)) {}
-};
-
 // Everything that fixes one layer's training besides its data.
 struct LayerSpec {
   uint32_t layer = 0;  // 0-based; names the random streams
@@ -194,26 +187,6 @@ inline uint32_t SampleCount(const LayerSpec& spec, const Array<uint32_t>& sample
 inline uint32_t RingRowOf(const EpochOrder& order, uint32_t epoch, size_t position) {
   return order.RingRow(static_cast<uint32_t>(position), uint64_t{epoch} * order.windows());
 }
-
-// A matrix with Adam's moments.
-struct Trainable {
-  Matrix value, m, v;
-};
-
-// Weights and optimiser of one layer; t counts the steps Adam has made with each matrix.
-struct LayerState {
-  Matrix w, w_m, w_v;              // (D × H)
-  Matrix theta, theta_m, theta_v;  // (H × C), or (head × C)
-  uint64_t w_steps = 0, theta_steps = 0;
-  // Where the architecture asks for them; they count steps with Θ.
-  Trainable affine;       // (architecture.affine_rows() × H)
-  Trainable head;         // (H × head)
-  Trainable head_affine;  // (architecture.affine_rows() × head)
-  Trainable bias;         // (1 × C) of the logits, with a bias or a norm
-
-  DenseBlock block() const { return {w, affine.value}; }
-  DenseBlock head_block() const { return {head.value, head_affine.value}; }
-};
 
 // One layer being trained. Lives on the device between calls; must not outlive its backend.
 class LayerTraining {
@@ -272,8 +245,8 @@ class Backend {
   virtual LayerInput MergeSparse(LayerInput x) { return x; }
   // Rows of x in the order named, as a tensor of its own.
   virtual TensorPtr PickRows(const Context& context, const Tensor& x, std::span<const uint32_t> rows) = 0;
-  // ReLU(X̂ W), or what the block's affine makes of it; w is (x.cols() × H). `rows` picks rows of x, empty: all.
-  virtual TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  // The values of a hidden layer; its weight is (x.cols() × H). `rows` picks rows of x, empty: all.
+  virtual TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                               std::span<const uint32_t> rows = {}) = 0;
   // ReLU(Â X W) without bias and norm, in whichever order is narrower.
   TensorPtr Forward(const Context& context, const DeviceGraph& graph, const Tensor& x, const Matrix& w) {

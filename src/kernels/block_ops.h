@@ -3,8 +3,8 @@
 // picks the device behind it. Today that is the CPU.
 //
 // Dense buffers are row-major; widths of weights, activations and gradients are padded to kBlockPad with
-// zeros. Work is split between threads by outputs and no sum is ever shared, so results do not depend on the
-// thread count.
+// zeros. Work is split between threads by outputs, and sums over rows are taken over fixed groups of rows and added
+// in order, so results do not depend on the thread count.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,9 @@
 #include <memory>
 #include <span>
 
+#include "core/rng.h"
 #include "l2gcn/array.h"
+#include "l2gcn/choices.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
@@ -33,6 +35,15 @@ struct BlockAdam {
   float step_size;         // lr / (1 − β₁ᵗ)
   float inverse_sqrt_bc2;  // 1 / √(1 − β₂ᵗ)
   float beta1, beta2, epsilon, weight_decay;
+};
+
+// The normalisation of a hidden layer over the rows of a step: of every row (kLayer) or of every column (kBatch).
+struct BlockNorm {
+  HiddenNorm kind;
+  size_t rows, cols, width;
+  const float *weight, *bias;  // (width) each
+  float* inverse;              // 1/√(variance + ε): kLayer (rows), kBatch (width)
+  float* moments;              // kBatch: (2 × width) mean and variance of the columns; else unused
 };
 
 class BlockOps {
@@ -70,11 +81,30 @@ class BlockOps {
   virtual double SigmoidLoss(const Context& context, size_t m, size_t classes, size_t ld, float* logits,
                              const uint8_t* const* target, const float* weights, float scale) const = 0;
 
+  // h ← ReLU(h), of which `clean` becomes a copy unless it is null, and then dropout of a share p: value i is dropped
+  // where the 16-bit word i of the stream is below p·2¹⁶.
+  virtual void Activate(const Context& context, size_t count, float p, const RandomStream& stream, float* h,
+                        float* clean) const = 0;
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   // `count` is a multiple of kBlockPad, here and below.
   virtual void ReluGradient(const Context& context, size_t count, const float* h, float scale,
                             float* d) const = 0;
   virtual void Add(const Context& context, size_t count, const float* from, float* to) const = 0;
+
+  // Each row of x (rows × width) gets `bias` (width) added.
+  virtual void AddBias(const Context& context, size_t rows, size_t width, const float* bias,
+                       float* x) const = 0;
+  // y (rows × width) ← y normalised, h = ReLU(weight ∘ y + bias); leaves norm.inverse and norm.moments.
+  virtual void NormRelu(const Context& context, const BlockNorm& norm, float* y, float* h) const = 0;
+  // sums (width) = Σ d over the rows of d (rows × width) and, where y is not null, products (width) = Σ d ∘ y: the gradients
+  // of a bias and of a norm's weight.
+  virtual void ColumnSums(const Context& context, size_t rows, size_t width, const float* d, const float* y,
+                          float* sums, float* products) const = 0;
+  // d ← the gradient of the products, from that of weight ∘ y + bias; y as NormRelu left it, sums and products as
+  // ColumnSums did.
+  virtual void NormGradient(const Context& context, const BlockNorm& norm, const float* y, const float* sums,
+                            const float* products, float* d) const = 0;
+
   virtual void Adam(const Context& context, size_t count, const float* grad, float* w, float* m, float* v,
                     const BlockAdam& constants) const = 0;
 };

@@ -106,14 +106,14 @@ Dense Transform(const Dense& x, const Dense& w) {
 }
 
 Layer::Layer(const LayerState& start)
-    : w(start.w),
-      w_m(start.w_m),
-      w_v(start.w_v),
-      theta(start.theta),
-      theta_m(start.theta_m),
-      theta_v(start.theta_v),
-      w_steps(start.w_steps),
-      theta_steps(start.theta_steps) {}
+    : w(start["weight"].value),
+      w_m(start["weight"].m),
+      w_v(start["weight"].v),
+      theta(start["classifier"].value),
+      theta_m(start["classifier"].m),
+      theta_v(start["classifier"].v),
+      w_steps(start["weight"].steps),
+      theta_steps(start["classifier"].steps) {}
 
 namespace {
 
@@ -186,22 +186,54 @@ std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> sa
   return losses;
 }
 
-// ---- a layer that is not basic ------------------------------------------------------------------------------
+// ---- a layer of any architecture ----------------------------------------------------------------------------
 
 namespace {
 
-struct RowMoments {
-  double mean = 0, inverse = 0;
+// y with mean 0 and variance 1 in each group: a row with LayerNorm, a column with batch norm.
+struct Normalised {
+  bool by_row = true;
+  Dense values;
+  std::vector<double> mean, variance, inverse;  // one a group
+
+  size_t GroupOf(size_t row, size_t column) const { return by_row ? row : column; }
+  double size() const { return static_cast<double>(by_row ? values.cols : values.rows); }
 };
 
-RowMoments MomentsOf(const Dense& y, size_t row) {
-  RowMoments moments;
-  double variance = 0;
-  for (size_t c = 0; c < y.cols; ++c) moments.mean += y.at(row, c) / static_cast<double>(y.cols);
-  for (size_t c = 0; c < y.cols; ++c)
-    variance += std::pow(y.at(row, c) - moments.mean, 2) / static_cast<double>(y.cols);
-  moments.inverse = 1 / std::sqrt(variance + double{kNormEpsilon});
-  return moments;
+Normalised Normalise(const Dense& y, HiddenNorm norm) {
+  Normalised out;
+  out.by_row = norm == HiddenNorm::kLayer;
+  out.values = y;
+  const size_t groups = out.by_row ? y.rows : y.cols;
+  out.mean.assign(groups, 0);
+  out.variance.assign(groups, 0);
+  for (size_t i = 0; i < y.rows; ++i)
+    for (size_t c = 0; c < y.cols; ++c) out.mean[out.GroupOf(i, c)] += y.at(i, c) / out.size();
+  for (size_t i = 0; i < y.rows; ++i)
+    for (size_t c = 0; c < y.cols; ++c)
+      out.variance[out.GroupOf(i, c)] += std::pow(y.at(i, c) - out.mean[out.GroupOf(i, c)], 2) / out.size();
+  for (double variance : out.variance) out.inverse.push_back(1 / std::sqrt(variance + double{kNormEpsilon}));
+  for (size_t i = 0; i < y.rows; ++i)
+    for (size_t c = 0; c < y.cols; ++c)
+      out.values.at(i, c) = (y.at(i, c) - out.mean[out.GroupOf(i, c)]) * out.inverse[out.GroupOf(i, c)];
+  return out;
+}
+
+// The gradient of y from t, that of the normalised values.
+Dense NormaliseGradient(const Normalised& y, const Dense& t) {
+  std::vector<double> mean(y.mean.size(), 0.0), slope(y.mean.size(), 0.0);
+  for (size_t i = 0; i < t.rows; ++i)
+    for (size_t c = 0; c < t.cols; ++c) {
+      mean[y.GroupOf(i, c)] += t.at(i, c) / y.size();
+      slope[y.GroupOf(i, c)] += t.at(i, c) * y.values.at(i, c) / y.size();
+    }
+  Dense out(t.rows, t.cols);
+  for (size_t i = 0; i < t.rows; ++i)
+    for (size_t c = 0; c < t.cols; ++c) {
+      const size_t g = y.GroupOf(i, c);
+      out.at(i, c) = y.inverse[g] * (t.at(i, c) - mean[g] - y.values.at(i, c) * slope[g]);
+    }
+  return out;
 }
 
 void Drop(const LayerSpec& spec, RandomUse use, uint64_t step, float share, Dense& x) {
@@ -215,47 +247,45 @@ void Drop(const LayerSpec& spec, RandomUse use, uint64_t step, float share, Dens
   }
 }
 
-Dense Positive(Dense x) {
-  for (double& value : x.values) value = std::max(value, 0.0);
-  return x;
-}
-
-// From d, the gradient of what the affine made of y, the gradients of the affine and of y.
-Dense AffineGradient(const Dense& y, const Dense& affine, const Dense& d, Dense& gradient) {
-  gradient = Dense(affine.rows, affine.cols);
-  if (affine.rows == 0) return d;
-  for (size_t i = 0; i < d.rows; ++i) {
-    for (size_t c = 0; c < d.cols; ++c) gradient.at(affine.rows - 1, c) += d.at(i, c);
-  }
-  if (affine.rows == 1) return d;
-  Dense dy(y.rows, y.cols);
-  for (size_t i = 0; i < y.rows; ++i) {
-    const RowMoments moments = MomentsOf(y, i);
-    double mean = 0, slope = 0;
+// Each column times scale plus shift, both (1 × columns) or empty.
+Dense ScaleAndShift(Dense y, const Dense& scale, const Dense& shift) {
+  for (size_t i = 0; i < y.rows; ++i)
     for (size_t c = 0; c < y.cols; ++c) {
-      const double normal = (y.at(i, c) - moments.mean) * moments.inverse, t = d.at(i, c) * affine.at(0, c);
-      gradient.at(0, c) += d.at(i, c) * normal;
-      mean += t / static_cast<double>(y.cols);
-      slope += t * normal / static_cast<double>(y.cols);
+      if (scale.rows > 0) y.at(i, c) *= scale.at(0, c);
+      if (shift.rows > 0) y.at(i, c) += shift.at(0, c);
     }
-    for (size_t c = 0; c < y.cols; ++c) {
-      const double normal = (y.at(i, c) - moments.mean) * moments.inverse;
-      dy.at(i, c) = moments.inverse * (d.at(i, c) * affine.at(0, c) - mean - normal * slope);
-    }
-  }
-  return dy;
+  return y;
 }
 
-// d ← the gradient before ReLU and dropout, which left zeros in h.
-void Masked(const Dense& h, double share, Dense& d) {
-  for (size_t i = 0; i < d.values.size(); ++i) d.values[i] = h.values[i] > 0 ? d.values[i] / (1 - share) : 0;
+// (1 × columns) sums of d ∘ y.
+Dense ColumnSums(const Dense& d, const Dense& y) {
+  Dense sums(1, d.cols);
+  for (size_t i = 0; i < d.rows; ++i)
+    for (size_t c = 0; c < d.cols; ++c) sums.at(0, c) += d.at(i, c) * y.at(i, c);
+  return sums;
+}
+Dense ColumnSums(const Dense& d) {
+  Dense ones = d;
+  for (double& value : ones.values) value = 1;
+  return ColumnSums(d, ones);
 }
 
-void Update(const Dense& gradient, Weights& weights, uint64_t step, const LayerSpec& spec, bool decays) {
-  if (weights.empty()) return;
+// The running statistic after a batch whose own is `of_batch`.
+void Follow(const std::vector<double>& of_batch, double factor, Dense& running) {
+  constexpr double kShare = 0.1;
+  for (size_t c = 0; c < of_batch.size(); ++c)
+    running.at(0, c) = (1 - kShare) * running.at(0, c) + kShare * factor * of_batch[c];
+}
+
+bool IsWeight(const std::string& name) {
+  return name == "weight" || name == "head.weight" || name == "classifier";
+}
+
+void Update(const std::string& name, const Dense& gradient, Weights& weights, uint64_t step,
+            const LayerSpec& spec) {
   LayerSpec apart = spec;
   apart.weight_decay = 0;
-  if (decays) {
+  if (IsWeight(name)) {
     for (double& value : weights.value.values) value -= double{spec.lr} * double{spec.weight_decay} * value;
   }
   Adam(gradient, weights.value, weights.m, weights.v, step, apart);
@@ -263,72 +293,107 @@ void Update(const Dense& gradient, Weights& weights, uint64_t step, const LayerS
 
 }  // namespace
 
-Dense ApplyAffine(const Dense& y, const Dense& affine) {
-  Dense out = y;
-  for (size_t i = 0; i < y.rows && affine.rows > 0; ++i) {
-    const RowMoments moments = affine.rows == 2 ? MomentsOf(y, i) : RowMoments{0, 1};
-    for (size_t c = 0; c < y.cols; ++c) {
-      const double normal = (y.at(i, c) - moments.mean) * moments.inverse;
-      out.at(i, c) = affine.rows == 2 ? normal * affine.at(0, c) + affine.at(1, c) : normal + affine.at(0, c);
-    }
+Dense Shifted(const Dense& y, const HiddenParameters& hidden) {
+  switch (hidden.norm()) {
+    case HiddenNorm::kNone:
+      return ScaleAndShift(y, {}, Dense(hidden.bias));
+    case HiddenNorm::kLayer:
+      return ScaleAndShift(Normalise(y, HiddenNorm::kLayer).values, Dense(hidden.norm_weight),
+                           Dense(hidden.norm_bias));
+    case HiddenNorm::kBatch:
+      break;
   }
-  return out;
+  Dense out = y;
+  for (size_t i = 0; i < y.rows; ++i)
+    for (size_t c = 0; c < y.cols; ++c)
+      out.at(i, c) = (y.at(i, c) - double{hidden.running_mean.values[c]}) /
+                     std::sqrt(double{hidden.running_var.values[c]} + double{kNormEpsilon});
+  return ScaleAndShift(out, Dense(hidden.norm_weight), Dense(hidden.norm_bias));
 }
 
-FormLayer::FormLayer(const LayerState& start)
-    : w(Trainable{start.w, start.w_m, start.w_v}),
-      affine(start.affine),
-      head(start.head),
-      head_affine(start.head_affine),
-      theta(Trainable{start.theta, start.theta_m, start.theta_v}),
-      bias(start.bias),
-      w_steps(start.w_steps),
-      theta_steps(start.theta_steps) {}
+struct GeneralLayer::Hidden {
+  Normalised y;  // products, normalised where there is a norm
+  Dense values;  // after ReLU and dropout
+};
 
-double FormLayer::Step(const Dense& x, std::span<const int32_t> classes,
-                       std::span<const uint8_t* const> labels, const Targets& targets,
-                       const LayerSpec& spec) {
+GeneralLayer::GeneralLayer(const LayerState& start) {
+  for (const Parameter& parameter : start.parameters) {
+    parameters[parameter.name] = {Dense(parameter.value), Dense(parameter.m), Dense(parameter.v)};
+    adam_steps[parameter.name] = parameter.steps;
+  }
+}
+
+GeneralLayer::Hidden GeneralLayer::Forward(const Dense& x, const std::string& prefix, RandomUse dropout,
+                                           const LayerSpec& spec) {
+  Hidden hidden;
+  const HiddenNorm norm = spec.architecture.norm;
+  const Dense products = Multiply(x, Value(prefix + "weight"));
+  Dense shift, scale;
+  if (norm == HiddenNorm::kNone) {
+    hidden.y.values = products;
+    if (Has(prefix + "bias")) shift = Value(prefix + "bias");
+  } else {
+    hidden.y = Normalise(products, norm);
+    scale = Value(prefix + "norm.weight"), shift = Value(prefix + "norm.bias");
+  }
+  if (norm == HiddenNorm::kBatch) {
+    const auto rows = static_cast<double>(x.rows);
+    Follow(hidden.y.mean, 1, parameters[prefix + "norm.running_mean"].value);
+    Follow(hidden.y.variance, rows / std::max(1.0, rows - 1), parameters[prefix + "norm.running_var"].value);
+  }
+  hidden.values = ScaleAndShift(hidden.y.values, scale, shift);
+  for (double& value : hidden.values.values) value = std::max(value, 0.0);
+  Drop(spec, dropout, steps, spec.dropout, hidden.values);
+  return hidden;
+}
+
+void GeneralLayer::Backward(const Dense& x, const std::string& prefix, const Hidden& hidden, Dense d,
+                            const LayerSpec& spec, Dense& products,
+                            std::map<std::string, Dense>& gradients) const {
+  // ReLU and dropout left zeros.
+  for (size_t i = 0; i < d.values.size(); ++i)
+    d.values[i] = hidden.values.values[i] > 0 ? d.values[i] / (1 - double{spec.dropout}) : 0;
+  products = d;
+  if (spec.architecture.norm != HiddenNorm::kNone) {
+    gradients[prefix + "norm.weight"] = ColumnSums(d, hidden.y.values);
+    gradients[prefix + "norm.bias"] = ColumnSums(d);
+    products = NormaliseGradient(hidden.y, ScaleAndShift(d, Value(prefix + "norm.weight"), {}));
+  } else if (Has(prefix + "bias")) {
+    gradients[prefix + "bias"] = ColumnSums(d);
+  }
+  gradients[prefix + "weight"] = Multiply(Transposed(x), products);
+}
+
+double GeneralLayer::Step(const Dense& x, std::span<const int32_t> classes,
+                          std::span<const uint8_t* const> labels, const Targets& targets,
+                          const LayerSpec& spec) {
   Dense xb = x;
   Drop(spec, RandomUse::kInputDropout, steps, spec.architecture.input_dropout, xb);
-  const Dense y = Multiply(xb, w.value);
-  Dense h = Positive(ApplyAffine(y, affine.value));
-  Drop(spec, RandomUse::kDropout, steps, spec.dropout, h);
-  Dense y2, h2;
-  if (!head.empty()) {
-    y2 = Multiply(h, head.value);
-    h2 = Positive(ApplyAffine(y2, head_affine.value));
-    Drop(spec, RandomUse::kHeadDropout, steps, spec.dropout, h2);
-  }
-  const Dense& last = head.empty() ? h : h2;
-  Dense z = Multiply(last, theta.value);
-  for (size_t i = 0; i < z.rows && !bias.empty(); ++i)
-    for (size_t c = 0; c < z.cols; ++c) z.at(i, c) += bias.value.at(0, c);
+  const bool has_head = spec.architecture.head > 0;
+  const Hidden first = Forward(xb, "", RandomUse::kDropout, spec);
+  const Hidden head = has_head ? Forward(first.values, "head.", RandomUse::kHeadDropout, spec) : Hidden();
+  const Hidden& last = has_head ? head : first;
+  Dense z = Multiply(last.values, Value("classifier"));
+  if (Has("classifier.bias")) z = ScaleAndShift(z, {}, Value("classifier.bias"));
   const double loss = LossOf(z, classes, labels, targets);
 
-  ++steps;
-  Dense d = Multiply(z, Transposed(theta.value)), gradient, bias_gradient(1, z.cols);
-  for (size_t i = 0; i < z.rows; ++i)
-    for (size_t c = 0; c < z.cols; ++c) bias_gradient.at(0, c) += z.at(i, c);
-  const Dense theta_gradient = Multiply(Transposed(last), z);
-  Masked(last, spec.dropout, d);
-  const uint64_t t = theta_steps + steps;
-  if (!head.empty()) {
-    const Dense dy2 = AffineGradient(y2, head_affine.value, d, gradient);
-    d = Multiply(dy2, Transposed(head.value));
-    Masked(h, spec.dropout, d);
-    Update(gradient, head_affine, t, spec, false);
-    Update(Multiply(Transposed(h), dy2), head, t, spec, true);
+  std::map<std::string, Dense> gradients;
+  gradients["classifier"] = Multiply(Transposed(last.values), z);
+  if (Has("classifier.bias")) gradients["classifier.bias"] = ColumnSums(z);
+  Dense d = Multiply(z, Transposed(Value("classifier"))), products;
+  if (has_head) {
+    Backward(first.values, "head.", head, d, spec, products, gradients);
+    d = Multiply(products, Transposed(Value("head.weight")));
   }
-  const Dense dy = AffineGradient(y, affine.value, d, gradient);
-  Update(gradient, affine, t, spec, false);
-  Update(Multiply(Transposed(xb), dy), w, w_steps + steps, spec, true);
-  Update(theta_gradient, theta, t, spec, true);
-  Update(bias_gradient, bias, t, spec, false);
+  Backward(xb, "", first, d, spec, products, gradients);
+  ++steps;
+  for (const auto& [name, gradient] : gradients)
+    Update(name, gradient, parameters[name], adam_steps[name] + steps, spec);
   return loss;
 }
 
-std::vector<double> FormLayer::RunEpoch(const Dense& x, std::span<const uint32_t> samples,
-                                        const Targets& targets, const LayerSpec& spec, uint32_t epoch) {
+std::vector<double> GeneralLayer::RunEpoch(const Dense& x, std::span<const uint32_t> samples,
+                                           const Targets& targets, const LayerSpec& spec, uint32_t epoch) {
   std::vector<double> losses;
   const std::vector<Batch> batches = BatchesOf(x, samples, targets, spec, epoch);
   for (const Batch& batch : batches) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "core/propagation.h"
@@ -41,28 +43,32 @@ struct Layer {
                                const LayerSpec& spec, uint32_t epoch);
 };
 
-// A weight matrix with its moments.
+// A parameter with its moments.
 struct Weights {
   Dense value, m, v;
-
-  Weights() = default;
-  explicit Weights(const Trainable& from) : value(from.value), m(from.m), v(from.v) {}
-  bool empty() const { return value.values.empty(); }
 };
 
-// What the rows of an affine make of products y, before ReLU (DenseBlock in kernels/backend.h).
-Dense ApplyAffine(const Dense& y, const Dense& affine);
+// Products y after the bias or the norm that a layer predicts with, before ReLU.
+Dense Shifted(const Dense& y, const HiddenParameters& hidden);
 
-// The same as Layer for a layer that is not basic (core/layer_architecture.h).
-struct FormLayer {
-  Weights w, affine, head, head_affine, theta, bias;
-  uint64_t w_steps = 0, theta_steps = 0, steps = 0;
+// The same as Layer for any architecture (core/layer_parameters.h).
+struct GeneralLayer {
+  std::map<std::string, Weights> parameters;
+  std::map<std::string, uint64_t> adam_steps;
+  uint64_t steps = 0;
 
-  explicit FormLayer(const LayerState& start);
+  explicit GeneralLayer(const LayerState& start);
   std::vector<double> RunEpoch(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
                                const LayerSpec& spec, uint32_t epoch);
 
  private:
+  struct Hidden;  // one batch's values of a hidden layer
+  bool Has(const std::string& name) const { return parameters.count(name) > 0; }
+  const Dense& Value(const std::string& name) const { return parameters.at(name).value; }
+  Hidden Forward(const Dense& x, const std::string& prefix, RandomUse dropout, const LayerSpec& spec);
+  // From d, the gradient of a layer's values: `products` becomes that of its products. Adds those of its parameters.
+  void Backward(const Dense& x, const std::string& prefix, const Hidden& hidden, Dense d,
+                const LayerSpec& spec, Dense& products, std::map<std::string, Dense>& gradients) const;
   double Step(const Dense& x, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
               const Targets& targets, const LayerSpec& spec);
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "config/architecture.h"
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "l2gcn/model.h"
@@ -73,10 +74,10 @@ Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits) {
   return labels;
 }
 
-ModelForm FormOf(const Model& model) {
+ModelFormula FormulaOf(const Model& model) {
   const Method& method = FindMethod(model.config.method);
-  ModelForm form;
-  form.own_beside = method.weights == WeightShape::kOwnAndAggregated;
+  ModelFormula form;
+  form.own_beside = method.prediction_head == PredictionHead::kLastLayer && BlocksOfHops(model.config) > 1;
   switch (method.op) {
     case MethodOperator::kNormalised:
       form.aggregation = "normalised";

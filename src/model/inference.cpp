@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "config/architecture.h"
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/usable.h"
@@ -67,27 +68,33 @@ TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power)
 TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers,
                             const std::function<void(const TensorPtr&)>& see) {
   const Method& method = FindMethod(model.config.method);
-  const auto block_of = [&](size_t layer) {
-    return DenseBlock(model.weights[layer], model.affines.empty() ? Matrix() : model.affines[layer]);
-  };
-  TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, block_of(0)) ? nullptr : pipeline_->Input(context);
+  TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, model.layers[0]) ? nullptr : pipeline_->Input(context);
   if (method.prediction_head == PredictionHead::kHops) x = Powers(context, std::move(x), model.config.hops);
+  const bool own = method.prediction_head == PredictionHead::kLastLayer && BlocksOfHops(model.config) > 1;
   bool kept = true;  // as long as training has made all layers before
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
-    const DenseBlock block = block_of(layer);
-    if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, block) : nullptr) {
+    const HiddenParameters& hidden = model.layers[layer];
+    if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, hidden) : nullptr) {
       x = made;
       if (see) see(x);
       continue;
     }
     kept = false;
-    x = method.weights == WeightShape::kOwnAndAggregated
-            ? OwnAndAggregated(context, *x, block.w, true)
-            : pipeline_->ForwardWhole(context, static_cast<uint32_t>(layer), x, block);
+    x = own && hidden.basic() ? OwnAndAggregated(context, *x, hidden.weight, true)
+                              : pipeline_->ForwardWhole(context, static_cast<uint32_t>(layer), x, hidden);
     if (see) see(x);
   }
   return x;
+}
+
+// Â X Θ, or [X | Â X] Θ, of every node.
+Matrix Inference::LastLayer(const Context& context, const Tensor& x, const Model& model) {
+  if (BlocksOfHops(model.config) > 1)
+    return backend().Download(context, *OwnAndAggregated(context, x, model.theta, false));
+  const TensorPtr z = UploadMatrix(context, backend(), backend().Logits(context, x, model.theta, {}));
+  return backend().Download(context,
+                            *backend().Aggregate(context, pipeline_->WholeOperator(context), *z, {}));
 }
 
 TensorPtr Inference::StackOutput(const Context& context, const Model& model, size_t stack) {
@@ -120,7 +127,7 @@ Matrix Inference::JoinedLogits(const Context& context, const Model& model, std::
 
 std::vector<Matrix> Inference::LogitsOfLayers(const Context& context, const Model& model) {
   std::vector<Matrix> logits;
-  Hidden(context, model, model.weights.size(), [&](const TensorPtr& x) {
+  Hidden(context, model, model.layers.size(), [&](const TensorPtr& x) {
     logits.push_back(pipeline_->HeadLogits(context, x, model.heads[logits.size()], {}));
   });
   return logits;
@@ -130,20 +137,20 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
   if (model.mean_of_layers && !model.heads.empty())
     return PickRows(MeanOfLayers(LogitsOfLayers(context, model), model.multilabel), rows);
   if (!model.heads.empty()) {
-    return pipeline_->HeadLogits(context, Hidden(context, model, model.weights.size()), model.heads.back(),
+    return pipeline_->HeadLogits(context, Hidden(context, model, model.layers.size()), model.heads.back(),
                                  rows);
   }
   const Method& method = FindMethod(model.config.method);
   if (method.prediction_head == PredictionHead::kJoinedPowers) return JoinedLogits(context, model, rows);
-  const TensorPtr x = Hidden(context, model, model.weights.size());
+  const TensorPtr x = Hidden(context, model, model.layers.size());
   if (method.prediction_head != PredictionHead::kLastLayer)
     return backend().Logits(context, *x, model.theta, rows);
-  if (method.weights == WeightShape::kOwnAndAggregated) {
-    return PickRows(backend().Download(context, *OwnAndAggregated(context, *x, model.theta, false)), rows);
+  Matrix logits = PickRows(LastLayer(context, *x, model), rows);
+  for (size_t i = 0; model.bias.rows > 0 && i < logits.rows; ++i) {
+    float* row = logits.mutable_row(i);
+    for (size_t c = 0; c < logits.cols; ++c) row[c] += model.bias.values[c];
   }
-  const TensorPtr z = UploadMatrix(context, backend(), backend().Logits(context, *x, model.theta, {}));
-  const TensorPtr logits = backend().Aggregate(context, pipeline_->WholeOperator(context), *z, {});
-  return PickRows(backend().Download(context, *logits), rows);
+  return logits;
 }
 
 Matrix Inference::Embedding(const Context& context, const Model& model, size_t layer) {
@@ -198,7 +205,7 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
 Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
   CheckArguments(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
-  const size_t layers = model.weights.size();
+  const size_t layers = model.layers.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);
   Matrix embedding = Inference(std::make_shared<LayerPipeline>(context, dataset, model))
                          .Embedding(context, model, layer == 0 ? layers : layer);

@@ -4,12 +4,12 @@
 // By the method's prediction head (config/methods.h):
 //
 //   classifier       X ← ReLU(Â X W) for each layer; logits X Θ
-//   last layer       the same, and Θ is the last layer: logits Â X Θ
+//   last layer       the same, and Θ is the last layer: logits Â X Θ, plus a bias where the model has one
 //   hops             logits Âᴷ X Θ
 //   joined powers    for each power p, X ← ReLU(Âᵖ X W) for each layer; logits of all joined
 //
 // Where weights multiply self features beside the aggregated row, a layer is ReLU([X | Â X] W), and logits
-// are the same without ReLU.
+// are the same without ReLU. Hidden layers may have a norm or a bias before ReLU.
 //
 // Where layers have heads of their own (Model::heads), the pipeline computes the layers. Logits are those of the last
 // head, or the logarithm of the mean of all heads' probabilities.
@@ -45,7 +45,7 @@ class Inference {
   std::vector<Matrix> LogitsOfLayers(const Context& context, const Model& model);
   // Output of the last hidden layer for every node, where the pipeline's backend keeps it.
   TensorPtr LastHidden(const Context& context, const Model& model) {
-    return Hidden(context, model, model.weights.size());
+    return Hidden(context, model, model.layers.size());
   }
   LayerPipeline& pipeline() { return *pipeline_; }
 
@@ -55,6 +55,7 @@ class Inference {
   TensorPtr Hidden(const Context& context, const Model& model, size_t layers,
                    const std::function<void(const TensorPtr&)>& see = nullptr);
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
+  Matrix LastLayer(const Context& context, const Tensor& x, const Model& model);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);
   // Output of the last layer of one of several networks over powers of Â.
   TensorPtr StackOutput(const Context& context, const Model& model, size_t stack);

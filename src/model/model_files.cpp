@@ -26,48 +26,76 @@ namespace fs = std::filesystem;
 constexpr const char* kModelFormat = "l2gcn-model";
 constexpr int kModelVersion = 1;
 
-std::string LayerName(size_t layer) { return fmt::format("layers.{}.weight", layer); }
-
 NamedTensor VectorTensor(const char* name, const Array<float>& values) {
   return {name, {values.size()}, values};
 }
 
-// What a form adds to the layers: names of tensors, of layer `layer`.
-std::string AffineName(size_t layer) { return fmt::format("layers.{}.affine", layer); }
-std::string HeadName(size_t layer, const char* what) { return fmt::format("heads.{}.{}", layer, what); }
-constexpr std::pair<const char*, Matrix Head::*> kHeadTensors[] = {{"hidden.weight", &Head::hidden},
-                                                                   {"hidden.affine", &Head::hidden_affine},
-                                                                   {"classifier.weight", &Head::theta},
-                                                                   {"classifier.bias", &Head::bias}};
-
-void AddHeads(const Model& model, std::vector<NamedTensor>& tensors) {
-  for (size_t layer = 0; layer < model.heads.size(); ++layer) {
-    if (model.affines[layer].rows > 0) tensors.push_back(ToTensor(AffineName(layer), model.affines[layer]));
-    for (const auto& [name, member] : kHeadTensors) {
-      const Matrix& matrix = model.heads[layer].*member;
-      if (matrix.rows > 0) tensors.push_back(ToTensor(HeadName(layer, name), matrix));
-    }
-  }
+// visit(name, matrix) for every part that layer `layer` of a model may have, by the names of core/layer_parameters.h.
+template <class AnyModel, class Visit>
+void ForParts(AnyModel& model, size_t layer, const Visit& visit) {
+  for (const auto& [name, member] : kHiddenParts) visit(name, model.layers[layer].*member);
+  if (model.heads.empty()) return;
+  auto& head = model.heads[layer];
+  for (const auto& [name, member] : kHiddenParts) visit(std::string("head.") + name, head.hidden.*member);
+  visit("classifier", head.theta);
+  visit("classifier.bias", head.bias);
 }
 
-void TakeHeads(const Safetensors& file, Model& model) {
-  const auto take = [&](const std::string& name) {
-    return file.Has(name) ? file.TakeMatrix(name) : Matrix();
+// Earlier versions kept a norm's weight and bias, or a bias, as the rows of one tensor.
+void TakeRows(const Safetensors& file, const std::string& name, HiddenParameters& hidden) {
+  if (!file.Has(name)) return;
+  const Matrix rows = file.TakeMatrix(name);
+  if (rows.rows == 0 || rows.rows > 2)
+    ThrowInput("{}: tensor '{}' has {} rows; the file is damaged", file.path.string(), name, rows.rows);
+  const auto row = [&](size_t i) {
+    return Matrix{Array<float>::CopyOf({rows.row(i), rows.cols}), 1, rows.cols};
   };
-  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    model.affines.push_back(take(AffineName(layer)));
-    Head& head = model.heads.emplace_back();
-    for (const auto& [name, member] : kHeadTensors) head.*member = take(HeadName(layer, name));
+  if (rows.rows == 1) {
+    hidden.bias = row(0);
+  } else {
+    hidden.norm_weight = row(0), hidden.norm_bias = row(1);
   }
 }
+
+void TakeLayers(const Safetensors& file, size_t layers, Model& model) {
+  model.layers.resize(layers);
+  const bool heads = file.Has(LayerTensorName(0, "classifier"));
+  if (heads) model.heads.resize(layers);
+  for (size_t layer = 0; layer < layers; ++layer) {
+    ForParts(model, layer, [&](const std::string& part, Matrix& matrix) {
+      const std::string name = LayerTensorName(layer, part);
+      if (part == "weight" || file.Has(name)) matrix = file.TakeMatrix(name);
+    });
+    TakeRows(file, LayerTensorName(layer, "affine"), model.layers[layer]);
+    if (heads) TakeRows(file, LayerTensorName(layer, "head.affine"), model.heads[layer].hidden);
+  }
+}
+
+}  // namespace
+
+std::string LayerTensorName(size_t layer, const std::string& parameter) {
+  if (parameter.starts_with("head.")) return fmt::format("heads.{}.hidden.{}", layer, parameter.substr(5));
+  if (parameter == "classifier") return fmt::format("heads.{}.classifier.weight", layer);
+  if (parameter == "classifier.bias") return fmt::format("heads.{}.classifier.bias", layer);
+  return fmt::format("layers.{}.{}", layer, parameter);
+}
+
+std::vector<NamedTensor> LayerTensors(const Model& model) {
+  std::vector<NamedTensor> tensors;
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    ForParts(model, layer, [&](const std::string& part, const Matrix& matrix) {
+      if (matrix.rows > 0) tensors.push_back(ToTensor(LayerTensorName(layer, part), matrix));
+    });
+  }
+  return tensors;
+}
+
+namespace {
 
 std::vector<NamedTensor> TensorsOf(const Model& model) {
-  std::vector<NamedTensor> tensors;
-  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    tensors.push_back(ToTensor(LayerName(layer), model.weights[layer]));
-  }
+  std::vector<NamedTensor> tensors = LayerTensors(model);
   if (model.theta.rows > 0) tensors.push_back(ToTensor("classifier.weight", model.theta));
-  AddHeads(model, tensors);
+  if (model.bias.rows > 0) tensors.push_back(ToTensor("classifier.bias", model.bias));
   const Preparation& preparation = model.preparation;
   if (!preparation.shift.empty()) tensors.push_back(VectorTensor("prepare.shift", preparation.shift));
   if (!preparation.factor.empty()) tensors.push_back(VectorTensor("prepare.factor", preparation.factor));
@@ -143,24 +171,21 @@ void CheckStacks(const Model& model, size_t inputs, const std::string& where) {
   }
 }
 
-// A layer's affine and head, as the configuration says.
-void CheckHead(const Model& model, size_t layer, const std::string& where) {
-  const TrainConfig& config = model.config;
-  const Head& head = model.heads[layer];
-  const size_t width = config.HiddenOf(static_cast<uint32_t>(layer));
-  const size_t rows = config.hidden_norm == HiddenNorm::kLayer ? 2 : config.bias ? 1 : 0;
-  const auto check = [&](const Matrix& matrix, const char* what, size_t height, size_t cols) {
-    const std::string name = fmt::format("the {} of layer {}", what, layer + 1);
+// The parts of a layer of `inputs` columns, as the configuration says.
+void CheckParts(const Model& model, size_t layer, size_t inputs, const std::string& where) {
+  const size_t width = model.config.HiddenOf(static_cast<uint32_t>(layer));
+  const auto shapes = ParametersOf(ArchitectureOf(model.config), inputs, width, model.classes);
+  ForParts(model, layer, [&](const std::string& part, const Matrix& matrix) {
+    const auto shape = std::find_if(shapes.begin(), shapes.end(),
+                                    [&](const ParameterShape& parameter) { return parameter.name == part; });
+    const std::string name = fmt::format("{} of layer {}", part, layer + 1);
     if (matrix.values.size() != matrix.rows * matrix.cols)
       ThrowInput("{}: {} has {} values for {} × {}", where, name, matrix.values.size(), matrix.rows,
                  matrix.cols);
-    if (height > 0 || matrix.rows > 0) CheckShape(matrix, name, height, cols, where);
-  };
-  check(model.affines[layer], "affine", rows, width);
-  check(head.hidden, "head", config.head > 0 ? width : 0, config.head);
-  check(head.hidden_affine, "head's affine", config.head > 0 ? rows : 0, config.head);
-  check(head.theta, "classifier", config.head > 0 ? config.head : width, model.classes);
-  check(head.bias, "classifier's bias", rows > 0 ? 1 : 0, model.classes);
+    const bool wanted = shape != shapes.end();
+    if (wanted || matrix.rows > 0)
+      CheckShape(matrix, name, wanted ? shape->rows : 0, wanted ? shape->cols : 0, where);
+  });
 }
 
 }  // namespace
@@ -173,9 +198,9 @@ void CheckModelShapes(const Model& model, const std::string& where) {
                  matrix.cols);
     }
   };
-  for (const Matrix& weight : model.weights) check_size("a weight", weight);
   for (const auto& [name, matrix] : model.extra) check_size(name, matrix);
   check_size("the classifier", model.theta);
+  check_size("the classifier's bias", model.bias);
   check_size("the projection", model.preparation.projection);
   CheckPreparation(model, where);
   if (!model.schema.empty() && model.schema.width() != model.features) {
@@ -187,25 +212,21 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   const bool joins = method.prediction_head == PredictionHead::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
   const size_t raw = width;
-  const bool concatenates = method.weights == WeightShape::kOwnAndAggregated;
-  const auto inputs = [&](size_t layer) {
-    return concatenates ? 2 * width : InputColumns(config, layer, width, raw);
-  };
-  if (model.heads.size() != model.affines.size() ||
-      (!model.heads.empty() && model.heads.size() != model.weights.size()))
-    ThrowInput("{}: {} layers have {} heads; the file is damaged", where, model.weights.size(),
+  if (!model.heads.empty() && model.heads.size() != model.layers.size())
+    ThrowInput("{}: {} layers have {} heads; the file is damaged", where, model.layers.size(),
                model.heads.size());
   if (config.layers == 0) ThrowInput("{}: a model of 0 layers cannot be; the file is damaged", where);
   if (joins) CheckStacks(model, width, where);
-  for (size_t layer = 0; layer < model.weights.size(); ++layer) {
-    CheckShape(model.weights[layer], fmt::format("layer {}", layer + 1), inputs(layer),
-               config.HiddenOf(static_cast<uint32_t>(layer)), where);
-    width = model.weights[layer].cols;
-    if (!model.heads.empty()) CheckHead(model, layer, where);
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    CheckParts(model, layer, InputColumns(config, layer, width, raw), where);
+    width = model.layers[layer].weight.cols;
   }
-  if (concatenates) width *= 2;
+  if (method.prediction_head == PredictionHead::kLastLayer) width *= BlocksOfHops(config);
   if (joins) width = config.powers.size() * config.HiddenOf(config.layers - 1);
   if (model.heads.empty()) CheckShape(model.theta, "the classifier", width, model.classes, where);
+  const bool shifts = model.heads.empty() && ArchitectureOf(config).shifts();
+  if (shifts || model.bias.rows > 0)
+    CheckShape(model.bias, "the classifier's bias", shifts ? 1 : 0, shifts ? model.classes : 0, where);
   const LabelPropagation& propagation = model.label_propagation;
   if (!(propagation.correct >= 0 && propagation.correct < 1 && propagation.smooth >= 0 &&
         propagation.smooth < 1) ||
@@ -266,7 +287,7 @@ std::string ConfigTextOf(const Model& model) {
                          {"smooth", model.label_propagation.smooth},
                          {"rounds", model.label_propagation.rounds}};
   }
-  json["layers"] = model.weights.size();
+  json["layers"] = model.layers.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
   if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
@@ -312,12 +333,9 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
 // Puts the tensors of a model's file into it.
 void TakeTensors(const Safetensors& file, size_t layers, const std::string& where, Model& model) {
   CheckFiniteWeights(file);
-  for (size_t layer = 0; layer < layers; ++layer) model.weights.push_back(file.TakeMatrix(LayerName(layer)));
-  if (file.Has("classifier.weight")) {
-    model.theta = file.TakeMatrix("classifier.weight");
-  } else if (file.Has(HeadName(0, "classifier.weight"))) {
-    TakeHeads(file, model);
-  }
+  TakeLayers(file, layers, model);
+  if (file.Has("classifier.weight")) model.theta = file.TakeMatrix("classifier.weight");
+  if (file.Has("classifier.bias")) model.bias = file.TakeMatrix("classifier.bias");
   Preparation& preparation = model.preparation;
   if (file.Has("prepare.shift")) preparation.shift = file.TakeVector("prepare.shift");
   if (file.Has("prepare.factor")) preparation.factor = file.TakeVector("prepare.factor");

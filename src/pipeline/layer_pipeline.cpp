@@ -247,8 +247,9 @@ void LayerPipeline::AddRawFeatures(const Context& context, uint32_t layer, std::
   input.blocks.insert(input.blocks.begin(), std::move(raw));
 }
 
-TensorPtr LayerPipeline::Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block) {
-  return backend_->Transform(context, xhat, block);
+TensorPtr LayerPipeline::Transform(const Context& context, const LayerInput& xhat,
+                                   const HiddenParameters& hidden) {
+  return backend_->Transform(context, xhat, hidden);
 }
 
 Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_t hops) {
@@ -285,40 +286,40 @@ std::vector<DeviceGraphPtr> LayerPipeline::WholeRows(const Context& context, std
 }
 
 TensorPtr LayerPipeline::ForwardWhole(const Context& context, uint32_t layer, const TensorPtr& x,
-                                      const DenseBlock& block) {
-  if (config_.self_features) {
+                                      const HiddenParameters& hidden) {
+  if (BlocksOfHops(config_) > 1) {
     LayerInput input = x;
     AddHops(context, WholeOperators(context), config_.hops, input);
     AddRawFeatures(context, layer, {}, input);
-    return backend_->Transform(context, input, block);
+    return backend_->Transform(context, input, hidden);
   }
   const DeviceGraph& a = WholeOperator(context);
-  if (block.affine.rows == 0) return backend_->Forward(context, a, *x, block.w);
-  return backend_->Transform(context, backend_->Aggregate(context, a, *x, {}), block);
+  if (hidden.basic()) return backend_->Forward(context, a, *x, hidden.weight);
+  return backend_->Transform(context, backend_->Aggregate(context, a, *x, {}), hidden);
 }
 
-bool LayerPipeline::KeepWhole(const DenseBlock& block, TensorPtr output) {
+bool LayerPipeline::KeepWhole(const HiddenParameters& hidden, TensorPtr output) {
   constexpr size_t kMostBytes = size_t{32} << 20;  // of all layers
   size_t bytes = output->bytes;
   for (const Kept& kept : kept_) bytes += kept.output->bytes;
   if (bytes > kMostBytes) return false;
-  kept_.push_back({block, std::move(output)});
+  kept_.push_back({hidden, std::move(output)});
   return true;
 }
 
-TensorPtr LayerPipeline::KeptWhole(size_t layer, const DenseBlock& block) const {
+TensorPtr LayerPipeline::KeptWhole(size_t layer, const HiddenParameters& hidden) const {
   if (layer >= kept_.size()) return nullptr;
   const Kept& kept = kept_[layer];
-  const bool same = kept.block.w.values.data() == block.w.values.data() &&
-                    kept.block.affine.values.data() == block.affine.values.data();
+  const bool same = std::all_of(std::begin(kHiddenParts), std::end(kHiddenParts), [&](const auto& part) {
+    return (kept.hidden.*part.second).values.data() == (hidden.*part.second).values.data();
+  });
   return same ? kept.output : nullptr;
 }
 
 Matrix LayerPipeline::HeadLogits(const Context& context, const TensorPtr& x, const Head& head,
                                  std::span<const uint32_t> rows) {
-  const bool two = head.hidden.rows > 0;
-  const TensorPtr hidden =
-      two ? backend_->Transform(context, x, {head.hidden, head.hidden_affine}, rows) : nullptr;
+  const bool two = head.hidden.weight.rows > 0;
+  const TensorPtr hidden = two ? backend_->Transform(context, x, head.hidden, rows) : nullptr;
   Matrix logits = two ? backend_->Logits(context, *hidden, head.theta, {})
                       : backend_->Logits(context, *x, head.theta, rows);
   for (size_t i = 0; head.bias.rows > 0 && i < logits.rows; ++i) {
@@ -330,8 +331,7 @@ Matrix LayerPipeline::HeadLogits(const Context& context, const TensorPtr& x, con
 
 Matrix LayerPipeline::LayerLogits(const Context& context, const LayerInput& xhat, const LayerState& state,
                                   std::span<const uint32_t> rows) {
-  const Head head = {state.head.value, state.head_affine.value, state.theta, state.bias.value};
-  return HeadLogits(context, backend_->Transform(context, xhat, state.block(), rows), head, {});
+  return HeadLogits(context, backend_->Transform(context, xhat, state.hidden(), rows), state.head(), {});
 }
 
 DeviceGraphPtr LayerPipeline::PropagationOperator(const Context& context) {

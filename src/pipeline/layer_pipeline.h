@@ -6,7 +6,7 @@
 //   X⁰  = smooth(prepare(features))       Input(), every node
 //   X̂   = Âʰ X, or the blocks X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training
 //         needs; with several operators each has its hops, and deeper layers may read X⁰ again, which comes first
-//   X   = ReLU(X̂ W), with what else the layer's form has               Transform()
+//   X   = ReLU(X̂ W), with what else the layer has                      Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
 // degrees, and activations have one row for each train node; in the transductive setting both are of every
@@ -105,8 +105,7 @@ class LayerPipeline {
   // Puts X⁰ in front of a deeper layer's input where the configuration asks for it: its rows `rows`, or all.
   void AddRawFeatures(const Context& context, uint32_t layer, std::span<const uint32_t> rows,
                       LayerInput& input);
-  // ReLU(X̂ W), or what the block's affine makes of it.
-  TensorPtr Transform(const Context& context, const LayerInput& xhat, const DenseBlock& block);
+  TensorPtr Transform(const Context& context, const LayerInput& xhat, const HiddenParameters& hidden);
   // The rows of activations in training that are train nodes: (train nodes × width).
   Matrix TrainRows(const Context& context, const Tensor& x, uint32_t hops = 1);
 
@@ -117,14 +116,15 @@ class LayerPipeline {
   std::vector<DeviceGraphPtr> WholeRows(const Context& context, std::span<const uint32_t> nodes,
                                         uint32_t hops = 1);
   // The output of layer `layer` (0-based) for every node, from X.
-  TensorPtr ForwardWhole(const Context& context, uint32_t layer, const TensorPtr& x, const DenseBlock& block);
+  TensorPtr ForwardWhole(const Context& context, uint32_t layer, const TensorPtr& x,
+                         const HiddenParameters& hidden);
   // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
   // same block, which is known by its memory. The next training, which begins where its first layer is aggregated, lets
   // go of it. Only for as many bytes as are next to nothing beside a training's own;
   // false: not kept.
-  bool KeepWhole(const DenseBlock& block, TensorPtr output);
+  bool KeepWhole(const HiddenParameters& hidden, TensorPtr output);
   // That of layer `layer` (0-based); null where it was not kept.
-  TensorPtr KeptWhole(size_t layer, const DenseBlock& block) const;
+  TensorPtr KeptWhole(size_t layer, const HiddenParameters& hidden) const;
   // Logits of `rows` of a layer's output x; empty: all.
   Matrix HeadLogits(const Context& context, const TensorPtr& x, const Head& head,
                     std::span<const uint32_t> rows);
@@ -163,7 +163,7 @@ class LayerPipeline {
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
   LayerInput last_input_;
   struct Kept {
-    DenseBlock block;
+    HiddenParameters hidden;
     TensorPtr output;
   };
   std::vector<Kept> kept_;  // by layer

@@ -106,12 +106,11 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   Backend& backend = layers.backend();
   // Rows of the last layer that training aggregated serve again, where they are summed in the order of inference.
   const LayerInput xhat = layers.TakeLastInput();
-  const DenseBlock block(trained.model.weights.back(),
-                         trained.model.affines.empty() ? Matrix() : trained.model.affines.back());
-  const bool again = xhat.blocks.size() == 1 && (block.w.rows <= block.w.cols || block.affine.rows > 0);
+  const HiddenParameters& hidden = trained.model.layers.back();
+  const bool again = xhat.blocks.size() == 1 && (hidden.weight.rows <= hidden.weight.cols || !hidden.basic());
   const TensorPtr x =
-      again ? layers.Transform(context, xhat, block) : inference.LastHidden(context, trained.model);
-  const auto last = static_cast<uint32_t>(trained.model.weights.size()) - 1;
+      again ? layers.Transform(context, xhat, hidden) : inference.LastHidden(context, trained.model);
+  const auto last = static_cast<uint32_t>(trained.model.layers.size()) - 1;
   std::vector<uint32_t> not_finite;
   for (const Role role : kScoredParts) {
     const std::vector<uint32_t> nodes = LabelledNodes(dataset, trained.split, role);

@@ -28,6 +28,8 @@ struct Block {
   // Bᵀ where the block outlives a step (a full batch); null: the network builds it when it needs it.
   std::shared_ptr<const Block> transpose;
   bool symmetric = false;  // B = Bᵀ
+  // (rows) where the destinations are among the sources; empty: destination i is source i, or they are not used.
+  std::vector<uint32_t> own;
 
   uint64_t entries() const { return indices.size(); }
   BlockView View() const { return {rows, cols, indptr, indices, values}; }

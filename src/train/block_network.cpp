@@ -14,24 +14,10 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kValuesGrain = 1 << 14;  // elementwise work worth a thread
-constexpr size_t kRowsGrain = 64;         // copied rows worth a thread
+constexpr size_t kRowsGrain = 64;  // copied rows worth a thread
 constexpr double kGatherCost =
     4;  // an element moved by a block, in units of a multiply-add of a dense product
 constexpr uint32_t kStreamsPerStack = 64;
-
-// Keeps each value with probability 1 − p and scales it by 1/(1 − p); eight decisions a Philox block.
-void Drop(float* values, size_t begin, size_t end, float p, const RandomStream& stream) {
-  const auto threshold = static_cast<uint32_t>(std::lround(p * 65536.0f));
-  const float scale = 1.0f / (1.0f - p);
-  for (size_t i = begin; i < end; i += 8) {
-    const Philox4 bits = stream.Block(i / 8);
-    for (size_t j = 0; j < 8; ++j) {
-      const uint32_t word = (bits.v[j / 2] >> (16 * (j % 2))) & 0xFFFFu;
-      values[i + j] = word >= threshold ? values[i + j] * scale : 0.0f;
-    }
-  }
-}
 
 // `rows` rows of W (stride width) from `first`, transposed to (out × padded rows).
 void Transpose(const float* w, size_t width, size_t first, size_t rows, size_t out, float* to) {
@@ -52,74 +38,74 @@ BlockNetwork::BlockNetwork(const Context& context, const NetworkSpec& spec)
       Layer& layer = stack.emplace_back();
       layer.shape = spec.stacks[s][l];
       layer.width = BlockWidth(layer.shape.out);
-      const size_t count = layer.shape.WeightRows() * layer.width;
-      layer.w = layer.m = layer.v = {};
-      layer.w = Array<float>::Zeros(count);
-      layer.m = Array<float>::Zeros(count);
-      layer.v = Array<float>::Zeros(count);
-      layer.grad = Array<float>::Zeros(count);
+      const std::string name = fmt::format("network.{}.{}", s, l);
       const auto stream = static_cast<uint32_t>(s * kStreamsPerStack + l);
-      SetWeight(s, l,
-                InitialWeights(layer.shape.WeightRows(), layer.shape.out, spec.init,
-                               RandomStream(spec.seed, RandomUse::kInitW, stream)));
+      layer.weight = BlockParameter(name,
+                                    InitialWeights(layer.shape.WeightRows(), layer.shape.out, spec.init,
+                                                   RandomStream(spec.seed, RandomUse::kInitW, stream)),
+                                    true);
+      const bool last = l + 1 == spec.stacks[s].size();
+      AddParts(spec, last, name, layer);
     }
   }
   classes_ = stacks_.front().back().shape.out;
   classes_width_ = BlockWidth(classes_);
 }
 
-Matrix BlockNetwork::Weight(size_t stack, size_t l) const {
-  const Layer& layer = stacks_[stack][l];
-  Matrix out = Matrix::Allocate(layer.shape.WeightRows(), layer.shape.out);
-  for (size_t i = 0; i < out.rows; ++i) {
-    std::memcpy(out.mutable_row(i), layer.w.data() + i * layer.width, out.cols * sizeof(float));
-  }
-  return out;
+// Norm weights and running variances start at 1, all else at 0.
+void BlockNetwork::AddParts(const NetworkSpec& spec, bool last, const std::string& name, Layer& layer) {
+  const bool norm = spec.norm != HiddenNorm::kNone;
+  const size_t out = layer.shape.out;
+  if (norm || spec.bias) layer.bias = BlockParameter(name + ".bias", Matrix::Zeros(1, out), false);
+  if (!norm || last) return;
+  const Matrix ones = {Array<float>::Filled(out, 1.0f), 1, out};
+  layer.norm_weight = BlockParameter(name + ".norm_weight", ones, false);
+  if (spec.norm != HiddenNorm::kBatch) return;
+  layer.running = Matrix::Zeros(2, out);
+  std::fill_n(layer.running.mutable_row(1), out, 1.0f);
 }
 
-void BlockNetwork::SetWeight(size_t stack, size_t l, const Matrix& values) {
-  Layer& layer = stacks_[stack][l];
-  L2GCN_ASSERT(values.rows == layer.shape.WeightRows() && values.cols == layer.shape.out);
-  for (size_t i = 0; i < values.rows; ++i) {
-    std::memcpy(layer.w.mutable_data() + i * layer.width, values.row(i), values.cols * sizeof(float));
+HiddenParameters BlockNetwork::Hidden(size_t stack, size_t l) const {
+  const Layer& layer = stacks_[stack][l];
+  HiddenParameters hidden = layer.weight.Value();
+  if (!layer.has_norm()) {
+    hidden.bias = layer.bias.Value();
+    return hidden;
   }
+  hidden.norm_weight = layer.norm_weight.Value();
+  hidden.norm_bias = layer.bias.Value();
+  if (layer.running.rows == 0) return hidden;
+  const auto row = [&](size_t i) {
+    return Matrix{Array<float>::CopyOf({layer.running.row(i), layer.shape.out}), 1, layer.shape.out};
+  };
+  hidden.running_mean = row(0);
+  hidden.running_var = row(1);
+  return hidden;
 }
 
 void BlockNetwork::Save(Snapshot& snapshot) const {
   snapshot.state["updates"] = updates_;
-  for (size_t s = 0; s < stacks_.size(); ++s) {
-    for (size_t l = 0; l < stacks_[s].size(); ++l) {
-      const Layer& layer = stacks_[s][l];
-      const std::string name = fmt::format("network.{}.{}", s, l);
-      const size_t rows = layer.shape.WeightRows();
-      snapshot.Add(name + ".w", {layer.w, rows, layer.width});
-      snapshot.Add(name + ".m", {layer.m, rows, layer.width});
-      snapshot.Add(name + ".v", {layer.v, rows, layer.width});
+  for (const Stack& stack : stacks_) {
+    for (const Layer& layer : stack) {
+      layer.weight.Save(snapshot);
+      if (layer.has_norm()) layer.norm_weight.Save(snapshot);
+      if (!layer.bias.empty()) layer.bias.Save(snapshot);
+      if (layer.running.rows > 0) snapshot.Add(layer.weight.name + ".running", layer.running);
     }
   }
 }
 
 void BlockNetwork::Restore(const Snapshot& snapshot) {
   updates_ = snapshot.state.at("updates").get<uint64_t>();
-  for (size_t s = 0; s < stacks_.size(); ++s) {
-    for (size_t l = 0; l < stacks_[s].size(); ++l) {
-      Layer& layer = stacks_[s][l];
-      const std::string name = fmt::format("network.{}.{}", s, l);
-      const size_t rows = layer.shape.WeightRows();
-      layer.w = snapshot.Take(name + ".w", rows, layer.width).values;
-      layer.m = snapshot.Take(name + ".m", rows, layer.width).values;
-      layer.v = snapshot.Take(name + ".v", rows, layer.width).values;
+  for (Stack& stack : stacks_) {
+    for (Layer& layer : stack) {
+      layer.weight.Restore(snapshot);
+      if (layer.has_norm()) layer.norm_weight.Restore(snapshot);
+      if (!layer.bias.empty()) layer.bias.Restore(snapshot);
+      if (layer.running.rows > 0)
+        layer.running = snapshot.Take(layer.weight.name + ".running", 2, layer.shape.out);
     }
   }
-}
-
-Matrix BlockNetwork::Gradient(size_t stack, size_t l) const {
-  const Layer& layer = stacks_[stack][l];
-  Matrix out = Matrix::Allocate(layer.shape.WeightRows(), layer.shape.out);
-  for (size_t i = 0; i < out.rows; ++i) {
-    std::memcpy(out.mutable_row(i), layer.grad.data() + i * layer.width, out.cols * sizeof(float));
-  }
-  return out;
 }
 
 MatrixView<const float> BlockNetwork::Activation(size_t l) const {
@@ -135,15 +121,16 @@ double BlockNetwork::Step(const Context& context, const NetworkInput& input, con
   return loss;
 }
 
-double BlockNetwork::LossAndGradients(const Context& context, const NetworkInput& input,
+double BlockNetwork::LossAndGradients(const Context& context, const NetworkInput& given,
                                       const MiniBatch& batch, const Targets& targets, uint64_t step) {
   const std::vector<uint32_t>& nodes = batch.nodes.front();
   input_rows_.resize(nodes.size());
-  input_in_order_ = nodes.size() == input.features.rows();
+  input_in_order_ = nodes.size() == given.features.rows();
   for (size_t i = 0; i < nodes.size(); ++i) {
-    input_rows_[i] = input.row_of.empty() ? nodes[i] : input.row_of[nodes[i]];
+    input_rows_[i] = given.row_of.empty() ? nodes[i] : given.row_of[nodes[i]];
     input_in_order_ = input_in_order_ && input_rows_[i] == i;
   }
+  const NetworkInput& input = spec_.input_dropout > 0 ? Dropped(context, given, step) : given;
   for (Stack& stack : stacks_) Forward(context, stack, input, batch, step);
   const double loss = Loss(context, batch, targets);
   for (Stack& stack : stacks_) Backward(context, stack, input, batch);
@@ -161,7 +148,11 @@ void BlockNetwork::Forward(const Context& context, Stack& stack, const NetworkIn
     } else {
       ForwardDense(context, stack, l, input, batch);
     }
-    if (l + 1 == stack.size()) break;
+    if (l + 1 == stack.size()) {
+      if (!stack[l].bias.empty())
+        ops_->AddBias(context, stack[l].rows, stack[l].width, stack[l].bias.row(0), stack[l].h.data());
+      break;
+    }
     const Block* next = batch.blocks[l + 1].get();
     Activate(context, stack[l], l, next != nullptr && !next->clean.empty(), step);
   }
@@ -171,8 +162,8 @@ void BlockNetwork::ForwardSparse(const Context& context, Layer& layer, const Net
                                  const MiniBatch& batch) {
   const CsrMatrix& x = input.features.csr();
   const Block* block = layer.shape.power == 0 ? nullptr : batch.blocks[0].get();
-  const float* w = layer.w.data() + (layer.shape.concat ? layer.shape.in * layer.width : 0);
-  float* out = layer.h.Get(layer.rows * layer.width);
+  const float* w = layer.weight.row(layer.shape.concat ? layer.shape.in : 0);
+  float* out = layer.Products();
   if (block == nullptr) {
     ops_->MultiplySparse(context, x, input_rows_, layer.width, w, out);
     return;
@@ -184,8 +175,8 @@ void BlockNetwork::ForwardSparse(const Context& context, Layer& layer, const Net
   ops_->Aggregate(context, block->View(), in, layer.width, {}, out);
   if (layer.shape.concat) {
     float* self = layer.spare.Get(layer.rows * layer.width);
-    ops_->MultiplySparse(context, x, std::span(input_rows_).first(layer.rows), layer.width, layer.w.data(),
-                         self);
+    ops_->MultiplySparse(context, x, OwnRows(*block, input_rows_, layer.rows), layer.width,
+                         layer.weight.row(0), self);
     ops_->Add(context, layer.rows * layer.width, self, out);
   }
 }
@@ -214,7 +205,7 @@ void BlockNetwork::ForwardDense(const Context& context, Stack& stack, size_t l, 
   const size_t sources = batch.nodes[l].size();
   const Matrix* offset = l < batch.offsets.size() && batch.offsets[l].rows > 0 ? &batch.offsets[l] : nullptr;
 
-  float* out = layer.h.Get(layer.rows * layer.width);
+  float* out = layer.Products();
   layer.transform_first = false;
   layer.y = x;
   layer.y_stride = stride;
@@ -250,14 +241,25 @@ void BlockNetwork::ForwardDense(const Context& context, Stack& stack, size_t l, 
   }
   const size_t k = shape.WeightRows();
   if (!layer.transform_first) {
-    ops_->Multiply(context, layer.rows, layer.width, k, layer.y, layer.y_stride, layer.w.data(), out);
+    ops_->Multiply(context, layer.rows, layer.width, k, layer.y, layer.y_stride, layer.weight.row(0), out);
     return;
   }
   float* product = layer.product.Get(sources * layer.width);
-  ops_->Multiply(context, sources, layer.width, k, layer.y, layer.y_stride, layer.w.data(), product);
+  ops_->Multiply(context, sources, layer.width, k, layer.y, layer.y_stride, layer.weight.row(0), product);
   const float* in_rows =
       Powers(context, *block, shape.power - 1, product, layer.width, {}, layer.power, layer.spare);
   ops_->Aggregate(context, block->View(), in_rows, layer.width, {}, out);
+}
+
+// Rows of the buffer of a layer's sources where its destinations are, if `rows` says where the sources are; empty: they
+// are the first rows.
+std::span<const uint32_t> BlockNetwork::OwnRows(const Block& block, std::span<const uint32_t> rows,
+                                                size_t count) {
+  if (block.own.empty()) return rows.empty() ? rows : rows.first(count);
+  if (rows.empty()) return block.own;
+  own_rows_.resize(count);
+  for (size_t i = 0; i < count; ++i) own_rows_[i] = rows[block.own[i]];
+  return own_rows_;
 }
 
 // y = [x_dst | B x], without padding: (rows × 2·in).
@@ -267,9 +269,10 @@ void BlockNetwork::JoinSelf(const Context& context, Layer& layer, const Block& b
   float* mean = layer.spare.Get(layer.rows * stride);
   ops_->Aggregate(context, block.View(), x, stride, rows, mean);
   float* y = layer.aggregated.Get(layer.rows * 2 * in);
+  const std::span<const uint32_t> own = OwnRows(block, rows, layer.rows);
   ParallelFor(context, layer.rows, kRowsGrain, [&](size_t begin, size_t end) {
     for (size_t i = begin; i < end; ++i) {
-      std::memcpy(y + i * 2 * in, x + (rows.empty() ? i : rows[i]) * stride, in * sizeof(float));
+      std::memcpy(y + i * 2 * in, x + (own.empty() ? i : own[i]) * stride, in * sizeof(float));
       std::memcpy(y + i * 2 * in + in, mean + i * stride, in * sizeof(float));
     }
   });
@@ -277,18 +280,14 @@ void BlockNetwork::JoinSelf(const Context& context, Layer& layer, const Block& b
   layer.y_stride = 2 * in;
 }
 
-void BlockNetwork::Activate(const Context& context, Layer& layer, size_t l, bool keep_clean,
-                            uint64_t step) const {
-  const size_t count = layer.rows * layer.width;
-  float* h = layer.h.data();
-  float* clean = keep_clean ? layer.clean.Get(count) : nullptr;
-  const RandomStream stream(spec_.seed, RandomUse::kDropout, static_cast<uint32_t>(l),
-                            static_cast<uint32_t>(step));
-  ParallelFor(context, count / kBlockPad, kValuesGrain / kBlockPad, [&](size_t from, size_t to) {
-    const size_t begin = from * kBlockPad, end = to * kBlockPad;
-    for (size_t i = begin; i < end; ++i) h[i] = h[i] > 0 ? h[i] : 0;
-    if (clean != nullptr) std::memcpy(clean + begin, h + begin, (end - begin) * sizeof(float));
-    if (spec_.dropout > 0) Drop(h, begin, end, spec_.dropout, stream);
+// Row i of `from` (count × width) to row rows[i] of `to`, or row i; no row twice.
+void BlockNetwork::AddToRows(const Context& context, std::span<const uint32_t> rows, size_t width,
+                             size_t count, const float* from, float* to) const {
+  if (rows.empty()) return ops_->Add(context, count * width, from, to);
+  ParallelFor(context, count, kRowsGrain, [&](size_t begin, size_t end) {
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t c = 0; c < width; ++c) to[rows[i] * width + c] += from[i * width + c];
+    }
   });
 }
 
@@ -333,6 +332,9 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
 void BlockNetwork::Backward(const Context& context, Stack& stack, const NetworkInput& input,
                             const MiniBatch& batch) {
   const float* dz = logits_.data();  // (rows × width) of the current layer
+  Layer& last = stack.back();
+  if (!last.bias.empty())
+    ops_->ColumnSums(context, last.rows, last.width, dz, nullptr, last.bias.grad.mutable_data(), nullptr);
   for (size_t l = stack.size(); l-- > 0;) {
     if (l == 0 && input.features.is_sparse()) {
       BackwardSparse(context, stack[0], input, batch, dz);
@@ -362,9 +364,9 @@ void BlockNetwork::BackwardSparse(const Context& context, Layer& layer, const Ne
     const Block& flipped = FlippedOf(layer, *block);
     d = Powers(context, flipped, layer.shape.power, dz, layer.width, {}, layer.power, layer.spare);
   }
-  float* grad = layer.grad.mutable_data();
+  float* grad = layer.weight.grad.mutable_data();
   if (layer.shape.concat) {
-    ops_->SparseGradient(context, x, std::span(input_rows_).first(layer.rows), layer.width, dz, grad);
+    ops_->SparseGradient(context, x, OwnRows(*block, input_rows_, layer.rows), layer.width, dz, grad);
     grad += layer.shape.in * layer.width;
   }
   ops_->SparseGradient(context, x, input_rows_, layer.width, d, grad);
@@ -382,7 +384,7 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
   }
   const size_t products = layer.transform_first ? sources : layer.rows;
   ops_->MultiplyTransposed(context, products, layer.width, shape.WeightRows(), layer.y, layer.y_stride, d,
-                           layer.grad.mutable_data());
+                           layer.weight.grad.mutable_data());
   if (l == 0) return;
 
   Layer& below = stack[l - 1];
@@ -390,7 +392,7 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
   float* dh = below.dh.Get(sources * in);
   if (layer.transposed.empty()) layer.transposed = Array<float>::Allocate(shape.out * in);
   float* transposed = layer.transposed.mutable_data();  // (out × in)
-  Transpose(layer.w.data(), layer.width, shape.concat ? shape.in : 0, shape.in, shape.out, transposed);
+  Transpose(layer.weight.row(0), layer.width, shape.concat ? shape.in : 0, shape.in, shape.out, transposed);
   if (block == nullptr || layer.transform_first) {
     ops_->Multiply(context, sources, in, shape.out, d, layer.width, transposed, dh);
     return;
@@ -405,21 +407,10 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
   }
   if (shape.concat) {
     float* self = layer.spare.Get(layer.rows * in);
-    Transpose(layer.w.data(), layer.width, 0, shape.in, shape.out, transposed);
+    Transpose(layer.weight.row(0), layer.width, 0, shape.in, shape.out, transposed);
     ops_->Multiply(context, layer.rows, in, shape.out, dz, layer.width, transposed, self);
-    ops_->Add(context, layer.rows * in, self, dh);
+    AddToRows(context, OwnRows(*block, {}, layer.rows), in, layer.rows, self, dh);
   }
-}
-
-// dh ← gradient before dropout and ReLU; the clean path passes ReLU alone.
-void BlockNetwork::ThroughActivation(const Context& context, Layer& below, bool has_clean) const {
-  const size_t count = below.rows * below.width;
-  float* dh = below.dh.data();
-  const float scale = 1.0f / (1.0f - spec_.dropout);
-  ops_->ReluGradient(context, count, below.h.data(), scale, dh);
-  if (!has_clean) return;
-  ops_->ReluGradient(context, count, below.clean.data(), 1.0f, below.dclean.data());
-  ops_->Add(context, count, below.dclean.data(), dh);
 }
 
 void BlockNetwork::Update(const Context& context) {
@@ -432,10 +423,18 @@ void BlockNetwork::Update(const Context& context) {
       spec_.beta2,
       spec_.epsilon,
       spec_.weight_decay};
+  const auto update = [&](BlockParameter& parameter) {
+    BlockAdam own = constants;
+    if (!parameter.decays) own.weight_decay = 0;
+    ops_->Adam(context, parameter.grad.size(), parameter.grad.data(), parameter.w.mutable_data(),
+               parameter.m.mutable_data(), parameter.v.mutable_data(), own);
+  };
   for (Stack& stack : stacks_) {
     for (Layer& layer : stack) {
-      ops_->Adam(context, layer.grad.size(), layer.grad.data(), layer.w.mutable_data(),
-                 layer.m.mutable_data(), layer.v.mutable_data(), constants);
+      update(layer.weight);
+      if (layer.has_norm()) update(layer.norm_weight);
+      if (!layer.bias.empty()) update(layer.bias);
+      if (layer.running.rows > 0) UpdateRunning(layer);
     }
   }
 }

@@ -29,6 +29,21 @@ struct ConventionalProgress {
   EpochProgress epochs;
 };
 
+// visit(name, matrix) for every matrix that a network leaves in its model.
+template <class AnyModel, class Visit>
+void ForMatrices(AnyModel& model, const Visit& visit) {
+  const auto if_there = [&](const std::string& name, auto& matrix) {
+    if (matrix.rows > 0) visit(name, matrix);
+  };
+  for (size_t l = 0; l < model.layers.size(); ++l) {
+    for (const auto& [name, member] : kHiddenParts)
+      if_there(fmt::format("layers.{}.{}", l, name), model.layers[l].*member);
+  }
+  for (auto& [name, matrix] : model.extra) if_there("extra." + name, matrix);
+  if_there("classifier", model.theta);
+  if_there("classifier.bias", model.bias);
+}
+
 class ConventionalTrainer final : public EpochSubject {
  public:
   ConventionalTrainer(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
@@ -118,10 +133,13 @@ class ConventionalTrainer final : public EpochSubject {
     spec.lr = static_cast<float>(*config_.lr);
     spec.weight_decay = static_cast<float>(config_.weight_decay);
     spec.dropout = static_cast<float>(config_.dropout);
+    spec.input_dropout = static_cast<float>(config_.input_dropout);
+    spec.norm = config_.hidden_norm;
+    spec.bias = config_.bias;
     spec.init = config_.init;
     spec.seed = config_.seed;
     const bool joins = method_.prediction_head == PredictionHead::kJoinedPowers;
-    const bool concat = method_.weights == WeightShape::kOwnAndAggregated;
+    const bool concat = BlocksOfHops(config_) > 1;
     for (size_t s = 0; s < (joins ? config_.powers.size() : 1); ++s) {
       std::vector<LayerShape>& shapes = spec.stacks.emplace_back();
       size_t width = input_.features.cols();
@@ -155,9 +173,8 @@ class ConventionalTrainer final : public EpochSubject {
     }
     const uint32_t kept = record().kept_epoch;
     const Model& model = progress_.trained.model;
-    for (const Matrix& weights : model.weights) CheckWeights(weights, 1, kept, config_);
-    for (const auto& [name, weights] : model.extra) CheckWeights(weights, 1, kept, config_);
-    CheckWeights(model.theta, 1, kept, config_);
+    ForMatrices(model,
+                [&](const std::string&, const Matrix& matrix) { CheckWeights(matrix, 1, kept, config_); });
     result().layers.push_back(std::move(record()));
   }
 
@@ -181,11 +198,8 @@ class ConventionalTrainer final : public EpochSubject {
     progress_.network->Save(snapshot);
     sampler_->Save(snapshot);
     if (!progress_.best) return;
-    const Model& best = *progress_.best;
-    for (size_t l = 0; l < best.weights.size(); ++l)
-      snapshot.Add("best.weights." + std::to_string(l), best.weights[l]);
-    for (const auto& [name, matrix] : best.extra) snapshot.Add("best.extra." + name, matrix);
-    snapshot.Add("best.theta", best.theta);
+    ForMatrices(*progress_.best,
+                [&](const std::string& name, const Matrix& matrix) { snapshot.Add("best." + name, matrix); });
   }
 
   void Restore(const Snapshot& snapshot) {
@@ -202,7 +216,7 @@ class ConventionalTrainer final : public EpochSubject {
       policy_.Restore(snapshot.TakeNumbers("policy"));
       progress_.network->Restore(snapshot);
       sampler_->Restore(snapshot);
-      if (snapshot.Has("best.theta")) RestoreBest(snapshot);
+      if (snapshot.Has("best.classifier")) RestoreBest(snapshot);
     } catch (const nlohmann::json::exception& error) {
       ThrowInput("the checkpoint is damaged: {}", error.what());
     }
@@ -212,13 +226,9 @@ class ConventionalTrainer final : public EpochSubject {
   void RestoreBest(const Snapshot& snapshot) {
     Model& best = progress_.best.emplace(progress_.trained.model);
     StoreWeights(best);
-    for (size_t l = 0; l < best.weights.size(); ++l) {
-      Matrix& weights = best.weights[l];
-      weights = snapshot.Take("best.weights." + std::to_string(l), weights.rows, weights.cols);
-    }
-    for (auto& [name, weights] : best.extra)
-      weights = snapshot.Take("best.extra." + name, weights.rows, weights.cols);
-    best.theta = snapshot.Take("best.theta", best.theta.rows, best.theta.cols);
+    ForMatrices(best, [&](const std::string& name, Matrix& matrix) {
+      matrix = snapshot.Take("best." + name, matrix.rows, matrix.cols);
+    });
   }
 
   // The loss of the epoch's last step.
@@ -247,19 +257,21 @@ class ConventionalTrainer final : public EpochSubject {
 
   void StoreWeights(Model& model) const {
     const BlockNetwork& network = *progress_.network;
-    model.weights.clear();
+    model.layers.clear();
     model.extra.clear();
     if (method_.prediction_head != PredictionHead::kJoinedPowers) {
-      for (size_t l = 0; l + 1 < network.layers(0); ++l) model.weights.push_back(network.Weight(0, l));
-      model.theta = network.Weight(0, network.layers(0) - 1);
+      const size_t last = network.layers(0) - 1;
+      for (size_t l = 0; l < last; ++l) model.layers.push_back(network.Hidden(0, l));
+      model.theta = network.Weight(0, last).Value();
+      model.bias = network.Bias(0, last).Value();
       return;
     }
     const size_t width = network.Weight(0, config_.layers).rows;
     model.theta = Matrix::Allocate(network.stacks() * width, model.classes);
     for (size_t s = 0; s < network.stacks(); ++s) {
       for (size_t l = 0; l < config_.layers; ++l)
-        model.extra.emplace_back(StackWeightName(s, l), network.Weight(s, l));
-      const Matrix part = network.Weight(s, config_.layers);
+        model.extra.emplace_back(StackWeightName(s, l), network.Weight(s, l).Value());
+      const Matrix part = network.Weight(s, config_.layers).Value();
       std::copy(part.values.begin(), part.values.end(), model.theta.mutable_row(s * width));
     }
   }

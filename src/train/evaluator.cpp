@@ -135,7 +135,7 @@ RowScores Evaluator::ScoreEvaluationNodes(const LayerTraining& training) {
 }
 
 // All hops but the last were computed when the layer began.
-double Evaluator::EndLayer(const DenseBlock& block) {
+double Evaluator::EndLayer(const HiddenParameters& hidden) {
   validation_rows_.reset();
   evaluation_rows_.reset();
   validation_xhat_ = {};
@@ -143,15 +143,15 @@ double Evaluator::EndLayer(const DenseBlock& block) {
   if (!ReachesOut()) return 0;
   const Stopwatch watch;
   if (!self_features_) {
-    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, layer_, x_, block)
-                   : pipeline_.Transform(context_, x_, block);
+    x_ = hops_ > 0 ? pipeline_.ForwardWhole(context_, layer_, x_, hidden)
+                   : pipeline_.Transform(context_, x_, hidden);
   } else {
     pipeline_.AddHops(context_, pipeline_.WholeOperators(context_), hops_in_layer_, whole_xhat_);
     pipeline_.AddRawFeatures(context_, layer_, {}, whole_xhat_);
-    x_ = pipeline_.Transform(context_, std::exchange(whole_xhat_, {}), block);
+    x_ = pipeline_.Transform(context_, std::exchange(whole_xhat_, {}), hidden);
   }
   const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole
-  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(block, x_);
+  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(hidden, x_);
   return leaves_ ? hops_seconds_ + watch.Seconds() : 0;
 }
 

@@ -47,7 +47,7 @@ class Evaluator {
   // would train on that, so its losses are not scaled.
   RowScores ScoreEvaluationNodes(const LayerTraining& training);
   // The layer, which is not the last, is done. Returns the seconds, since the layer began, of what evaluation will use again.
-  double EndLayer(const DenseBlock& block);
+  double EndLayer(const HiddenParameters& hidden);
 
  private:
   // Whether validation nodes are reached through the whole graph.

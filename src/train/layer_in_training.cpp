@@ -38,12 +38,13 @@ void LayerInTraining::Begin(const Snapshot* snapshot) {
 
 LayerState LayerInTraining::StartingWeights(const Snapshot* snapshot) {
   const TrainConfig& config = job_.config;
-  const size_t classes = job_.dataset.labels.classes, hidden = config.HiddenOf(layer_);
+  const size_t classes = job_.dataset.labels.classes;
   if (snapshot == nullptr) return LayerStart(config, layer_, xhat_.cols(), classes, done_.previous);
   try {
-    if (snapshot->Has("best.w"))
-      progress_.best = snapshot->TakeLayer("best", xhat_.cols(), hidden, classes, ArchitectureOf(config));
-    return snapshot->TakeLayer("current", xhat_.cols(), hidden, classes, ArchitectureOf(config));
+    const std::vector<ParameterShape> shapes =
+        ParametersOf(ArchitectureOf(config), xhat_.cols(), config.HiddenOf(layer_), classes);
+    if (snapshot->Has("best.weight")) progress_.best = snapshot->TakeLayer("best", shapes);
+    return snapshot->TakeLayer("current", shapes);
   } catch (const nlohmann::json::exception& error) {
     ThrowInput("the checkpoint is damaged: {}", error.what());
   }
@@ -130,7 +131,7 @@ void LayerInTraining::ThrowAtFirstBadStep(uint32_t bad, double loss) {
 
 void LayerInTraining::Save(Snapshot& snapshot) const {
   const LayerState state = training_->Read();
-  CheckWeights(state.w, layer_ + 1, progress_.epochs.record.epochs, job_.config);
+  CheckWeights(state["weight"].value, layer_ + 1, progress_.epochs.record.epochs, job_.config);
   SaveProgress(done_, progress_, layer_, state, false, snapshot);
 }
 
@@ -138,8 +139,8 @@ LayerState LayerInTraining::FinalWeights() {
   const uint32_t epoch = progress_.epochs.record.kept_epoch;
   LayerState state = progress_.best ? std::move(*progress_.best) : training_->Read();
   progress_.best.reset();
-  CheckWeights(state.w, layer_ + 1, epoch, job_.config);
-  CheckWeights(state.theta, layer_ + 1, epoch, job_.config);
+  for (const Parameter& parameter : state.parameters)
+    CheckWeights(parameter.value, layer_ + 1, epoch, job_.config);
   return state;
 }
 
@@ -152,16 +153,17 @@ LayerView LayerInTraining::View() const {
           StepsOf(GivesBack() ? job_.nodes.train.size() : TrainedNodes()),
           EpochsBetweenEvaluations(job_.evaluator.evaluation_nodes(), TrainedNodes(), xhat_,
                                    config.HiddenOf(layer_), config.head),
-          ArchitectureOf(config).norm};
+          config.hidden_norm != HiddenNorm::kNone};
 }
 
 double LayerInTraining::Flops(const LayerState& state) const {
   const auto nodes = static_cast<double>(job_.nodes.train.size());
   const double batch = std::min<double>(job_.config.batch, nodes);
   const double samples = job_.config.drop_last ? batch * std::floor(nodes / batch) : nodes;
-  const double hidden = static_cast<double>(state.w.cols), classes = static_cast<double>(state.theta.cols);
+  const double hidden = static_cast<double>(state["weight"].value.cols),
+               classes = static_cast<double>(state["classifier"].value.cols);
   const double inputs = xhat_.ElementsPerRow();
-  const double head = static_cast<double>(state.head.value.cols), last = head > 0 ? head : hidden;
+  const double head = static_cast<double>(state.head().hidden.weight.cols), last = head > 0 ? head : hidden;
   return progress_.epochs.record.epochs * samples *
          (4 * inputs * hidden + 6 * hidden * head + 6 * last * classes);
 }

@@ -35,7 +35,8 @@ RowLengths MeasureRows(const Matrix& x) {
 }  // namespace
 
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerArchitecture& form, double nodes, double steps, const AutoSchedule& schedule) {
+                    const LayerArchitecture& architecture, double nodes, double steps,
+                    const AutoSchedule& schedule) {
   const size_t all = rows.empty() ? x.rows : rows.size(), count = std::min(all, kMostRowsSeen);
   std::vector<uint32_t> seen(count);  // at even distances
   for (size_t i = 0; i < count; ++i) {
@@ -44,11 +45,12 @@ double EstimateRate(const Context& context, Backend& backend, const Tensor& x, s
   }
   const RowLengths mean = MeasureRows(backend.Download(context, x, seen));
   const double relative = mean.sum * std::sqrt(static_cast<double>(x.cols)) / mean.length;
-  const double base = form.norm ? schedule.norm_rate * std::pow(relative, -schedule.norm_power)
-                                : schedule.basic_rate * std::pow(mean.sum, -schedule.basic_power);
+  const bool normed = architecture.norm != HiddenNorm::kNone;
+  const double base = normed ? schedule.norm_rate * std::pow(relative, -schedule.norm_power)
+                             : schedule.basic_rate * std::pow(mean.sum, -schedule.basic_power);
   const double few = std::pow(std::max(1.0, schedule.many_steps / steps), schedule.few_power);
   const double boost = std::pow(std::max(1.0, nodes / schedule.many_nodes), schedule.many_nodes_power);
-  const double many = form.norm ? 1 : std::min(boost, schedule.many_nodes_cap);
+  const double many = normed ? 1 : std::min(boost, schedule.many_nodes_cap);
   return std::clamp(base * few * many, kLeastRate, kMostRate);
 }
 

@@ -23,6 +23,7 @@ namespace l2gcn {
 // `rows`: the rows of x that belong to nodes in training; empty: all. `nodes`: how many nodes the `steps` of the layer's budget
 // draw from.
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerArchitecture& form, double nodes, double steps, const AutoSchedule& schedule);
+                    const LayerArchitecture& architecture, double nodes, double steps,
+                    const AutoSchedule& schedule);
 
 }  // namespace l2gcn

@@ -9,8 +9,8 @@ namespace l2gcn {
 
 LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer);
 
-// A new W (inputs × hidden); Θ with its moments from `previous` where the configuration keeps it, it still
-// fits, and the layer is basic; else a new one.
+// New parameters for `inputs` columns; Θ with its moments from `previous` where the configuration keeps it, it still
+// fits, and the layer is basic.
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous);
 

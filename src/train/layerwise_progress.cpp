@@ -3,45 +3,31 @@
 #include <string>
 
 #include "core/error_format.h"
+#include "model/model_shapes.h"
 #include "train/layer_setup.h"
 
 namespace l2gcn {
 namespace {
 
+// The parameters of the finished layers, whose moments are no longer needed.
 void KeepLayers(const Model& model, Snapshot& snapshot) {
-  const auto add = [&](const char* name, size_t layer, const Matrix& matrix) {
-    if (matrix.rows > 0) snapshot.Add(name + std::to_string(layer), matrix);
-  };
-  for (size_t done = 0; done < model.weights.size(); ++done) {
-    add("weights.", done, model.weights[done]);
-    if (model.heads.empty()) continue;
-    const Head& head = model.heads[done];
-    add("affine.", done, model.affines[done]);
-    add("head.", done, head.hidden);
-    add("head_affine.", done, head.hidden_affine);
-    add("theta.", done, head.theta);
-    add("bias.", done, head.bias);
-  }
+  for (const NamedTensor& tensor : LayerTensors(model)) snapshot.tensors.push_back(tensor);
 }
 
-// The weights of a finished layer, to the model.
+// The parameters of finished layer `done`, to the model.
 void RestoreLayer(const Snapshot& snapshot, const LayerwiseShape& shape, uint32_t done, Model& model) {
   const size_t hidden = shape.config.HiddenOf(done);
   const size_t width = done == 0 ? shape.features : shape.config.HiddenOf(done - 1);
   const size_t inputs = InputColumns(shape.config, done, width, shape.features);
-  const std::string number = std::to_string(done);
-  model.weights.push_back(snapshot.Take("weights." + number, inputs, hidden));
-  if (HasBasicLayers(shape.config)) return;
-  const LayerArchitecture form = ArchitectureOf(shape.config);
-  const size_t rows = form.affine_rows(), last = form.head > 0 ? form.head : hidden;
-  const auto take = [&](const char* name, size_t height, size_t width) {
-    return height == 0 ? Matrix() : snapshot.Take(name + number, height, width);
-  };
-  model.affines.push_back(take("affine.", rows, hidden));
-  model.heads.push_back({take("head.", form.head > 0 ? hidden : 0, form.head),
-                         take("head_affine.", form.head > 0 ? rows : 0, form.head),
-                         take("theta.", last, shape.classes),
-                         take("bias.", rows > 0 ? 1 : 0, shape.classes)});
+  LayerState state;
+  for (const ParameterShape& parameter :
+       ParametersOf(ArchitectureOf(shape.config), inputs, hidden, shape.classes)) {
+    const std::string name = LayerTensorName(done, parameter.name);
+    if (HasBasicLayers(shape.config) && parameter.name != "weight") continue;
+    state.parameters.push_back({parameter.name, snapshot.Take(name, parameter.rows, parameter.cols), {}, {}});
+  }
+  model.layers.push_back(state.hidden());
+  if (!HasBasicLayers(shape.config)) model.heads.push_back(state.head());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class LayerwiseTrainer {
       const LayerState state = TrainLayer(layer, xhat);
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
-        Transform(layer, std::move(xhat), state.block());
+        Transform(layer, std::move(xhat), state.hidden());
       } else if (!pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr &&
                  context_.ranks == nullptr) {
         pipeline_->KeepLastInput(std::move(xhat));
@@ -100,12 +100,11 @@ class LayerwiseTrainer {
     const uint32_t layer = RestoreProgress(*resumed_, shape, progress_, layer_);
     for (uint32_t done = 0; done < layer; ++done) {
       context_.CheckCancelled();
-      const Model& model = progress_.trained.model;
-      const DenseBlock block(model.weights[done], model.affines.empty() ? Matrix() : model.affines[done]);
+      const HiddenParameters& hidden = progress_.trained.model.layers[done];
       evaluator_->BeginLayer(done, false);
       const LayerInput xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
-      x_ = pipeline_->Transform(context_, xhat, block);
-      evaluator_->EndLayer(block);
+      x_ = pipeline_->Transform(context_, xhat, hidden);
+      evaluator_->EndLayer(hidden);
     }
     result().seconds.setup += setup.Seconds();
     memory_.End(result().resident.setup);
@@ -200,22 +199,21 @@ class LayerwiseTrainer {
 
   void KeepWeights(uint32_t layer, const LayerState& state) {
     Model& model = progress_.trained.model;
-    model.weights.push_back(state.w);
+    model.layers.push_back(state.hidden());
     progress_.previous = state;
     progress_.epochs_done += layer_.epochs.record.epochs;
     if (!HasBasicLayers(config_)) {
-      model.affines.push_back(state.affine.value);
-      model.heads.push_back({state.head.value, state.head_affine.value, state.theta, state.bias.value});
+      model.heads.push_back(state.head());
     } else if (layer + 1 == config_.layers) {
-      model.theta = state.theta;
+      model.theta = state["classifier"].value;
     }
     result().layers.push_back(std::move(layer_.epochs.record));
   }
 
-  void Transform(uint32_t layer, LayerInput xhat, const DenseBlock& block) {
+  void Transform(uint32_t layer, LayerInput xhat, const HiddenParameters& hidden) {
     Report("transform", layer);
     const Stopwatch watch;
-    x_ = pipeline_->Transform(context_, xhat, block);
+    x_ = pipeline_->Transform(context_, xhat, hidden);
     xhat = {};
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
@@ -223,7 +221,7 @@ class LayerwiseTrainer {
     memory_.End(result().resident.transform);
     if (layer + 1 == config_.layers) return;
     const Stopwatch evaluating;
-    const double spared = evaluator_->EndLayer(block);  // of evaluation
+    const double spared = evaluator_->EndLayer(hidden);  // of evaluation
     if (evaluator_->scores()) result().seconds.validate += evaluating.Seconds() - spared;
     result().seconds.evaluate += spared;
   }

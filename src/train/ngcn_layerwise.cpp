@@ -82,8 +82,8 @@ Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const S
     options.embeddings = &embeddings;
     Trained part = FitLayerwise(context, dataset, nodes, one, policy, options);
     PlaceColumns(embeddings, s * width, x);
-    for (size_t l = 0; l < part.model.weights.size(); ++l) {
-      joined.model.extra.emplace_back(StackWeightName(s, l), part.model.weights[l]);
+    for (size_t l = 0; l < part.model.layers.size(); ++l) {
+      joined.model.extra.emplace_back(StackWeightName(s, l), part.model.layers[l].weight);
     }
     AddSeconds(part.result.seconds, joined.result.seconds);
     for (LayerRecord& record : part.result.layers) joined.result.layers.push_back(std::move(record));

@@ -118,59 +118,31 @@ double Snapshot::TakeNumber(const std::string& name) const {
   return numbers[0];
 }
 
-namespace {
-
-struct FormMember {
-  const char* name;
-  Trainable LayerState::*member;
-};
-constexpr FormMember kFormMembers[] = {{".affine", &LayerState::affine},
-                                       {".head", &LayerState::head},
-                                       {".head_affine", &LayerState::head_affine},
-                                       {".bias", &LayerState::bias}};
-
-}  // namespace
-
 void Snapshot::AddLayer(const std::string& prefix, const LayerState& layer) {
-  Add(prefix + ".w", layer.w);
-  Add(prefix + ".w_m", layer.w_m);
-  Add(prefix + ".w_v", layer.w_v);
-  Add(prefix + ".theta", layer.theta);
-  Add(prefix + ".theta_m", layer.theta_m);
-  Add(prefix + ".theta_v", layer.theta_v);
-  for (const FormMember& part : kFormMembers) {
-    const Trainable& trainable = layer.*part.member;
-    if (trainable.value.rows == 0) continue;
-    Add(prefix + part.name, trainable.value);
-    Add(prefix + part.name + "_m", trainable.m);
-    Add(prefix + part.name + "_v", trainable.v);
+  Json steps = Json::object();
+  for (const Parameter& parameter : layer.parameters) {
+    const std::string name = prefix + "." + parameter.name;
+    Add(name, parameter.value);
+    if (!parameter.trained()) continue;
+    Add(name + ".m", parameter.m);
+    Add(name + ".v", parameter.v);
+    steps[parameter.name] = parameter.steps;
   }
-  state[prefix] = {{"w_steps", layer.w_steps}, {"theta_steps", layer.theta_steps}};
+  state[prefix] = steps;
 }
 
-LayerState Snapshot::TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes,
-                               const LayerArchitecture& form) const {
+LayerState Snapshot::TakeLayer(const std::string& prefix, std::span<const ParameterShape> shapes) const {
   LayerState layer;
-  layer.w = Take(prefix + ".w", inputs, hidden);
-  layer.w_m = Take(prefix + ".w_m", inputs, hidden);
-  layer.w_v = Take(prefix + ".w_v", inputs, hidden);
-  const size_t last = form.head > 0 ? form.head : hidden, rows = form.affine_rows();
-  layer.theta = Take(prefix + ".theta", last, classes);
-  layer.theta_m = Take(prefix + ".theta_m", last, classes);
-  layer.theta_v = Take(prefix + ".theta_v", last, classes);
-  const auto take = [&](const char* name, size_t height, size_t width) -> Trainable {
-    if (height == 0) return {};
-    const std::string full = prefix + name;
-    return {Take(full, height, width), Take(full + "_m", height, width), Take(full + "_v", height, width)};
-  };
-  layer.affine = take(".affine", rows, hidden);
-  layer.bias = take(".bias", rows > 0 ? 1 : 0, classes);
-  if (form.head > 0) {
-    layer.head = take(".head", hidden, form.head);
-    layer.head_affine = take(".head_affine", rows, form.head);
+  for (const ParameterShape& shape : shapes) {
+    const std::string name = prefix + "." + shape.name;
+    Parameter& parameter = layer.parameters.emplace_back();
+    parameter.name = shape.name;
+    parameter.value = Take(name, shape.rows, shape.cols);
+    if (!shape.trained()) continue;
+    parameter.m = Take(name + ".m", shape.rows, shape.cols);
+    parameter.v = Take(name + ".v", shape.rows, shape.cols);
+    parameter.steps = state.at(prefix).at(shape.name).get<uint64_t>();
   }
-  layer.w_steps = state.at(prefix).at("w_steps").get<uint64_t>();
-  layer.theta_steps = state.at(prefix).at("theta_steps").get<uint64_t>();
   return layer;
 }
 

@@ -34,10 +34,9 @@ struct Snapshot {
   double TakeNumber(const std::string& name) const;
   void AddNumbers(const std::string& name, std::span<const double> numbers);
   std::vector<double> TakeNumbers(const std::string& name) const;
-  // A layer's weights and optimiser as PREFIX.w, PREFIX.w_m, …; shapes are checked.
+  // A layer's parameters and their optimiser as PREFIX.NAME, PREFIX.NAME.m, PREFIX.NAME.v; shapes are checked.
   void AddLayer(const std::string& prefix, const LayerState& layer);
-  LayerState TakeLayer(const std::string& prefix, size_t inputs, size_t hidden, size_t classes,
-                       const LayerArchitecture& form = {}) const;
+  LayerState TakeLayer(const std::string& prefix, std::span<const ParameterShape> shapes) const;
 };
 
 // Writes snapshots. A trainer calls Start() once, and Due() after each stretch of epochs.

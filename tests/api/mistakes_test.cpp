@@ -159,7 +159,7 @@ TEST_F(MistakesTest, Models) {
   ExpectError("empty model", [&] { Embed(context_, Model(), dataset_); });
   ExpectError("no such layer", [&] { Embed(context_, trained_.model, dataset_, 9); });
   Model torn = trained_.model;
-  torn.weights[1] = Matrix::Zeros(3, 3);
+  torn.layers[1].weight = Matrix::Zeros(3, 3);
   ExpectError("torn model", [&] { PredictLogits(context_, torn, dataset_); });
   ExpectError("torn model", [&] { SaveModel(torn, (folder_ / "torn").string()); });
   EXPECT_FALSE(fs::exists(folder_ / "torn"));
@@ -170,7 +170,7 @@ TEST_F(MistakesTest, Models) {
   torn.theta = Matrix();
   ExpectError("no classifier", [&] { PredictLogits(context_, torn, dataset_); });
   torn = trained_.model;
-  torn.weights.clear();
+  torn.layers.clear();
   ExpectError("no layers", [&] { PredictLogits(context_, torn, dataset_); });
   torn = trained_.model;
   torn.preparation.shift = Array<float>::Zeros(2);

@@ -11,7 +11,8 @@ namespace {
 
 std::vector<float> WeightsOf(const Trained& trained) {
   std::vector<float> values(trained.model.theta.values.begin(), trained.model.theta.values.end());
-  for (const Matrix& weight : trained.model.weights) {
+  for (const HiddenParameters& layer : trained.model.layers) {
+    const Matrix& weight = layer.weight;
     values.insert(values.end(), weight.values.begin(), weight.values.end());
   }
   return values;

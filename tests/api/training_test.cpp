@@ -190,7 +190,7 @@ TEST_F(TrainingTest, AModelTellsItsForm) {
   const auto form_of = [&](const char* method) {
     Model model;
     model.config.method = method;
-    return FormOf(model);
+    return FormulaOf(model);
   };
   EXPECT_EQ(form_of("lgcn").aggregation, "normalised");
   EXPECT_EQ(form_of("lgcn").prediction_head, "classifier");

@@ -84,6 +84,7 @@ TEST_F(MethodsTest, TrainListsTheMethods) {
   const std::string help = RunWell({"train", "--help-all"}).out;
   EXPECT_NE(help.find("Methods:"), std::string::npos);
   EXPECT_NE(help.find("ngcn-layerwise"), std::string::npos);
+  EXPECT_NE(help.find("clustergcn)"), std::string::npos);  // the methods that take a setting
 }
 
 }  // namespace

@@ -251,6 +251,31 @@ TEST(ResolveConfig, SettingsTheMethodHasNoUseForAreRefused) {
             std::string::npos);
 }
 
+TEST(ResolveConfig, ConventionalMethodsTakeThePartsThatTheirLayersCanHave) {
+  const Overrides deep = {
+      {"method", "gcn"}, {"hidden-norm", "batch"}, {"self-features", "true"}, {"bias", "true"}};
+  const TrainConfig config = ResolveConfig(deep, Dataset());
+  EXPECT_EQ(config.hidden_norm, HiddenNorm::kBatch);
+  EXPECT_TRUE(config.self_features && config.bias);
+  for (const char* method : {"sgc", "ngcn"})
+    EXPECT_NE(UsageOf({{"method", method}, {"hidden-norm", "layer"}}).find("has no use for it"),
+              std::string::npos);
+  for (const char* method : {"fastgcn", "vrgcn"}) {
+    EXPECT_NE(UsageOf({{"method", method}, {"self-features", "true"}}).find("has no use for it"),
+              std::string::npos);
+    EXPECT_NO_THROW(ResolveConfig({{"method", method}, {"hidden-norm", "layer"}}, Dataset()));
+  }
+  EXPECT_NE(
+      UsageOf({{"method", "gcn"}, {"self-features", "true"}, {"precompute", "true"}}).find("--precompute"),
+      std::string::npos);
+  TrainConfig by_hand = config;
+  by_hand.hops = 2;
+  EXPECT_THROW(Validate(by_hand), Error);
+  by_hand = ResolveConfig({{"method", "sgc"}}, Dataset());
+  by_hand.hidden_norm = HiddenNorm::kLayer;
+  EXPECT_THROW(Validate(by_hand), Error);
+}
+
 TEST(ResolveConfig, SettingsWithoutAnEffectAreRefused) {
   EXPECT_NE(
       UsageOf({{"stop", "fixed"}, {"patience", "5"}}).find("--patience 5 has no effect without --stop early"),

@@ -13,7 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   OnlyErrors([&] {
     const Model model = LoadModel(folder.string());
     volatile float sum = 0;
-    for (const Matrix& weights : model.weights) {
+    for (const l2gcn::HiddenParameters& layer : model.layers) {
+      const l2gcn::Matrix& weights = layer.weight;
       for (size_t i = 0; i < weights.rows * weights.cols; ++i) sum = sum + weights.values.data()[i];
     }
     for (size_t i = 0; i < model.theta.rows * model.classes; ++i) sum = sum + model.theta.values.data()[i];

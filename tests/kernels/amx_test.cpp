@@ -197,10 +197,11 @@ TEST_F(AmxTest, TrainingStaysNearTheReferenceAndKeepsItsBitsForAnyThreadCount) {
     backend_cases::CheckTraining(context, *MakeBackend(context, options), shape, tolerance);
   }
   const Shape shape{1500, 150, 64, 41, 512, false, false, true};  // one worker goes by rows, two by groups
-  const Matrix first = backend_cases::TrainOnRandomRows(MakeContext(1), options, shape, 3).state.w;
+  const Matrix first =
+      backend_cases::TrainOnRandomRows(MakeContext(1), options, shape, 3).state["weight"].value;
   for (uint32_t threads : {2u, 3u, 7u}) {
     const auto trained = backend_cases::TrainOnRandomRows(MakeContext(threads), options, shape, 3);
-    EXPECT_TRUE(backend_cases::SameBits(first, trained.state.w)) << threads << " threads";
+    EXPECT_TRUE(backend_cases::SameBits(first, trained.state["weight"].value)) << threads << " threads";
   }
 }
 

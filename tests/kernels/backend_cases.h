@@ -132,12 +132,8 @@ inline Targets RandomTargets(const Shape& shape, size_t samples, uint64_t seed) 
 
 inline LayerState RandomState(size_t features, size_t hidden, size_t classes, uint64_t seed) {
   LayerState state;
-  state.w = RandomMatrix(features, hidden, seed, 0.4f);
-  state.theta = RandomMatrix(hidden, classes, seed + 1, 0.4f);
-  state.w_m = Matrix::Zeros(features, hidden);
-  state.w_v = Matrix::Zeros(features, hidden);
-  state.theta_m = Matrix::Zeros(hidden, classes);
-  state.theta_v = Matrix::Zeros(hidden, classes);
+  state.Add("weight", RandomMatrix(features, hidden, seed, 0.4f));
+  state.Add("classifier", RandomMatrix(hidden, classes, seed + 1, 0.4f));
   return state;
 }
 
@@ -171,7 +167,20 @@ inline ShortTraining TrainOnRandomRows(const Context& context, const BackendOpti
   return done;
 }
 inline bool SameBits(const Matrix& a, const Matrix& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0;
+  return a.bytes() == b.bytes() &&
+         (a.bytes() == 0 || std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0);
+}
+// Every parameter with its moments and steps, bit by bit.
+inline void ExpectSameState(const LayerState& a, const LayerState& b) {
+  ASSERT_EQ(a.parameters.size(), b.parameters.size());
+  for (size_t i = 0; i < a.parameters.size(); ++i) {
+    const Parameter &one = a.parameters[i], &other = b.parameters[i];
+    EXPECT_EQ(one.name, other.name);
+    EXPECT_EQ(one.steps, other.steps) << one.name;
+    EXPECT_TRUE(SameBits(one.value, other.value)) << one.name;
+    EXPECT_TRUE(SameBits(one.m, other.m)) << one.name;
+    EXPECT_TRUE(SameBits(one.v, other.v)) << one.name;
+  }
 }
 
 inline void ExpectNear(const reference::Dense& expected, const Matrix& actual, double tolerance,
@@ -274,8 +283,8 @@ inline void CheckTraining(const Context& context, Backend& backend, const Shape&
     EXPECT_NEAR(steps[i], expected[i], tolerance.loss * std::abs(expected[i])) << "step " << i;
   }
   const LayerState end = training->Read();
-  EXPECT_EQ(end.w_steps, expected.size());
-  EXPECT_EQ(end.theta_steps, expected.size());
+  EXPECT_EQ(end["weight"].steps, expected.size());
+  EXPECT_EQ(end["classifier"].steps, expected.size());
 }
 
 // Adam's first moment after one step from zero is 0.1 × the gradient. It must equal the finite difference of
@@ -314,8 +323,8 @@ inline void CheckGradient(const Context& context, Backend& backend, const Shape&
           << what;
     }
   };
-  check(&reference::Layer::w, after.w_m, "dW");
-  check(&reference::Layer::theta, after.theta_m, "dTheta");
+  check(&reference::Layer::w, after["weight"].m, "dW");
+  check(&reference::Layer::theta, after["classifier"].m, "dTheta");
 }
 
 // A small training: five classes, 16 hidden values.
@@ -330,10 +339,8 @@ inline Targets FiveClassTargets(uint32_t samples) {
 
 inline LayerState FiveClassStart(size_t inputs) {
   LayerState state;
-  state.w = RandomMatrix(inputs, 16, 1, 0.1f);
-  state.theta = RandomMatrix(16, 5, 2, 0.1f);
-  state.w_m = state.w_v = Matrix::Zeros(inputs, 16);
-  state.theta_m = state.theta_v = Matrix::Zeros(16, 5);
+  state.Add("weight", RandomMatrix(inputs, 16, 1, 0.1f));
+  state.Add("classifier", RandomMatrix(16, 5, 2, 0.1f));
   return state;
 }
 

@@ -78,9 +78,9 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
       if (first_losses.empty()) first_losses = losses;
       EXPECT_EQ(losses, first_losses) << threads << " threads";
       states.push_back(training->Read());
-      EXPECT_TRUE(backend_cases::SameBits(states[0].w, states.back().w))
+      EXPECT_TRUE(backend_cases::SameBits(states[0]["weight"].value, states.back()["weight"].value))
           << threads << " threads, sparse " << sparse;
-      EXPECT_TRUE(backend_cases::SameBits(states[0].theta, states.back().theta))
+      EXPECT_TRUE(backend_cases::SameBits(states[0]["classifier"].value, states.back()["classifier"].value))
           << threads << " threads, sparse " << sparse;
     }
   }
@@ -92,7 +92,7 @@ TEST_P(CpuBackendTest, AHugeBatchGivesTheSameBitsForAnyThreadCount) {
   const auto one = backend_cases::TrainOnRandomRows(MakeContext(1), {}, shape, 2);
   EXPECT_LT(one.losses[1], one.losses[0]);
   const auto three = backend_cases::TrainOnRandomRows(MakeContext(3), {}, shape, 2);
-  EXPECT_TRUE(backend_cases::SameBits(one.state.w, three.state.w));
+  EXPECT_TRUE(backend_cases::SameBits(one.state["weight"].value, three.state["weight"].value));
 }
 
 TEST_P(CpuBackendTest, NarrowStorageOnlyRounds) {
@@ -217,7 +217,7 @@ TEST(LayerTraining, CancellationStopsBetweenSteps) {
       backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
   std::vector<double> losses(50);
   EXPECT_THROW(training->RunEpochs(context, 0, 50, losses), Error);
-  EXPECT_EQ(training->Read().w_steps, 1u);
+  EXPECT_EQ(training->Read()["weight"].steps, 1u);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "form_cases.h"
+#include "general_cases.h"
 #include "l2gcn/error.h"
 
 namespace l2gcn {
@@ -80,7 +80,7 @@ TEST_F(CudaBackendTest, GradientsMatchFiniteDifferences) {
 TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
   for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
     auto backend = Make(Precision::kFp32, sparse);
-    for (const backend_cases::FormCase& one : backend_cases::ScoringCases())
+    for (const backend_cases::GeneralCase& one : backend_cases::ScoringCases())
       backend_cases::CheckScoring(context_, *backend, one, kFp32);
   }
   auto backend = Make(Precision::kFp32);  // by warpgroups, too; their logits are large
@@ -93,7 +93,7 @@ TEST_F(CudaBackendTest, NaNStaysNaN) {
   for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
       auto backend = Make(precision, sparse);
-      for (const backend_cases::FormCase& one : backend_cases::ScoringCases())
+      for (const backend_cases::GeneralCase& one : backend_cases::ScoringCases())
         backend_cases::CheckNaNStays(context_, *backend, one);
       for (const Shape& shape : LargeShapes()) backend_cases::CheckNaNStays(context_, *backend, {shape, {}});
     }
@@ -148,7 +148,8 @@ Outcome TrainOnce(const Context& context, const BackendOptions& options, const S
   std::vector<double> losses(epochs);
   training->RunEpochs(context, 0, epochs, losses, &outcome.losses);
   outcome.state = training->Read();
-  outcome.features = backend->Download(context, *backend->Transform(context, xhat, outcome.state.w));
+  outcome.features =
+      backend->Download(context, *backend->Transform(context, xhat, outcome.state["weight"].value));
   return outcome;
 }
 
@@ -157,7 +158,7 @@ void ExpectAgreement(const Outcome& expected, const Outcome& actual, double loss
   for (size_t i = 0; i < expected.losses.size(); ++i) {
     EXPECT_NEAR(expected.losses[i], actual.losses[i], loss * std::abs(expected.losses[i])) << "step " << i;
   }
-  ExpectNearly(expected.state.theta, actual.state.theta, weights, "theta");
+  ExpectNearly(expected.state["classifier"].value, actual.state["classifier"].value, weights, "theta");
   ExpectNearly(expected.features, actual.features, weights, "output");
 }
 
@@ -192,8 +193,8 @@ TEST_F(CudaBackendTest, RepeatedRunsAreBitEqual) {
       options.precision = precision;
       const Outcome a = TrainOnce(context_, options, shape), b = TrainOnce(context_, options, shape);
       EXPECT_EQ(a.losses, b.losses);
-      EXPECT_TRUE(SameBits(a.state.w, b.state.w));
-      EXPECT_TRUE(SameBits(a.state.theta_v, b.state.theta_v));
+      EXPECT_TRUE(SameBits(a.state["weight"].value, b.state["weight"].value));
+      EXPECT_TRUE(SameBits(a.state["classifier"].v, b.state["classifier"].v));
       EXPECT_TRUE(SameBits(a.features, b.features));
     }
   }
@@ -213,7 +214,7 @@ TEST_F(CudaBackendTest, BudgetGivesTheSameBits) {
     tight.device_memory = mebibytes << 20;
     const Outcome budgeted = TrainOnce(tight, {}, shape);
     EXPECT_EQ(resident.losses, budgeted.losses);
-    EXPECT_TRUE(SameBits(resident.state.w, budgeted.state.w));
+    EXPECT_TRUE(SameBits(resident.state["weight"].value, budgeted.state["weight"].value));
     EXPECT_TRUE(SameBits(resident.features, budgeted.features));
   }
 }
@@ -249,29 +250,23 @@ TEST_F(CudaBackendTest, CancellationStopsBetweenLaunches) {
   context_.cancel = &cancel;
   std::vector<double> losses(5000);
   EXPECT_THROW(training->RunEpochs(context_, 0, 5000, losses), Error);
-  EXPECT_LT(training->Read().w_steps, 10000u);
+  EXPECT_LT(training->Read()["weight"].steps, 10000u);
 }
 
-// ---- layers of any form ------------------------------------------------------------------------------------
+// ---- layers of any architecture ----------------------------------------------------------------------------
 
-struct FormCase {
+struct GeneralCase {
   const char* name;
   Shape shape;
-  LayerArchitecture form;
+  LayerArchitecture architecture;
   uint32_t powers = 0;  // Â X … beside X
   SparseChoice sparse = SparseChoice::kNever;
 };
 
-LayerArchitecture Form(bool bias, bool norm, uint32_t head, float input_dropout) {
-  LayerArchitecture form;
-  form.bias = bias;
-  form.norm = norm;
-  form.head = head;
-  form.input_dropout = input_dropout;
-  return form;
-}
+constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer;
+using Architecture = LayerArchitecture;
 
-std::vector<FormCase> FormCases() {
+std::vector<GeneralCase> GeneralCases() {
   const Shape dense{300, 37, 40, 7, 128, false, false, true};
   Shape sparse = dense, dropping = dense, decaying = dense, many = dense, weighted = dense, both = dense;
   sparse.sparse = true;
@@ -284,54 +279,38 @@ std::vector<FormCase> FormCases() {
   both.multilabel = both.class_weights = true;
   Shape all{700, 130, 200, 41, 256, true, false, true, 0.5f, 0.01f, false, true};
   return {
-      {"bias", dense, Form(true, false, 0, 0)},
-      {"norm", dense, Form(false, true, 0, 0)},
-      {"head", dense, Form(false, false, 24, 0)},
-      {"head with bias", dense, Form(true, false, 24, 0)},
-      {"head with norm", dense, Form(true, true, 50, 0)},
-      {"input dropout", dense, Form(false, false, 0, 0.3f)},
-      {"input dropout of sparse rows", sparse, Form(false, false, 0, 0.3f), 0, SparseChoice::kAlways},
-      {"dropout", dropping, Form(true, true, 24, 0)},
-      {"weight decay", decaying, Form(true, true, 24, 0)},
-      {"labels", many, Form(true, true, 0, 0)},
-      {"class weights", weighted, Form(true, false, 0, 0)},
-      {"labels and class weights", both, Form(true, true, 16, 0)},
+      {"bias", dense, Architecture{true, kNone, 0, 0}},
+      {"norm", dense, Architecture{false, kLayer, 0, 0}},
+      {"head", dense, Architecture{false, kNone, 24, 0}},
+      {"head with bias", dense, Architecture{true, kNone, 24, 0}},
+      {"head with norm", dense, Architecture{true, kLayer, 50, 0}},
+      {"input dropout", dense, Architecture{false, kNone, 0, 0.3f}},
+      {"input dropout of sparse rows", sparse, Architecture{false, kNone, 0, 0.3f}, 0, SparseChoice::kAlways},
+      {"dropout", dropping, Architecture{true, kLayer, 24, 0}},
+      {"weight decay", decaying, Architecture{true, kLayer, 24, 0}},
+      {"labels", many, Architecture{true, kLayer, 0, 0}},
+      {"class weights", weighted, Architecture{true, kNone, 0, 0}},
+      {"labels and class weights", both, Architecture{true, kLayer, 16, 0}},
       {"joined, else plain", dropping, {}, 2},
-      {"joined sparse and dense", sparse, Form(false, true, 0, 0.3f), 2},
-      {"joined sparse alone", sparse, Form(false, true, 0, 0.3f), 2, SparseChoice::kAlways},
-      {"nine parts", dense, Form(true, false, 0, 0.2f), 8},
-      {"everything", all, Form(true, true, 96, 0.3f), 2},
-      {"wide", {2500, 602, 512, 41, 1100, false, false, true, 0.5f}, Form(true, true, 512, 0.3f), 2},
+      {"joined sparse and dense", sparse, Architecture{false, kLayer, 0, 0.3f}, 2},
+      {"joined sparse alone", sparse, Architecture{false, kLayer, 0, 0.3f}, 2, SparseChoice::kAlways},
+      {"nine parts", dense, Architecture{true, kNone, 0, 0.2f}, 8},
+      {"everything", all, Architecture{true, kLayer, 96, 0.3f}, 2},
+      {"wide",
+       {2500, 602, 512, 41, 1100, false, false, true, 0.5f},
+       Architecture{true, kLayer, 512, 0.3f},
+       2},
       {"chunks of several rows a warp",
        {9000, 20, 24, 5, 8500, false, false, false},
-       Form(true, true, 16, 0)},
+       Architecture{true, kLayer, 16, 0}},
   };
 }
 
-Trainable RandomTrainable(size_t rows, size_t cols, uint64_t seed, float middle = 0) {
-  Trainable out{backend_cases::RandomMatrix(rows, cols, seed, 0.3f), Matrix::Zeros(rows, cols),
-                Matrix::Zeros(rows, cols)};
-  for (size_t c = 0; c < cols && rows > 0; ++c) out.value.values.mutable_data()[c] += middle;
-  return out;
+LayerState RandomGeneralState(const GeneralCase& c) {
+  return backend_cases::RandomState(c.architecture, size_t{c.shape.features} * (c.powers + 1), c.shape);
 }
 
-LayerState RandomFormState(const FormCase& c) {
-  const size_t inputs = size_t{c.shape.features} * (c.powers + 1), hidden = c.shape.hidden;
-  const size_t top = c.form.head > 0 ? c.form.head : hidden, rows = c.form.affine_rows();
-  const float middle = rows == 2 ? 1 : 0;
-  LayerState state = backend_cases::RandomState(inputs, hidden, c.shape.classes, 4);
-  state.theta = backend_cases::RandomMatrix(top, c.shape.classes, 5, 0.4f);
-  state.theta_m = state.theta_v = Matrix::Zeros(top, c.shape.classes);
-  if (rows > 0) {
-    state.affine = RandomTrainable(rows, hidden, 6, middle);
-    state.bias = RandomTrainable(1, c.shape.classes, 7);
-  }
-  if (c.form.head > 0) state.head = RandomTrainable(hidden, top, 8);
-  if (c.form.head > 0 && rows > 0) state.head_affine = RandomTrainable(rows, top, 9, middle);
-  return state;
-}
-
-LayerInput FormInput(const Context& context, Backend& backend, const FormCase& c) {
+LayerInput GeneralInput(const Context& context, Backend& backend, const GeneralCase& c) {
   TensorPtr x = backend.Upload(context, backend_cases::RandomFeatures(c.shape, 1));
   if (c.powers == 0) return x;
   const DeviceGraphPtr graph = backend.Upload(context, backend_cases::RandomPropagation(c.shape, 2));
@@ -343,45 +322,40 @@ LayerInput FormInput(const Context& context, Backend& backend, const FormCase& c
 }
 
 // Trains `epochs` epochs at a time, as often as `times` says; every second sample row is skipped.
-Outcome TrainForm(const Context& context, BackendOptions options, const FormCase& c, uint32_t epochs,
-                  uint32_t times = 1) {
+Outcome TrainGeneral(const Context& context, BackendOptions options, const GeneralCase& c, uint32_t epochs,
+                     uint32_t times = 1) {
   options.sparse = c.sparse;
   auto backend = MakeBackend(context, options);
-  const LayerInput x = FormInput(context, *backend, c);
+  const LayerInput x = GeneralInput(context, *backend, c);
   std::vector<uint32_t> samples;
   for (uint32_t i = 0; i < c.shape.nodes; ++i) {
     if (i % 7 != 3) samples.push_back(c.shape.nodes - 1 - i);
   }
   LayerSpec spec = backend_cases::SpecOf(c.shape);
   spec.lr = 1e-3f;
-  spec.architecture = c.form;
-  auto training =
-      backend->BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
-                          backend_cases::RandomTargets(c.shape, samples.size(), 3), spec, RandomFormState(c));
+  spec.architecture = c.architecture;
+  auto training = backend->BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
+                                      backend_cases::RandomTargets(c.shape, samples.size(), 3), spec,
+                                      RandomGeneralState(c));
   Outcome outcome;
   std::vector<double> losses(epochs);
   for (uint32_t time = 0; time < times; ++time)
     training->RunEpochs(context, time * epochs, epochs, losses, &outcome.losses);
   EXPECT_EQ(losses.back(), outcome.losses.back());
   outcome.state = training->Read();
-  outcome.features = backend->Download(context, *backend->Transform(context, x, outcome.state.block()));
+  outcome.features = backend->Download(context, *backend->Transform(context, x, outcome.state.hidden()));
   return outcome;
 }
 
 // Every matrix of a state, by name.
-std::vector<std::pair<std::string, Matrix>> MatricesOf(const LayerState& s) {
-  std::vector<std::pair<std::string, Matrix>> all = {
-      {"w", s.w},         {"w_m", s.w_m},         {"w_v", s.w_v},
-      {"theta", s.theta}, {"theta_m", s.theta_m}, {"theta_v", s.theta_v}};
-  const auto add = [&](const std::string& name, const Trainable& from) {
-    all.emplace_back(name, from.value);
-    all.emplace_back(name + "_m", from.m);
-    all.emplace_back(name + "_v", from.v);
-  };
-  add("affine", s.affine);
-  add("head", s.head);
-  add("head_affine", s.head_affine);
-  add("bias", s.bias);
+std::vector<std::pair<std::string, Matrix>> MatricesOf(const LayerState& state) {
+  std::vector<std::pair<std::string, Matrix>> all;
+  for (const Parameter& parameter : state.parameters) {
+    all.emplace_back(parameter.name, parameter.value);
+    if (!parameter.trained()) continue;
+    all.emplace_back(parameter.name + ".m", parameter.m);
+    all.emplace_back(parameter.name + ".v", parameter.v);
+  }
   return all;
 }
 
@@ -390,11 +364,12 @@ std::vector<std::pair<std::string, Matrix>> MatricesOf(const LayerState& s) {
 constexpr double kFirstSteps = 2.5e-3;
 
 void ExpectStates(const LayerState& expected, const LayerState& actual, double values, double moments) {
-  EXPECT_EQ(expected.w_steps, actual.w_steps);
-  EXPECT_EQ(expected.theta_steps, actual.theta_steps);
+  ASSERT_EQ(expected.parameters.size(), actual.parameters.size());
+  for (size_t i = 0; i < expected.parameters.size(); ++i)
+    EXPECT_EQ(expected.parameters[i].steps, actual.parameters[i].steps) << expected.parameters[i].name;
   const auto a = MatricesOf(expected), b = MatricesOf(actual);
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool moment = a[i].first.ends_with("_m") || a[i].first.ends_with("_v");
+    const bool moment = a[i].first.ends_with(".m") || a[i].first.ends_with(".v");
     double scale = 1e-30;
     for (const float value : a[i].second.values) scale = std::max(scale, std::abs(double{value}));
     ExpectNearly(a[i].second, b[i].second, moment ? moments : std::max(values, kFirstSteps / scale),
@@ -407,7 +382,7 @@ void ExpectStates(const LayerState& expected, const LayerState& actual, double v
 void ExpectMomentsInNorm(const LayerState& expected, const LayerState& actual, double tolerance) {
   const auto a = MatricesOf(expected), b = MatricesOf(actual);
   for (size_t i = 0; i < a.size(); ++i) {
-    if (!a[i].first.ends_with("_m")) continue;
+    if (!a[i].first.ends_with(".m")) continue;
     ASSERT_EQ(a[i].second.values.size(), b[i].second.values.size()) << a[i].first;
     double all = 1e-30, off = 0;
     for (size_t j = 0; j < a[i].second.values.size(); ++j) {
@@ -421,60 +396,60 @@ void ExpectMomentsInNorm(const LayerState& expected, const LayerState& actual, d
 
 // A batch that holds all samples: one step, whose moments are the gradient.
 TEST_F(CudaBackendTest, OneStepOfEveryFormIsTheCpus) {
-  for (FormCase c : FormCases()) {
+  for (GeneralCase c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     c.shape.batch = c.shape.nodes;
     BackendOptions options;
     options.precision = Precision::kFp32;
-    const Outcome expected = TrainForm(MakeContext(2), options, c, 1);
-    const Outcome fp32 = TrainForm(context_, options, c, 1);
+    const Outcome expected = TrainGeneral(MakeContext(2), options, c, 1);
+    const Outcome fp32 = TrainGeneral(context_, options, c, 1);
     EXPECT_NEAR(expected.losses[0], fp32.losses[0], 1e-5 * std::abs(expected.losses[0]));
     ExpectStates(expected.state, fp32.state, 1e-3, 1e-4);
     ExpectNearly(expected.features, fp32.features, 2e-2, "output");
     options.precision = Precision::kTf32;
-    const Outcome tf32 = TrainForm(context_, options, c, 1);
+    const Outcome tf32 = TrainGeneral(context_, options, c, 1);
     EXPECT_NEAR(expected.losses[0], tf32.losses[0], 2e-3 * std::abs(expected.losses[0]));
     ExpectMomentsInNorm(expected.state, tf32.state, 6e-2);
     options.precision = Precision::kBf16;
-    const Outcome bf16 = TrainForm(context_, options, c, 1);
+    const Outcome bf16 = TrainGeneral(context_, options, c, 1);
     EXPECT_NEAR(expected.losses[0], bf16.losses[0], 2e-2 * std::abs(expected.losses[0]));
     ExpectMomentsInNorm(expected.state, bf16.state, 2e-1);
   }
 }
 
 TEST_F(CudaBackendTest, EpochsOfEveryFormAreTheCpus) {
-  for (const FormCase& c : FormCases()) {
+  for (const GeneralCase& c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     BackendOptions options;
     options.precision = Precision::kFp32;
-    const Outcome expected = TrainForm(MakeContext(2), options, c, 2, 2);
-    ExpectAgreement(expected, TrainForm(context_, options, c, 2, 2), 1e-4, 3e-3);
+    const Outcome expected = TrainGeneral(MakeContext(2), options, c, 2, 2);
+    ExpectAgreement(expected, TrainGeneral(context_, options, c, 2, 2), 1e-4, 3e-3);
     options.precision = Precision::kTf32;
-    ExpectAgreement(expected, TrainForm(context_, options, c, 2, 2), 5e-3, 3e-2);
+    ExpectAgreement(expected, TrainGeneral(context_, options, c, 2, 2), 5e-3, 3e-2);
   }
 }
 
 TEST_F(CudaBackendTest, FormsWithNarrowFeaturesStayNear) {
   for (FeatureType type : {FeatureType::kF16, FeatureType::kBf16}) {
-    for (const FormCase& c : FormCases()) {
+    for (const GeneralCase& c : GeneralCases()) {
       SCOPED_TRACE(c.name);
       BackendOptions options;
       options.precision = Precision::kFp32;
       options.features_as = type;
-      ExpectAgreement(TrainForm(MakeContext(2), options, c, 2), TrainForm(context_, options, c, 2), 1e-3,
-                      2e-2);
+      ExpectAgreement(TrainGeneral(MakeContext(2), options, c, 2), TrainGeneral(context_, options, c, 2),
+                      1e-3, 2e-2);
     }
   }
 }
 
 TEST_F(CudaBackendTest, FormsRepeatBitByBitHoweverEpochsAreCut) {
-  for (const FormCase& c : FormCases()) {
+  for (const GeneralCase& c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
       BackendOptions options;
       options.precision = precision;
-      const Outcome a = TrainForm(context_, options, c, 4), b = TrainForm(context_, options, c, 4);
-      const Outcome cut = TrainForm(context_, options, c, 1, 4);
+      const Outcome a = TrainGeneral(context_, options, c, 4), b = TrainGeneral(context_, options, c, 4);
+      const Outcome cut = TrainGeneral(context_, options, c, 1, 4);
       EXPECT_EQ(a.losses, b.losses);
       EXPECT_EQ(a.losses, cut.losses);
       const auto first = MatricesOf(a.state), again = MatricesOf(b.state), in_parts = MatricesOf(cut.state);
@@ -489,11 +464,12 @@ TEST_F(CudaBackendTest, FormsRepeatBitByBitHoweverEpochsAreCut) {
 
 // Rounds of steps are longer than an epoch here: the loss of every step finds its place.
 TEST_F(CudaBackendTest, ManyShortStepsOfAForm) {
-  const FormCase c{"many steps", {600, 12, 16, 4, 1, false, false, false}, Form(true, true, 8, 0.1f)};
+  const GeneralCase c{
+      "many steps", {600, 12, 16, 4, 1, false, false, false}, Architecture{true, kLayer, 8, 0.1f}};
   BackendOptions options;
   options.precision = Precision::kFp32;
-  const Outcome expected = TrainForm(MakeContext(2), options, c, 1),
-                actual = TrainForm(context_, options, c, 1);
+  const Outcome expected = TrainGeneral(MakeContext(2), options, c, 1),
+                actual = TrainGeneral(context_, options, c, 1);
   ASSERT_EQ(expected.losses.size(), actual.losses.size());
   for (size_t i = 0; i < 300; ++i)
     EXPECT_NEAR(expected.losses[i], actual.losses[i], 2e-3 * (1 + std::abs(expected.losses[i]))) << i;
@@ -509,16 +485,21 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
       options.sparse = choice;
       Shape at = shape;
       at.sparse = sparse;
-      const FormCase c{"", at, {}, 2};
+      const GeneralCase c{"", at, {}, 2};
       const std::vector<uint32_t> rows = {399, 0, 17, 17, 250, 3};
       const auto all = [&](const Context& context) {
         auto backend = MakeBackend(context, options);
         const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(at, 1));
-        const LayerInput joined = FormInput(context, *backend, c);
+        const LayerInput joined = GeneralInput(context, *backend, c);
         const Matrix w = backend_cases::RandomMatrix(37, 48, 5),
                      wide = backend_cases::RandomMatrix(111, 48, 5);
-        const Matrix bias = backend_cases::RandomMatrix(1, 48, 6),
-                     norm = backend_cases::RandomMatrix(2, 48, 7);
+        HiddenParameters biased(w), normed(w), wide_normed(wide);
+        biased.bias = backend_cases::RandomMatrix(1, 48, 6);
+        normed.norm_weight = wide_normed.norm_weight = backend_cases::RandomMatrix(1, 48, 7);
+        normed.norm_bias = wide_normed.norm_bias = backend_cases::RandomMatrix(1, 48, 8);
+        HiddenParameters batch_normed = wide_normed;
+        batch_normed.running_mean = backend_cases::RandomMatrix(1, 48, 9);
+        batch_normed.running_var = {Array<float>::Filled(48, 0.7f), 1, 48};
         std::vector<Matrix> results;
         const auto add = [&](const TensorPtr& tensor) {
           results.push_back(backend->Download(context, *tensor));
@@ -526,10 +507,11 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
         add(backend->PickRows(context, *x, rows));
         for (const auto& picked : {std::vector<uint32_t>{}, rows}) {
           add(backend->Transform(context, x, w, picked));
-          add(backend->Transform(context, x, {w, bias}, picked));
-          add(backend->Transform(context, x, {w, norm}, picked));
+          add(backend->Transform(context, x, biased, picked));
+          add(backend->Transform(context, x, normed, picked));
           add(backend->Transform(context, joined, wide, picked));
-          add(backend->Transform(context, joined, {wide, norm}, picked));
+          add(backend->Transform(context, joined, wide_normed, picked));
+          add(backend->Transform(context, joined, batch_normed, picked));
         }
         return results;
       };
@@ -543,26 +525,27 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
 TEST_F(CudaBackendTest, CancellationStopsAFormBetweenRounds) {
   std::atomic<bool> cancel{true};
   auto backend = Make(Precision::kTf32);
-  const FormCase c{"", backend_cases::Shapes()[0], Form(true, true, 8, 0)};
-  const LayerInput x = FormInput(context_, *backend, c);
+  const GeneralCase c{"", backend_cases::Shapes()[0], Architecture{true, kLayer, 8, 0}};
+  const LayerInput x = GeneralInput(context_, *backend, c);
   LayerSpec spec = backend_cases::SpecOf(c.shape);
-  spec.architecture = c.form;
+  spec.architecture = c.architecture;
   auto training = backend->BeginLayer(
-      context_, x, {}, backend_cases::RandomTargets(c.shape, c.shape.nodes, 3), spec, RandomFormState(c));
+      context_, x, {}, backend_cases::RandomTargets(c.shape, c.shape.nodes, 3), spec, RandomGeneralState(c));
   context_.cancel = &cancel;
   std::vector<double> losses(1000);
   EXPECT_THROW(training->RunEpochs(context_, 0, 1000, losses), Error);
-  EXPECT_LT(training->Read().w_steps, 1000u);
+  EXPECT_LT(training->Read()["weight"].steps, 1000u);
 }
 
 // Features in host memory are read from there; nothing but the workspace of products differs.
 TEST_F(CudaBackendTest, FormsTrainUnderABudget) {
-  const FormCase c{"", {20000, 512, 64, 12, 1024, false, false, false}, Form(true, true, 0, 0.2f)};
+  const GeneralCase c{
+      "", {20000, 512, 64, 12, 1024, false, false, false}, Architecture{true, kLayer, 0, 0.2f}};
   Context tight = context_;
   tight.device_memory = uint64_t{60} << 20;
   BackendOptions options;
   options.precision = Precision::kFp32;
-  ExpectAgreement(TrainForm(context_, options, c, 1), TrainForm(tight, options, c, 1), 1e-4, 1e-3);
+  ExpectAgreement(TrainGeneral(context_, options, c, 1), TrainGeneral(tight, options, c, 1), 1e-4, 1e-3);
 }
 
 }  // namespace

@@ -105,8 +105,9 @@ TEST_P(DiskBackendTest, AggregationAndProductsHaveTheBitsOfMemory) {
       const TensorPtr yhat = twins.disk->Aggregate(twins.from_disk, *theirs, *y, {});
       twins.ExpectEqual(*xhat, *yhat, "aggregated");
       const Matrix w = RandomMatrix(cols, 24, 9);
-      const DenseBlock normed(w, RandomMatrix(2, 24, 10));
-      for (const DenseBlock& block : {DenseBlock(w), normed}) {
+      HiddenParameters normed(w);
+      normed.norm_weight = RandomMatrix(1, 24, 10), normed.norm_bias = RandomMatrix(1, 24, 12);
+      for (const HiddenParameters& block : {HiddenParameters(w), normed}) {
         twins.ExpectEqual(*twins.memory->Transform(twins.context, xhat, block),
                           *twins.disk->Transform(twins.from_disk, yhat, block), "transformed");
       }
@@ -117,7 +118,7 @@ TEST_P(DiskBackendTest, AggregationAndProductsHaveTheBitsOfMemory) {
                          twins.disk->Logits(twins.from_disk, *yhat, w, rows), "logits of rows");
       const LayerInput joined(std::vector<TensorPtr>{x, xhat});
       const LayerInput joined_too(std::vector<TensorPtr>{y, yhat});
-      const DenseBlock wide(RandomMatrix(2 * cols, 17, 11));
+      const HiddenParameters wide(RandomMatrix(2 * cols, 17, 11));
       twins.ExpectEqual(*twins.memory->Transform(twins.context, joined, wide, rows),
                         *twins.disk->Transform(twins.from_disk, joined_too, wide, rows), "joined");
     }
@@ -176,7 +177,7 @@ TEST_P(DiskBackendTest, SparseAndPreparedFeaturesHaveTheBitsOfMemory) {
         twins.disk->Aggregate(twins.from_disk, *twins.disk->Upload(twins.from_disk, a), *y, {});
     EXPECT_EQ(xhat->sparse, yhat->sparse);
     twins.ExpectEqual(*xhat, *yhat, "aggregated");
-    const DenseBlock block(RandomMatrix(x->cols, 12, 9));
+    const HiddenParameters block(RandomMatrix(x->cols, 12, 9));
     twins.ExpectEqual(*twins.memory->Transform(twins.context, xhat, block),
                       *twins.disk->Transform(twins.from_disk, yhat, block), "transformed");
   }
@@ -221,8 +222,8 @@ TEST(DiskTrainingTest, RowsThatComeByWindowsTrainToTheBitsOfMemory) {
     spec.drop_last = drop_last;
     const LayerState ours = TrainedBy(*twins.memory, twins.context, {whole}, spec, samples, 3, 2);
     const LayerState theirs = TrainedBy(*twins.disk, twins.from_disk, {whole}, spec, samples, 3, 2);
-    Twins::ExpectEqual(ours.w, theirs.w, "W");
-    Twins::ExpectEqual(ours.theta, theirs.theta, "Θ");
+    Twins::ExpectEqual(ours["weight"].value, theirs["weight"].value, "W");
+    Twins::ExpectEqual(ours["classifier"].value, theirs["classifier"].value, "Θ");
   }
 }
 
@@ -235,7 +236,7 @@ TEST(DiskTrainingTest, SeveralPartsByWindowsAndInMemory) {
     spec.batch = 700;
     const LayerState ours = TrainedBy(*twins.memory, twins.context, parts, spec, {}, 0, 1);
     const LayerState theirs = TrainedBy(*twins.disk, twins.from_disk, parts, spec, {}, 0, 1);
-    Twins::ExpectEqual(ours.w, theirs.w, "W");
+    Twins::ExpectEqual(ours["weight"].value, theirs["weight"].value, "W");
   }
 }
 

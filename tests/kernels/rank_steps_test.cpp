@@ -66,10 +66,10 @@ void ExpectSharedStepsAreAlone(const Features& features, const Shape& shape,
       const SeenSteps seen = TrainedSteps(context, features, shape, samples);
       Require(seen.losses == alone.losses, "losses of epochs");
       Require(seen.steps == alone.steps, "losses of steps");
-      Require(seen.state.w_steps == alone.state.w_steps, "steps");
-      Require(SameMatrix(seen.state.w, alone.state.w), "W");
+      Require(seen.state["weight"].steps == alone.state["weight"].steps, "steps");
+      Require(SameMatrix(seen.state["weight"].value, alone.state["weight"].value), "W");
       Require(SameMatrix(seen.state.w_v, alone.state.w_v), "W's moment");
-      Require(SameMatrix(seen.state.theta, alone.state.theta), "theta");
+      Require(SameMatrix(seen.state["classifier"].value, alone.state["classifier"].value), "theta");
     };
     EXPECT_NO_THROW(RunAsRanks(size, 1 + size % 2, train)) << what << ", " << size << " ranks";
   }

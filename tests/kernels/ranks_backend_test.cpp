@@ -25,8 +25,8 @@ namespace {
 using ranks_cases::Body;
 using ranks_cases::Compare;
 using ranks_cases::CompareFeatures;
-using ranks_cases::CompareForms;
 using ranks_cases::CompareFullGraph;
+using ranks_cases::CompareGeneralLayers;
 using ranks_cases::CompareOperations;
 using ranks_cases::CompareSubgraph;
 using ranks_cases::CompareTraining;
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Types, RanksBackendTest,
 // ---- training -------------------------------------------------------------------------------------------------
 
 TEST(RanksTrainingTest, FewRowsTravelWhole) { CompareTraining(OnTheCpu({})); }
-TEST(RanksTrainingTest, LayersOfAnyForm) { CompareForms(OnTheCpu({})); }
+TEST(RanksTrainingTest, LayersOfAnyForm) { CompareGeneralLayers(OnTheCpu({})); }
 
 // 64 MiB of rows are taken by windows.
 TEST(RanksTrainingTest, ManyRowsTravelByWindows) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kernels/backend_cases.h"
-#include "kernels/form_cases.h"
+#include "kernels/general_cases.h"
 #include "ranks/thread_ranks.h"
 
 namespace l2gcn::ranks_cases {
@@ -120,9 +120,9 @@ inline void CompareOperations(const Compare& compare) {
       const TensorPtr xhat = backend.Aggregate(context, *graph, *x, {});
       see(backend.Download(context, *xhat), "aggregated");
       const Matrix w = RandomMatrix(cols, 24, 9);
-      see(backend.Download(context,
-                           *backend.Transform(context, xhat, DenseBlock(w, RandomMatrix(2, 24, 10)))),
-          "transformed");
+      HiddenParameters normed(w);
+      normed.norm_weight = RandomMatrix(1, 24, 10), normed.norm_bias = RandomMatrix(1, 24, 12);
+      see(backend.Download(context, *backend.Transform(context, xhat, normed)), "transformed");
       see(backend.Download(context, *backend.Forward(context, *graph, *x, w)), "forward");
       see(backend.Logits(context, *xhat, w, rows), "logits of rows");
       see(backend.Download(context, *backend.PickRows(context, *xhat, rows)), "picked");
@@ -202,7 +202,7 @@ inline void TrainAndScore(Backend& backend, const Context& context, const LayerI
   training->RunEpochs(context, 1, 2, losses, &steps);
   see(BitsOf<double>(losses), "losses");
   see(BitsOf<double>(steps), "losses of steps");
-  see(training->Read().w, "W");
+  see(training->Read()["weight"].value, "W");
   const std::vector<uint32_t> rows = {90, 5, 17, 201, 6};
   const RowScores scores = backend.Score(
       context, *training,
@@ -225,27 +225,29 @@ inline void CompareTraining(const Compare& compare) {
   });
 }
 
-// Layers that are not plain, of inputs side by side.
-inline void CompareForms(const Compare& compare) {
-  for (const backend_cases::FormCase& one : backend_cases::FormCases()) {
+// Layers that are not basic, of inputs side by side.
+inline void CompareGeneralLayers(const Compare& compare) {
+  for (const backend_cases::GeneralCase& one : backend_cases::GeneralCases()) {
     compare([&](Backend& backend, const Context& context, const See& see) {
       const LayerInput x = backend_cases::InputOf(context, backend, one).device;
-      const LayerState start = backend_cases::FormState(one, x.cols());
+      const LayerState start = backend_cases::GeneralState(one, x.cols());
       const Targets targets = backend_cases::RandomTargets(one.shape, one.shape.nodes, 3);
-      const auto training = backend.BeginLayer(context, x, {}, targets, backend_cases::FormSpec(one), start);
+      const auto training =
+          backend.BeginLayer(context, x, {}, targets, backend_cases::GeneralSpec(one), start);
       std::vector<double> losses(2);
       training->RunEpochs(context, 0, 2, losses);
       const LayerState state = training->Read();
-      see(state.w, "W");
-      see(state.theta, "theta");
+      see(state["weight"].value, "W");
+      see(state["classifier"].value, "theta");
       const RowScores scores =
           backend.Score(context, *training, *backend.PrepareScoring(context, x, {}, targets));
       see(BitsOf<double>(losses), "losses");
       see(BitsOf<float>(scores.losses), "scores");
-      const TensorPtr h = backend.Transform(context, x, state.block());
+      const TensorPtr h = backend.Transform(context, x, state.hidden());
       see(backend.Download(context, *h), "transformed");
       const std::vector<uint32_t> rows = {30, 2, 2, 17};
-      see(backend.Download(context, *backend.Transform(context, x, state.block(), rows)), "some transformed");
+      see(backend.Download(context, *backend.Transform(context, x, state.hidden(), rows)),
+          "some transformed");
     });
   }
 }

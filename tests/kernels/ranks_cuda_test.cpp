@@ -8,8 +8,8 @@ namespace {
 using ranks_cases::Body;
 using ranks_cases::Compare;
 using ranks_cases::CompareFeatures;
-using ranks_cases::CompareForms;
 using ranks_cases::CompareFullGraph;
+using ranks_cases::CompareGeneralLayers;
 using ranks_cases::CompareOperations;
 using ranks_cases::CompareSubgraph;
 using ranks_cases::CompareTraining;
@@ -47,7 +47,7 @@ TEST_P(CudaRanksTest, RowsOfASubgraph) { CompareSubgraph(compare_); }
 TEST_P(CudaRanksTest, TilesOfAFullGraph) { CompareFullGraph(compare_); }
 TEST_P(CudaRanksTest, SparseAndPreparedFeatures) { CompareFeatures(compare_); }
 TEST_P(CudaRanksTest, RowsTravelToTraining) { CompareTraining(compare_); }
-TEST_P(CudaRanksTest, LayersOfAnyForm) { CompareForms(compare_); }
+TEST_P(CudaRanksTest, LayersOfAnyForm) { CompareGeneralLayers(compare_); }
 
 INSTANTIATE_TEST_SUITE_P(Types, CudaRanksTest,
                          ::testing::Values(CudaRanksCase{FeatureType::kF32, Precision::kTf32},

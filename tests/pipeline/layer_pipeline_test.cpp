@@ -229,16 +229,19 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
     const Trained trained = Train(context, dataset, config);
     const Model& model = trained.model;
     ASSERT_NE(trained.pipeline, nullptr);
-    const auto affine = [&](size_t layer) { return wide ? model.affines[layer] : Matrix(); };
     for (const size_t layer : {0u, 1u}) {
-      const Matrix& w = model.weights[layer];
-      const TensorPtr kept = trained.pipeline->KeptWhole(layer, {w, affine(layer)});
+      const HiddenParameters& hidden = model.layers[layer];
+      const TensorPtr kept = trained.pipeline->KeptWhole(layer, hidden);
       ASSERT_NE(kept, nullptr) << wide << layer;
       EXPECT_EQ(kept->rows, dataset.nodes());
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, {w.Clone(), affine(layer)}), nullptr) << "other weights";
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, {w, Matrix::Zeros(2, w.cols)}), nullptr) << "another norm";
+      HiddenParameters other = hidden;
+      other.weight = hidden.weight.Clone();
+      EXPECT_EQ(trained.pipeline->KeptWhole(layer, other), nullptr) << "other weights";
+      other = hidden;
+      other.norm_weight = Matrix::Zeros(1, hidden.weight.cols);
+      EXPECT_EQ(trained.pipeline->KeptWhole(layer, other), nullptr) << "another norm";
     }
-    EXPECT_EQ(trained.pipeline->KeptWhole(2, {model.weights[2], affine(2)}), nullptr);
+    EXPECT_EQ(trained.pipeline->KeptWhole(2, model.layers[2]), nullptr);
     const Matrix again = Inference(trained.pipeline).Logits(context, model, {});
     const Matrix fresh =
         Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
@@ -251,11 +254,11 @@ TEST(LayerPipeline, KeepsNoLargeOutputs) {
   const Context context = MakeContext(1);
   const Dataset dataset = SmallDataset();
   LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
-  const DenseBlock block(Matrix::Zeros(2, 2));
+  const HiddenParameters hidden(Matrix::Zeros(2, 2));
   const TensorPtr large =
       pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(9 << 10, 1 << 10)));
-  EXPECT_FALSE(pipeline.KeepWhole(block, large));
-  EXPECT_EQ(pipeline.KeptWhole(0, block), nullptr);
+  EXPECT_FALSE(pipeline.KeepWhole(hidden, large));
+  EXPECT_EQ(pipeline.KeptWhole(0, hidden), nullptr);
 }
 
 TEST(LayerPipeline, AnotherTrainingKeepsItsOwnOutputs) {
@@ -263,14 +266,14 @@ TEST(LayerPipeline, AnotherTrainingKeepsItsOwnOutputs) {
   const Dataset dataset = SmallDataset();
   LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
   const TensorPtr output = pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(3, 2)));
-  const DenseBlock before(Matrix::Zeros(2, 2)), block(Matrix::Zeros(2, 2));
+  const HiddenParameters before(Matrix::Zeros(2, 2)), hidden(Matrix::Zeros(2, 2));
   EXPECT_TRUE(pipeline.KeepWhole(before, output));
   EXPECT_EQ(pipeline.KeptWhole(0, before), output);
   pipeline.Aggregate(context, 0, pipeline.Input(context));
   EXPECT_EQ(pipeline.KeptWhole(0, before), nullptr);
-  EXPECT_TRUE(pipeline.KeepWhole(block, output));
+  EXPECT_TRUE(pipeline.KeepWhole(hidden, output));
   pipeline.Aggregate(context, 1, pipeline.Input(context));
-  EXPECT_EQ(pipeline.KeptWhole(0, block), output);
+  EXPECT_EQ(pipeline.KeptWhole(0, hidden), output);
 }
 
 }  // namespace

@@ -160,7 +160,7 @@ TEST_F(TensorBoardTest, HoldsEveryLossScoreAndWeightOnce) {
     }
     EXPECT_EQ(events.scalars.at("epochs").at(static_cast<int64_t>(l + 1)), static_cast<float>(layer.epochs));
     EXPECT_EQ(events.histogram_counts.at(name + "/weights"),
-              static_cast<double>(trained.model.weights[l].values.size()));
+              static_cast<double>(trained.model.layers[l].weight.values.size()));
   }
   for (const ValidationPoint& point : trained.result.validation) {
     EXPECT_EQ(events.scalars.at("layer" + std::to_string(point.layer) + "/validation_f1").at(point.epoch),

@@ -175,6 +175,23 @@ TEST_F(ResumeTest, LayersThatAreNotPlain) {
   }
 }
 
+TEST_F(ResumeTest, DeepNetworksTrainedEndToEnd) {
+  config_.method = "gcn";
+  config_.layers = 3;
+  config_.hidden = {16};
+  config_.self_features = true;
+  config_.dropout = 0.3;
+  config_.stop = StopRule::kEarly;
+  config_.watch = Watch::kValidationLoss;
+  config_.patience = 8;
+  for (const HiddenNorm norm : {HiddenNorm::kLayer, HiddenNorm::kBatch}) {
+    config_.hidden_norm = norm;
+    TrainWhole();
+    EXPECT_GT(TrainInPieces(7), 0);
+    ExpectSameRun(norm == HiddenNorm::kBatch ? "batch norm" : "layer norm");
+  }
+}
+
 TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
   runs_ = 3;
   TrainWhole();

@@ -154,7 +154,7 @@ TEST(Best, StoredModelsPredictTheSame) {
     torn.heads.pop_back();
     EXPECT_THROW(PredictLogits(context, torn, dataset), Error);
     torn = loaded;
-    torn.affines[0] = Matrix::Zeros(1, 16);
+    torn.layers[0].norm_bias = Matrix::Zeros(2, 16);
     EXPECT_THROW(PredictLogits(context, torn, dataset), Error);
   }
 }

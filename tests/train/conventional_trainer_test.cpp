@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
+#include "core/layer_parameters.h"
 #include "l2gcn/error.h"
 #include "small_dataset.h"
 #include "train/layerwise_trainer.h"
@@ -31,10 +33,32 @@ TrainConfig BaselineConfig(const std::string& method, const Dataset& dataset) {
 }
 
 std::vector<float> AllWeights(const Model& model) {
-  std::vector<float> values(model.theta.values.begin(), model.theta.values.end());
-  for (const Matrix& w : model.weights) values.insert(values.end(), w.values.begin(), w.values.end());
-  for (const auto& [name, w] : model.extra) values.insert(values.end(), w.values.begin(), w.values.end());
+  std::vector<float> values;
+  const auto add = [&](const Matrix& from) {
+    values.insert(values.end(), from.values.begin(), from.values.end());
+  };
+  add(model.theta), add(model.bias);
+  for (const HiddenParameters& layer : model.layers) {
+    for (const auto& [name, member] : kHiddenParts) add(layer.*member);
+  }
+  for (const auto& [name, w] : model.extra) add(w);
   return values;
+}
+
+bool Takes(const std::string& method, const char* setting) {
+  const auto& takers = FindField(setting).methods;
+  return std::find(takers.begin(), takers.end(), method) != takers.end();
+}
+
+// Three layers with everything that the method's layers may have; methods without a norm are left as they are.
+void Deepen(HiddenNorm norm, TrainConfig& config) {
+  if (!Takes(config.method, "hidden-norm")) return;
+  config.layers = 3;
+  config.samples.resize(1);
+  config.hidden_norm = norm;
+  config.bias = true;
+  config.self_features = Takes(config.method, "self-features");
+  config.input_dropout = 0.1;
 }
 
 TEST(ConventionalTrainer, SameModelForAnyThreadCount) {
@@ -67,6 +91,68 @@ TEST(ConventionalTrainer, EveryMethodLearnsAndItsModelSurvivesTheDisk) {
       const Matrix after = PredictLogits(MakeContext(1), LoadModel(directory.string()), dataset);
       EXPECT_EQ(std::memcmp(before.values.data(), after.values.data(), before.bytes()), 0) << method;
       std::filesystem::remove_all(directory);
+    }
+  }
+}
+
+TEST(ConventionalTrainer, DeepNetworksLearnOnAnyThreadCountAndSurviveTheDisk) {
+  const Dataset dataset = SmallDataset();
+  const auto directory = std::filesystem::temp_directory_path() / "l2gcn-deep";
+  for (HiddenNorm norm : {HiddenNorm::kLayer, HiddenNorm::kBatch}) {
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
+      Deepen(norm, config);
+      if (config.layers == 2) continue;
+      config.epochs = {60};
+      Trained trained = Train(MakeContext(2), dataset, config);
+      EXPECT_EQ(AllWeights(trained.model), AllWeights(Train(MakeContext(1), dataset, config).model))
+          << method;
+      EvaluateTrained(MakeContext(2), dataset, trained);
+      EXPECT_GT(trained.result.f1_test, 0.65) << method;
+      std::filesystem::create_directories(directory);
+      SaveModel(trained.model, directory.string());
+      const Model loaded = LoadModel(directory.string());
+      EXPECT_EQ(AllWeights(trained.model), AllWeights(loaded)) << method;
+      const Matrix before = PredictLogits(MakeContext(1), trained.model, dataset);
+      const Matrix after = PredictLogits(MakeContext(1), loaded, dataset);
+      EXPECT_EQ(std::memcmp(before.values.data(), after.values.data(), before.bytes()), 0) << method;
+      EXPECT_EQ(Embed(MakeContext(1), loaded, dataset, 1).cols, 16u);
+      std::filesystem::remove_all(directory);
+    }
+  }
+}
+
+// The loss of a full-batch step is that of the model's own predictions for the train nodes.
+TEST(ConventionalTrainer, PredictsWhatItTrained) {
+  for (bool sparse : {false, true}) {
+    const Dataset dataset = SmallDataset(false, sparse);
+    for (const char* method : {"gcn", "minibatch", "graphsage"}) {
+      for (HiddenNorm norm : {HiddenNorm::kNone, HiddenNorm::kLayer}) {
+        for (bool self_features : {false, true}) {
+          TrainConfig config = BaselineConfig(method, dataset);
+          Deepen(norm, config);
+          config.self_features = self_features && Takes(method, "self-features");
+          config.dropout = config.input_dropout = config.weight_decay = 0;
+          config.setting = Setting::kTransductive;
+          config.batch = 1000, config.samples = {1000};
+          const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
+          std::vector<double> losses;
+          FixedEpochs policy;
+          config.epochs = {5};
+          FitConventional(MakeContext(2), dataset, nodes, config, policy, &losses);
+          config.epochs = {4};
+          const Model model = FitConventional(MakeContext(2), dataset, nodes, config, policy).model;
+          const Matrix logits = PredictLogits(MakeContext(2), model, dataset);
+          double loss = 0;
+          for (uint32_t node : nodes.train) {
+            double sum = 0;
+            for (size_t c = 0; c < logits.cols; ++c) sum += std::exp(double{logits.row(node)[c]});
+            loss += std::log(sum) - double{logits.row(node)[dataset.labels.classes_of[node]]};
+          }
+          EXPECT_NEAR(losses.back(), loss / static_cast<double>(nodes.train.size()), 1e-4)
+              << method << (self_features ? " with self features" : "");
+        }
+      }
     }
   }
 }
@@ -153,8 +239,9 @@ class BestAtEpoch final : public StopPolicy {
 // Training on past the best epoch and going back leaves the weights of a training that ended there.
 TEST(ConventionalTrainer, GoesBackToTheBestWeights) {
   const Dataset dataset = SmallDataset();
-  for (const char* method : {"gcn", "graphsage", "ngcn"}) {
+  for (const char* method : {"gcn", "graphsage", "ngcn", "ladies"}) {
     TrainConfig config = BaselineConfig(method, dataset);
+    if (method == std::string("ladies")) Deepen(HiddenNorm::kBatch, config);
     const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     BestAtEpoch policy;
     const Trained back = FitConventional(MakeContext(1), dataset, nodes, config, policy);

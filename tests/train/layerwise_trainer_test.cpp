@@ -100,16 +100,14 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
         targets.classes_of.mutable_data()[i] = dataset.labels.classes_of[train[i]];
       }
       reference::Dense x(dataset.features.matrix());
-      LayerState state;
       for (uint32_t layer = 0; layer < 2; ++layer) {
         const bool map = inductive && layer == 0;
         const reference::Dense xhat = reference::Aggregate(a, x, map ? train : std::vector<uint32_t>{});
-        state.w = InitialWeights(xhat.cols, 16, Init::kFanIn, RandomStream(0, RandomUse::kInitW, layer));
-        state.w_m = state.w_v = Matrix::Zeros(xhat.cols, 16);
-        if (layer == 0 || std::string(theta) == "fresh") {
-          state.theta = InitialWeights(16, 3, Init::kFanIn, RandomStream(0, RandomUse::kInitTheta, layer));
-          state.theta_m = state.theta_v = Matrix::Zeros(16, 3);
-        }
+        LayerState state;
+        state.Add("weight",
+                  InitialWeights(xhat.cols, 16, Init::kFanIn, RandomStream(0, RandomUse::kInitW, layer)));
+        state.Add("classifier",
+                  InitialWeights(16, 3, Init::kFanIn, RandomStream(0, RandomUse::kInitTheta, layer)));
         reference::Layer oracle(state);
         static thread_local reference::Dense kept, kept_m, kept_v;
         static thread_local uint64_t kept_steps;
@@ -150,9 +148,9 @@ TEST(LayerwiseTrainer, AnyDepthAndWidthAndBothLosses) {
     config.hidden = {7, 33, 16, 5};
     config.epochs = {3, 1, 2, 4};
     const Trained trained = Train(MakeContext(2), dataset, config);
-    ASSERT_EQ(trained.model.weights.size(), 4u);
-    EXPECT_EQ(trained.model.weights[1].rows, 7u);
-    EXPECT_EQ(trained.model.weights[1].cols, 33u);
+    ASSERT_EQ(trained.model.layers.size(), 4u);
+    EXPECT_EQ(trained.model.layers[1].weight.rows, 7u);
+    EXPECT_EQ(trained.model.layers[1].weight.cols, 33u);
     EXPECT_EQ(trained.model.theta.rows, 5u);
     EXPECT_EQ(trained.result.layers[3].epochs, 4u);
     const Matrix logits = PredictLogits(MakeContext(2), trained.model, dataset);

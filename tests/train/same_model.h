@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/layer_parameters.h"
 #include "l2gcn/train.h"
 
 namespace l2gcn {
@@ -12,20 +13,22 @@ inline bool SameBits(const Matrix& a, const Matrix& b) {
          (a.bytes() == 0 || std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0);
 }
 
+inline bool SameHidden(const HiddenParameters& a, const HiddenParameters& b) {
+  bool same = true;
+  for (const auto& [name, member] : kHiddenParts) same = same && SameBits(a.*member, b.*member);
+  return same;
+}
+
 inline bool SameHead(const Head& a, const Head& b) {
-  return SameBits(a.hidden, b.hidden) && SameBits(a.hidden_affine, b.hidden_affine) &&
-         SameBits(a.theta, b.theta) && SameBits(a.bias, b.bias);
+  return SameHidden(a.hidden, b.hidden) && SameBits(a.theta, b.theta) && SameBits(a.bias, b.bias);
 }
 
 inline bool SameModel(const Model& a, const Model& b) {
-  if (a.weights.size() != b.weights.size() || a.affines.size() != b.affines.size() ||
-      a.heads.size() != b.heads.size())
-    return false;
+  if (a.layers.size() != b.layers.size() || a.heads.size() != b.heads.size()) return false;
   bool same = a.mean_of_layers == b.mean_of_layers &&
               a.label_propagation.correct == b.label_propagation.correct &&
               a.label_propagation.smooth == b.label_propagation.smooth && SameBits(a.theta, b.theta);
-  for (size_t l = 0; l < a.weights.size(); ++l) same = same && SameBits(a.weights[l], b.weights[l]);
-  for (size_t l = 0; l < a.affines.size(); ++l) same = same && SameBits(a.affines[l], b.affines[l]);
+  for (size_t l = 0; l < a.layers.size(); ++l) same = same && SameHidden(a.layers[l], b.layers[l]);
   for (size_t l = 0; l < a.heads.size(); ++l) same = same && SameHead(a.heads[l], b.heads[l]);
   return same;
 }

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "config/architecture.h"
 #include "graph/normalise.h"
 #include "small_dataset.h"
 #include "train/block_network.h"
@@ -49,6 +50,9 @@ struct SmallProblem {
 
   NetworkSpec Spec(float dropout) const {
     NetworkSpec spec;
+    spec.norm = config.hidden_norm;
+    spec.bias = config.bias;
+    spec.input_dropout = static_cast<float>(config.input_dropout);
     spec.multilabel = dataset.labels.multilabel;
     spec.dropout = dropout;
     spec.seed = 3;
@@ -58,7 +62,7 @@ struct SmallProblem {
       size_t width = input.features.cols();
       for (uint32_t l = 0; l < problem.layers; ++l) {
         const bool last = !joins && l + 1 == problem.layers;
-        shapes.push_back({width, last ? size_t{3} : size_t{10}, config.method == "graphsage",
+        shapes.push_back({width, last ? size_t{3} : size_t{config.HiddenOf(l)}, BlocksOfHops(config) > 1,
                           joins ? config.powers[s] : 1});
         width = shapes.back().out;
       }

@@ -1,11 +1,13 @@
 #include "kernels/cpu/block_ops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
 #include "core/threads.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/norm_epsilon.h"
 
 namespace l2gcn {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 static_assert(kBlockPad == kPad, "both count the floats of one cache line");
 
 constexpr size_t kBlockRows = 64;          // rows of a product or a loss that one thread takes at a time
+constexpr size_t kBlockGroup = 128;        // rows that are summed before groups are
 constexpr size_t kBlockGatherGrain = 256;  // rows
 constexpr size_t kBlockValues = 1 << 14;   // elementwise work that is worth a thread
 constexpr uint64_t kBlockEdges = 8192;     // entries of an aggregation that are worth a thread
@@ -132,6 +135,17 @@ class CpuBlockOps final : public BlockOps {
     });
   }
 
+  void Activate(const Context& context, size_t count, float p, const RandomStream& stream, float* h,
+                float* clean) const override {
+    const auto threshold = static_cast<uint32_t>(std::lround(p * 65536.0f));
+    const float scale = 1.0f / (1.0f - p);
+    ForValues(context, count, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) h[i] = h[i] > 0 ? h[i] : 0;
+      if (clean != nullptr) std::memcpy(clean + begin, h + begin, (end - begin) * sizeof(float));
+      if (p > 0) kernels_.dropout(begin, end, stream.seed, stream.name, threshold, scale, h);
+    });
+  }
+
   void ReluGradient(const Context& context, size_t count, const float* h, float scale,
                     float* d) const override {
     ForValues(context, count, [&](size_t begin, size_t end) {
@@ -145,6 +159,67 @@ class CpuBlockOps final : public BlockOps {
     });
   }
 
+  void AddBias(const Context& context, size_t rows, size_t width, const float* bias,
+               float* x) const override {
+    ParallelFor(context, rows, kBlockGatherGrain, [&](size_t begin, size_t end) {
+      for (size_t i = begin; i < end; ++i) {
+        for (size_t c = 0; c < width; ++c) x[i * width + c] += bias[c];
+      }
+    });
+  }
+
+  void NormRelu(const Context& context, const BlockNorm& norm, float* y, float* h) const override {
+    const size_t width = norm.width;
+    const bool by_row = norm.kind == HiddenNorm::kLayer;
+    if (!by_row) Moments(context, norm, y);
+    ParallelFor(context, norm.rows, kBlockRows, [&](size_t begin, size_t end) {
+      const size_t at = begin * width, m = end - begin;
+      if (by_row) {
+        kernels_.norm_relu(m, norm.cols, width, norm.weight, norm.bias, y + at, norm.inverse + begin, h + at);
+      } else {
+        kernels_.batch_norm_relu(m, width, width, norm.moments, norm.inverse, norm.weight, norm.bias, y + at,
+                                 h + at);
+      }
+    });
+  }
+
+  void ColumnSums(const Context& context, size_t rows, size_t width, const float* d, const float* y,
+                  float* sums, float* products) const override {
+    const size_t groups = (rows + kBlockGroup - 1) / kBlockGroup;
+    std::vector<float> parts(groups * 2 * width);  // of each group, sums and then products
+    ParallelFor(context, groups, 1, [&](size_t begin, size_t end) {
+      for (size_t g = begin; g < end; ++g) {
+        const size_t at = g * kBlockGroup * width;
+        float* part = parts.data() + g * 2 * width;
+        kernels_.column_sums(std::min(kBlockGroup, rows - g * kBlockGroup), width, width, d + at,
+                             y != nullptr ? y + at : nullptr, part, part + width);
+      }
+    });
+    kernels_.add_groups(width, groups, 2 * width, parts.data(), sums);
+    if (y != nullptr) kernels_.add_groups(width, groups, 2 * width, parts.data() + width, products);
+  }
+
+  void NormGradient(const Context& context, const BlockNorm& norm, const float* y, const float* sums,
+                    const float* products, float* d) const override {
+    const size_t width = norm.width;
+    // Of a batch norm: the factor of each column, the mean of d and that of d ∘ y.
+    std::vector<float> slopes(norm.kind == HiddenNorm::kBatch ? 3 * width : 0);
+    const float share = 1.0f / static_cast<float>(norm.rows);
+    for (size_t c = 0; c < slopes.size() / 3; ++c) {
+      slopes[c] = norm.weight[c] * norm.inverse[c];
+      slopes[width + c] = sums[c] * share;
+      slopes[2 * width + c] = products[c] * share;
+    }
+    ParallelFor(context, norm.rows, kBlockRows, [&](size_t begin, size_t end) {
+      const size_t at = begin * width, m = end - begin;
+      if (norm.kind == HiddenNorm::kLayer) {
+        kernels_.norm_gradient(m, norm.cols, width, norm.weight, y + at, norm.inverse + begin, d + at);
+      } else {
+        kernels_.batch_norm_gradient(m, width, width, slopes.data(), y + at, d + at);
+      }
+    });
+  }
+
   void Adam(const Context& context, size_t count, const float* grad, float* w, float* m, float* v,
             const BlockAdam& constants) const override {
     const AdamConstants adam{constants.step_size, constants.inverse_sqrt_bc2, constants.beta1,
@@ -155,6 +230,39 @@ class CpuBlockOps final : public BlockOps {
   }
 
  private:
+  // Mean and variance of the columns, and what follows from them: those of groups of rows, combined in order (Chan, Golub
+  // and LeVeque, 1983).
+  void Moments(const Context& context, const BlockNorm& norm, const float* y) const {
+    const size_t width = norm.width, groups = (norm.rows + kBlockGroup - 1) / kBlockGroup;
+    std::vector<float> parts(groups * 2 * width);
+    ParallelFor(context, groups, 1, [&](size_t begin, size_t end) {
+      for (size_t g = begin; g < end; ++g) {
+        float* mean = parts.data() + g * 2 * width;
+        const size_t row = g * kBlockGroup;
+        kernels_.column_moments(std::min(kBlockGroup, norm.rows - row), width, width, y + row * width, mean,
+                                mean + width);
+      }
+    });
+    std::vector<double> means(width, 0.0), squares(width, 0.0);
+    for (size_t g = 0; g < groups; ++g) {
+      const auto before = static_cast<double>(g * kBlockGroup);
+      const auto size = static_cast<double>(std::min(kBlockGroup, norm.rows - g * kBlockGroup));
+      const float* mean = parts.data() + g * 2 * width;
+      for (size_t c = 0; c < width; ++c) {
+        const double off = static_cast<double>(mean[c]) - means[c];
+        means[c] += off * size / (before + size);
+        squares[c] += static_cast<double>(mean[width + c]) + off * off * before * size / (before + size);
+      }
+    }
+    for (size_t c = 0; c < width; ++c) {
+      const double variance = squares[c] / static_cast<double>(norm.rows);
+      norm.moments[c] = static_cast<float>(means[c]);
+      norm.moments[width + c] = static_cast<float>(variance);
+      // NaN where the squares overflow
+      norm.inverse[c] = static_cast<float>(1 / std::sqrt(variance + double{kNormEpsilon}) + variance * 0);
+    }
+  }
+
   // The sum of loss(first row, rows) over panels of rows, in their order.
   template <class Loss>
   double SumPanels(const Context& context, size_t m, const Loss& loss) const {

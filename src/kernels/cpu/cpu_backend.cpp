@@ -10,10 +10,10 @@
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
-#include "kernels/cpu/form_training.h"
+#include "kernels/cpu/fused_training.h"
+#include "kernels/cpu/general_training.h"
 #include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_products.h"
@@ -135,12 +135,12 @@ class CpuBackend final : public Backend {
     return MakeTensor(Narrowed(context, Download(context, x, rows)));
   }
 
-  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    const bool basic = block.affine.rows == 0 && x.blocks.size() == 1;
+    const bool basic = hidden.basic() && x.blocks.size() == 1;
     return MakeTensor(
-        Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), block.w, rows, true)
-                                : HiddenRows(context, BlocksOf(context, x), block, rows)));
+        Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), hidden.weight, rows, true)
+                                : HiddenRows(context, BlocksOf(context, x), hidden, rows)));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
@@ -191,11 +191,11 @@ class CpuBackend final : public Backend {
       for (StoredMatrix& part : input.dense) {
         if (part.prepared()) part = ReadWhole(context, part.source);
       }
-      return MakeCpuFormTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
-                                 options_.profile);
+      return MakeCpuGeneralTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
+                                    options_.profile);
     }
     const StoredMatrix& stored = AsStored(*xhat.blocks.front());
-    return MakeCpuLayerTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
+    return MakeCpuFusedTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
                                 std::move(samples), targets, spec, start, options_.profile);
   }
 
@@ -211,9 +211,8 @@ class CpuBackend final : public Backend {
                      CheckedCast<CpuRowsToScore>(rows));
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
-    const PaddedWeights none, weights(theta, {}, {}, theta.rows);
-    return ScoreRows(context, kernels_, {none, none, none, none, weights, none},
-                     CheckedCast<CpuRowsToScore>(rows));
+    const PaddedWeights weights(theta, {}, {}, theta.rows);
+    return ScoreRows(context, kernels_, {{}, {}, weights}, CheckedCast<CpuRowsToScore>(rows));
   }
 
   void ReleaseSpareMemory() override { memory_.ReleaseSpare(); }
@@ -362,11 +361,13 @@ class CpuBackend final : public Backend {
   }
 
   // A hidden layer's rows (all, or those named), block by block of kProductRows rows.
-  Matrix HiddenRows(const Context& context, const InputBlocks& x, const DenseBlock& block,
+  Matrix HiddenRows(const Context& context, const InputBlocks& x, const HiddenParameters& layer,
                     std::span<const uint32_t> rows) {
-    L2GCN_ASSERT(x.cols == block.w.rows);
-    const size_t count = rows.empty() ? x.rows : rows.size(), hidden = block.w.cols;
-    const PaddedWeights w(block.w, {}, {}, block.w.rows), affine(block.affine, {}, {}, block.affine.rows);
+    L2GCN_ASSERT(x.cols == layer.weight.rows);
+    const size_t count = rows.empty() ? x.rows : rows.size(), hidden = layer.weight.cols;
+    const PaddedHidden padded(layer);
+    const CpuHidden view = padded.view();
+    const PaddedWeights& w = *view.weight;
     Matrix out = memory_.NewMatrix(count, hidden);
     float* out_values = out.values.mutable_data();
     ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
@@ -382,8 +383,7 @@ class CpuBackend final : public Backend {
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
         BlocksProduct(kernels_, x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
                       y.mutable_data());
-        ApplyAffine(kernels_, size, hidden, w.stride, block.affine.rows, affine.w.data(), y.mutable_data(),
-                    inverse, more.mutable_data());
+        Activate(kernels_, view, size, y.mutable_data(), inverse, more.mutable_data());
         CopyRows(more.data(), w.stride, size, hidden, out_values + from * hidden);
       }
     });

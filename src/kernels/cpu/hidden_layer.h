@@ -1,75 +1,92 @@
-// A hidden layer in training: its weights and affine with their gradients and Adam's moments, and one batch's values.
+// A hidden layer in training: its parameters with their gradients and Adam's moments, and one batch's values.
+//
+// Batch norm needs sums over a whole batch. They are taken panel by panel of rows, and the panels in order, so that they
+// do not depend on which thread had which panel.
 #pragma once
 
 #include <cstddef>
+#include <string>
 
-#include "kernels/backend.h"
+#include "core/layer_parameters.h"
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/padded_weights.h"
 
 namespace l2gcn {
 
-// A weight matrix or an affine in training.
-struct Parameter {
-  PaddedWeights weights;
-  Array<float> grad;  // like weights
+constexpr size_t kBatchPanel = 32;  // rows of a batch that go through a layer together
 
-  Parameter() = default;
-  Parameter(const Matrix& w, const Matrix& m, const Matrix& v) : weights(w, m, v, w.rows) {
-    grad = Array<float>::Zeros(weights.rows * weights.stride);
-  }
-  explicit Parameter(const Trainable& from) : Parameter(from.value, from.m, from.v) {}
+// One of a layer's parameters in training.
+struct CpuParameter {
+  std::string name;
+  PaddedWeights weights;  // no rows: the layer does not have it
+  Array<float> grad;      // like weights
+  uint64_t steps = 0;     // of Adam, before the layer's first epoch
+  bool trained = false;
+  AdamConstants adam{};  // of the current step
 
-  Trainable Read() const {
-    return {weights.Unpad(weights.w, weights.rows), weights.Unpad(weights.m, weights.rows),
-            weights.Unpad(weights.v, weights.rows)};
-  }
+  CpuParameter() = default;
+  CpuParameter(const LayerState& state, const std::string& of);
+
+  bool exists() const { return weights.rows > 0; }
+  // As it is after `steps_done` steps of the layer.
+  Parameter Read(uint64_t steps_done) const;
   const float* row(size_t i) const { return weights.w.data() + i * weights.stride; }
 };
 
 // One batch's values are all (batch × width) with the weights' stride.
-struct HiddenLayer {
-  size_t width = 0, stride = 0;
-  Parameter w, affine;
-  Array<float> y;        // products; normalised, with a norm
-  Array<float> inverse;  // (batch) of a norm
-  Array<float> h;        // what comes out
-  Array<float> d;        // gradient of the affine's result
-  Array<float> dy;       // gradient of the products; the same as d without a norm
-  Array<uint16_t> packed;
-  size_t first_packed = 0;
+class HiddenLayer {
+ public:
+  // Of the parameters PREFIX + "weight", …; batches of up to `batch` rows.
+  HiddenLayer(const LayerState& start, const std::string& prefix, HiddenNorm norm, size_t batch);
 
-  HiddenLayer() = default;
-  HiddenLayer(Parameter weights, const Trainable& of_affine, size_t batch)
-      : width(weights.weights.cols), stride(weights.weights.stride), w(std::move(weights)) {
-    if (of_affine.value.rows > 0) affine = Parameter(of_affine);
-    y = Array<float>::Allocate(batch * stride);
-    h = Array<float>::Allocate(batch * stride);
-    d = Array<float>::Allocate(batch * stride);
-    if (norm()) {
-      inverse = Array<float>::Allocate(batch);
-      dy = Array<float>::Allocate(batch * stride);
-    }
+  // Where products read W in another layout (CpuKernels::pack), this is it, of the rows from `first` on: those that
+  // meet dense columns. Rows that have changed are packed again.
+  void PreparePacked(const CpuKernels& kernels, size_t first);
+  void PackRows(const CpuKernels& kernels, size_t begin, size_t end);
+  const uint16_t* packed_w() const { return packed_.empty() ? nullptr : packed_.data(); }
+
+  // The layer as it predicts.
+  CpuHidden view() const {
+    return HiddenFrom(weight.weights, bias.weights, norm_weight.weights, norm_bias.weights,
+                      running_mean.weights, running_var.weights);
   }
 
-  // Where products read W in another form (CpuKernels::pack), this is it, of the rows from `first` on: those that meet
-  // dense columns. Rows that have changed are packed again.
-  void PreparePacked(const CpuKernels& kernels, size_t first) {
-    const size_t rows = w.weights.rows - first;
-    if (kernels.pack == nullptr || rows == 0) return;
-    first_packed = first;
-    packed = Array<uint16_t>::Zeros(kernels.packed_values(rows, PadWidth(width)));
-    PackRows(kernels, first, w.weights.rows);
-  }
-  void PackRows(const CpuKernels& kernels, size_t begin, size_t end) {
-    if (packed.empty()) return;
-    kernels.pack(w.row(first_packed), stride, w.weights.rows - first_packed, PadWidth(width),
-                 begin - first_packed, end - first_packed, packed.mutable_data());
-  }
-  const uint16_t* packed_w() const { return packed.empty() ? nullptr : packed.data(); }
+  // The values of rows panel … panel + count − 1 from their products, in training and without dropout. With batch norm
+  // SumMoments() of all panels and CombineMoments() come first.
+  void Activate(const CpuKernels& kernels, size_t panel, size_t count);
+  void SumMoments(const CpuKernels& kernels, size_t panel, size_t count);
+  void CombineMoments(size_t batch);
 
-  bool norm() const { return affine.weights.rows == 2; }
-  const float* product_gradient() const { return norm() ? dy.data() : d.data(); }
+  // The gradient of the products from d. With batch norm SumGradients() of all panels and CombineGradients() come first;
+  // those sums are the gradients of the norm's parameters.
+  void Gradient(const CpuKernels& kernels, size_t panel, size_t count);
+  void SumGradients(const CpuKernels& kernels, size_t panel, size_t count);
+  void CombineGradients(size_t batch);
+  // The gradients of what scales and shifts, over the whole batch.
+  void ShiftGradients(const CpuKernels& kernels, size_t batch);
+
+  const float* product_gradient() const { return norm == HiddenNorm::kNone ? d.data() : dy.data(); }
+
+  const size_t width, stride;
+  const HiddenNorm norm;
+  CpuParameter weight, bias, norm_weight, norm_bias, running_mean, running_var;
+  Array<float> y;   // products; normalised, with a norm
+  Array<float> h;   // values
+  Array<float> d;   // gradient of what ReLU was given
+  Array<float> dy;  // gradient of the products, with a norm
+
+ private:
+  float* PanelSums(size_t panel) { return panel_sums_.mutable_data() + panel / kBatchPanel * 2 * stride; }
+
+  Array<float> inverse_;  // 1 / √(var + ε): (batch) of LayerNorm's rows, (stride) of batch norm's columns
+  // Of batch norm:
+  Array<float> mean_;  // (stride) of the batch
+  Array<float>
+      panel_sums_;  // (panels × 2 × stride) means and squares around them; then sums of d and of d ∘ y
+  Array<float> slopes_;  // (3 × stride) norm's weight times inverse_, means of d and of d ∘ y
+  Array<uint16_t> packed_;
+  size_t first_packed_ = 0;
 };
 
 }  // namespace l2gcn

@@ -4,6 +4,7 @@
 
 #include "core/sample_order.h"
 #include "kernels/cpu/aggregate-inl.h"
+#include "kernels/cpu/dropout-inl.h"
 #include "kernels/cpu/gemm-inl.h"
 #include "kernels/cpu/loss-inl.h"
 #include "kernels/cpu/norm-inl.h"
@@ -165,9 +166,10 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 }
 
 constexpr CpuKernels MakeTable(const char* name) {
-  return {name,        Aggregate,   Gemm,     GemmTransposed, AddGroups, SparseGemm, SparseGemmGrad,
-          SoftmaxLoss, SigmoidLoss, ReluGrad, Drop,           BiasRelu,  NormRelu,   NormGradient,
-          ColumnSums,  Adam,        Permute,  Gather,         Narrow};
+  return {name,           Aggregate,    Gemm,        GemmTransposed, AddGroups,     SparseGemm,
+          SparseGemmGrad, SoftmaxLoss,  SigmoidLoss, ReluGrad,       Drop,          BiasRelu,
+          NormRelu,       NormGradient, ScaleRelu,   ColumnMoments,  BatchNormRelu, BatchNormGradient,
+          ColumnSums,     Adam,         Permute,     Gather,         Narrow,        Dropout};
 }
 
 }  // namespace

@@ -138,12 +138,16 @@ struct CpuKernels {
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);
 
-  // The hidden layers of a layer that is not basic (kernels/backend.h), row by row of m; n columns of ld, those
+  // Hidden layers (kernels/backend.h), row by row of m; n columns of ld, those
   // from n to PadWidth(n) become 0.
   //   drop           x ← scale · x, or 0 where DropsColumn(keys[row], column, threshold)
   //   bias_relu      h = ReLU(y + bias); h may be y
   //   norm_relu      y ← normalised y, inverse (m) ← 1/√(var + ε), h = ReLU(gain ∘ y + shift)
   //   norm_gradient  d ← ∂loss/∂(product), from d = ∂loss/∂(gain ∘ y + shift) and the y, inverse of norm_relu
+  //   scale_relu     h = ReLU(scale ∘ y + shift)
+  //   column_moments mean[c] of the m rows, squares[c] = Σ (y[·][c] − mean[c])²; here n is a multiple of kPad
+  //   batch_norm_relu      y ← (y − mean) ∘ inverse, h = ReLU(gain ∘ y + shift); mean, inverse (n, padded)
+  //   batch_norm_gradient  d ← slopes[0] ∘ (d − slopes[1] − y ∘ slopes[2]), slopes (3 × ld)
   //   column_sums    sum[c] = Σ d[·][c], and, where y is not null, product[c] = Σ d[·][c] · y[·][c], over m rows
   //                  in order; here n is a multiple of kPad
   void (*drop)(size_t m, size_t n, size_t ld, const uint32_t* keys, uint32_t threshold, float scale,
@@ -153,6 +157,12 @@ struct CpuKernels {
                     float* inverse, float* h);
   void (*norm_gradient)(size_t m, size_t n, size_t ld, const float* gain, const float* y,
                         const float* inverse, float* d);
+  void (*scale_relu)(size_t m, size_t n, size_t ld, const float* scale, const float* shift, const float* y,
+                     float* h);
+  void (*column_moments)(size_t m, size_t n, size_t ld, const float* y, float* mean, float* squares);
+  void (*batch_norm_relu)(size_t m, size_t n, size_t ld, const float* mean, const float* inverse,
+                          const float* gain, const float* shift, float* y, float* h);
+  void (*batch_norm_gradient)(size_t m, size_t n, size_t ld, const float* slopes, const float* y, float* d);
   void (*column_sums)(size_t m, size_t n, size_t ld, const float* d, const float* y, float* sum,
                       float* product);
 
@@ -167,6 +177,11 @@ struct CpuKernels {
                  size_t ldd);
   // Elements of src in `type`, rounded to nearest even.
   void (*narrow)(size_t count, const float* src, FeatureType type, void* dst);
+
+  // Values begin … end−1 of x: value i becomes 0 where the 16-bit word i of the RandomStream of this seed and name is
+  // below `threshold`, and scale · x[i] elsewhere. Both are multiples of kPad.
+  void (*dropout)(size_t begin, size_t end, uint64_t seed, uint64_t name, uint32_t threshold, float scale,
+                  float* x);
 
   // Where products read B in a form of their own, who multiplies by the same B again and again can pack it once: rows
   // begin … end−1 of B (k × n) into `packed`, packed_values(k, n) values that were zeros. Several threads may pack

@@ -1,5 +1,4 @@
-// What a layer of a layer that is not basic does to a row between its product and the next: dropout, bias, or
-// LayerNorm, then ReLU; and the way back. Sums over a row are taken in vectors and added at the end, the same
+// What a hidden layer does to its products: a bias, LayerNorm or batch norm, then ReLU and dropout; and the way back. Sums over a row are taken in vectors and added at the end, the same
 // wherever the rows are cut.
 #pragma once
 
@@ -85,6 +84,52 @@ void NormGradient(size_t m, size_t n, size_t ld, const float* gain, const float*
     for (size_t c = 0; c < width; c += kLanes) {
       const Vec t = Load(row + c) * Load(gain + c);
       Store(row + c, Inside((t - mean - Load(normalised + c) * slope) * inverse[i], c, n));
+    }
+  }
+}
+
+// h = ReLU(scale ∘ y + shift).
+void ScaleRelu(size_t m, size_t n, size_t ld, const float* scale, const float* shift, const float* y,
+               float* h) {
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t c = 0; c < PadWidth(n); c += kLanes) {
+      const Vec scaled = Load(y + i * ld + c) * Load(scale + c) + Load(shift + c);
+      Store(h + i * ld + c, Inside(PositivePart(scaled), c, n));
+    }
+  }
+}
+
+void ColumnMoments(size_t m, size_t n, size_t ld, const float* y, float* mean, float* squares) {
+  const float share = 1.0f / static_cast<float>(m);
+  for (size_t c = 0; c < n; c += kLanes) {
+    Vec total = Vec{}, apart = Vec{};
+    for (size_t i = 0; i < m; ++i) total += Load(y + i * ld + c);
+    const Vec middle = total * share;
+    for (size_t i = 0; i < m; ++i) {
+      const Vec off = Load(y + i * ld + c) - middle;
+      apart += off * off;
+    }
+    Store(mean + c, middle);
+    Store(squares + c, apart);
+  }
+}
+
+void BatchNormRelu(size_t m, size_t n, size_t ld, const float* mean, const float* inverse, const float* gain,
+                   const float* shift, float* y, float* h) {
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t c = 0; c < PadWidth(n); c += kLanes) {
+      const Vec normalised = (Load(y + i * ld + c) - Load(mean + c)) * Load(inverse + c);
+      Store(y + i * ld + c, normalised);
+      Store(h + i * ld + c, Inside(PositivePart(normalised * Load(gain + c) + Load(shift + c)), c, n));
+    }
+  }
+}
+
+void BatchNormGradient(size_t m, size_t n, size_t ld, const float* slopes, const float* y, float* d) {
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t c = 0; c < PadWidth(n); c += kLanes) {
+      const Vec along = Load(y + i * ld + c) * Load(slopes + 2 * ld + c);
+      Store(d + i * ld + c, (Load(d + i * ld + c) - Load(slopes + ld + c) - along) * Load(slopes + c));
     }
   }
 }

@@ -5,7 +5,6 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "kernels/cpu/form_training.h"
 #include "kernels/cpu/row_products.h"
 #include "kernels/row_loss.h"
 
@@ -22,7 +21,7 @@ class BlockScorer {
         layer_(layer),
         rows_(rows),
         x_stride_(GatheredStride(rows.x)),
-        widest_(std::max({layer.w.stride, layer.head.stride, layer.theta.stride})) {
+        widest_(std::max({layer.hidden.stride(), layer.head.stride(), layer.theta.stride})) {
     gathered_ = Array<float>::Allocate(kProductRows * x_stride_);
     y_ = Array<float>::Allocate(kProductRows * widest_);
     h_ = Array<float>::Allocate(kProductRows * widest_);
@@ -34,8 +33,8 @@ class BlockScorer {
     uint32_t picked[kProductRows];
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
-    const bool hidden = layer_.w.cols > 0;
-    BlocksProduct(kernels_, rows_.x, hidden ? layer_.w : layer_.theta, picked, count, x_stride_,
+    const bool hidden = layer_.hidden.weight != nullptr;
+    BlocksProduct(kernels_, rows_.x, hidden ? *layer_.hidden.weight : layer_.theta, picked, count, x_stride_,
                   gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
     if (hidden) FinishHidden(count);
     for (size_t i = 0; i < count; ++i) {
@@ -55,21 +54,20 @@ class BlockScorer {
 
   // y ← logits, from the products of the first hidden layer.
   void FinishHidden(size_t count) {
-    Activate(layer_.w, layer_.affine, count);
-    const PaddedWeights* last = &layer_.w;
-    if (layer_.head.cols > 0) {
-      Multiply(*last, layer_.head, count);
-      Activate(layer_.head, layer_.head_affine, count);
-      last = &layer_.head;
+    Values(layer_.hidden, count);
+    const PaddedWeights* last = layer_.hidden.weight;
+    if (layer_.head.weight != nullptr) {
+      Multiply(*last, *layer_.head.weight, count);
+      Values(layer_.head, count);
+      last = layer_.head.weight;
     }
     Multiply(*last, layer_.theta, count);
   }
 
-  // h ← what the form makes of the products y.
-  void Activate(const PaddedWeights& w, const PaddedWeights& affine, size_t count) {
+  // h ← the values of the products y.
+  void Values(const CpuHidden& layer, size_t count) {
     float inverse[kProductRows];
-    ApplyAffine(kernels_, count, w.cols, w.stride, affine.rows, affine.w.data(), y_.mutable_data(), inverse,
-                h_.mutable_data());
+    Activate(kernels_, layer, count, y_.mutable_data(), inverse, h_.mutable_data());
   }
   // y ← h · weights.
   void Multiply(const PaddedWeights& from, const PaddedWeights& weights, size_t count) {
@@ -81,8 +79,8 @@ class BlockScorer {
   double ScoreLogits(size_t row, float* logits, float& miss) {
     const Targets& targets = rows_.targets;
     const size_t classes = targets.classes;
-    if (layer_.bias.rows > 0) {
-      for (size_t c = 0; c < classes; ++c) logits[c] += layer_.bias.w[c];
+    if (layer_.bias != nullptr) {
+      for (size_t c = 0; c < classes; ++c) logits[c] += layer_.bias[c];
     }
     if (targets.multilabel) {
       const uint8_t* truth = targets.matrix.data() + row * classes;
@@ -114,14 +112,13 @@ class BlockScorer {
 
 // Rows that are worth waking a thread for, in whole blocks.
 size_t RowsOfTask(const CpuLayerWeights& layer, const CpuRowsToScore& rows) {
-  const auto product = [](const PaddedWeights& w, double depth) {
-    return 2 * depth * static_cast<double>(w.cols);
-  };
+  const auto product = [](double depth, size_t width) { return 2 * depth * static_cast<double>(width); };
   const double sparse =
       static_cast<double>(rows.x.sparse.nnz()) / static_cast<double>(std::max<size_t>(1, rows.x.rows));
   const double inputs = static_cast<double>(rows.x.dense_cols()) + (rows.x.sparse.cols > 0 ? 3 * sparse : 0);
-  const double flops = product(layer.w, inputs) + product(layer.head, static_cast<double>(layer.w.cols)) +
-                       product(layer.theta, static_cast<double>(layer.theta.rows));
+  const double flops = product(inputs, layer.hidden.width()) +
+                       product(static_cast<double>(layer.hidden.width()), layer.head.width()) +
+                       product(static_cast<double>(layer.theta.rows), layer.theta.cols);
   const auto blocks = static_cast<size_t>(kTaskFlops / (flops * kProductRows)) + 1;
   return blocks * kProductRows;
 }

@@ -4,15 +4,17 @@
 #pragma once
 
 #include "kernels/backend.h"
+#include "kernels/cpu/activation.h"
 #include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/padded_weights.h"
 
 namespace l2gcn {
 
-// The weights of a layer where they lie; affines and bias have no rows, and head no columns, where the form has none.
-// Where w has no columns the rows to score are a layer's output.
+// The parameters of a layer where they lie. Without a hidden layer the rows to score are a layer's output.
 struct CpuLayerWeights {
-  const PaddedWeights &w, &affine, &head, &head_affine, &theta, &bias;
+  CpuHidden hidden, head;
+  const PaddedWeights& theta;
+  const float* bias = nullptr;  // (classes) of the logits, or null
 };
 
 class CpuTraining : public LayerTraining {

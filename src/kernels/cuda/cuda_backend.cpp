@@ -5,9 +5,9 @@
 
 #include "core/error_format.h"
 #include "kernels/checked_cast.h"
-#include "kernels/cuda/form_kernels.h"
-#include "kernels/cuda/form_training.h"
-#include "kernels/cuda/layer_training.h"
+#include "kernels/cuda/fused_training.h"
+#include "kernels/cuda/general_kernels.h"
+#include "kernels/cuda/general_training.h"
 #include "kernels/cuda/row_product.h"
 #include "kernels/cuda/scoring.h"
 #include "kernels/cuda/tensor.h"
@@ -56,11 +56,11 @@ class CudaBackend final : public Backend {
     return out;
   }
 
-  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    if (block.affine.rows == 0 && x.blocks.size() == 1)
-      return Multiply(AsCuda(*x.blocks.front()), block.w, rows, true, kind_);
-    return TransformRows(context, device_, *Products(), x, block, rows, kind_);
+    if (hidden.basic() && x.blocks.size() == 1)
+      return Multiply(AsCuda(*x.blocks.front()), hidden.weight, rows, true, kind_);
+    return TransformRows(context, device_, *Products(), x, hidden, rows, kind_);
   }
 
   Matrix Logits(const Context&, const Tensor& x, const Matrix& theta,
@@ -87,8 +87,8 @@ class CudaBackend final : public Backend {
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat.rows(), std::move(samples), targets);
     if (!spec.architecture.basic() || xhat.blocks.size() > 1)
-      return MakeFormTraining(device_, Products(), xhat, targets_, spec, start, &explanation_);
-    return MakeLayerTraining(device_, xhat.blocks.front(), targets_, spec, start, options_.precision,
+      return MakeGeneralTraining(device_, Products(), xhat, targets_, spec, start, &explanation_);
+    return MakeFusedTraining(device_, xhat.blocks.front(), targets_, spec, start, options_.precision,
                              &explanation_);
   }
 

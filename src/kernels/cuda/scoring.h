@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "kernels/backend.h"
-#include "kernels/cuda/layer_training.h"
+#include "kernels/cuda/fused_training.h"
 #include "kernels/cuda/tensor.h"
 
 namespace l2gcn::cuda {

@@ -103,10 +103,10 @@ class DiskBackend final : public Backend {
                   });
   }
 
-  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    return ByRows(context, x, rows, block.w.cols, options_.features_as, [&](const LayerInput& chunk) {
-      const TensorPtr made = device().Transform(context, chunk, block);
+    return ByRows(context, x, rows, hidden.weight.cols, options_.features_as, [&](const LayerInput& chunk) {
+      const TensorPtr made = device().Transform(context, chunk, hidden);
       return Typed(context, device().DownloadStored(context, *made), options_.features_as);
     });
   }

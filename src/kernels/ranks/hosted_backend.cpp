@@ -59,9 +59,9 @@ class HostedBackend final : public Backend {
     return KeepOnHost(ValuesOf(x).PickRows(rows));
   }
 
-  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    return Fetched(context, device_->Transform(context, There(context, x, rows), block));
+    return Fetched(context, device_->Transform(context, There(context, x, rows), hidden));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,

@@ -303,14 +303,16 @@ LayerState RankTraining::Read() const {
   LayerState state;
   if (own_ != nullptr) state = own_->Read();
   if (makers_ == StepMakers::kAll) return state;
-  uint64_t counts[] = {state.w_steps, state.theta_steps};
-  Broadcast(*ranks_, BytesIn(std::span<uint64_t>(counts)));
-  state.w_steps = counts[0];
-  state.theta_steps = counts[1];
-  for (Matrix* matrix : {&state.w, &state.w_m, &state.w_v, &state.theta, &state.theta_m, &state.theta_v})
-    BroadcastMatrix(*ranks_, *matrix);
-  for (Trainable* one : {&state.affine, &state.head, &state.head_affine, &state.bias}) {
-    for (Matrix* matrix : {&one->value, &one->m, &one->v}) BroadcastMatrix(*ranks_, *matrix);
+  std::string names;  // each with a comma behind it
+  for (const Parameter& parameter : state.parameters) names += parameter.name + ",";
+  BroadcastText(*ranks_, names);
+  if (own_ == nullptr) {
+    for (size_t begin = 0, end; (end = names.find(',', begin)) != std::string::npos; begin = end + 1)
+      state.parameters.push_back({names.substr(begin, end - begin), {}, {}, {}});
+  }
+  for (Parameter& parameter : state.parameters) {
+    Broadcast(*ranks_, {reinterpret_cast<char*>(&parameter.steps), sizeof(parameter.steps)});
+    for (Matrix* matrix : {&parameter.value, &parameter.m, &parameter.v}) BroadcastMatrix(*ranks_, *matrix);
   }
   return state;
 }

@@ -141,14 +141,14 @@ class RanksBackend final : public Backend {
     return out;
   }
 
-  TensorPtr Transform(const Context& context, const LayerInput& x, const DenseBlock& block,
+  TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    if (in_place_ && rows.empty()) return TransformInPlace(context, OwnBlocks(x), x.rows(), block);
+    if (in_place_ && rows.empty()) return TransformInPlace(context, OwnBlocks(x), x.rows(), hidden);
     LayerInput picked;
     for (size_t b = 0; !rows.empty() && b < x.blocks.size(); ++b)
       picked.blocks.push_back(PickRows(context, *x.blocks[b], rows));
-    auto out = NewTensor(rows.empty() ? x.rows() : rows.size(), block.w.cols);
-    out->own = local_->Transform(context, OwnBlocks(rows.empty() ? x : picked), block);
+    auto out = NewTensor(rows.empty() ? x.rows() : rows.size(), hidden.weight.cols);
+    out->own = local_->Transform(context, OwnBlocks(rows.empty() ? x : picked), hidden);
     out->bytes = out->own->bytes;
     return out;
   }
@@ -194,7 +194,8 @@ class RanksBackend final : public Backend {
         std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
     const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
                             OrderOf(spec, static_cast<uint32_t>(count), xhat.cols(), 0).block > 0;
-    const StepShape steps{xhat.cols(), start.w.cols, start.theta.cols, std::min<size_t>(spec.batch, count)};
+    const StepShape steps{xhat.cols(), start["weight"].value.cols, start["classifier"].value.cols,
+                          std::min<size_t>(spec.batch, count)};
     const StepMakers makers = MakersOf(context, parts, spec, steps);
     LayerSpec reading = spec;
     if (makers == StepMakers::kAll) reading.share = std::make_shared<RankSteps>(ranks_);
@@ -358,10 +359,10 @@ class RanksBackend final : public Backend {
 
   // Rows of a layer's output, where all ranks see them: the next layer sums them over the graph.
   TensorPtr TransformInPlace(const Context& context, const LayerInput& own, size_t rows,
-                             const DenseBlock& block) {
-    const size_t cols = block.w.cols, row_bytes = cols * BytesOf(options_.features_as);
+                             const HiddenParameters& hidden) {
+    const size_t cols = hidden.weight.cols, row_bytes = cols * BytesOf(options_.features_as);
     const auto write = [&](size_t first, size_t count, char* to) {
-      const TensorPtr part = local_->Transform(context, own, block, Range(first, first + count));
+      const TensorPtr part = local_->Transform(context, own, hidden, Range(first, first + count));
       const Features made = local_->DownloadStored(context, *part);
       const char* const from = ElementsOf(made);
       ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
@@ -469,7 +470,7 @@ class RanksBackend final : public Backend {
       input.blocks.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
     }
     Targets targets;
-    targets.classes = static_cast<uint32_t>(state.theta.cols);
+    targets.classes = static_cast<uint32_t>(state["classifier"].value.cols);
     targets.classes_of = Array<int32_t>::Zeros(1);
     return trainer_->BeginLayer(context, input, {}, targets, spec, state);
   }

@@ -44,8 +44,8 @@ double SecondsOfAStep(const Context& context) {
   const std::unique_ptr<Backend> backend = MakeCpuBackend({});
   const StepShape& shape = kMeasuredStep;
   LayerState start;
-  start.w = start.w_m = start.w_v = zeros(shape.features, shape.hidden);
-  start.theta = start.theta_m = start.theta_v = zeros(shape.hidden, shape.classes);
+  start.Add("weight", zeros(shape.features, shape.hidden));
+  start.Add("classifier", zeros(shape.hidden, shape.classes));
   Targets targets;
   targets.classes = static_cast<uint32_t>(shape.classes);
   targets.classes_of = Array<int32_t>::Zeros(shape.batch);

@@ -146,8 +146,8 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
   for (const auto& [tag, f1] : scores) {
     if (std::isfinite(f1)) events.AddScalar(tag, 0, f1);
   }
-  for (uint32_t l = 0; l < trained.model.weights.size(); ++l) {
-    events.AddHistogram(LayerTag(l + 1, "weights"), 0, trained.model.weights[l].values.span());
+  for (uint32_t l = 0; l < trained.model.layers.size(); ++l) {
+    events.AddHistogram(LayerTag(l + 1, "weights"), 0, trained.model.layers[l].weight.values.span());
   }
   if (trained.model.theta.rows > 0) events.AddHistogram("classifier", 0, trained.model.theta.values.span());
   for (uint32_t l = 0; l < trained.model.heads.size(); ++l)

@@ -87,6 +87,7 @@ void FillBlock(const Context& context, const Propagation& a, const std::vector<u
   const size_t count = rows.empty() ? a.nodes : rows.size();
   block.rows = static_cast<uint32_t>(count);
   block.cols = a.nodes;
+  block.own = rows;
   block.indptr.resize(count + 1);
   block.indptr[0] = 0;
   const auto node = [&](size_t i) { return rows.empty() ? static_cast<uint32_t>(i) : rows[i]; };

@@ -1,4 +1,4 @@
-#include "kernels/cuda/layer_training.h"
+#include "kernels/cuda/fused_training.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two checks for a request to stop: a few tens of milliseconds.
+// Steps between two looks at the wish to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerLaunch = 4096;
 
 // W's columns and Θ's rows as the kernel wants them: slice after slice, padded with zeros.
@@ -132,9 +132,9 @@ class RowStager {
   cudaEvent_t ready_ = nullptr;
 };
 
-class CudaLayerTraining final : public CudaTraining {
+class CudaFusedTraining final : public CudaTraining {
  public:
-  CudaLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
+  CudaFusedTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
                     std::shared_ptr<const DeviceTargets> targets, const LayerSpec& spec,
                     const LayerState& start, Precision precision)
       : device_(device),
@@ -143,9 +143,10 @@ class CudaLayerTraining final : public CudaTraining {
         spec_(spec),
         precision_(precision),
         plan_(PlanFor(start)),
-        packing_(plan_, start.w.rows, start.w.cols, start.theta.cols),
-        w_steps_(start.w_steps),
-        theta_steps_(start.theta_steps) {
+        packing_(plan_, start["weight"].value.rows, start["weight"].value.cols,
+                 start["classifier"].value.cols),
+        w_steps_(start["weight"].steps),
+        theta_steps_(start["classifier"].steps) {
     const uint32_t count = targets_->count, batch = std::min(spec.batch, count);
     steps_per_epoch_ = std::max<uint32_t>(1, spec.drop_last ? count / batch : (count + batch - 1) / batch);
     PrepareTrain(plan_, precision_);
@@ -176,11 +177,12 @@ class CudaLayerTraining final : public CudaTraining {
 
   LayerState Read() const override {
     LayerState state;
-    packing_.Unpack(ReadSlices(master_), state.w, state.theta);
-    packing_.Unpack(ReadSlices(first_), state.w_m, state.theta_m);
-    packing_.Unpack(ReadSlices(second_), state.w_v, state.theta_v);
-    state.w_steps = w_steps_;
-    state.theta_steps = theta_steps_;
+    state.parameters = {{"weight", {}, {}, {}, w_steps_}, {"classifier", {}, {}, {}, theta_steps_}};
+    Parameter& w = state.parameters[0];
+    Parameter& theta = state.parameters[1];
+    packing_.Unpack(ReadSlices(master_), w.value, theta.value);
+    packing_.Unpack(ReadSlices(first_), w.m, theta.m);
+    packing_.Unpack(ReadSlices(second_), w.v, theta.v);
     return state;
   }
 
@@ -248,9 +250,9 @@ class CudaLayerTraining final : public CudaTraining {
 
   TrainPlan PlanFor(const LayerState& start) const {
     TrainShape shape;
-    shape.features = static_cast<uint32_t>(start.w.rows);
-    shape.hidden = static_cast<uint32_t>(start.w.cols);
-    shape.classes = static_cast<uint32_t>(start.theta.cols);
+    shape.features = static_cast<uint32_t>(start["weight"].value.rows);
+    shape.hidden = static_cast<uint32_t>(start["weight"].value.cols);
+    shape.classes = static_cast<uint32_t>(start["classifier"].value.cols);
     shape.batch = std::min(spec_.batch, targets_->count);
     shape.multilabel = targets_->targets.multilabel;
     shape.copied_rows = x().view.kind == RowKind::kF32;
@@ -269,9 +271,9 @@ class CudaLayerTraining final : public CudaTraining {
         static_cast<size_t>(plan_.row_groups * plan_.rows * plan_.c_stride) * sizeof(float);
     const size_t blocks = static_cast<size_t>(plan_.blocks());
     const char* what = "training a layer";
-    const std::vector<float> w = packing_.Pack(start.w, start.theta);
-    const std::vector<float> m = packing_.Pack(start.w_m, start.theta_m),
-                             v = packing_.Pack(start.w_v, start.theta_v);
+    const Parameter &weight = start["weight"], &theta = start["classifier"];
+    const std::vector<float> w = packing_.Pack(weight.value, theta.value);
+    const std::vector<float> m = packing_.Pack(weight.m, theta.m), v = packing_.Pack(weight.v, theta.v);
     master_ = Buffer::OnDevice(device_, bytes, what);
     published_ = Buffer::OnDevice(device_, bytes, what);
     first_ = Buffer::OnDevice(device_, bytes, what);
@@ -316,8 +318,8 @@ class CudaLayerTraining final : public CudaTraining {
     a.dlogits = dlogits_.as<float>();
     a.flags = flags_.as<uint32_t>();
     a.losses = losses_.as<float>();
-    a.hidden = static_cast<uint32_t>(start.w.cols);
-    a.classes = static_cast<uint32_t>(start.theta.cols);
+    a.hidden = static_cast<uint32_t>(start["weight"].value.cols);
+    a.classes = static_cast<uint32_t>(start["classifier"].value.cols);
     a.batch = batch;
     a.steps_per_epoch = steps_per_epoch_;
     a.order = Permutation(a.count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
@@ -428,15 +430,15 @@ std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>
   return out;
 }
 
-std::unique_ptr<LayerTraining> MakeLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
+std::unique_ptr<LayerTraining> MakeFusedTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
                                                  std::shared_ptr<const DeviceTargets> targets,
                                                  const LayerSpec& spec, const LayerState& start,
                                                  Precision precision, std::string* explanation) {
-  L2GCN_ASSERT(xhat->cols == start.w.rows);
+  L2GCN_ASSERT(xhat->cols == start["weight"].value.rows);
   if (spec.share != nullptr) {
     ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
   }
-  auto training = std::make_unique<CudaLayerTraining>(device, std::move(xhat), std::move(targets), spec,
+  auto training = std::make_unique<CudaFusedTraining>(device, std::move(xhat), std::move(targets), spec,
                                                       start, precision);
   *explanation = DescribePlan(training->plan());
   return training;

@@ -1,4 +1,4 @@
-// The same for layers that are not plain: norms, biases, heads, dropout of the input, inputs side by side. One
+// The same for layers that are not basic: norms, biases, heads, dropout of the input, inputs side by side. One
 // body for every backend, as backend_cases.h.
 #pragma once
 
@@ -8,71 +8,63 @@
 
 namespace l2gcn::backend_cases {
 
-struct FormCase {
+struct GeneralCase {
   Shape shape;
-  LayerArchitecture form;
+  LayerArchitecture architecture;
   uint32_t parts =
       1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
 };
 
-inline std::vector<FormCase> FormCases() {
-  const auto form = [](bool bias, bool norm, uint32_t head, float input_dropout) {
-    LayerArchitecture made;
-    made.bias = bias, made.norm = norm, made.head = head, made.input_dropout = input_dropout;
-    return made;
-  };
+inline std::vector<GeneralCase> GeneralCases() {
+  constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer;
   return {
-      {{37, 5, 16, 3, 8, false, false, false}, form(true, false, 0, 0)},
-      {{37, 5, 20, 3, 8, false, false, false}, form(false, true, 0, 0), 2},
-      {{200, 23, 19, 7, 64, true, false, false}, form(true, true, 33, 0), 3},
-      {{150, 50, 40, 19, 64, false, true, false}, form(false, true, 24, 0.3f), 3},
-      {{300, 130, 128, 41, 128, false, false, true}, form(true, false, 48, 0)},
-      {{90, 33, 48, 5, 256, true, true, true}, form(false, false, 16, 0.5f)},
-      {{128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f, true}, form(false, true, 17, 0.2f), 2},
-      {{128, 40, 16, 4, 50, true, false, false, 0.3f, 0.02f, true}, form(true, false, 0, 0.4f), 2},
-      {{260, 40, 72, 6, 230, false, false, false, 0, 0, false, true}, form(false, true, 72, 0.1f), 4},
-      {{150, 50, 40, 19, 64, false, true, false, 0.2f, 0, false, true}, form(true, true, 0, 0)},
-      {{120, 21, 30, 5, 64, true, false, false},
-       form(false, false, 0, 0),
-       3},  // side by side and nothing else
+      {{37, 5, 16, 3, 8, false, false, false}, {true, kNone, 0, 0}},
+      {{37, 5, 20, 3, 8, false, false, false}, {false, kLayer, 0, 0}, 2},
+      {{200, 23, 19, 7, 64, true, false, false}, {true, kLayer, 33, 0}, 3},
+      {{150, 50, 40, 19, 64, false, true, false}, {false, kLayer, 24, 0.3f}, 3},
+      {{300, 130, 128, 41, 128, false, false, true}, {true, kNone, 48, 0}},
+      {{90, 33, 48, 5, 256, true, true, true}, {false, kNone, 16, 0.5f}},
+      {{128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f, true}, {false, kLayer, 17, 0.2f}, 2},
+      {{128, 40, 16, 4, 50, true, false, false, 0.3f, 0.02f, true}, {true, kNone, 0, 0.4f}, 2},
+      {{260, 40, 72, 6, 230, false, false, false, 0, 0, false, true}, {false, kLayer, 72, 0.1f}, 4},
+      {{150, 50, 40, 19, 64, false, true, false, 0.2f, 0, false, true}, {true, kLayer, 0, 0}},
+      {{120, 21, 30, 5, 64, true, false, false}, {false, kNone, 0, 0}, 3},  // side by side and nothing else
   };
 }
 
-inline Trainable RandomTrainable(size_t rows, size_t cols, uint64_t seed, float scale) {
-  return {RandomMatrix(rows, cols, seed, scale), Matrix::Zeros(rows, cols), Matrix::Zeros(rows, cols)};
-}
-
-inline LayerState FormState(const FormCase& one, size_t inputs) {
-  const size_t hidden = one.shape.hidden, head = one.form.head, last = head > 0 ? head : hidden;
-  const size_t rows = one.form.affine_rows();
-  LayerState state = RandomState(inputs, hidden, one.shape.classes, 4);
-  const Trainable theta = RandomTrainable(last, one.shape.classes, 14, 0.4f);
-  state.theta = theta.value, state.theta_m = theta.m, state.theta_v = theta.v;
-  const auto affine = [&](size_t width, uint64_t seed) {
-    Trainable made = RandomTrainable(rows, width, seed, 0.3f);
-    for (size_t c = 0; rows == 2 && c < width; ++c) made.value.mutable_row(0)[c] += 1;
-    return made;
-  };
-  if (rows > 0)
-    state.affine = affine(hidden, 15), state.bias = RandomTrainable(1, one.shape.classes, 16, 0.3f);
-  if (head > 0) state.head = RandomTrainable(hidden, head, 17, 0.4f);
-  if (head > 0 && rows > 0) state.head_affine = affine(head, 18);
+// Random parameters, of which some do not start at the usual 0 or 1.
+inline LayerState RandomState(const LayerArchitecture& architecture, size_t inputs, const Shape& shape) {
+  LayerState state;
+  uint64_t seed = 4;
+  for (const ParameterShape& one : ParametersOf(architecture, inputs, shape.hidden, shape.classes)) {
+    const bool scales = one.kind == ParameterKind::kScale || one.kind == ParameterKind::kRunningVariance;
+    Matrix value = RandomMatrix(one.rows, one.cols, seed++, one.kind == ParameterKind::kWeight ? 0.4f : 0.3f);
+    for (float& x : value.values.mutable_span()) x += scales ? 1 : 0;
+    if (one.trained())
+      state.Add(one.name, std::move(value));
+    else
+      state.parameters.push_back({one.name, std::move(value), {}, {}});
+  }
   return state;
 }
 
-inline LayerSpec FormSpec(const FormCase& one) {
+inline LayerState GeneralState(const GeneralCase& one, size_t inputs) {
+  return RandomState(one.architecture, inputs, one.shape);
+}
+
+inline LayerSpec GeneralSpec(const GeneralCase& one) {
   LayerSpec spec = SpecOf(one.shape);
-  spec.architecture = one.form;
+  spec.architecture = one.architecture;
   return spec;
 }
 
 // X̂ of a case on the device and in the reference.
-struct FormInput {
+struct GeneralInput {
   LayerInput device;
   reference::Dense x;
 };
 
-inline FormInput InputOf(const Context& context, Backend& backend, const FormCase& one) {
+inline GeneralInput InputOf(const Context& context, Backend& backend, const GeneralCase& one) {
   const Features features = RandomFeatures(one.shape, 1);
   const Propagation a = RandomPropagation(one.shape, 2);
   const DeviceGraphPtr graph = backend.Upload(context, a);
@@ -92,15 +84,15 @@ inline FormInput InputOf(const Context& context, Backend& backend, const FormCas
 }
 
 // Transform of all rows and of picked ones, and rows as a tensor of their own.
-inline void CheckFormOperations(const Context& context, Backend& backend, const FormCase& one,
-                                const Tolerance& tolerance) {
-  const FormInput input = InputOf(context, backend, one);
-  const LayerState state = FormState(one, input.x.cols);
-  const DenseBlock block = state.block();
-  reference::Dense h = reference::ApplyAffine(reference::Multiply(input.x, reference::Dense(block.w)),
-                                              reference::Dense(block.affine));
+inline void CheckGeneralVerbs(const Context& context, Backend& backend, const GeneralCase& one,
+                              const Tolerance& tolerance) {
+  const GeneralInput input = InputOf(context, backend, one);
+  const LayerState state = GeneralState(one, input.x.cols);
+  const HiddenParameters hidden = state.hidden();
+  reference::Dense h =
+      reference::Shifted(reference::Multiply(input.x, reference::Dense(hidden.weight)), hidden);
   for (double& value : h.values) value = std::max(value, 0.0);
-  ExpectNear(h, backend.Download(context, *backend.Transform(context, input.device, block)),
+  ExpectNear(h, backend.Download(context, *backend.Transform(context, input.device, hidden)),
              tolerance.product, "transform");
   const std::vector<uint32_t> rows = {3, 0, one.shape.nodes - 1, 3};
   const auto pick = [&](const reference::Dense& from) {
@@ -109,7 +101,7 @@ inline void CheckFormOperations(const Context& context, Backend& backend, const 
       for (size_t c = 0; c < from.cols; ++c) picked.at(i, c) = from.at(rows[i], c);
     return picked;
   };
-  ExpectNear(pick(h), backend.Download(context, *backend.Transform(context, input.device, block, rows)),
+  ExpectNear(pick(h), backend.Download(context, *backend.Transform(context, input.device, hidden, rows)),
              tolerance.product, "transform of rows");
   const Features features = RandomFeatures(one.shape, 1);
   const TensorPtr x = backend.Upload(context, features);
@@ -120,7 +112,7 @@ inline void CheckFormOperations(const Context& context, Backend& backend, const 
 
 // A node with a NaN among its features, and one whose squares overflow in a norm: everything computed from them is NaN, and
 // so is the loss of a batch they are in. Nothing else is.
-inline void CheckNaNStays(const Context& context, Backend& backend, const FormCase& one) {
+inline void CheckNaNStays(const Context& context, Backend& backend, const GeneralCase& one) {
   constexpr uint32_t kNaN = 2, kHuge = 4, kOther = 3;
   const Shape& shape = one.shape;
   Matrix features = RandomMatrix(shape.nodes, shape.features, 1);
@@ -134,17 +126,17 @@ inline void CheckNaNStays(const Context& context, Backend& backend, const FormCa
     EXPECT_EQ(count, nan ? h.cols : 0) << what << ", row " << row;
   };
 
-  const LayerState state = FormState(one, shape.features);
-  const Matrix h = backend.Download(context, *backend.Transform(context, x, state.block()));
+  const LayerState state = GeneralState(one, shape.features);
+  const Matrix h = backend.Download(context, *backend.Transform(context, x, state.hidden()));
   expect(h, kNaN, true, "transform");
-  expect(h, kHuge, one.form.norm, "transform");
+  expect(h, kHuge, one.architecture.norm == HiddenNorm::kLayer, "transform");
   expect(h, kOther, false, "transform");
   for (const uint32_t width : {3u, shape.features + 8}) {  // aggregated after the product, and before it
     const Matrix w = RandomMatrix(shape.features, width, 5);
     expect(backend.Download(context, *backend.Forward(context, *graph, *x, w)), kNaN, true, "forward");
   }
 
-  LayerSpec spec = FormSpec(one);
+  LayerSpec spec = GeneralSpec(one);
   spec.drop_last = false, spec.architecture.input_dropout = 0;
   for (const uint32_t bad : {kNaN, kOther}) {
     const std::vector<uint32_t> samples = {0, 1, bad, 5};
@@ -157,23 +149,23 @@ inline void CheckNaNStays(const Context& context, Backend& backend, const FormCa
 }
 
 // Three epochs, step by step against the reference, and the weights they end with.
-inline void CheckFormTraining(const Context& context, Backend& backend, const FormCase& one,
-                              const Tolerance& tolerance) {
-  const FormInput input = InputOf(context, backend, one);
+inline void CheckGeneralTraining(const Context& context, Backend& backend, const GeneralCase& one,
+                                 const Tolerance& tolerance) {
+  const GeneralInput input = InputOf(context, backend, one);
   std::vector<uint32_t> samples;
   for (uint32_t i = 0; i < one.shape.nodes; ++i) {
     if (i % 5 != 2) samples.push_back(one.shape.nodes - 1 - i);
   }
   const Targets targets = RandomTargets(one.shape, samples.size(), 3);
-  const LayerState start = FormState(one, input.x.cols);
-  LayerSpec spec = FormSpec(one);
+  const LayerState start = GeneralState(one, input.x.cols);
+  LayerSpec spec = GeneralSpec(one);
   spec.schedule = {2, 4};  // as in CheckTraining
   auto training =
       backend.BeginLayer(context, input.device, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;
   training->RunEpochs(context, 0, 2, std::span(losses).first(2), &steps);
   training->RunEpochs(context, 2, 1, std::span(losses).last(1), &steps);
-  reference::FormLayer oracle(start);
+  reference::GeneralLayer oracle(start);
   std::vector<double> expected;
   for (uint32_t epoch = 0; epoch < 3; ++epoch) {
     const std::vector<double> more = oracle.RunEpoch(input.x, samples, targets, spec, epoch);
@@ -183,29 +175,35 @@ inline void CheckFormTraining(const Context& context, Backend& backend, const Fo
   ASSERT_EQ(steps.size(), expected.size());
   for (size_t i = 0; i < steps.size(); ++i)
     EXPECT_NEAR(steps[i], expected[i], 4 * tolerance.loss * std::abs(expected[i])) << "step " << i;
-  EXPECT_EQ(training->Read().w_steps, expected.size());
+  const LayerState end = training->Read();
+  for (const Parameter& parameter : end.parameters) {
+    EXPECT_EQ(parameter.steps, parameter.trained() ? expected.size() : 0) << parameter.name;
+    if (!parameter.trained())
+      ExpectNear(oracle.parameters[parameter.name].value, parameter.value, 4 * tolerance.loss,
+                 parameter.name.c_str());
+  }
 }
 
-// The forms above, and the basic layer in every shape.
-inline std::vector<FormCase> ScoringCases() {
-  std::vector<FormCase> cases = FormCases();
+// The layers above, and the basic layer in every shape.
+inline std::vector<GeneralCase> ScoringCases() {
+  std::vector<GeneralCase> cases = GeneralCases();
   for (const Shape& shape : Shapes()) cases.push_back({shape, {}});
   return cases;
 }
 
 // Logits of all rows by the weights of a layer.
 inline reference::Dense LogitsOf(const LayerState& state, const reference::Dense& x) {
-  const auto hidden = [](const reference::Dense& from, const DenseBlock& block) {
-    reference::Dense h = reference::ApplyAffine(reference::Multiply(from, reference::Dense(block.w)),
-                                                reference::Dense(block.affine));
+  const auto hidden = [](const reference::Dense& from, const HiddenParameters& layer) {
+    reference::Dense h = reference::Shifted(reference::Multiply(from, reference::Dense(layer.weight)), layer);
     for (double& value : h.values) value = std::max(value, 0.0);
     return h;
   };
-  reference::Dense h = hidden(x, state.block());
-  if (state.head.value.rows > 0) h = hidden(h, state.head_block());
-  reference::Dense z = reference::Multiply(h, reference::Dense(state.theta));
-  for (size_t i = 0; state.bias.value.rows > 0 && i < z.rows; ++i)
-    for (size_t c = 0; c < z.cols; ++c) z.at(i, c) += double{state.bias.value.values[c]};
+  reference::Dense h = hidden(x, state.hidden());
+  const Head head = state.head();
+  if (head.hidden.weight.rows > 0) h = hidden(h, head.hidden);
+  reference::Dense z = reference::Multiply(h, reference::Dense(head.theta));
+  for (size_t i = 0; head.bias.rows > 0 && i < z.rows; ++i)
+    for (size_t c = 0; c < z.cols; ++c) z.at(i, c) += double{head.bias.values[c]};
   return z;
 }
 
@@ -266,10 +264,10 @@ inline void CheckMargins(const RowScores& found, bool were_wanted) {
 
 // Rows scored between two epochs, picked ones in an order of their own and all of them: by the weights as they are,
 // and training goes on as if nobody had looked.
-inline void CheckScoring(const Context& context, Backend& backend, const FormCase& one,
+inline void CheckScoring(const Context& context, Backend& backend, const GeneralCase& one,
                          const Tolerance& tolerance) {
-  const FormInput input = InputOf(context, backend, one);
-  const LayerState start = FormState(one, input.x.cols);
+  const GeneralInput input = InputOf(context, backend, one);
+  const LayerState start = GeneralState(one, input.x.cols);
   const Targets targets = RandomTargets(one.shape, one.shape.nodes, 3);
   std::vector<uint32_t> some, all;
   for (uint32_t i = 0; i < one.shape.nodes; ++i) {
@@ -281,7 +279,7 @@ inline void CheckScoring(const Context& context, Backend& backend, const FormCas
                                              !wanted.multilabel);
   const auto scored_all = backend.PrepareScoring(context, input.device, {}, targets);
   const auto train = [&](bool looks) {
-    auto training = backend.BeginLayer(context, input.device, {}, targets, FormSpec(one), start);
+    auto training = backend.BeginLayer(context, input.device, {}, targets, GeneralSpec(one), start);
     std::vector<double> losses(1);
     for (uint32_t epoch = 0; epoch < 2; ++epoch) {
       training->RunEpochs(context, epoch, 1, losses);
@@ -313,50 +311,42 @@ inline void CheckScoring(const Context& context, Backend& backend, const FormCas
     }
     return training->Read();
   };
-  const LayerState looked = train(true), alone = train(false);
-  EXPECT_TRUE(std::equal(looked.w.values.begin(), looked.w.values.end(), alone.w.values.begin()));
-  EXPECT_TRUE(std::equal(looked.theta.values.begin(), looked.theta.values.end(), alone.theta.values.begin()));
+  ExpectSameState(train(true), train(false));
 }
 
-// As CheckGradient, for every weight of the form. The reference is slow: large shapes are left out.
-inline void CheckFormGradient(const Context& context, Backend& backend, const FormCase& one,
-                              const Tolerance& tolerance) {
+// As CheckGradient, for every parameter. The reference is slow: large shapes are left out.
+inline void CheckGeneralGradient(const Context& context, Backend& backend, const GeneralCase& one,
+                                 const Tolerance& tolerance) {
   if (one.shape.nodes > 150) return;
-  const FormInput input = InputOf(context, backend, one);
+  const GeneralInput input = InputOf(context, backend, one);
   const Targets targets = RandomTargets(one.shape, one.shape.nodes, 3);
-  LayerSpec spec = FormSpec(one);
+  LayerSpec spec = GeneralSpec(one);
   spec.lr = 0;
   spec.weight_decay = 0;
   spec.batch = one.shape.nodes;
-  const LayerState start = FormState(one, input.x.cols);
+  const LayerState start = GeneralState(one, input.x.cols);
   auto training = backend.BeginLayer(context, input.device, {}, targets, spec, start);
   double loss = 0;
   training->RunEpochs(context, 0, 1, {&loss, 1});
   const LayerState after = training->Read();
-  const auto check = [&](reference::Weights reference::FormLayer::*weights, const Matrix& moment,
-                         const char* what) {
-    if (moment.values.size() == 0) return;
+  for (const Parameter& parameter : after.parameters) {
+    if (!parameter.trained()) continue;
+    const Matrix& moment = parameter.m;
     double largest = 0;
     for (float m : moment.values) largest = std::max(largest, std::abs(static_cast<double>(m)) / 0.1);
     const RandomStream pick(6, RandomUse::kGenerator, 81);
     for (uint64_t trial = 0; trial < 4; ++trial) {
       const size_t at = pick.Below(trial, moment.values.size());
       const auto loss_at = [&](double offset) {
-        reference::FormLayer layer(start);
-        (layer.*weights).value.values[at] += offset;
+        reference::GeneralLayer layer(start);
+        layer.parameters[parameter.name].value.values[at] += offset;
         return layer.RunEpoch(input.x, {}, targets, spec, 0).front();
       };
       const double expected = (loss_at(1e-6) - loss_at(-1e-6)) / 2e-6;
       EXPECT_NEAR(static_cast<double>(moment.values[at]) / 0.1, expected, 2 * tolerance.gradient * largest)
-          << what;
+          << parameter.name;
     }
-  };
-  check(&reference::FormLayer::w, after.w_m, "dW");
-  check(&reference::FormLayer::theta, after.theta_m, "dTheta");
-  check(&reference::FormLayer::affine, after.affine.m, "affine");
-  check(&reference::FormLayer::head, after.head.m, "head");
-  check(&reference::FormLayer::head_affine, after.head_affine.m, "head's affine");
-  check(&reference::FormLayer::bias, after.bias.m, "bias");
+  }
 }
 
 }  // namespace l2gcn::backend_cases

@@ -1,10 +1,10 @@
-// What a layer of any form (LayerArchitecture) does on a GPU besides its matrix products: draws a batch, gathers its rows,
+// What a layer of any architecture does on a GPU besides its matrix products: draws a batch, gathers its rows,
 // normalises, activates, drops, takes the loss and its gradient, and updates.
 //
 // Widths are padded to multiples of 8 with zeros that stay zeros. A batch always has the same number of rows: those
 // beyond a short batch's end are zero rows, whose gradient is set to 0, so that a step is the same launches with the
 // same arguments every time and can be replayed as a CUDA graph. What changes from step to step is read from
-// device memory (FormCursor, FormNow).
+// device memory (StepCursor, StepNow).
 //
 // Sums over the rows of a batch are taken chunk by chunk of rows, and the chunks in order; nothing is added
 // atomically. So equal calls give equal bits.
@@ -18,6 +18,7 @@
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/lr_schedule.h"
+#include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
 
@@ -45,7 +46,7 @@ void LaunchGather(const BlockRows& x, const uint32_t* rows, size_t first, size_t
                   void* to, size_t stride, const Dropping& dropping, cudaStream_t stream);
 
 // Where the training is: set by the host before the first of several steps, advanced by the last kernel of a step.
-struct FormCursor {
+struct StepCursor {
   uint32_t epoch = 0, step = 0;           // of the epoch
   uint64_t done = 0;                      // steps of the layer before this one; names the random streams
   uint64_t w_steps = 0, other_steps = 0;  // of Adam before this one
@@ -53,7 +54,7 @@ struct FormCursor {
 };
 
 // What the current step makes of it.
-struct FormNow {
+struct StepNow {
   uint32_t size;                      // rows of the batch
   float scale;                        // of a loss's gradient: 1 / terms
   double terms;                       // what the summed loss is divided by
@@ -62,9 +63,9 @@ struct FormNow {
   float other_step_size, other_inverse_bias;
 };
 
-struct FormDraw {
-  const FormCursor* cursor = nullptr;
-  FormNow* now = nullptr;
+struct BatchDraw {
+  const StepCursor* cursor = nullptr;
+  StepNow* now = nullptr;
   Permutation order;                  // shuffles `count` samples; each epoch's keys are drawn
   const uint32_t* samples = nullptr;  // (count) row of each sample, or null: itself
   uint32_t count = 0, batch = 0, classes = 0;
@@ -82,18 +83,21 @@ struct FormDraw {
   const float* weights = nullptr;       // (classes), or null: samples count alike
 };
 // Fills everything that is not const. With `weights` the terms are the weights of the batch.
-void LaunchDraw(const FormDraw& draw, cudaStream_t stream);
+void LaunchDraw(const BatchDraw& draw, cudaStream_t stream);
 
 // One hidden layer of a batch, after its product: y (rows × stride) and what it becomes.
 struct Activation {
   size_t rows = 0;
-  uint32_t width = 0, stride = 0;  // true columns, and with padding
-  int affine_rows = 0;             // 2: gain and shift of a norm; 1: bias; 0: none
-  const float* affine = nullptr;   // (affine_rows × stride)
-  float* y = nullptr;              // with a norm it becomes the normalised product, if `inverse` is given
-  float* inverse = nullptr;        // (rows) 1 / √(var + ε) of a norm, or null
-  RowKind kind = RowKind::kF32;    // of h
-  void* h = nullptr;               // (rows × stride) ReLU of the affine's result, then dropped
+  uint32_t width = 0, stride = 0;                  // true columns, and with padding
+  HiddenNorm norm = HiddenNorm::kNone;             // kBatch: by the statistics of the batch
+  const float *scale = nullptr, *shift = nullptr;  // (stride) each, or null: after the norm
+  float* y =
+      nullptr;  // becomes the normalised product with batch norm, and with LayerNorm if `inverse` is given
+  float* inverse =
+      nullptr;  // 1 / √(var + ε): (rows), written, or null with LayerNorm; (stride), read, with batch norm
+  const float* mean = nullptr;   // (stride) with batch norm
+  RowKind kind = RowKind::kF32;  // of h
+  void* h = nullptr;             // (rows × stride) ReLU of the result, then dropped
   Dropping dropping;
 };
 void LaunchActivate(const Activation& a, cudaStream_t stream);
@@ -113,10 +117,14 @@ inline uint32_t ChunksOf(uint32_t batch) {
 struct ChunkSums {
   float* sums = nullptr;  // null: not wanted
   size_t stride = 0, at = 0;
+
+#ifdef __CUDACC__
+  __device__ float* Of(uint32_t chunk) const { return sums + chunk * stride + at; }
+#endif
 };
 
 struct LossArguments {
-  const FormNow* now = nullptr;
+  const StepNow* now = nullptr;
   uint32_t batch = 0, classes = 0, stride = 0;
   bool multilabel = false;
   const uint32_t* drawn = nullptr;
@@ -135,25 +143,58 @@ void LaunchLoss(const LossArguments& a, cudaStream_t stream);
 // The way back through an Activation.
 struct ActivationBack {
   uint32_t batch = 0, width = 0, stride = 0;
-  int affine_rows = 0;
-  const float* affine = nullptr;
-  const float* y = nullptr;  // normalised, with a norm
+  HiddenNorm norm = HiddenNorm::kNone;
+  const float* scale = nullptr;  // (stride) of a norm
+  const float* y = nullptr;      // normalised, with a norm
   const float* inverse = nullptr;
   RowKind kind = RowKind::kF32;  // of h and dy
   const void* h = nullptr;
-  float scale = 1;     // of what was not dropped
-  float* d = nullptr;  // gradient of h; becomes that of the affine's result
-  void* dy = nullptr;  // gradient of the product; null where it is d
-  ChunkSums sums;      // the affine's gradient
+  float kept = 1;                    // what values that were not dropped were multiplied by
+  float* d = nullptr;                // gradient of h; becomes that of what ReLU was given
+  void* dy = nullptr;                // gradient of the product; null where it is d
+  ChunkSums scale_sums, shift_sums;  // the gradients of scale and shift
 };
+// With batch norm dy is left to LaunchBatchNormBack().
 void LaunchActivationBack(const ActivationBack& a, cudaStream_t stream);
+
+// The statistics of a batch's columns, by which batch norm normalises, and the running ones, which follow them.
+struct BatchMoments {
+  const StepNow* now = nullptr;  // rows beyond its size do not count
+  uint32_t batch = 0, stride = 0;
+  const float* y = nullptr;                   // (batch × stride) products
+  float* chunks = nullptr;                    // (chunks × 2 × stride) means and squares around them
+  float *mean = nullptr, *inverse = nullptr;  // (stride) each
+  float *running_mean = nullptr, *running_var = nullptr;  // (stride) each
+};
+void LaunchBatchMoments(const BatchMoments& a, cudaStream_t stream);
+
+// dy = scale · inverse ∘ (d − mean d − y ∘ mean(d ∘ y)), means over the batch, from the chunk sums of an ActivationBack.
+struct BatchNormBack {
+  const StepNow* now = nullptr;
+  uint32_t batch = 0, stride = 0;
+  const float *scale = nullptr, *inverse = nullptr;  // (stride) each
+  const float *y = nullptr, *d = nullptr;            // (batch × stride) each
+  ChunkSums scale_sums, shift_sums;
+  float* slopes = nullptr;  // (2 × stride) the means
+  RowKind kind = RowKind::kF32;
+  void* dy = nullptr;  // rows beyond the batch become 0
+};
+void LaunchBatchNormBack(const BatchNormBack& a, cudaStream_t stream);
+
+// The scale and shift (stride each) that batch norm by running statistics comes to.
+struct RunningFold {
+  uint32_t stride = 0;
+  const float *weight = nullptr, *bias = nullptr, *mean = nullptr, *var = nullptr;
+  float *scale = nullptr, *shift = nullptr;
+};
+void LaunchRunningFold(const RunningFold& a, cudaStream_t stream);
 
 // Adam over all parameters, which lie one after another in one array each of values, moments and gradients:
 // W, then the other matrices, then what does not decay, whose gradients are the sums of chunks. Sums up the loss, and
 // advances the cursor.
-struct FormUpdate {
-  FormCursor* cursor = nullptr;
-  const FormNow* now = nullptr;
+struct AdamUpdate {
+  StepCursor* cursor = nullptr;
+  const StepNow* now = nullptr;
   uint32_t steps_per_epoch = 1, chunks = 0;
   size_t w_end = 0, decay_end = 0, end = 0;            // multiples of 4
   float *value = nullptr, *m = nullptr, *v = nullptr;  // (end)
@@ -165,9 +206,9 @@ struct FormUpdate {
   const double* chunk_losses = nullptr;  // (chunks)
   double* losses = nullptr;              // (slots)
 };
-void LaunchUpdate(const FormUpdate& a, cudaStream_t stream);
+void LaunchUpdate(const AdamUpdate& a, cudaStream_t stream);
 
-// f32 to bf16, for the first values of FormUpdate::narrow; count is a multiple of 4.
+// f32 to bf16, for the first values of AdamUpdate::narrow; count is a multiple of 4.
 void LaunchNarrow(const float* from, void* to, size_t count, cudaStream_t stream);
 
 // Row i of `to` = row rows[i] of `from`: dense rows of one kind and stride, or sparse rows whose to.indptr is set.

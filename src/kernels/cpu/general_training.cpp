@@ -1,4 +1,4 @@
-#include "kernels/cpu/form_training.h"
+#include "kernels/cpu/general_training.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,55 +11,43 @@
 #include "core/team_size.h"
 #include "core/threads.h"
 #include "kernels/cpu/adam_constants.h"
-#include "kernels/cpu/form_batch.h"
+#include "kernels/cpu/general_batch.h"
 #include "kernels/cpu/hidden_layer.h"
 #include "kernels/cpu/scoring.h"
 #include "kernels/step_profile.h"
 
 namespace l2gcn {
 
-void ApplyAffine(const CpuKernels& kernels, size_t count, size_t width, size_t stride, size_t affine_rows,
-                 const float* affine, float* y, float* inverse, float* h) {
-  if (affine_rows == 2)
-    return kernels.norm_relu(count, width, stride, affine, affine + stride, y, inverse, h);
-  if (affine_rows == 1) return kernels.bias_relu(count, width, stride, affine, y, h);
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t c = 0; c < PadWidth(width); ++c) h[i * stride + c] = std::max(y[i * stride + c], 0.0f);
-  }
-}
-
 namespace {
 
-constexpr size_t kFormPanel = 32;           // rows of a batch that go through the layer together
-constexpr size_t kGroupRows = 128;          // samples whose gradients are added up first
-constexpr size_t kPieceRows = 48;           // of a weight matrix, updated by one task
-constexpr double kFormWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
+constexpr size_t kGroupRows = 128;      // samples whose gradients are added up first
+constexpr size_t kPieceRows = 48;       // of a weight matrix, updated by one task
+constexpr double kWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
 
-class CpuFormTraining final : public CpuTraining {
+class CpuGeneralTraining final : public CpuTraining {
  public:
-  CpuFormTraining(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
-                  const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
+  CpuGeneralTraining(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
+                     const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
       : kernels_(kernels),
         batch_(kernels, std::move(input), std::move(samples), targets, spec),
         multilabel_(targets.multilabel),
         spec_(spec),
-        classes_(start.theta.cols),
-        first_(Parameter(start.w, start.w_m, start.w_v), start.affine, batch_.most()),
-        theta_(start.theta, start.theta_m, start.theta_v),
-        w_steps_(start.w_steps),
-        theta_steps_(start.theta_steps),
+        classes_(start["classifier"].value.cols),
+        first_(start, "", spec.architecture.norm, batch_.most()),
+        theta_(start, "classifier"),
+        bias_(start, "classifier.bias"),
         profile_(profile) {
-    L2GCN_ASSERT(batch_.samples_in_all() > 0 && start.w.rows == batch_.input().cols &&
+    L2GCN_ASSERT(batch_.samples_in_all() > 0 && first_.weight.weights.rows == batch_.input().cols &&
                  spec_.share == nullptr);
-    if (start.head.value.rows > 0) {
-      head_.emplace(Parameter(start.head), start.head_affine, batch_.most());
+    if (spec_.architecture.head > 0) {
+      head_.emplace(start, "head.", spec_.architecture.norm, batch_.most());
       head_t_ = Array<float>::Zeros(head_->width * first_.stride);
-      Transpose(head_->w, 0, first_.width, head_->width, first_.stride, head_t_);
+      Transpose(head_->weight, 0, first_.width, head_->width, first_.stride, head_t_);
     }
     first_.PreparePacked(kernels_, batch_.input().sparse.cols);
     if (head_) head_->PreparePacked(kernels_, 0);
-    if (start.bias.value.rows > 0) bias_ = Parameter(start.bias);
-    L2GCN_ASSERT(start.theta.rows == last().width);
+    for (const Parameter& parameter : start.parameters) parameters_.push_back(Find(parameter.name));
+    L2GCN_ASSERT(theta_.weights.rows == last().width);
     theta_t_ = Array<float>::Zeros(classes_ * last().stride);
     Transpose(theta_, 0, last().width, classes_, last().stride, theta_t_);
     if (!targets.weights.empty()) {
@@ -75,17 +63,20 @@ class CpuFormTraining final : public CpuTraining {
     Prepare(context);
     if (steps_done_ == 0 && first > 0) {
       steps_done_ = uint64_t{first} * batch_.steps();
-      w_steps_ -= steps_done_;
-      theta_steps_ -= steps_done_;
+      for (CpuParameter* parameter : parameters_) parameter->steps -= steps_done_;
     }
-    now_ = {first, 0, steps_done_, false, false, 1};
+    now_ = {first, 0, steps_done_, Stage::kInput, false, 1};
     last_epoch_ = first + count;
     watch_ = {};
     RunPhases(
         context, team_.most(), ForwardPlan(step_losses != nullptr),
-        [&](const PhaseTask& task) { now_.updating ? Update(task) : ForthAndBack(task); },
+        [&](const PhaseTask& task) { now_.stage == Stage::kUpdate ? Update(task) : RunStages(task); },
         [&]() -> PhasePlan {
-          if (now_.updating) return NextStepPlan(context, step_losses != nullptr);
+          if (now_.stage == Stage::kUpdate) return NextStepPlan(context, step_losses != nullptr);
+          if (const Stage last = LastStage(now_.stage); last != Stage::kGradient) {
+            Combine(last);
+            return PanelPlan(Next(last));
+          }
           const double loss = now_.want_loss ? BatchLoss() : 0;
           if (step_losses != nullptr) step_losses->push_back(loss);
           if (now_.step + 1 == batch_.steps()) losses[now_.epoch - first] = loss;
@@ -99,53 +90,59 @@ class CpuFormTraining final : public CpuTraining {
 
   StepSeconds Profile() const override { return seconds_; }
   CpuLayerWeights Weights() const override {
-    return {first_.w.weights,
-            first_.affine.weights,
-            head_ ? head_->w.weights : none_,
-            head_ ? head_->affine.weights : none_,
-            theta_.weights,
-            bias_.weights};
+    return {first_.view(), head_ ? head_->view() : CpuHidden(), theta_.weights,
+            bias_.exists() ? bias_.row(0) : nullptr};
   }
 
   LayerState Read() const override {
     LayerState state;
-    Trainable w = first_.w.Read(), theta = theta_.Read();
-    state.w = std::move(w.value), state.w_m = std::move(w.m), state.w_v = std::move(w.v);
-    state.theta = std::move(theta.value), state.theta_m = std::move(theta.m),
-    state.theta_v = std::move(theta.v);
-    state.affine = first_.affine.Read();
-    if (head_) state.head = head_->w.Read(), state.head_affine = head_->affine.Read();
-    state.bias = bias_.Read();
-    state.w_steps = w_steps_ + steps_done_;
-    state.theta_steps = theta_steps_ + steps_done_;
+    for (const CpuParameter* parameter : parameters_)
+      state.parameters.push_back(parameter->Read(steps_done_));
     return state;
   }
 
  private:
   struct alignas(64) Worker {
     LapTimer timer;
-    Array<float> sparse_product;  // (kFormPanel × first_.stride) where the input is sparse and dense
-    uint32_t keys[kFormPanel];
+    Array<float> sparse_product;  // (kBatchPanel × first_.stride) where the input is sparse and dense
+    uint32_t keys[kBatchPanel];
   };
+  // What a panel of rows goes through, in order, and the update that follows. All stages of a panel are one task, except
+  // that batch norm needs a sum over the batch after some of them.
+  enum class Stage { kInput, kHidden, kLoss, kHeadGradient, kGradient, kUpdate };
   struct Now {
     uint32_t epoch, step;
     uint64_t done;  // steps before this one
-    bool updating, want_loss;
+    Stage stage;    // that the current phase begins with
+    bool want_loss;
     double terms;  // what the summed loss of the batch is divided by
   };
-  // Tasks of the second phase.
-  enum class PieceOf { kSparseRows, kDenseRows, kHead, kTheta, kAffine, kHeadAffine, kBias };
+  // Tasks of the update.
+  enum class PieceOf { kSparseRows, kDenseRows, kHead, kTheta, kShifts, kHeadShifts, kBias };
   struct Piece {
     PieceOf what;
     size_t begin, end;  // rows; of kSparseRows: the cut
   };
 
   const InputBlocks& input() const { return batch_.input(); }
+  CpuParameter* Find(const std::string& name) {
+    std::vector<CpuParameter*> all = {&theta_, &bias_};
+    for (HiddenLayer* layer : {&first_, head_ ? &*head_ : nullptr}) {
+      if (layer == nullptr) continue;
+      for (CpuParameter* one : {&layer->weight, &layer->bias, &layer->norm_weight, &layer->norm_bias,
+                                &layer->running_mean, &layer->running_var})
+        all.push_back(one);
+    }
+    const auto found =
+        std::find_if(all.begin(), all.end(), [&](const CpuParameter* one) { return one->name == name; });
+    L2GCN_ASSERT(found != all.end());
+    return *found;
+  }
   HiddenLayer& last() { return head_ ? *head_ : first_; }
   const HiddenLayer& last() const { return head_ ? *head_ : first_; }
-  static size_t PanelsOf(size_t size) { return (size + kFormPanel - 1) / kFormPanel; }
+  static size_t PanelsOf(size_t size) { return (size + kBatchPanel - 1) / kBatchPanel; }
 
-  // A rough count of one thread's cycles in a step, as in layer_training.cpp.
+  // A rough count of one thread's cycles in a step, as in fused_training.cpp.
   uint32_t LikelyWorkers(const Context& context) const {
     const double batch = batch_.most(), hidden = static_cast<double>(first_.width);
     const double inputs = static_cast<double>(input().dense_cols()) +
@@ -156,7 +153,7 @@ class CpuFormTraining final : public CpuTraining {
     const double outer = static_cast<double>(last().width * PadWidth(classes_));
     const double flops = batch * (4 * inputs * hidden + 6 * inner + 6 * outer);
     return static_cast<uint32_t>(
-        std::clamp(flops / 64 / kFormWorkerCycles, 1.0, static_cast<double>(context.threads)));
+        std::clamp(flops / 64 / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
   }
 
   void Prepare(const Context& context) {
@@ -169,7 +166,7 @@ class CpuFormTraining final : public CpuTraining {
     for (Worker& worker : workers_) {
       worker.timer = LapTimer(profile_);
       if (input().sparse.cols > 0 && input().dense_cols() > 0)
-        worker.sparse_product = Array<float>::Allocate(kFormPanel * first_.stride);
+        worker.sparse_product = Array<float>::Allocate(kBatchPanel * first_.stride);
     }
   }
 
@@ -183,26 +180,31 @@ class CpuFormTraining final : public CpuTraining {
         pieces_.push_back({what, begin, std::min(begin + kPieceRows, end)});
     };
     add(PieceOf::kDenseRows, input().sparse.cols, input().cols);
-    if (head_) add(PieceOf::kHead, 0, head_->w.weights.rows);
+    if (head_) add(PieceOf::kHead, 0, head_->weight.weights.rows);
     add(PieceOf::kTheta, 0, theta_.weights.rows);
-    if (first_.affine.weights.rows > 0) pieces_.push_back({PieceOf::kAffine, 0, 0});
-    if (head_ && head_->affine.weights.rows > 0) pieces_.push_back({PieceOf::kHeadAffine, 0, 0});
-    if (bias_.weights.rows > 0) pieces_.push_back({PieceOf::kBias, 0, 0});
+    if (!spec_.architecture.shifts()) return;
+    pieces_.push_back({PieceOf::kShifts, 0, 0});
+    if (head_) pieces_.push_back({PieceOf::kHeadShifts, 0, 0});
+    pieces_.push_back({PieceOf::kBias, 0, 0});
   }
 
   PhasePlan ForwardPlan(bool all_losses) {
-    now_.updating = false;
     now_.want_loss = all_losses || now_.step + 1 == batch_.steps();
     batch_.Draw(now_.epoch, now_.step, now_.done);
     now_.terms = batch_.LossTerms(weights_.span());
+    return PanelPlan(Stage::kInput);
+  }
+  PhasePlan PanelPlan(Stage first) {
+    now_.stage = first;
     return {static_cast<uint32_t>(PanelsOf(batch_.size())), team_.size()};
   }
   PhasePlan UpdatePlan() {
-    now_.updating = true;
+    now_.stage = Stage::kUpdate;
     rate_ = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
-    w_adam_ = AdamConstantsAt(spec_, rate_, w_steps_ + now_.done + 1);
-    other_adam_ = AdamConstantsAt(spec_, rate_, theta_steps_ + now_.done + 1);
-    w_adam_.weight_decay = other_adam_.weight_decay = 0;  // taken apart from Adam
+    for (CpuParameter* parameter : parameters_) {
+      parameter->adam = AdamConstantsAt(spec_, rate_, parameter->steps + now_.done + 1);
+      parameter->adam.weight_decay = 0;  // taken apart from Adam
+    }
     return {static_cast<uint32_t>(pieces_.size()), team_.size()};
   }
   PhasePlan NextStepPlan(const Context& context, bool all_losses) {
@@ -215,33 +217,77 @@ class CpuFormTraining final : public CpuTraining {
     return ForwardPlan(all_losses);
   }
 
-  // ---- the first phase ------------------------------------------------------------------------------------
+  // ---- panels of rows -------------------------------------------------------------------------------------
 
-  void ForthAndBack(const PhaseTask& task) {
+  static Stage Next(Stage stage) { return static_cast<Stage>(static_cast<int>(stage) + 1); }
+  // Whether what follows a stage needs a sum over the batch.
+  bool SumFollows(Stage stage) const {
+    if (spec_.architecture.norm != HiddenNorm::kBatch) return false;
+    const bool by_head = stage == Stage::kHidden || stage == Stage::kHeadGradient;
+    return stage < Stage::kGradient && (head_ || !by_head);
+  }
+  // The last of the stages that run together from `stage` on.
+  Stage LastStage(Stage stage) const {
+    while (stage != Stage::kGradient && !SumFollows(stage)) stage = Next(stage);
+    return stage;
+  }
+  // The sum over the batch that follows a stage, by one thread.
+  void Combine(Stage stage) {
+    if (stage == Stage::kInput) first_.CombineMoments(batch_.size());
+    if (stage == Stage::kHidden) head_->CombineMoments(batch_.size());
+    if (stage == Stage::kLoss) last().CombineGradients(batch_.size());
+    if (stage == Stage::kHeadGradient) first_.CombineGradients(batch_.size());
+  }
+
+  void RunStages(const PhaseTask& task) {
     Worker& worker = workers_[task.worker];
     worker.timer.Lap(StepPhase::kWait);
-    const size_t panel = task.task * kFormPanel, count = std::min(kFormPanel, batch_.size() - panel);
-    batch_.Gather(panel, count, worker.keys);
-    worker.timer.Lap(StepPhase::kGather);
-    FirstProduct(panel, count, worker);
-    Activate(first_, RandomUse::kDropout, panel, count, worker);
-    worker.timer.Lap(StepPhase::kHidden);
-    if (head_) {
-      MultiplyDense(first_.h.data() + panel * first_.stride, first_.stride, 0, *head_, panel, count);
-      Activate(*head_, RandomUse::kHeadDropout, panel, count, worker);
+    const size_t panel = task.task * kBatchPanel, count = std::min(kBatchPanel, batch_.size() - panel);
+    const Stage end = LastStage(now_.stage);
+    for (Stage stage = now_.stage; stage <= end; stage = Next(stage)) RunStage(stage, panel, count, worker);
+  }
+
+  void RunStage(Stage stage, size_t panel, size_t count, Worker& worker) {
+    const bool sums = SumFollows(stage);
+    switch (stage) {
+      case Stage::kInput:
+        batch_.Gather(panel, count, worker.keys);
+        worker.timer.Lap(StepPhase::kGather);
+        FirstProduct(panel, count, worker);
+        if (sums) first_.SumMoments(kernels_, panel, count);
+        break;
+      case Stage::kHidden:
+        Values(first_, RandomUse::kDropout, panel, count, worker);
+        worker.timer.Lap(StepPhase::kHidden);
+        if (!head_) break;
+        MultiplyDense(first_.h.data() + panel * first_.stride, first_.stride, 0, *head_, panel, count);
+        if (sums) head_->SumMoments(kernels_, panel, count);
+        break;
+      case Stage::kLoss:
+        if (head_) Values(*head_, RandomUse::kHeadDropout, panel, count, worker);
+        Loss(panel, count, worker.timer);
+        Gradient(z_.data() + panel * theta_.weights.stride, theta_.weights.stride, classes_, theta_t_, last(),
+                 panel, count);
+        if (sums) last().SumGradients(kernels_, panel, count);
+        break;
+      case Stage::kHeadGradient:
+        if (!head_) break;
+        head_->Gradient(kernels_, panel, count);
+        Gradient(head_->product_gradient() + panel * head_->stride, head_->stride, head_->width, head_t_,
+                 first_, panel, count);
+        if (sums) first_.SumGradients(kernels_, panel, count);
+        break;
+      case Stage::kGradient:
+        first_.Gradient(kernels_, panel, count);
+        worker.timer.Lap(StepPhase::kHiddenGradient);
+        break;
+      case Stage::kUpdate:
+        break;
     }
-    Loss(panel, count, worker.timer);
-    Gradient(z_.data() + panel * theta_.weights.stride, theta_.weights.stride, classes_, theta_t_, last(),
-             panel, count);
-    if (head_) {
-      Gradient(head_->product_gradient() + panel * head_->stride, head_->stride, head_->width, head_t_,
-               first_, panel, count);
-    }
-    worker.timer.Lap(StepPhase::kHiddenGradient);
   }
 
   void FirstProduct(size_t panel, size_t count, Worker& worker) {
-    const float* w = first_.w.weights.w.data();
+    const float* w = first_.weight.weights.w.data();
     const size_t n = PadWidth(first_.width), stride = first_.stride;
     float* y = first_.y.mutable_data() + panel * stride;
     const bool both = batch_.sparse() && batch_.dense();
@@ -263,10 +309,10 @@ class CpuFormTraining final : public CpuTraining {
                      size_t count) {
     GemmArgs product{count,
                      PadWidth(layer.width),
-                     layer.w.weights.rows - first,
+                     layer.weight.weights.rows - first,
                      a,
                      lda,
-                     layer.w.row(first),
+                     layer.weight.row(first),
                      layer.stride,
                      layer.y.mutable_data() + panel * layer.stride,
                      layer.stride};
@@ -275,16 +321,12 @@ class CpuFormTraining final : public CpuTraining {
     kernels_.gemm(product);
   }
 
-  void Activate(HiddenLayer& layer, RandomUse use, size_t panel, size_t count, Worker& worker) {
-    const size_t at = panel * layer.stride;
-    float* h = layer.h.mutable_data() + at;
-    ApplyAffine(kernels_, count, layer.width, layer.stride, layer.affine.weights.rows,
-                layer.affine.weights.w.data(), layer.y.mutable_data() + at,
-                layer.norm() ? layer.inverse.mutable_data() + panel : nullptr, h);
+  void Values(HiddenLayer& layer, RandomUse use, size_t panel, size_t count, Worker& worker) {
+    layer.Activate(kernels_, panel, count);
     if (spec_.dropout == 0) return;
     batch_.Keys(use, panel, count, 0, worker.keys);
     kernels_.drop(count, layer.width, layer.stride, worker.keys, DropThreshold(spec_.dropout),
-                  1.0f / (1.0f - spec_.dropout), h);
+                  1.0f / (1.0f - spec_.dropout), layer.h.mutable_data() + panel * layer.stride);
   }
 
   void Loss(size_t panel, size_t count, LapTimer& timer) {
@@ -292,7 +334,7 @@ class CpuFormTraining final : public CpuTraining {
     float* z = z_.mutable_data() + panel * stride;
     kernels_.gemm({count, PadWidth(classes_), last().width, last().h.data() + panel * last().stride,
                    last().stride, theta_.weights.w.data(), stride, z, stride});
-    if (bias_.weights.rows > 0) {
+    if (bias_.exists()) {
       for (size_t i = 0; i < count; ++i) {
         for (size_t c = 0; c < classes_; ++c) z[i * stride + c] += bias_.weights.w[c];
       }
@@ -300,7 +342,7 @@ class CpuFormTraining final : public CpuTraining {
     timer.Lap(StepPhase::kLogits);
     const float* weights = weights_.empty() ? nullptr : weights_.data();
     const float scale = 1.0f / static_cast<float>(now_.terms);
-    panel_loss_[panel / kFormPanel] =
+    panel_loss_[panel / kBatchPanel] =
         multilabel_ ? kernels_.sigmoid_loss(count, classes_, stride, z, batch_.label_targets(panel), weights,
                                             scale, now_.want_loss)
                     : kernels_.softmax_loss(count, classes_, stride, z, batch_.class_targets(panel), weights,
@@ -308,20 +350,14 @@ class CpuFormTraining final : public CpuTraining {
     timer.Lap(StepPhase::kLoss);
   }
 
-  // To layer.d and layer.dy, from the gradient `above` (count × width) of the products that follow; their
-  // weights transposed are (width × layer.stride).
+  // To layer.d, from the gradient `above` (count × width) of the products that follow; their weights transposed are
+  // (width × layer.stride).
   void Gradient(const float* above, size_t above_stride, size_t width, const Array<float>& transposed,
                 HiddenLayer& layer, size_t panel, size_t count) {
     const size_t at = panel * layer.stride;
-    float* d = layer.d.mutable_data() + at;
     kernels_.gemm({count, PadWidth(layer.width), width, above, above_stride, transposed.data(), layer.stride,
-                   d, layer.stride, Finish::kMask, layer.h.data() + at, 1.0f / (1.0f - spec_.dropout)});
-    if (!layer.norm()) return;
-    float* dy = layer.dy.mutable_data() + at;
-    for (size_t i = 0; i < count; ++i)
-      std::copy_n(d + i * layer.stride, PadWidth(layer.width), dy + i * layer.stride);
-    kernels_.norm_gradient(count, layer.width, layer.stride, layer.affine.row(0), layer.y.data() + at,
-                           layer.inverse.data() + panel, dy);
+                   layer.d.mutable_data() + at, layer.stride, Finish::kMask, layer.h.data() + at,
+                   1.0f / (1.0f - spec_.dropout)});
   }
 
   double BatchLoss() const {
@@ -330,7 +366,7 @@ class CpuFormTraining final : public CpuTraining {
     return sum / now_.terms;
   }
 
-  // ---- the second phase -----------------------------------------------------------------------------------
+  // ---- the update -----------------------------------------------------------------------------------------
 
   void Update(const PhaseTask& task) {
     LapTimer& timer = workers_[task.worker].timer;
@@ -341,35 +377,35 @@ class CpuFormTraining final : public CpuTraining {
         return UpdateSparse(piece.begin, timer);
       case PieceOf::kDenseRows:
         DenseGradient(batch_.x(0) + (piece.begin - input().sparse.cols), batch_.x_stride(), piece,
-                      first_.product_gradient(), first_.w);
+                      first_.product_gradient(), first_.weight);
         timer.Lap(StepPhase::kWeightGradient);
-        Step(first_.w, piece.begin, piece.end, w_adam_, true);
+        Step(first_.weight, piece.begin, piece.end, true);
         first_.PackRows(kernels_, piece.begin, piece.end);
         break;
       case PieceOf::kHead:
         DenseGradient(first_.h.data() + piece.begin, first_.stride, piece, head_->product_gradient(),
-                      head_->w);
+                      head_->weight);
         timer.Lap(StepPhase::kWeightGradient);
-        Step(head_->w, piece.begin, piece.end, other_adam_, true);
+        Step(head_->weight, piece.begin, piece.end, true);
         head_->PackRows(kernels_, piece.begin, piece.end);
-        Transpose(head_->w, piece.begin, piece.end, head_->width, first_.stride, head_t_);
+        Transpose(head_->weight, piece.begin, piece.end, head_->width, first_.stride, head_t_);
         break;
       case PieceOf::kTheta:
         DenseGradient(last().h.data() + piece.begin, last().stride, piece, z_.data(), theta_);
         timer.Lap(StepPhase::kThetaGradient);
-        Step(theta_, piece.begin, piece.end, other_adam_, true);
+        Step(theta_, piece.begin, piece.end, true);
         Transpose(theta_, piece.begin, piece.end, classes_, last().stride, theta_t_);
         break;
-      case PieceOf::kAffine:
-        UpdateAffine(first_);
+      case PieceOf::kShifts:
+        UpdateShifts(first_);
         break;
-      case PieceOf::kHeadAffine:
-        UpdateAffine(*head_);
+      case PieceOf::kHeadShifts:
+        UpdateShifts(*head_);
         break;
       case PieceOf::kBias:
         kernels_.column_sums(batch_.size(), PadWidth(classes_), theta_.weights.stride, z_.data(), nullptr,
                              bias_.grad.mutable_data(), nullptr);
-        Step(bias_, 0, 1, other_adam_, false);
+        Step(bias_, 0, 1, false);
         break;
     }
     timer.Lap(StepPhase::kUpdate);
@@ -378,18 +414,18 @@ class CpuFormTraining final : public CpuTraining {
   void UpdateSparse(size_t cut, LapTimer& timer) {
     const size_t begin = batch_.cuts().features[cut], end = batch_.cuts().features[cut + 1],
                  stride = first_.stride;
-    float* grad = first_.w.grad.mutable_data();
+    float* grad = first_.weight.grad.mutable_data();
     std::fill(grad + begin * stride, grad + end * stride, 0.0f);
     kernels_.sparse_gemm_grad(batch_.size(), PadWidth(first_.width), batch_.sparse_rows(0),
                               batch_.cut_offsets(cut), batch_.cuts().features.size(),
                               first_.product_gradient(), stride, grad, stride);
     timer.Lap(StepPhase::kWeightGradient);
-    Step(first_.w, begin, end, w_adam_, true);
+    Step(first_.weight, begin, end, true);
     timer.Lap(StepPhase::kUpdate);
   }
 
   // Rows of grad = Aᵀ·D over the batch, A (samples × lda) from the piece's first column on.
-  void DenseGradient(const float* a, size_t lda, const Piece& piece, const float* d, Parameter& to) const {
+  void DenseGradient(const float* a, size_t lda, const Piece& piece, const float* d, CpuParameter& to) const {
     const size_t stride = to.weights.stride;
     GemmArgs product{piece.end - piece.begin,
                      PadWidth(to.weights.cols),
@@ -404,17 +440,15 @@ class CpuFormTraining final : public CpuTraining {
     kernels_.gemm_transposed(product);
   }
 
-  void UpdateAffine(HiddenLayer& layer) {
-    float* grad = layer.affine.grad.mutable_data();
-    const bool norm = layer.norm();
-    float* shift = norm ? grad + layer.stride : grad;
-    kernels_.column_sums(batch_.size(), PadWidth(layer.width), layer.stride, layer.d.data(),
-                         norm ? layer.y.data() : nullptr, shift, norm ? grad : nullptr);
-    Step(layer.affine, 0, layer.affine.weights.rows, other_adam_, false);
+  void UpdateShifts(HiddenLayer& layer) {
+    layer.ShiftGradients(kernels_, batch_.size());
+    for (CpuParameter* parameter : {&layer.bias, &layer.norm_weight, &layer.norm_bias}) {
+      if (parameter->exists()) Step(*parameter, 0, 1, false);
+    }
   }
 
   // Adam of rows begin … end − 1, and the decay that is apart from it.
-  void Step(Parameter& parameter, size_t begin, size_t end, const AdamConstants& adam, bool decays) const {
+  void Step(CpuParameter& parameter, size_t begin, size_t end, bool decays) const {
     PaddedWeights& weights = parameter.weights;
     const size_t at = begin * weights.stride, count = (end - begin) * weights.stride;
     float* w = weights.w.mutable_data() + at;
@@ -423,11 +457,11 @@ class CpuFormTraining final : public CpuTraining {
       for (size_t i = 0; i < count; ++i) w[i] *= kept;
     }
     kernels_.adam(count, parameter.grad.data() + at, w, weights.m.mutable_data() + at,
-                  weights.v.mutable_data() + at, adam);
+                  weights.v.mutable_data() + at, parameter.adam);
   }
 
   // Rows begin … end − 1 of the weights (… × width) to columns of `to` (width × stride).
-  static void Transpose(const Parameter& from, size_t begin, size_t end, size_t width, size_t stride,
+  static void Transpose(const CpuParameter& from, size_t begin, size_t end, size_t width, size_t stride,
                         Array<float>& to) {
     constexpr size_t kBlock = 16;
     float* out = to.mutable_data();
@@ -440,18 +474,17 @@ class CpuFormTraining final : public CpuTraining {
   }
 
   const CpuKernels& kernels_;
-  FormBatch batch_;
+  GeneralBatch batch_;
   const bool multilabel_;
   Array<float> weights_;  // (PadWidth(classes)) of the classes, or empty
   const LayerSpec spec_;
   const size_t classes_;
   HiddenLayer first_;
   std::optional<HiddenLayer> head_;
-  Parameter theta_, bias_;
-  const PaddedWeights none_;        // of a head that is not there
-  Array<float> head_t_;             // (head × hidden), stride of first_
-  Array<float> theta_t_;            // (classes × width of the last hidden layer), its stride
-  uint64_t w_steps_, theta_steps_;  // of Adam, before the layer's first epoch
+  CpuParameter theta_, bias_;
+  std::vector<CpuParameter*> parameters_;  // those that the layer has, in the order of its state
+  Array<float> head_t_;                    // (head × hidden), stride of first_
+  Array<float> theta_t_;                   // (classes × width of the last hidden layer), its stride
   uint64_t steps_done_ = 0;
   const bool profile_;
   StepSeconds seconds_{};
@@ -464,18 +497,17 @@ class CpuFormTraining final : public CpuTraining {
   Now now_{};
   uint32_t last_epoch_ = 0;
   float rate_ = 0;  // in this step
-  AdamConstants w_adam_{}, other_adam_{};
   Stopwatch watch_;
 };
 
 }  // namespace
 
-std::unique_ptr<LayerTraining> MakeCpuFormTraining(const CpuKernels& kernels, InputBlocks input,
-                                                   Array<uint32_t> samples, const Targets& targets,
-                                                   const LayerSpec& spec, const LayerState& start,
-                                                   bool profile) {
-  return std::make_unique<CpuFormTraining>(kernels, std::move(input), std::move(samples), targets, spec,
-                                           start, profile);
+std::unique_ptr<LayerTraining> MakeCpuGeneralTraining(const CpuKernels& kernels, InputBlocks input,
+                                                      Array<uint32_t> samples, const Targets& targets,
+                                                      const LayerSpec& spec, const LayerState& start,
+                                                      bool profile) {
+  return std::make_unique<CpuGeneralTraining>(kernels, std::move(input), std::move(samples), targets, spec,
+                                              start, profile);
 }
 
 }  // namespace l2gcn

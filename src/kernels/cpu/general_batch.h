@@ -1,4 +1,4 @@
-// The mini-batch that a step of form_training.cpp takes: which samples, their targets, and their rows of the input, with
+// The mini-batch that a step of general_training.cpp takes: which samples, their targets, and their rows of the input, with
 // the input's dropout applied. Rows of dense parts are gathered side by side; the non-zeros of sparse rows that are not
 // dropped are copied, because what is dropped differs from sample to sample.
 //
@@ -19,10 +19,10 @@
 
 namespace l2gcn {
 
-class FormBatch {
+class GeneralBatch {
  public:
-  FormBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples, const Targets& targets,
-            const LayerSpec& spec);
+  GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples, const Targets& targets,
+               const LayerSpec& spec);
 
   const InputBlocks& input() const { return input_; }
   uint32_t samples_in_all() const { return draw_.samples(); }
@@ -66,7 +66,7 @@ class FormBatch {
   const LayerSpec spec_;
   const SampleDraw draw_;
   const uint32_t batch_;                    // of draw_
-  std::optional<SampleDraw::Epoch> epoch_;  // the current one
+  std::optional<SampleDraw::Epoch> epoch_;  // at hand
   size_t size_ = 0;
   uint64_t done_ = 0;
   std::vector<uint32_t> drawn_, rows_;         // (batch) samples, and their rows of the input

@@ -1,4 +1,4 @@
-#include "kernels/cpu/layer_training.h"
+#include "kernels/cpu/fused_training.h"
 
 #include <algorithm>
 #include <chrono>
@@ -31,9 +31,9 @@ constexpr size_t kFirstSamples = 128;   // the first samples of a gradient: thei
 constexpr size_t kLine = 64;            // bytes
 constexpr double kWorkerCycles = 12e3;  // a step must bring this much to each thread it wakes
 
-class CpuLayerTraining final : public CpuTraining {
+class CpuFusedTraining final : public CpuTraining {
  public:
-  CpuLayerTraining(const CpuKernels& kernels, StoredMatrix input, Array<uint32_t> samples,
+  CpuFusedTraining(const CpuKernels& kernels, StoredMatrix input, Array<uint32_t> samples,
                    const Targets& targets, const LayerSpec& spec, const LayerState& start, bool profile)
       : kernels_(kernels),
         input_(std::move(input)),
@@ -42,16 +42,17 @@ class CpuLayerTraining final : public CpuTraining {
         draw_(kernels, std::move(samples), spec, input_.rows, input_.is_sparse ? 0 : input_.cols),
         batch_(draw_.batch()),
         steps_(draw_.steps()),
-        features_(start.w.rows),
-        hidden_(start.w.cols),
-        classes_(start.theta.cols),
-        w_(start.w, start.w_m, start.w_v, features_),
-        theta_(start.theta, start.theta_m, start.theta_v, PadWidth(hidden_)),
-        w_steps_(start.w_steps),
-        theta_steps_(start.theta_steps),
+        features_(start["weight"].value.rows),
+        hidden_(start["weight"].value.cols),
+        classes_(start["classifier"].value.cols),
+        w_(Padded(start["weight"], features_)),
+        theta_(Padded(start["classifier"], PadWidth(hidden_))),
+        w_steps_(start["weight"].steps),
+        theta_steps_(start["classifier"].steps),
         profile_(profile) {
     L2GCN_ASSERT(spec_.share == nullptr || !input_.is_sparse);
-    L2GCN_ASSERT(draw_.samples() > 0 && start.theta.rows == hidden_ && features_ == input_.cols);
+    L2GCN_ASSERT(draw_.samples() > 0 && start["classifier"].value.rows == hidden_ &&
+                 features_ == input_.cols);
     theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
     TransposeTheta({0, PadWidth(hidden_)});
     if (kernels_.pack != nullptr && !input_.is_sparse) {
@@ -110,22 +111,28 @@ class CpuLayerTraining final : public CpuTraining {
   }
 
   StepSeconds Profile() const override { return seconds_; }
-  CpuLayerWeights Weights() const override { return {w_, none_, none_, none_, theta_, none_}; }
+  CpuLayerWeights Weights() const override {
+    CpuHidden hidden;
+    hidden.weight = &w_;
+    return {hidden, {}, theta_};
+  }
 
   LayerState Read() const override {
     LayerState state;
-    state.w = w_.Unpad(w_.w, features_);
-    state.w_m = w_.Unpad(w_.m, features_);
-    state.w_v = w_.Unpad(w_.v, features_);
-    state.theta = theta_.Unpad(theta_.w, hidden_);
-    state.theta_m = theta_.Unpad(theta_.m, hidden_);
-    state.theta_v = theta_.Unpad(theta_.v, hidden_);
-    state.w_steps = w_steps_ + steps_done_;
-    state.theta_steps = theta_steps_ + steps_done_;
+    const auto add = [&](const char* name, const PaddedWeights& from, size_t rows, uint64_t steps) {
+      state.parameters.push_back({name, from.Unpad(from.w, rows), from.Unpad(from.m, rows),
+                                  from.Unpad(from.v, rows), steps + steps_done_});
+    };
+    add("weight", w_, features_, w_steps_);
+    add("classifier", theta_, hidden_, theta_steps_);
     return state;
   }
 
  private:
+  static PaddedWeights Padded(const Parameter& from, size_t rows) {
+    return {from.value, from.m, from.v, rows};
+  }
+
   // What a worker has for itself.
   struct alignas(kLine) Worker {
     LapTimer timer;
@@ -565,7 +572,6 @@ class CpuLayerTraining final : public CpuTraining {
   const size_t features_, hidden_, classes_;
   PaddedWeights w_;                 // (D × hidden)
   PaddedWeights theta_;             // (PadWidth(hidden) × classes)
-  const PaddedWeights none_;        // what this form does not have
   Array<float> theta_t_;            // (classes × hidden), stride of w_
   Array<uint16_t> packed_w_;        // W as products read it, where that is another form; else empty
   Array<uint16_t> packed_dh_;       // the same of a batch's dh_
@@ -600,11 +606,11 @@ class CpuLayerTraining final : public CpuTraining {
 
 }  // namespace
 
-std::unique_ptr<LayerTraining> MakeCpuLayerTraining(const CpuKernels& kernels, StoredMatrix input,
+std::unique_ptr<LayerTraining> MakeCpuFusedTraining(const CpuKernels& kernels, StoredMatrix input,
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start,
                                                     bool profile) {
-  return std::make_unique<CpuLayerTraining>(kernels, std::move(input), std::move(samples), targets, spec,
+  return std::make_unique<CpuFusedTraining>(kernels, std::move(input), std::move(samples), targets, spec,
                                             start, profile);
 }
 

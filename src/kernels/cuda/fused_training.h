@@ -23,7 +23,7 @@ struct DeviceTargets {
 std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>& device, size_t rows,
                                                    Array<uint32_t> samples, const Targets& targets);
 
-std::unique_ptr<LayerTraining> MakeLayerTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
+std::unique_ptr<LayerTraining> MakeFusedTraining(const std::shared_ptr<Device>& device, TensorPtr xhat,
                                                  std::shared_ptr<const DeviceTargets> targets,
                                                  const LayerSpec& spec, const LayerState& start,
                                                  Precision precision, std::string* explanation);

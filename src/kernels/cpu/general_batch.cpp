@@ -1,11 +1,11 @@
-#include "kernels/cpu/form_batch.h"
+#include "kernels/cpu/general_batch.h"
 
 #include <algorithm>
 
 namespace l2gcn {
 
-FormBatch::FormBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
-                     const Targets& targets, const LayerSpec& spec)
+GeneralBatch::GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
+                           const Targets& targets, const LayerSpec& spec)
     : kernels_(kernels),
       input_(std::move(input)),
       targets_(targets),
@@ -23,7 +23,7 @@ FormBatch::FormBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_
   for (uint32_t i = 0; i < batch_; ++i) even_[i] = 2 * i;
 }
 
-void FormBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
+void GeneralBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
   size_ = draw_.SizeOf(step);
   done_ = done;
   draw_.Await(epoch, step);
@@ -45,18 +45,18 @@ void FormBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
   }
 }
 
-void FormBatch::Keys(RandomUse use, size_t panel, size_t count, uint32_t plus, uint32_t* keys) const {
+void GeneralBatch::Keys(RandomUse use, size_t panel, size_t count, uint32_t plus, uint32_t* keys) const {
   const RandomStream stream(spec_.seed, use, spec_.layer, static_cast<uint32_t>(done_));
   for (size_t i = 0; i < count; ++i) keys[i] = stream.Word(panel + i) + plus;
 }
 
-void FormBatch::Gather(size_t panel, size_t count, uint32_t* keys) {
+void GeneralBatch::Gather(size_t panel, size_t count, uint32_t* keys) {
   if (sparse()) GatherSparse(panel, count, keys);
   if (dense()) GatherDense(panel, count, keys);
 }
 
 // The batch's non-zeros that are not dropped, and where each cut's share of a row begins.
-void FormBatch::GatherSparse(size_t panel, size_t count, uint32_t* keys) {
+void GeneralBatch::GatherSparse(size_t panel, size_t count, uint32_t* keys) {
   const float share = spec_.architecture.input_dropout, scale = 1.0f / (1.0f - share);
   const uint32_t threshold = DropThreshold(share);
   if (share > 0) Keys(RandomUse::kInputDropout, panel, count, 0, keys);
@@ -78,7 +78,7 @@ void FormBatch::GatherSparse(size_t panel, size_t count, uint32_t* keys) {
   }
 }
 
-void FormBatch::GatherDense(size_t panel, size_t count, uint32_t* keys) {
+void GeneralBatch::GatherDense(size_t panel, size_t count, uint32_t* keys) {
   float* rows = x_.mutable_data() + panel * x_stride();
   size_t column = 0;
   for (const StoredMatrix& part : input_.dense) {
@@ -93,7 +93,7 @@ void FormBatch::GatherDense(size_t panel, size_t count, uint32_t* keys) {
                 rows);
 }
 
-void FormBatch::CutColumns(uint32_t pieces) {
+void GeneralBatch::CutColumns(uint32_t pieces) {
   if (!sparse()) return;
   cuts_ = FeatureCuts(input_.sparse, batch_, 6.0, pieces);
   cut_offsets_.resize(2 * size_t{batch_} * cuts_.features.size());

@@ -16,7 +16,7 @@
 
 namespace l2gcn {
 
-std::unique_ptr<LayerTraining> MakeCpuLayerTraining(const CpuKernels& kernels, StoredMatrix input,
+std::unique_ptr<LayerTraining> MakeCpuFusedTraining(const CpuKernels& kernels, StoredMatrix input,
                                                     Array<uint32_t> samples, const Targets& targets,
                                                     const LayerSpec& spec, const LayerState& start,
                                                     bool profile);

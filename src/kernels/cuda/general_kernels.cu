@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "kernels/cuda/check.h"
-#include "kernels/cuda/form_kernels.h"
+#include "kernels/cuda/general_kernels.h"
 #include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/row_access.cuh"
 #include "kernels/norm_epsilon.h"
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // ---- drawing --------------------------------------------------------------------------------------------------
 
-__global__ void __launch_bounds__(kThreads) DrawKernel(const FormDraw a) {
-  const FormCursor at = *a.cursor;
+__global__ void __launch_bounds__(kThreads) DrawKernel(const BatchDraw a) {
+  const StepCursor at = *a.cursor;
   const uint32_t i = blockIdx.x * kThreads + threadIdx.x, begin = at.step * a.batch;
   const uint32_t size = min(a.batch, a.count - begin), name = static_cast<uint32_t>(at.done);
   // A lane draws a key of the permutation for its whole warp.
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const FormDraw a) {
   for (int round = 0; round < Permutation::kRounds; ++round)
     order.keys[round] = __shfl_sync(kAll, key, round);
   if (i == 0) {
-    FormNow now;
+    StepNow now;
     now.size = size;
     now.terms = a.multilabel ? static_cast<double>(size) * a.classes : static_cast<double>(size);
     now.scale = 1.0f / static_cast<float>(now.terms);
@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const FormDraw a) {
 }
 
 // The weights of a batch, summed in double by one block.
-__global__ void __launch_bounds__(kChunkThreads) TermsKernel(const FormDraw a) {
+__global__ void __launch_bounds__(kChunkThreads) TermsKernel(const BatchDraw a) {
   __shared__ double sums[kChunkThreads];
   const uint32_t size = a.now->size;
   double sum = 0;
@@ -182,7 +182,8 @@ __global__ void __launch_bounds__(kThreads) ActivateKernel(const Activation a) {
   const uint32_t lane = threadIdx.x & 31;
   const size_t base = row * a.stride;
   float mean = 0, factor = 1;
-  if (a.affine_rows == 2) {
+  const bool by_row = a.norm == HiddenNorm::kLayer, by_column = a.norm == HiddenNorm::kBatch;
+  if (by_row) {
     const float share = 1.0f / static_cast<float>(a.width);
     float sum = 0;
 #pragma unroll 4
@@ -208,16 +209,23 @@ __global__ void __launch_bounds__(kThreads) ActivateKernel(const Activation a) {
 #pragma unroll 4
   for (uint32_t c = lane * 4; c < a.stride; c += 128) {
     float4 v = At4(a.y, base + c);
-    if (a.affine_rows == 2) {
+    if (by_row) {
       v.x = (v.x - mean) * factor, v.y = (v.y - mean) * factor;
       v.z = (v.z - mean) * factor, v.w = (v.w - mean) * factor;
       v = Inside(v, c, a.width);
       if (a.inverse != nullptr) At4(a.y, base + c) = v;
-      const float4 gain = At4(a.affine, c), shift = At4(a.affine, a.stride + c);
+    } else if (by_column) {
+      const float4 middle = At4(a.mean, c), inverse = At4(static_cast<const float*>(a.inverse), c);
+      v.x = (v.x - middle.x) * inverse.x, v.y = (v.y - middle.y) * inverse.y;
+      v.z = (v.z - middle.z) * inverse.z, v.w = (v.w - middle.w) * inverse.w;
+      At4(a.y, base + c) = v;
+    }
+    if (a.scale != nullptr) {
+      const float4 gain = At4(a.scale, c), shift = At4(a.shift, c);
       v.x = v.x * gain.x + shift.x, v.y = v.y * gain.y + shift.y;
       v.z = v.z * gain.z + shift.z, v.w = v.w * gain.w + shift.w;
-    } else if (a.affine_rows == 1) {
-      const float4 bias = At4(a.affine, c);
+    } else if (a.shift != nullptr) {
+      const float4 bias = At4(a.shift, c);
       v.x += bias.x, v.y += bias.y, v.z += bias.z, v.w += bias.w;
     }
     v = Relu(v);
@@ -226,13 +234,13 @@ __global__ void __launch_bounds__(kThreads) ActivateKernel(const Activation a) {
   }
 }
 
-// With t = gain ∘ d: dy = inverse · (t − mean t − y · mean(t ∘ y)).
+// LayerNorm, with t = scale ∘ d: dy = inverse · (t − mean t − y · mean(t ∘ y)).
 template <RowKind kKind>
 __global__ void __launch_bounds__(kChunkThreads)
     ActivationBackKernel(const ActivationBack a, uint32_t chunk_rows) {
   const uint32_t lane = threadIdx.x & 31, begin = blockIdx.x * chunk_rows;
   const uint32_t end = min(a.batch, begin + chunk_rows);
-  const bool norm = a.affine_rows == 2;
+  const bool by_row = a.norm == HiddenNorm::kLayer, norm = a.norm != HiddenNorm::kNone;
   for (uint32_t row = begin + (threadIdx.x >> 5); row < end; row += kChunkWarps) {
     const size_t base = static_cast<size_t>(row) * a.stride;
     float sum = 0, along = 0;
@@ -240,33 +248,33 @@ __global__ void __launch_bounds__(kChunkThreads)
     for (uint32_t c = lane * 4; c < a.stride; c += 128) {
       const float4 h = Load4<kKind>(a.h, base + c);
       float4 d = At4(a.d, base + c);
-      d.x = h.x > 0 ? d.x * a.scale : 0, d.y = h.y > 0 ? d.y * a.scale : 0;
-      d.z = h.z > 0 ? d.z * a.scale : 0, d.w = h.w > 0 ? d.w * a.scale : 0;
+      d.x = h.x > 0 ? d.x * a.kept : 0, d.y = h.y > 0 ? d.y * a.kept : 0;
+      d.z = h.z > 0 ? d.z * a.kept : 0, d.w = h.w > 0 ? d.w * a.kept : 0;
       At4(a.d, base + c) = d;
-      if (norm) {
-        const float4 gain = At4(a.affine, c), y = At4(a.y, base + c);
+      if (by_row) {
+        const float4 gain = At4(a.scale, c), y = At4(a.y, base + c);
         d.x *= gain.x, d.y *= gain.y, d.z *= gain.z, d.w *= gain.w;
         sum += (d.x + d.y) + (d.z + d.w);
         along += (d.x * y.x + d.y * y.y) + (d.z * y.z + d.w * y.w);
-      } else if (a.dy != nullptr) {
+      } else if (!norm && a.dy != nullptr) {
         Store4<kKind>(a.dy, base + c, d);
       }
     }
-    if (!norm) continue;
+    if (!by_row) continue;
     const float share = 1.0f / static_cast<float>(a.width);
     const float mean = WarpSum(sum) * share, slope = WarpSum(along) * share, factor = a.inverse[row];
 #pragma unroll 4
     for (uint32_t c = lane * 4; c < a.stride; c += 128) {
-      const float4 gain = At4(a.affine, c), y = At4(a.y, base + c);
+      const float4 gain = At4(a.scale, c), y = At4(a.y, base + c);
       float4 d = At4(a.d, base + c);
       d.x = (d.x * gain.x - mean - y.x * slope) * factor, d.y = (d.y * gain.y - mean - y.y * slope) * factor;
       d.z = (d.z * gain.z - mean - y.z * slope) * factor, d.w = (d.w * gain.w - mean - y.w * slope) * factor;
       Store4<kKind>(a.dy, base + c, Inside(d, c, a.width));
     }
   }
-  if (a.sums.sums == nullptr) return;
+  if (a.shift_sums.sums == nullptr) return;
   __syncthreads();
-  float* to = a.sums.sums + blockIdx.x * a.sums.stride + a.sums.at;
+  float* const to_shift = a.shift_sums.Of(blockIdx.x);
   for (uint32_t c = threadIdx.x; c < a.stride; c += kChunkThreads) {
     float total = 0, with_y = 0;
 #pragma unroll 8
@@ -275,9 +283,95 @@ __global__ void __launch_bounds__(kChunkThreads)
       total += a.d[at];
       if (norm) with_y += a.d[at] * a.y[at];
     }
-    to[norm ? a.stride + c : c] = total;  // shift, or bias
-    if (norm) to[c] = with_y;             // gain
+    to_shift[c] = total;
+    if (norm) a.scale_sums.Of(blockIdx.x)[c] = with_y;
   }
+}
+
+// ---- batch norm -----------------------------------------------------------------------------------------------
+
+// A block takes a chunk of rows, a thread a column of it.
+__global__ void __launch_bounds__(kChunkThreads) MomentsKernel(const BatchMoments a, uint32_t chunk_rows) {
+  const uint32_t size = a.now->size, begin = min(size, blockIdx.x * chunk_rows);
+  const uint32_t end = min(size, begin + chunk_rows);
+  float* const to = a.chunks + static_cast<size_t>(blockIdx.x) * 2 * a.stride;
+  for (uint32_t c = threadIdx.x; c < a.stride; c += kChunkThreads) {
+    float sum = 0, squares = 0;
+#pragma unroll 8
+    for (uint32_t row = begin; row < end; ++row) sum += a.y[static_cast<size_t>(row) * a.stride + c];
+    const float mean = end > begin ? sum / static_cast<float>(end - begin) : 0.0f;
+#pragma unroll 8
+    for (uint32_t row = begin; row < end; ++row) {
+      const float off = a.y[static_cast<size_t>(row) * a.stride + c] - mean;
+      squares += off * off;
+    }
+    to[c] = mean;
+    to[a.stride + c] = squares;
+  }
+}
+
+// Means and squared distances of the chunks, in order, to those of the batch (Chan et al., 1979); a thread takes a column.
+__global__ void __launch_bounds__(kThreads) CombineMomentsKernel(const BatchMoments a, uint32_t chunk_rows) {
+  const uint32_t c = blockIdx.x * kThreads + threadIdx.x, size = a.now->size;
+  if (c >= a.stride) return;
+  double mean = 0, squares = 0;
+  const float* chunk = a.chunks + c;
+  for (uint32_t begin = 0; begin < size; begin += chunk_rows, chunk += 2 * static_cast<size_t>(a.stride)) {
+    const double before = begin, rows = min(chunk_rows, size - begin), share = rows / (before + rows);
+    const double apart = static_cast<double>(chunk[0]) - mean;
+    mean += apart * share;
+    squares += static_cast<double>(chunk[a.stride]) + apart * apart * before * share;
+  }
+  const double rows = size, variance = squares / rows + static_cast<double>(kNormEpsilon);
+  const float middle = static_cast<float>(mean), unbiased = static_cast<float>(squares / fmax(1.0, rows - 1));
+  a.mean[c] = middle;
+  a.inverse[c] = static_cast<float>(1.0 / sqrt(variance) + variance * 0.0);  // NaN where the squares overflow
+  a.running_mean[c] += kRunningShare * (middle - a.running_mean[c]);
+  a.running_var[c] += kRunningShare * (unbiased - a.running_var[c]);
+}
+
+__global__ void __launch_bounds__(kThreads) SlopesKernel(const BatchNormBack a, uint32_t chunks) {
+  const uint32_t c = blockIdx.x * kThreads + threadIdx.x;
+  if (c >= a.stride) return;
+  float total = 0, with_y = 0;
+#pragma unroll 8
+  for (uint32_t chunk = 0; chunk < chunks; ++chunk) {
+    total += a.shift_sums.Of(chunk)[c];
+    with_y += a.scale_sums.Of(chunk)[c];
+  }
+  const float rows = static_cast<float>(a.now->size);
+  a.slopes[c] = total / rows;
+  a.slopes[a.stride + c] = with_y / rows;
+}
+
+template <RowKind kKind>
+__global__ void __launch_bounds__(kThreads) BatchNormBackKernel(const BatchNormBack a) {
+  const uint32_t row = blockIdx.x * kWarps + (threadIdx.x >> 5);
+  if (row >= a.batch) return;
+  const bool inside = row < a.now->size;
+  const size_t base = static_cast<size_t>(row) * a.stride;
+  for (uint32_t c = (threadIdx.x & 31) * 4; c < a.stride; c += 128) {
+    float4 out = make_float4(0, 0, 0, 0);
+    if (inside) {
+      const float4 d = At4(a.d, base + c), y = At4(a.y, base + c);
+      const float4 scale = At4(a.scale, c), inverse = At4(a.inverse, c);
+      const float4 mean = At4(static_cast<const float*>(a.slopes), c),
+                   slope = At4(static_cast<const float*>(a.slopes), a.stride + c);
+      out.x = scale.x * inverse.x * (d.x - mean.x - y.x * slope.x);
+      out.y = scale.y * inverse.y * (d.y - mean.y - y.y * slope.y);
+      out.z = scale.z * inverse.z * (d.z - mean.z - y.z * slope.z);
+      out.w = scale.w * inverse.w * (d.w - mean.w - y.w * slope.w);
+    }
+    Store4<kKind>(a.dy, base + c, out);
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) RunningFoldKernel(const RunningFold a) {
+  const uint32_t c = blockIdx.x * kThreads + threadIdx.x;
+  if (c >= a.stride) return;
+  const float scale = a.weight[c] / sqrtf(a.var[c] + kNormEpsilon);
+  a.scale[c] = scale;
+  a.shift[c] = a.bias[c] - a.mean[c] * scale;
 }
 
 // ---- the loss -------------------------------------------------------------------------------------------------
@@ -362,21 +456,21 @@ __global__ void __launch_bounds__(kChunkThreads) LossKernel(const LossArguments 
 
 // ---- the update -----------------------------------------------------------------------------------------------
 
-__device__ __forceinline__ void AdamStep(const FormUpdate& a, float g, float& w, float& m, float& v,
+__device__ __forceinline__ void AdamStep(const AdamUpdate& a, float g, float& w, float& m, float& v,
                                          float step_size, float inverse_bias) {
   m = a.beta1 * m + (1.0f - a.beta1) * g;
   v = a.beta2 * v + (1.0f - a.beta2) * g * g;
   w -= step_size * m / (sqrtf(v) * inverse_bias + a.epsilon);
 }
 
-__global__ void __launch_bounds__(kThreads) UpdateKernel(const FormUpdate a) {
-  const FormNow now = *a.now;
+__global__ void __launch_bounds__(kThreads) UpdateKernel(const AdamUpdate a) {
+  const StepNow now = *a.now;
   if (blockIdx.x == 0 && threadIdx.x < 32) {
     double sum = 0;
     for (uint32_t chunk = threadIdx.x; chunk < a.chunks; chunk += 32) sum += a.chunk_losses[chunk];
     sum = WarpSum(sum);
     if (threadIdx.x == 0) {
-      FormCursor at = *a.cursor;
+      StepCursor at = *a.cursor;
       a.losses[at.slot] = sum / now.terms;
       if (++at.step == a.steps_per_epoch) at.step = 0, ++at.epoch;
       ++at.done, ++at.w_steps, ++at.other_steps, ++at.slot;
@@ -457,7 +551,7 @@ void LaunchGather(const BlockRows& x, const uint32_t* rows, size_t first, size_t
   Check(cudaGetLastError(), "launching the gathering of rows");
 }
 
-void LaunchDraw(const FormDraw& draw, cudaStream_t stream) {
+void LaunchDraw(const BatchDraw& draw, cudaStream_t stream) {
   DrawKernel<<<BlocksFor(draw.batch, kThreads), kThreads, 0, stream>>>(draw);
   if (draw.weights != nullptr) TermsKernel<<<1, kChunkThreads, 0, stream>>>(draw);
   Check(cudaGetLastError(), "launching the drawing of a batch");
@@ -484,7 +578,27 @@ void LaunchActivationBack(const ActivationBack& a, cudaStream_t stream) {
   Check(cudaGetLastError(), "launching a gradient");
 }
 
-void LaunchUpdate(const FormUpdate& a, cudaStream_t stream) {
+void LaunchBatchMoments(const BatchMoments& a, cudaStream_t stream) {
+  const uint32_t chunk_rows = RowsPerChunk(a.batch);
+  MomentsKernel<<<ChunksOf(a.batch), kChunkThreads, 0, stream>>>(a, chunk_rows);
+  CombineMomentsKernel<<<BlocksFor(a.stride, kThreads), kThreads, 0, stream>>>(a, chunk_rows);
+  Check(cudaGetLastError(), "launching a batch's statistics");
+}
+
+void LaunchBatchNormBack(const BatchNormBack& a, cudaStream_t stream) {
+  SlopesKernel<<<BlocksFor(a.stride, kThreads), kThreads, 0, stream>>>(a, ChunksOf(a.batch));
+  const auto kernel =
+      a.kind == RowKind::kBf16 ? BatchNormBackKernel<RowKind::kBf16> : BatchNormBackKernel<RowKind::kF32>;
+  kernel<<<BlocksFor(a.batch, kWarps), kThreads, 0, stream>>>(a);
+  Check(cudaGetLastError(), "launching a gradient");
+}
+
+void LaunchRunningFold(const RunningFold& a, cudaStream_t stream) {
+  RunningFoldKernel<<<BlocksFor(a.stride, kThreads), kThreads, 0, stream>>>(a);
+  Check(cudaGetLastError(), "launching a norm's running statistics");
+}
+
+void LaunchUpdate(const AdamUpdate& a, cudaStream_t stream) {
   UpdateKernel<<<BlocksFor(a.end, kThreads * size_t{4}), kThreads, 0, stream>>>(a);
   Check(cudaGetLastError(), "launching the update");
 }

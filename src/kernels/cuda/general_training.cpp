@@ -1,17 +1,20 @@
-#include "kernels/cuda/form_training.h"
+#include "kernels/cuda/general_training.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 #include <optional>
 
 #include "core/error_format.h"
 #include "kernels/checked_cast.h"
-#include "kernels/cuda/form_kernels.h"
+#include "kernels/cuda/general_kernels.h"
 #include "kernels/cuda/scoring.h"
+#include "kernels/norm_epsilon.h"
 
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two checks for a request to stop: a few tens of milliseconds.
+// Steps between two looks at the wish to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerRound = 256;
 // Gathered rows of a forward pass, and their number at most.
 constexpr size_t kGatheredBytes = size_t{64} << 20, kGatheredRows = 8192;
@@ -70,12 +73,16 @@ struct Placed {
   }
 };
 
-// A hidden layer of one batch, all (batch × stride).
+// A hidden layer: where its parameters are, and one batch's values, all (batch × stride).
 struct Hidden {
   uint32_t width = 0, stride = 0;
-  int affine_rows = 0;
-  Placed w, affine;
-  Buffer y, h, d, dy, inverse, keys;
+  HiddenNorm norm = HiddenNorm::kNone;
+  Placed w, bias, norm_weight, norm_bias, running_mean, running_var;
+  Buffer y, h, d, dy, keys;
+  Buffer inverse;       // (batch) with LayerNorm, (stride) with batch norm
+  Buffer mean, chunks;  // (stride) and (chunks × 2 × stride) with batch norm
+  Buffer slopes;        // (2 × stride) with batch norm
+  Buffer running;       // (2 × stride) scale and shift by running statistics
 
   const void* product_gradient() const { return dy.as<void>() != nullptr ? dy.as<void>() : d.as<void>(); }
 };
@@ -84,16 +91,16 @@ struct Hidden {
 struct HiddenRows {
   size_t rows = 0;
   float* y = nullptr;
-  float* inverse = nullptr;  // (rows) of a norm, where the way back needs it
+  bool in_training = false;
   void* h = nullptr;
   Dropping dropping;
 };
 
-class CudaFormTraining final : public CudaTraining {
+class CudaGeneralTraining final : public CudaTraining {
  public:
-  CudaFormTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas,
-                   const LayerInput& input, std::shared_ptr<const DeviceTargets> targets,
-                   const LayerSpec& spec, const LayerState& start)
+  CudaGeneralTraining(const std::shared_ptr<Device>& device, std::shared_ptr<const Blas> blas,
+                      const LayerInput& input, std::shared_ptr<const DeviceTargets> targets,
+                      const LayerSpec& spec, const LayerState& start)
       : device_(device),
         input_(input),
         targets_(std::move(targets)),
@@ -105,21 +112,21 @@ class CudaFormTraining final : public CudaTraining {
             1, spec.drop_last ? targets_->count / batch_ : (targets_->count + batch_ - 1) / batch_)),
         chunks_(ChunksOf(batch_)),
         narrow_(blas_->operands() == RowKind::kBf16),
-        w_steps_(start.w_steps),
-        theta_steps_(start.theta_steps) {
-    L2GCN_ASSERT(targets_->count > 0 && start.w.rows == input_.cols());
+        w_steps_(start["weight"].steps),
+        theta_steps_(start["classifier"].steps) {
+    L2GCN_ASSERT(targets_->count > 0 && start["weight"].value.rows == input_.cols());
     PlaceParameters(start);
-    L2GCN_ASSERT(start.theta.rows == last().width);
+    L2GCN_ASSERT(theta_.rows == last().width);
     UploadParameters(start);
     AllocateBatch();
     device_->Synchronise(kWhat);
   }
-  ~CudaFormTraining() override {
+  ~CudaGeneralTraining() override {
     cudaStreamSynchronize(device_->stream());
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
   }
-  CudaFormTraining(const CudaFormTraining&) = delete;
-  CudaFormTraining& operator=(const CudaFormTraining&) = delete;
+  CudaGeneralTraining(const CudaGeneralTraining&) = delete;
+  CudaGeneralTraining& operator=(const CudaGeneralTraining&) = delete;
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override {
@@ -140,21 +147,17 @@ class CudaFormTraining final : public CudaTraining {
   }
 
   LayerState Read() const override {
-    const std::vector<float> value = ReadAll(value_), m = ReadAll(m_), v = ReadAll(v_);
-    const auto read = [&](const Placed& from) -> Trainable {
-      if (from.rows == 0) return {};
-      return {from.Read(value), from.Read(m), from.Read(v)};
-    };
+    const std::vector<float> value = ReadAll(value_, all_), m = ReadAll(m_, end_), v = ReadAll(v_, end_);
     LayerState state;
-    Trainable w = read(first_.w), theta = read(theta_);
-    state.w = std::move(w.value), state.w_m = std::move(w.m), state.w_v = std::move(w.v);
-    state.theta = std::move(theta.value), state.theta_m = std::move(theta.m),
-    state.theta_v = std::move(theta.v);
-    state.affine = read(first_.affine);
-    if (head_) state.head = read(head_->w), state.head_affine = read(head_->affine);
-    state.bias = read(bias_);
-    state.w_steps = w_steps_;
-    state.theta_steps = theta_steps_;
+    for (const std::string& name : names_) {
+      const Placed& from = placed_.at(name);
+      if (from.at >= end_) {
+        state.parameters.push_back({name, from.Read(value), {}, {}});
+      } else {
+        state.parameters.push_back(
+            {name, from.Read(value), from.Read(m), from.Read(v), name == "weight" ? w_steps_ : theta_steps_});
+      }
+    }
     return state;
   }
 
@@ -169,6 +172,8 @@ class CudaFormTraining final : public CudaTraining {
     const Buffer y = NewBuffer(pass.block() * widest * sizeof(float)), z = NewBuffer(pass.block() * z_bytes);
     const Buffer h = NewBuffer(pass.block() * widest * element);
     const Buffer head = head_ ? NewBuffer(pass.block() * widest * element) : Buffer();
+    FoldRunning(first_);
+    if (head_) FoldRunning(*head_);
     for (size_t first = 0; first < rows.targets->count; first += pass.block()) {
       context.CheckCancelled();
       const size_t some = std::min<size_t>(pass.block(), rows.targets->count - first);
@@ -177,9 +182,9 @@ class CudaFormTraining final : public CudaTraining {
                     x.as<void>(), {}, stream());
       // As many rows every time, as in TransformRows.
       const size_t all = pass.block();
-      Forward(first_, x.as<void>(), layout.width(), {all, y.as<float>(), nullptr, h.as<void>(), {}});
+      Forward(first_, x.as<void>(), layout.width(), {all, y.as<float>(), false, h.as<void>(), {}});
       if (head_)
-        Forward(*head_, h.as<void>(), first_.stride, {all, y.as<float>(), nullptr, head.as<void>(), {}});
+        Forward(*head_, h.as<void>(), first_.stride, {all, y.as<float>(), false, head.as<void>(), {}});
       Logits(head_ ? head.as<void>() : h.as<void>(), all, z.as<float>());
       pass.Reduce(first, some, z.as<float>(), theta_.stride, Values(bias_));
     }
@@ -197,47 +202,66 @@ class CudaFormTraining final : public CudaTraining {
   // ---- parameters -----------------------------------------------------------------------------------------
 
   Placed Place(const Matrix& matrix, size_t padded_rows) {
-    Placed placed{end_, matrix.rows, matrix.cols, padded_rows, PaddedStride(matrix.cols)};
-    end_ += placed.size();
+    Placed placed{all_, matrix.rows, matrix.cols, padded_rows, PaddedStride(matrix.cols)};
+    all_ += placed.size();
     return placed;
   }
 
+  // Weights first, then what does not decay, then the statistics that no gradient reaches.
   void PlaceParameters(const LayerState& start) {
-    const auto hidden = [](const Placed& w, const Trainable& affine) {
-      Hidden layer;
-      layer.w = w;
-      layer.width = static_cast<uint32_t>(w.cols);
-      layer.stride = static_cast<uint32_t>(w.stride);
-      layer.affine_rows = static_cast<int>(affine.value.rows);
-      return layer;
+    const uint32_t head = spec_.architecture.head;
+    const size_t hidden_stride = PaddedStride(start["weight"].value.cols),
+                 last_stride = head > 0 ? PaddedStride(head) : hidden_stride;
+    const auto place = [&](const std::string& name, size_t padded_rows) {
+      const Parameter* parameter = start.Find(name);
+      if (parameter != nullptr) placed_[name] = Place(parameter->value, padded_rows);
     };
-    first_ = hidden(Place(start.w, layout_.width()), start.affine);
-    first_.w.places = &layout_.places();
-    w_end_ = end_;
-    if (start.head.value.rows > 0) head_ = hidden(Place(start.head.value, first_.stride), start.head_affine);
-    theta_ = Place(start.theta, last().stride);
-    decay_end_ = end_;
-    first_.affine = Place(start.affine.value, start.affine.value.rows);
-    if (head_) head_->affine = Place(start.head_affine.value, start.head_affine.value.rows);
-    bias_ = Place(start.bias.value, start.bias.value.rows);
+    place("weight", layout_.width());
+    placed_["weight"].places = &layout_.places();
+    w_end_ = all_;
+    place("head.weight", hidden_stride);
+    place("classifier", last_stride);
+    decay_end_ = all_;
+    for (const bool trained : {true, false}) {
+      for (const Parameter& parameter : start.parameters) {
+        if (parameter.trained() == trained && placed_.count(parameter.name) == 0) place(parameter.name, 1);
+      }
+      if (trained) end_ = all_;
+    }
+    for (const Parameter& parameter : start.parameters) names_.push_back(parameter.name);
+    first_ = HiddenOf("");
+    if (head > 0) head_ = HiddenOf("head.");
+    theta_ = placed_["classifier"];
+    bias_ = placed_["classifier.bias"];
+  }
+  Hidden HiddenOf(const std::string& prefix) {
+    Hidden layer;
+    layer.norm = spec_.architecture.norm;
+    layer.w = placed_[prefix + "weight"];
+    layer.width = static_cast<uint32_t>(layer.w.cols);
+    layer.stride = static_cast<uint32_t>(layer.w.stride);
+    layer.bias = placed_[prefix + "bias"];
+    layer.norm_weight = placed_[prefix + "norm.weight"];
+    layer.norm_bias = placed_[prefix + "norm.bias"];
+    layer.running_mean = placed_[prefix + "norm.running_mean"];
+    layer.running_var = placed_[prefix + "norm.running_var"];
+    return layer;
   }
 
   void UploadParameters(const LayerState& start) {
-    const auto upload = [&](Buffer& to, const Matrix& w, const Matrix& theta, Matrix Trainable::*which) {
-      std::vector<float> packed(end_, 0.0f);
-      first_.w.Write(w, packed);
-      theta_.Write(theta, packed);
-      first_.affine.Write(start.affine.*which, packed);
-      if (head_) head_->w.Write(start.head.*which, packed);
-      if (head_) head_->affine.Write(start.head_affine.*which, packed);
-      bias_.Write(start.bias.*which, packed);
-      to = NewBuffer(end_ * sizeof(float));
-      to.CopyFrom(packed.data(), end_ * sizeof(float));
+    const auto upload = [&](Buffer& to, size_t size, Matrix Parameter::*which) {
+      std::vector<float> packed(size, 0.0f);
+      for (const Parameter& parameter : start.parameters) {
+        const Placed& place = placed_[parameter.name];
+        if (place.at < size) place.Write(parameter.*which, packed);
+      }
+      to = NewBuffer(size * sizeof(float));
+      to.CopyFrom(packed.data(), size * sizeof(float));
       device_->Synchronise(kWhat);
     };
-    upload(value_, start.w, start.theta, &Trainable::value);
-    upload(m_, start.w_m, start.theta_m, &Trainable::m);
-    upload(v_, start.w_v, start.theta_v, &Trainable::v);
+    upload(value_, all_, &Parameter::value);
+    upload(m_, end_, &Parameter::m);
+    upload(v_, end_, &Parameter::v);
     gradient_ = NewBuffer(decay_end_ * sizeof(float));
     sums_ = NewBuffer(chunks_ * (end_ - decay_end_) * sizeof(float));
     sums_.Clear();
@@ -246,9 +270,9 @@ class CudaFormTraining final : public CudaTraining {
     LaunchNarrow(value_.as<float>(), narrow_values_.as<void>(), decay_end_, stream());
   }
 
-  std::vector<float> ReadAll(const Buffer& from) const {
-    std::vector<float> values(end_);
-    from.CopyTo(values.data(), end_ * sizeof(float));
+  static std::vector<float> ReadAll(const Buffer& from, size_t size) {
+    std::vector<float> values(size);
+    from.CopyTo(values.data(), size * sizeof(float));
     return values;
   }
 
@@ -257,7 +281,7 @@ class CudaFormTraining final : public CudaTraining {
     if (narrow_) return narrow_values_.as<char>() + placed.at * 2;
     return value_.as<float>() + placed.at;
   }
-  const float* Values(const Placed& placed) const {
+  float* Values(const Placed& placed) const {
     return placed.rows > 0 ? value_.as<float>() + placed.at : nullptr;
   }
   float* Gradient(const Placed& placed) const { return gradient_.as<float>() + placed.at; }
@@ -270,8 +294,8 @@ class CudaFormTraining final : public CudaTraining {
 
   void AllocateBatch() {
     const size_t element = narrow_ ? 2 : 4, numbers = batch_ * sizeof(uint32_t);
-    cursor_ = NewBuffer(sizeof(FormCursor));
-    now_ = NewBuffer(sizeof(FormNow));
+    cursor_ = NewBuffer(sizeof(StepCursor));
+    now_ = NewBuffer(sizeof(StepNow));
     drawn_ = NewBuffer(numbers);
     rows_ = NewBuffer(numbers);
     if (spec_.architecture.input_dropout > 0) input_keys_ = NewBuffer(numbers);
@@ -281,8 +305,16 @@ class CudaFormTraining final : public CudaTraining {
       layer.y = NewBuffer(cells * sizeof(float));
       layer.h = NewBuffer(cells * element);
       layer.d = NewBuffer(cells * sizeof(float));
-      if (layer.affine_rows == 2 || narrow_) layer.dy = NewBuffer(cells * element);
-      if (layer.affine_rows == 2) layer.inverse = NewBuffer(batch_ * sizeof(float));
+      const size_t column = layer.stride * sizeof(float);
+      if (layer.norm != HiddenNorm::kNone || narrow_) layer.dy = NewBuffer(cells * element);
+      if (layer.norm == HiddenNorm::kLayer) layer.inverse = NewBuffer(batch_ * sizeof(float));
+      if (layer.norm == HiddenNorm::kBatch) {
+        layer.inverse = NewBuffer(column);
+        layer.mean = NewBuffer(column);
+        layer.chunks = NewBuffer(chunks_ * 2 * column);
+        layer.slopes = NewBuffer(2 * column);
+        layer.running = NewBuffer(2 * column);
+      }
       if (spec_.dropout > 0) layer.keys = NewBuffer(numbers);
     };
     allocate(first_);
@@ -300,7 +332,7 @@ class CudaFormTraining final : public CudaTraining {
 
   // Steps `begin` … begin + count − 1, counted from the start of epoch `first`.
   void RunSteps(uint32_t first, uint64_t begin, uint64_t count) {
-    FormCursor cursor;
+    StepCursor cursor;
     cursor.epoch = first + static_cast<uint32_t>(begin / steps_per_epoch_);
     cursor.step = static_cast<uint32_t>(begin % steps_per_epoch_);
     cursor.done = uint64_t{first} * steps_per_epoch_ + begin;
@@ -355,9 +387,9 @@ class CudaFormTraining final : public CudaTraining {
   }
 
   void Draw() const {
-    FormDraw a;
-    a.cursor = cursor_.as<FormCursor>();
-    a.now = now_.as<FormNow>();
+    BatchDraw a;
+    a.cursor = cursor_.as<StepCursor>();
+    a.now = now_.as<StepNow>();
     a.order = Permutation(targets_->count, RandomStream(spec_.seed, RandomUse::kShuffle, spec_.layer, 0));
     a.samples = targets_->samples.empty() ? nullptr : targets_->sample_rows.as<uint32_t>();
     a.count = targets_->count;
@@ -389,22 +421,57 @@ class CudaFormTraining final : public CudaTraining {
     product.ldb = product.ldc = layer.stride;
     product.c = to.y;
     blas_->Multiply(product);
+    const bool by_batch = layer.norm == HiddenNorm::kBatch;
+    if (by_batch && to.in_training) Moments(layer);
     Activation a;
     a.rows = to.rows;
     a.width = layer.width;
     a.stride = layer.stride;
-    a.affine_rows = layer.affine_rows;
-    a.affine = Values(layer.affine);
     a.y = to.y;
-    a.inverse = to.inverse;
+    if (by_batch && !to.in_training) {
+      a.scale = layer.running.as<float>();
+      a.shift = a.scale + layer.stride;
+    } else {
+      a.norm = layer.norm;
+      a.scale = Values(layer.norm_weight);
+      a.shift = layer.norm == HiddenNorm::kNone ? Values(layer.bias) : Values(layer.norm_bias);
+      a.inverse = to.in_training ? layer.inverse.as<float>() : nullptr;
+      a.mean = layer.mean.as<float>();
+    }
     a.kind = blas_->operands();
     a.h = to.h;
     a.dropping = to.dropping;
     LaunchActivate(a, stream());
   }
   HiddenRows OfBatch(const Hidden& layer) const {
-    return {batch_, layer.y.as<float>(), layer.inverse.as<float>(), layer.h.as<void>(),
-            DroppingBy(layer.keys, spec_.dropout)};
+    return {batch_, layer.y.as<float>(), true, layer.h.as<void>(), DroppingBy(layer.keys, spec_.dropout)};
+  }
+  // The statistics of the batch's products, which the running ones follow.
+  void Moments(const Hidden& layer) const {
+    BatchMoments a;
+    a.now = now_.as<StepNow>();
+    a.batch = batch_;
+    a.stride = layer.stride;
+    a.y = layer.y.as<float>();
+    a.chunks = layer.chunks.as<float>();
+    a.mean = layer.mean.as<float>();
+    a.inverse = layer.inverse.as<float>();
+    a.running_mean = Values(layer.running_mean);
+    a.running_var = Values(layer.running_var);
+    LaunchBatchMoments(a, stream());
+  }
+  // What batch norm does in prediction, by the running statistics as they are.
+  void FoldRunning(const Hidden& layer) const {
+    if (layer.norm != HiddenNorm::kBatch) return;
+    RunningFold a;
+    a.stride = layer.stride;
+    a.weight = Values(layer.norm_weight);
+    a.bias = Values(layer.norm_bias);
+    a.mean = Values(layer.running_mean);
+    a.var = Values(layer.running_var);
+    a.scale = layer.running.as<float>();
+    a.shift = a.scale + layer.stride;
+    LaunchRunningFold(a, stream());
   }
 
   // z (rows × stride of Θ) from the last hidden layer's values, without the bias.
@@ -419,7 +486,7 @@ class CudaFormTraining final : public CudaTraining {
   void Loss() const {
     Logits(last().h.as<void>(), batch_, z_.as<float>());
     LossArguments a;
-    a.now = now_.as<FormNow>();
+    a.now = now_.as<StepNow>();
     a.batch = batch_;
     a.classes = static_cast<uint32_t>(theta_.cols);
     a.stride = static_cast<uint32_t>(theta_.stride);
@@ -453,17 +520,33 @@ class CudaFormTraining final : public CudaTraining {
     a.batch = batch_;
     a.width = layer.width;
     a.stride = layer.stride;
-    a.affine_rows = layer.affine_rows;
-    a.affine = Values(layer.affine);
+    a.norm = layer.norm;
+    a.scale = Values(layer.norm_weight);
     a.y = layer.y.as<float>();
     a.inverse = layer.inverse.as<float>();
     a.kind = blas_->operands();
     a.h = layer.h.as<void>();
-    a.scale = 1.0f / (1.0f - spec_.dropout);
+    a.kept = 1.0f / (1.0f - spec_.dropout);
     a.d = layer.d.as<float>();
     a.dy = layer.dy.as<void>();
-    a.sums = Sums(layer.affine);
+    a.scale_sums = Sums(layer.norm_weight);
+    a.shift_sums = Sums(layer.norm == HiddenNorm::kNone ? layer.bias : layer.norm_bias);
     LaunchActivationBack(a, stream());
+    if (layer.norm != HiddenNorm::kBatch) return;
+    BatchNormBack b;
+    b.now = now_.as<StepNow>();
+    b.batch = batch_;
+    b.stride = layer.stride;
+    b.scale = a.scale;
+    b.inverse = a.inverse;
+    b.y = a.y;
+    b.d = a.d;
+    b.scale_sums = a.scale_sums;
+    b.shift_sums = a.shift_sums;
+    b.slopes = layer.slopes.as<float>();
+    b.kind = a.kind;
+    b.dy = a.dy;
+    LaunchBatchNormBack(b, stream());
   }
 
   // The gradient of the weights that `from` (batch × depth) was multiplied by.
@@ -475,9 +558,9 @@ class CudaFormTraining final : public CudaTraining {
   }
 
   void Update() const {
-    FormUpdate a;
-    a.cursor = cursor_.as<FormCursor>();
-    a.now = now_.as<FormNow>();
+    AdamUpdate a;
+    a.cursor = cursor_.as<StepCursor>();
+    a.now = now_.as<StepNow>();
     a.steps_per_epoch = steps_per_epoch_;
     a.chunks = chunks_;
     a.w_end = w_end_;
@@ -507,12 +590,15 @@ class CudaFormTraining final : public CudaTraining {
   const uint32_t batch_, steps_per_epoch_, chunks_;
   const bool narrow_;  // products read bf16
   uint64_t w_steps_, theta_steps_;
-  // Parameters, one after another: W, head, Θ, then what does not decay.
+  // Parameters, one after another: W, head, Θ, then what does not decay, then statistics that no gradient reaches.
   Hidden first_;
   std::optional<Hidden> head_;
   Placed theta_, bias_;
-  size_t w_end_ = 0, decay_end_ = 0, end_ = 0;
-  Buffer value_, m_, v_;  // (end_)
+  std::vector<std::string> names_;  // of the parameters, in the order of the layer's state
+  std::map<std::string, Placed> placed_;
+  size_t w_end_ = 0, decay_end_ = 0, end_ = 0, all_ = 0;
+  Buffer value_;          // (all_)
+  Buffer m_, v_;          // (end_)
   Buffer gradient_;       // (decay_end_)
   Buffer narrow_values_;  // (decay_end_) in bf16
   Buffer sums_;           // (chunks × (end_ − decay_end_))
@@ -527,36 +613,55 @@ class CudaFormTraining final : public CudaTraining {
 
 }  // namespace
 
-std::unique_ptr<LayerTraining> MakeFormTraining(const std::shared_ptr<Device>& device,
-                                                std::shared_ptr<const Blas> blas, const LayerInput& input,
-                                                std::shared_ptr<const DeviceTargets> targets,
-                                                const LayerSpec& spec, const LayerState& start,
-                                                std::string* explanation) {
+std::unique_ptr<LayerTraining> MakeGeneralTraining(const std::shared_ptr<Device>& device,
+                                                   std::shared_ptr<const Blas> blas, const LayerInput& input,
+                                                   std::shared_ptr<const DeviceTargets> targets,
+                                                   const LayerSpec& spec, const LayerState& start,
+                                                   std::string* explanation) {
   if (spec.share != nullptr) {
     ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
   }
   auto training =
-      std::make_unique<CudaFormTraining>(device, std::move(blas), input, std::move(targets), spec, start);
+      std::make_unique<CudaGeneralTraining>(device, std::move(blas), input, std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";
   return training;
 }
 
+namespace {
+
+// What a layer that predicts multiplies its products by and adds to them, after LayerNorm where it has one.
+void WriteScaleAndShift(const HiddenParameters& hidden, float* scale, float* shift) {
+  const HiddenNorm norm = hidden.norm();
+  for (size_t c = 0; c < hidden.weight.cols; ++c) {
+    if (norm == HiddenNorm::kNone) {
+      if (hidden.bias.rows > 0) shift[c] = hidden.bias.values[c];
+      continue;
+    }
+    scale[c] = hidden.norm_weight.values[c];
+    shift[c] = hidden.norm_bias.values[c];
+    if (norm != HiddenNorm::kBatch) continue;
+    scale[c] /= std::sqrt(hidden.running_var.values[c] + kNormEpsilon);
+    shift[c] -= hidden.running_mean.values[c] * scale[c];
+  }
+}
+
+}  // namespace
+
 TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& device, const Blas& blas,
-                        const LayerInput& input, const DenseBlock& block, std::span<const uint32_t> rows,
-                        RowKind kind) {
+                        const LayerInput& input, const HiddenParameters& hidden,
+                        std::span<const uint32_t> rows, RowKind kind) {
   const char* what = "transforming features";
-  L2GCN_ASSERT(input.cols() == block.w.rows);
+  L2GCN_ASSERT(input.cols() == hidden.weight.rows);
   const InputLayout layout(input);
-  const size_t count = rows.empty() ? input.rows() : rows.size(), stride = PaddedStride(block.w.cols);
+  const size_t count = rows.empty() ? input.rows() : rows.size(), stride = PaddedStride(hidden.weight.cols);
   const size_t depth = layout.width(), element = ElementBytes(blas.operands());
-  auto out = NewDense(device, count, block.w.cols, kind);
+  auto out = NewDense(device, count, hidden.weight.cols, kind);
   if (count == 0) return out;
-  // Weights and affine, padded.
-  const Placed w{0, block.w.rows, block.w.cols, depth, stride, &layout.places()};
-  const Placed affine{w.size(), block.affine.rows, block.affine.cols, block.affine.rows, stride};
-  std::vector<float> packed(w.size() + affine.size(), 0.0f);
-  w.Write(block.w, packed);
-  affine.Write(block.affine, packed);
+  // The weights, then a scale and a shift, padded.
+  const Placed w{0, hidden.weight.rows, hidden.weight.cols, depth, stride, &layout.places()};
+  std::vector<float> packed(w.size() + 2 * stride, 0.0f);
+  w.Write(hidden.weight, packed);
+  WriteScaleAndShift(hidden, packed.data() + w.size(), packed.data() + w.size() + stride);
   Buffer parameters = Buffer::OnDevice(device, packed.size() * sizeof(float), what), narrow, picked;
   parameters.CopyFrom(packed.data(), packed.size() * sizeof(float));
   if (element == 2) {
@@ -586,10 +691,11 @@ TensorPtr TransformRows(const Context& context, const std::shared_ptr<Device>& d
     blas.Multiply(product);
     Activation a;
     a.rows = some;
-    a.width = static_cast<uint32_t>(block.w.cols);
+    a.width = static_cast<uint32_t>(hidden.weight.cols);
     a.stride = static_cast<uint32_t>(stride);
-    a.affine_rows = static_cast<int>(block.affine.rows);
-    a.affine = parameters.as<float>() + w.size();
+    a.norm = hidden.norm() == HiddenNorm::kLayer ? HiddenNorm::kLayer : HiddenNorm::kNone;
+    if (hidden.norm() != HiddenNorm::kNone) a.scale = parameters.as<float>() + w.size();
+    if (!hidden.basic()) a.shift = parameters.as<float>() + w.size() + stride;
     a.y = y.as<float>();
     a.kind = kind;
     a.h = out->dense.as<char>() + first * stride * ElementBytes(kind);
