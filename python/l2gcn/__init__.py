@@ -62,12 +62,12 @@ __all__ = [
 
 
 def build_features() -> dict[str, str]:
-    """What this build holds: the SIMD level in use, optional parts, and whether it can use a CUDA device."""
+    """The properties of this build: the SIMD level in use, optional parts, and whether it can use a CUDA device."""
     return dict(_build_features())
 
 
 def methods() -> dict[str, str]:
-    """The methods it can train, each with a sentence; the default first."""
+    """The methods that it can train, each with a sentence; the default first."""
     return dict(_methods())
 
 

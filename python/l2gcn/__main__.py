@@ -1,4 +1,4 @@
-"""`python -m l2gcn`: the program. It takes the place of this process, so signals, pipes and ranks reach it directly."""
+"""`python -m l2gcn`: the program. It replaces this process, so signals, pipes and ranks reach it directly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of every kind as the library takes them, without a copy where type and layout allow.
+"""Converts arrays of every kind for the library, without a copy where type and layout allow.
 
 Nothing but NumPy is imported here: a scipy matrix, a DataFrame, a torch tensor or a NetworkX graph is recognised by
 what it can do, and its own library is in memory already if the caller has one.
@@ -47,12 +47,12 @@ def is_dgl(value: Any) -> bool:
 
 
 def is_array(value: Any) -> bool:
-    """Whether this is an array or tensor: something NumPy reads without looking at each element."""
+    """Whether this is an array or tensor: something NumPy reads without a visit to each element."""
     return hasattr(value, "__array__") or hasattr(value, "detach") or hasattr(value, "__array_interface__")
 
 
 def is_missing(value: Any) -> bool:
-    """Whether this stands for a value that is not there: None, NaN, NaT, or the NA of pandas."""
+    """Whether this is a missing value: None, NaN, NaT, or the NA of pandas."""
     if value is None or type(value).__name__ == "NAType":
         return True
     unequal = value != value
@@ -65,7 +65,7 @@ def missing_in(values: np.ndarray) -> np.ndarray:
 
 
 def _read(value: Any, what: str) -> np.ndarray:
-    """As `as_array`, masked arrays as they are."""
+    """Like `as_array`, but keeps masked arrays."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = value.to_dense() if getattr(value, "is_sparse", False) else value
@@ -154,7 +154,7 @@ def feature_arrays(features: Any) -> dict[str, Any]:
 
 
 class FeatureTypeError(_core.Error, TypeError):
-    """Features that are no numbers at all. It is a TypeError, too, as scikit-learn expects of estimators."""
+    """The error for features that are not numbers. It is also a TypeError, as scikit-learn expects of estimators."""
 
     kind = "input"
 
@@ -202,7 +202,7 @@ def class_arrays(array: np.ndarray) -> tuple[np.ndarray, Optional[list[str]]]:
 
 
 def index_array(value: Any, what: str, expected: str = "whole numbers") -> np.ndarray:
-    """Whole numbers of 32 or 64 bits, one behind the other."""
+    """Whole numbers of 32 or 64 bits, concatenated."""
     array = as_array(value, what)
     if array.dtype.kind == "b" or array.dtype.kind not in "iu":
         if array.size:
@@ -241,7 +241,7 @@ def _adjacency_arrays(graph: Any) -> dict[str, Any]:
 
 
 def weight_array(values: Any) -> np.ndarray:
-    """Weights of edges as float32, one behind the other."""
+    """Weights of edges as float32, concatenated."""
     array = as_array(values, "weights")
     if array.dtype.kind not in "biuf":
         raise error(f"weights: elements of type {array.dtype}; expected numbers")
@@ -250,7 +250,7 @@ def weight_array(values: Any) -> np.ndarray:
 
 
 def _all_one(values: np.ndarray) -> bool:
-    """Whether every weight is 1, by blocks, so that no array as long as the edges is made."""
+    """Whether every weight is 1, by blocks, so that no array as long as the edges is allocated."""
     block = 1 << 20
     return all(bool((values[i : i + block] == 1).all()) for i in range(0, len(values), block))
 

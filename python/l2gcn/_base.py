@@ -1,5 +1,5 @@
-"""What the estimators stand on: scikit-learn's base classes where it is installed, else the little of them that is
-needed to get and set parameters."""
+"""Base classes of the estimators: scikit-learn's where it is installed, else the part of them that gets and sets
+parameters."""
 
 from __future__ import annotations
 
@@ -66,6 +66,6 @@ else:
 
 
 class NotFittedError(Error, _NotFitted):
-    """The estimator was asked before fit(); also scikit-learn's NotFittedError where that is installed."""
+    """The estimator was used before fit(); also scikit-learn's NotFittedError where that is installed."""
 
     kind = "usage"

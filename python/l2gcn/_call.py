@@ -1,4 +1,4 @@
-"""How a call computes and whom it tells: the arguments that every computing function shares."""
+"""The arguments that every computing function shares: settings of the machine, progress and logging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._wording import in_python
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
-# Notes that say what of the caller's data has no effect. These are warnings in Python, whose callers see no notes.
+# Notes about parts of the caller's data that have no effect. They are warnings in Python, whose callers see no notes.
 _LOSS = re.compile(r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b")
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -26,7 +26,7 @@ def make_call(
     verbose: int = 0,
     reword: Callable[[str], str] = in_python,
 ) -> _core.Call:
-    """A call that computes with these settings of the machine. Of several ranks the first alone tells."""
+    """A call that computes with these settings of the machine. Among several ranks only the first one reports."""
     tell: Optional[Callable[[dict[str, Any]], Any]] = None
     leads = rank() == 0
     if callable(progress):
@@ -49,7 +49,7 @@ def make_call(
     )
 
 
-# A little work for which threads would only have to be started.
+# Small tasks run on one thread, because starting more takes longer.
 ONE_THREAD = (("threads", "1"),)
 
 
@@ -62,7 +62,7 @@ def warn(text: str) -> None:
 
 
 class ProgressBar:
-    """One bar a layer, by tqdm where it is installed, else one line on standard error that is written over."""
+    """One progress bar per layer, by tqdm where it is installed, else a line on standard error that is overwritten."""
 
     def __init__(self) -> None:
         self._bar: Any = None

@@ -56,7 +56,7 @@ class Dataset:
     def __init__(self, handle: _core.Dataset) -> None:
         self._handle = handle
 
-    # Made from arrays
+    # From arrays
 
     @classmethod
     def from_arrays(
@@ -133,11 +133,11 @@ class Dataset:
     to_pyg = _interop.to_pyg
     to_dgl = _interop.to_dgl
 
-    # What it holds
+    # Content
 
     @property
     def name(self) -> str:
-        """As shown to people."""
+        """The display name."""
         return self._handle.name
 
     @property
@@ -256,12 +256,12 @@ class Dataset:
 
     @property
     def indices(self) -> np.ndarray:
-        """Neighbours, row by row; an undirected edge stands in both rows."""
+        """Neighbours, row by row; an undirected edge is in both rows."""
         return self._handle.indices
 
     @property
     def edge_weight(self) -> Optional[np.ndarray]:
-        """A weight for each entry of `indices`, or None: every edge weighs 1."""
+        """A weight for each entry of `indices`, or None if every weight is 1."""
         return self._handle.weights
 
     @property
@@ -275,7 +275,7 @@ class Dataset:
 
     @property
     def splits(self) -> dict[str, Split]:
-        """The splits that it brings, the default one first."""
+        """The splits that come with it, the default one first."""
         return {name: _masks(name, roles) for name, roles in self._handle.splits}
 
     def split(self, name: str = "", seed: int = 0) -> Split:
@@ -316,7 +316,7 @@ class Dataset:
             rows.append((f"split {split.name}", f"{split.train.sum():,} train, {split.val.sum():,} val, {split.test.sum():,} test"))
         return table(f"Dataset {self.name}", rows)
 
-    # A data set does not change, so a copy is itself.
+    # A data set is immutable, so a copy is the object itself.
 
     def __copy__(self) -> Dataset:
         return self
@@ -429,7 +429,7 @@ def _masks(name: str, roles: Optional[np.ndarray]) -> Split:
 
 
 def open_spec(spec: str, options: str, machine: Any = (), model: Any = None) -> Dataset:
-    """A path or name opened; `options` as JSON."""
+    """Opens a path or name; `options` as JSON."""
     return Dataset(_core.open_dataset(make_call(machine), spec, options, _interop.handle_of(model)))
 
 

@@ -43,7 +43,7 @@ def _signature(extra: dict[str, Any]) -> inspect.Signature:
 
 
 def _parameters_from_table(text: str, **extra: Any) -> Any:
-    """A class decorator: __init__ takes every setting of the table, and the docstring tells of them."""
+    """A class decorator: __init__ takes every setting of the table, and the docstring describes them."""
 
     def decorate(cls: Any) -> Any:
         signature = _signature(extra)
@@ -67,7 +67,7 @@ def _parameters_from_table(text: str, **extra: Any) -> Any:
 
 
 class _GraphEstimator(BaseEstimator):
-    """What classifier and embedder share: from X, y and a graph to a trained model, and back to arrays."""
+    """Shared by classifier and embedder: trains a model on X, y and a graph, and returns arrays."""
 
     if TYPE_CHECKING:
         model_: Model
@@ -195,7 +195,7 @@ class _GraphEstimator(BaseEstimator):
             )
 
     def _target(self, X: Any, graph: Any) -> tuple[Dataset, Optional[np.ndarray], bool]:
-        """The data set that is asked about, which of its nodes (None: all), and whether they are those of fit()."""
+        """The data set to predict for, the nodes of it (None: all), and whether they are those of fit()."""
         self._check_fitted()
         if X is None:
             if graph is not None:
@@ -238,7 +238,7 @@ class _GraphEstimator(BaseEstimator):
         return int(self.model_.tensors[f"layers.{self.model_.n_layers - 1}.weight"].shape[1])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns that transform() gives."""
+        """Names of the columns that transform() returns."""
         self._check_fitted()
         prefix = type(self).__name__.lower()
         return np.array([f"{prefix}{i}" for i in range(self._n_features_out)], dtype=object)
@@ -313,12 +313,12 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
         return self._compute("predict_proba", X, graph)
 
     def decision_function(self, X: Any = None, graph: Any = None) -> np.ndarray:
-        """Logits (nodes, classes); of two classes, by how much the second exceeds the first (nodes,)."""
+        """Logits (nodes, classes); for two classes the logit of the second minus that of the first (nodes,)."""
         logits = self._compute("logits", X, graph)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 and not self.model_.multilabel else logits
 
     def transform(self, X: Any = None, graph: Any = None) -> np.ndarray:
-        """What the last layer makes of every node (nodes, width)."""
+        """The output of the last layer for every node (nodes, width)."""
         return self._compute("embed", X, graph)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
@@ -326,7 +326,7 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
         return self.fit(X, y, **fit_params).transform(X if self.data is not None else None)
 
     def score(self, X: Any = None, y: Any = None, *, mask: Any = None, graph: Any = None, sample_weight: Any = None) -> float:
-        """Share of nodes whose class is right; of a matrix of labels, micro F1. Unlabelled nodes are left out.
+        """Share of nodes whose class is right; micro F1 for a matrix of labels. Unlabelled nodes are left out.
 
         >>> clf.score(y=truth, mask=test)    # doctest: +SKIP
         """
@@ -390,7 +390,7 @@ class GCNEmbedder(TransformerMixin, _GraphEstimator, auto_wrap_output_keys=None)
         return self
 
     def transform(self, X: Any = None, graph: Any = None) -> np.ndarray:
-        """What the layer makes of every node (nodes, width): of the nodes of fit(), or of a new graph."""
+        """The output of the layer for every node (nodes, width): of the nodes of fit(), or of a new graph."""
         return self._compute("embed", X, graph, layer=self.layer)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
@@ -435,7 +435,7 @@ def _is_number(value: Any, number: int) -> bool:
 
 
 def _node_numbers(X: Any, count: int) -> np.ndarray:
-    """Samples that are numbers of nodes, as cross-validation hands them out: (samples,) or (samples, 1)."""
+    """Samples that are node numbers, as cross-validation passes them: (samples,) or (samples, 1)."""
     array = np.atleast_1d(as_array(X, "X"))
     numbers = index_array(array.reshape(len(array), -1)[:, 0] if array.size else array.reshape(-1), "X")
     node_mask(numbers, count, "X")
@@ -448,7 +448,7 @@ def _with_shape(X: Any) -> Any:
 
 
 def _make(X: Any, graph: Any, y: Any = None, **more: Any) -> Dataset:
-    """A data set, and where X is not finite the words that scikit-learn's users look for before the library's."""
+    """Builds a data set. If X is not finite, the error begins with scikit-learn's words."""
     try:
         return Dataset.from_arrays(X, graph, y, **more)
     except _core.Error as problem:

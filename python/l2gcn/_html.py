@@ -1,4 +1,4 @@
-"""What notebooks show of data sets, runs and models: small tables in HTML."""
+"""HTML tables by which notebooks show data sets, runs and models."""
 
 from __future__ import annotations
 

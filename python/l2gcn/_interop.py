@@ -1,4 +1,4 @@
-"""Data sets from and to other libraries, each of which is imported only when it is asked for."""
+"""Converts data sets from and to other libraries, each of which is imported on first use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def need(module: str, purpose: str) -> Any:
-    """The module, or an ImportError that says what wants it."""
+    """The module, or an ImportError that names the function that needs it."""
     try:
         return importlib.import_module(module)
     except ImportError as problem:
@@ -31,7 +31,7 @@ def need(module: str, purpose: str) -> Any:
 
 
 def expect(fits: bool, value: Any, what: str) -> None:
-    """An error unless it is what the caller's function takes."""
+    """Raises an error unless the object has the type that the caller's function takes."""
     if not fits:
         raise error(f"a {type(value).__name__} given; expected {what}", "usage")
 
@@ -185,7 +185,7 @@ def _open_tables(cls: type[Dataset], tables: dict[str, Any], options: dict[str, 
 
 
 def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
-    """(edges, nodes): DataFrames that `from_pandas` reads back; an undirected edge stands once.
+    """(edges, nodes): DataFrames that `from_pandas` reads back; an undirected edge appears once.
 
     `nodes` has the index "id", a column a feature and the labels' names last (empty where unknown).
     """
@@ -408,7 +408,7 @@ def to_dgl(self: Dataset, split: str = "", seed: int = 0) -> Any:
 
 
 def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: Optional[dict[str, Any]] = None, **options: Any) -> Dataset:
-    """A data set from what an OGB `NodePropPredDataset` gives.
+    """A data set from an OGB `NodePropPredDataset`.
 
     >>> graph, labels = dataset[0]                                         # doctest: +SKIP
     >>> data = Dataset.from_ogb(graph, labels, dataset.get_idx_split())    # doctest: +SKIP
@@ -432,7 +432,7 @@ def from_ogb(cls: type[Dataset], /, graph: dict[str, Any], labels: Any, split: O
     return cls.from_arrays(graph.get("node_feat"), as_array(graph["edge_index"], "edge_index"), y, **parts, **options)
 
 
-# Whatever the caller has
+# Any object
 
 
 class Kind(NamedTuple):

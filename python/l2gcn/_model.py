@@ -34,7 +34,7 @@ def computing(function: Function) -> Function:
 
 
 class Model:
-    """A trained model. Made by `train`, opened by `load_model`.
+    """A trained model. `train` returns one, and `load_model` opens one.
 
     Every method that computes takes the settings of the machine, as `train` does: threads, device, budgets of memory.
     """
@@ -132,7 +132,7 @@ class Model:
         known: Any = None,
         **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
-        """What the probabilities are made of (nodes, classes), float32."""
+        """Logits (nodes, classes), float32, from which the probabilities are computed."""
         data = as_dataset(data, graph)
         return _core.logits(machine_call(machine), self._handle, data._handle, self._known(data, known))
 
@@ -151,7 +151,7 @@ class Model:
         return _core.embedding(call, self._handle, data._handle, number)
 
     def _known(self, data: Dataset, known: Any = None) -> Optional[np.ndarray]:
-        """Roles of the nodes whose labels the model may look at, or None."""
+        """Roles of the nodes whose labels the model may read, or None."""
         if known is not None:
             return roles_of({"train": known}, data.n_nodes)
         roles: Optional[np.ndarray] = self._origin.get("roles")
@@ -216,7 +216,7 @@ class Model:
 
 
 def _from_files(files: dict[str, bytes]) -> Model:
-    """A pickled model again."""
+    """The model of a pickle."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
@@ -263,7 +263,7 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
     -------
     dict of "train", "val", "test" and "all" (those that have nodes), each a dict of f1 (micro), macro_f1, accuracy,
     balanced_accuracy, roc_auc, average_precision, log_loss, calibration_error, baseline figures, confusion, and figures
-    by class (docs/reference/metrics.md). What cannot be said of these nodes is NaN.
+    by class (docs/reference/metrics.md). A metric that is undefined for these nodes is NaN.
     """,
     machine_settings(),
 )

@@ -9,7 +9,7 @@ from typing import Any, Iterable, NamedTuple, TypedDict
 
 from ._settings import Setting, machine_settings, open_options, run_settings, search_settings, train_settings
 
-# What an estimator says in another way: fit() is given the split, and scikit-learn calls the seed random_state and the
+# Settings that an estimator takes in another way: fit() gets the split, and scikit-learn calls the seed random_state and the
 # threads n_jobs.
 NOT_OF_ESTIMATORS = ("split", "seed", "threads")
 
@@ -59,7 +59,7 @@ def _names(*tables: Iterable[Setting]) -> dict[str, Any]:
 
 
 def estimator_settings() -> tuple[Setting, ...]:
-    """Those of a training and of the machine that an estimator has."""
+    """The settings of a training and of the machine that an estimator has."""
     return tuple(row for row in (*train_settings(), *machine_settings()) if row.name not in NOT_OF_ESTIMATORS)
 
 

@@ -1,4 +1,4 @@
-"""The ranks of a launcher: `mpirun -n R python script.py` shares out the work of one script.
+"""The ranks of a launcher: `mpirun -n R python script.py` distributes the work of one script.
 
 Every rank runs the same script. Calls that compute share their work and return the same on every rank; rank 0 alone prints
 and writes files. Processes that the script starts are on their own.
@@ -18,7 +18,7 @@ from ._settings import error
 
 
 def _end_all(ranks: _core.Ranks) -> None:
-    """From now on a script that ends by an exception on one rank ends all of them."""
+    """From now on, an exception that ends the script on one rank ends it on all ranks."""
     show = sys.excepthook
 
     def end(kind: Type[BaseException], value: BaseException, trace: Optional[TracebackType]) -> None:

@@ -1,7 +1,7 @@
 """The library's tables of settings, as Python uses them.
 
 No parameter is named in this package: names, defaults, ranges and sentences are read from the tables inside the
-library, and signatures, docstrings, type stubs and checks are made from them. A setting that is added to a table is
+library, and signatures, docstrings, type stubs and checks are generated from them. A setting that is added to a table is
 there at once.
 """
 
@@ -35,7 +35,7 @@ class Setting:
 
     @property
     def typed_default(self) -> Any:
-        """The default as the Python value that says the same; None where there is none."""
+        """The default as a Python value; None where there is none."""
         if self.kind == "flag":
             return self.default == "true"
         if self.kind == "text":
@@ -118,13 +118,13 @@ def search_settings() -> tuple[Setting, ...]:
 
 @functools.lru_cache(maxsize=None)
 def run_settings() -> tuple[Setting, ...]:
-    """What a run takes besides: how many seeds, and how often progress is kept."""
+    """Further options of a run: the number of seeds, and how often checkpoints are written."""
     return _rows(_core.run_settings())
 
 
 @functools.lru_cache(maxsize=None)
 def machine_settings() -> tuple[Setting, ...]:
-    """What every call computes with: threads, device, budgets of memory, the way ranks exchange rows.
+    """The settings of the machine of every call: threads, device, budgets of memory, the way ranks exchange rows.
 
     >>> [setting.name for setting in machine_settings()]
     ['threads', 'device', 'device_memory', 'memory', 'scratch', 'local_data', 'exchange', 'rank_steps']
@@ -169,7 +169,7 @@ Said = list[tuple[str, str]]
 
 
 def parted(settings: Mapping[str, Any], *tables: Iterable[Setting]) -> list[Said]:
-    """What the caller said as the library takes it, one list for each table; None is not said.
+    """The caller's settings as the library takes them, one list for each table; None means not set.
 
     >>> parted({"lr": "auto", "memory": "8G", "seed": None}, train_settings(), machine_settings())
     [[('lr', 'auto')], [('memory', '8G')]]
@@ -185,7 +185,7 @@ def parted(settings: Mapping[str, Any], *tables: Iterable[Setting]) -> list[Said
 
 
 def unknown(name: str, known: Iterable[str], what: str = "setting") -> _core.Error:
-    """The error that names the nearest of what is known, or what to use instead of a name that has gone."""
+    """The error for an unknown name: it names the nearest one, or the replacement of a removed one."""
     instead = _core.where_to_set(name)
     if instead:
         return error(instead, "usage")
@@ -226,7 +226,7 @@ def options_json(options: Mapping[str, Any]) -> str:
 
 
 def whole(value: Any, what: str, least: int = 0, most: int = 2**32 - 1) -> int:
-    """A whole number within bounds; flags and fractions are none."""
+    """A whole number within bounds; flags and fractions are not accepted."""
     try:
         number = operator.index(value)
     except TypeError:

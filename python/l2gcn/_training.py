@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a callback sees each time a layer might end."""
+    """The state of a training that a callback gets at each decision."""
 
     layer: int  # from 1 on
     layers: int
@@ -46,7 +46,7 @@ class Decision:
     seconds: float  # trained so far
     stop: bool  # what the stop policy decided
     stop_probability: Optional[float] = None  # the controller's
-    validation_f1: Optional[float] = None  # where the policy looks at it
+    validation_f1: Optional[float] = None  # where the policy evaluates it
 
 
 Callback = Callable[[Decision], Optional[bool]]
@@ -72,7 +72,7 @@ def watch(callbacks: Union[None, Callback, Iterable[Callback]]) -> Optional[Call
 
 
 class Run:
-    """What `train` gives back: models, scores and the story of the training, one of each seed."""
+    """The result of `train`: models, scores and the record of the training, one per seed."""
 
     def __init__(self, handle: _core.Run, data: Dataset) -> None:
         self._handle = handle
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def history(self) -> dict[str, np.ndarray]:
-        """One row an epoch, as columns for pandas: seed, layer, epoch, loss, stop_probability (NaN where there was none)."""
+        """One row per epoch, as columns for pandas: seed, layer, epoch, loss, stop_probability (NaN where there was none)."""
         return self._handle.history
 
     @property
@@ -111,7 +111,7 @@ class Run:
 
     @property
     def layers(self) -> list[dict[str, Any]]:
-        """Of the best seed, what happened in each layer: epochs, stopped_by, seconds."""
+        """The record of each layer of the best seed: epochs, stopped_by, seconds."""
         return self._handle.layers(self._best())
 
     @property
@@ -121,7 +121,7 @@ class Run:
 
     @property
     def models(self) -> list[Model]:
-        """One model a seed."""
+        """One model per seed."""
         models = []
         for i in range(len(self.seeds)):
             name, roles = self._handle.split(i)
@@ -165,7 +165,7 @@ class Run:
     ----------
     data : Dataset, or what `load_dataset` opens
     output : path, optional
-        Write the run there while it is made, so that it can be resumed; None: write nothing (`Run.save` does it later).
+        Write the run there during training, so that it can be resumed; None: write nothing (`Run.save` does it later).
     force : bool
         Replace an existing run.
     progress : bool or callable
@@ -207,7 +207,7 @@ def train(
 
 
 @documented(
-    """What a training would need, from counts alone, before anything is moved: what the program's --dry-run prints.
+    """The plan of a training, computed from counts alone, as the program's --dry-run prints it.
 
     Parameters
     ----------
@@ -239,7 +239,7 @@ def open_data(data: Any, machine: Sequence[tuple[str, str]] = ()) -> Dataset:
 
 
 class Controller:
-    """A learned stop. Save it, and give the path to `train(..., controller=path)`; or give the controller itself."""
+    """A learned stopping rule. Save it and pass the path to `train(..., controller=path)`, or pass the controller itself."""
 
     def __init__(self, handle: _core.Controller) -> None:
         self._handle = handle
@@ -247,12 +247,12 @@ class Controller:
 
     @property
     def description(self) -> dict[str, Any]:
-        """What the program's info prints of it."""
+        """The description that the program's info prints."""
         return dict(json.loads(self._handle.description_json))
 
     @property
     def curve(self) -> dict[str, np.ndarray]:
-        """One row a round, as columns: round, cost, epochs, greedy_cost (NaN where it was not measured)."""
+        """One row per round, as columns: round, cost, epochs, greedy_cost (NaN where it was not measured)."""
         return self._handle.curve
 
     def save(self, path: str | os.PathLike[str], force: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The library's sentences for Python: options of the command line become keyword arguments.
+"""Rewrites the library's messages for Python: options of the command line become keyword arguments.
 
 `--lr -1: expected a number above 0` reads `lr=-1: expected a number above 0`, `use a larger --memory` reads
 `use a larger `memory``, and `pass --force` reads `pass force=True`. Command lines (`l2gcn train --resume RUN`) and options that

@@ -95,6 +95,15 @@ def test_pickle_and_copies():
         assert copy.deepcopy(data) is data
 
 
+def test_pickles_of_earlier_versions_load():
+    data = Dataset.from_arrays([[1.0], [2.0]], [[0], [1]], [0, 1], preset_row="cora")
+    restore, (state, *rest) = data.__reduce__()
+    state["recipe"] = state.pop("preset_row")
+    again = restore(state, *rest)
+    same_data(data, again)
+    assert again._handle.preset_row == "cora"
+
+
 def test_splits():
     data = small()
     split = data.split()

@@ -65,7 +65,10 @@ void SearchState::Load(const std::string& text, const std::string& path, const S
     const Json json = ParseJson(text, path);
     if (!json.is_object() || json.value("format", "") != kStateFormat)
       ThrowInput("{}: not the state of a search", path);
-    if (json.at("settings") != ConfigJson(config)) {
+    Json settings;
+    for (const auto& [name, value] : json.at("settings").items())
+      settings[name == "judge" ? "evaluation-split" : name] = value;  // "judge" in earlier versions
+    if (settings != ConfigJson(config)) {
       ThrowInput("{}: belongs to a search with other settings; repeat them or start anew without --resume",
                  path);
     }

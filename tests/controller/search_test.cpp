@@ -68,6 +68,11 @@ TEST(Search, AnInterruptedSearchResumesBitForBit) {
     EXPECT_THROW(Learned(config, 2, output, &cancel, [&](const Progress& p) { cancel = p.epoch >= 7; }),
                  Error);
     ASSERT_TRUE(fs::exists(state));
+    // Earlier versions stored evaluation-split as "judge".
+    std::string stored = ReadTextFile(state);
+    const std::string name = "\"evaluation-split\"";
+    ASSERT_NE(stored.find(name), std::string::npos);
+    WriteFileWhole(state, stored.replace(stored.find(name), name.size(), "\"judge\""));
     output.resume = true;
     EXPECT_EQ(whole, Learned(config, 2, output)) << kind;
     SearchConfig other = config;
