@@ -81,7 +81,7 @@ void Validate(const TrainConfig& config) {
         "--bias, --self-features or --input-dropout");
   }
   CheckParts(config);
-  if (FindMethod(config.method).readout != Readout::kHops) CheckHops(config);
+  if (FindMethod(config.method).prediction_head != PredictionHead::kHops) CheckHops(config);
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
                config.method, fmt::join(FindField("controller").methods, ", "));

@@ -77,7 +77,7 @@ Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits) {
 ModelFormula FormulaOf(const Model& model) {
   const Method& method = FindMethod(model.config.method);
   ModelFormula form;
-  form.own_beside = method.readout == Readout::kLastLayer && HopsBesideSelf(model.config) > 0;
+  form.own_beside = method.prediction_head == PredictionHead::kLastLayer && HopsBesideSelf(model.config) > 0;
   switch (method.op) {
     case MethodOperator::kNormalised:
       form.aggregation = "normalised";
@@ -88,18 +88,18 @@ ModelFormula FormulaOf(const Model& model) {
     case MethodOperator::kNeighbourMean:
       form.aggregation = "neighbour-mean";
   }
-  switch (method.readout) {
-    case Readout::kClassifier:
-      form.readout = "classifier";
+  switch (method.prediction_head) {
+    case PredictionHead::kClassifier:
+      form.prediction_head = "classifier";
       break;
-    case Readout::kLastLayer:
-      form.readout = "last-layer";
+    case PredictionHead::kLastLayer:
+      form.prediction_head = "last-layer";
       break;
-    case Readout::kHops:
-      form.readout = "hops";
+    case PredictionHead::kHops:
+      form.prediction_head = "hops";
       break;
-    case Readout::kJoinedPowers:
-      form.readout = "joined-powers";
+    case PredictionHead::kJoinedPowers:
+      form.prediction_head = "joined-powers";
   }
   return form;
 }

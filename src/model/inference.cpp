@@ -8,9 +8,9 @@
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "l2gcn/plan.h"
+#include "model/correct_and_smooth.h"
 #include "model/finite.h"
 #include "model/model_shapes.h"
-#include "model/spread.h"
 
 namespace l2gcn {
 namespace {
@@ -69,8 +69,8 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
                             const std::function<void(const TensorPtr&)>& see) {
   const Method& method = FindMethod(model.config.method);
   TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, model.layers[0]) ? nullptr : pipeline_->Input(context);
-  if (method.readout == Readout::kHops) x = Powers(context, std::move(x), model.config.hops);
-  const bool own = method.readout == Readout::kLastLayer && HopsBesideSelf(model.config) > 0;
+  if (method.prediction_head == PredictionHead::kHops) x = Powers(context, std::move(x), model.config.hops);
+  const bool own = method.prediction_head == PredictionHead::kLastLayer && HopsBesideSelf(model.config) > 0;
   bool kept = true;  // as long as training has made all layers before
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
@@ -141,9 +141,10 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
                                  rows);
   }
   const Method& method = FindMethod(model.config.method);
-  if (method.readout == Readout::kJoinedPowers) return JoinedLogits(context, model, rows);
+  if (method.prediction_head == PredictionHead::kJoinedPowers) return JoinedLogits(context, model, rows);
   const TensorPtr x = Hidden(context, model, model.layers.size());
-  if (method.readout != Readout::kLastLayer) return backend().Logits(context, *x, model.theta, rows);
+  if (method.prediction_head != PredictionHead::kLastLayer)
+    return backend().Logits(context, *x, model.theta, rows);
   Matrix logits = PickRows(LastLayer(context, *x, model), rows);
   for (size_t i = 0; model.bias.rows > 0 && i < logits.rows; ++i) {
     float* row = logits.mutable_row(i);
@@ -153,7 +154,7 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
 }
 
 Matrix Inference::Embedding(const Context& context, const Model& model, size_t layer) {
-  if (FindMethod(model.config.method).readout != Readout::kJoinedPowers) {
+  if (FindMethod(model.config.method).prediction_head != PredictionHead::kJoinedPowers) {
     return backend().Download(context, *Hidden(context, model, layer));
   }
   ThrowUsage("embed: method {} has several networks side by side; use predict", model.config.method);
@@ -191,13 +192,14 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
   CheckFiniteRows(context, dataset, logits, "logits");
-  if (!model.spreading.on()) return logits;
+  if (!model.label_propagation.on()) return logits;
   const std::vector<uint32_t> train = KnownNodes(model, dataset, known);
   if (train.empty()) {
     context.Note("the model uses labels of train nodes, and none are known here: it does without");
     return logits;
   }
-  return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
+  return CorrectAndSmooth(context, inference.pipeline(), dataset.labels, train, logits,
+                          model.label_propagation);
 }
 
 Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {

@@ -15,14 +15,14 @@
 namespace l2gcn {
 namespace {
 
-const std::vector<std::string>& Rivals() {
+const std::vector<std::string>& Baselines() {
   static const std::vector<std::string> methods = {"gcn",    "minibatch",     "graphsage",  "fastgcn",
                                                    "ladies", "vrgcn",         "clustergcn", "sgc",
                                                    "ngcn",   "ngcn-layerwise"};
   return methods;
 }
 
-TrainConfig RivalConfig(const std::string& method, const Dataset& dataset) {
+TrainConfig BaselineConfig(const std::string& method, const Dataset& dataset) {
   return ResolveConfig({{"preset", "paper"},
                         {"method", method},
                         {"split", "uniform:0.5,0.2,0.3"},
@@ -63,8 +63,8 @@ void Deepen(HiddenNorm norm, TrainConfig& config) {
 
 TEST(ConventionalTrainer, SameModelForAnyThreadCount) {
   const Dataset dataset = SmallDataset(false, false, 900);
-  for (const std::string& method : Rivals()) {
-    TrainConfig config = RivalConfig(method, dataset);
+  for (const std::string& method : Baselines()) {
+    TrainConfig config = BaselineConfig(method, dataset);
     config.epochs = {3};
     config.batch = 200;
     const std::vector<float> first = AllWeights(Train(MakeContext(1), dataset, config).model);
@@ -78,8 +78,8 @@ TEST(ConventionalTrainer, SameModelForAnyThreadCount) {
 TEST(ConventionalTrainer, EveryMethodLearnsAndItsModelSurvivesTheDisk) {
   for (bool sparse : {false, true}) {
     const Dataset dataset = SmallDataset(false, sparse);
-    for (const std::string& method : Rivals()) {
-      TrainConfig config = RivalConfig(method, dataset);
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
       config.epochs = {60};
       Trained trained = Train(MakeContext(2), dataset, config);
       EvaluateTrained(MakeContext(2), dataset, trained);
@@ -99,8 +99,8 @@ TEST(ConventionalTrainer, DeepNetworksLearnOnAnyThreadCountAndSurviveTheDisk) {
   const Dataset dataset = SmallDataset();
   const auto directory = std::filesystem::temp_directory_path() / "l2gcn-deep";
   for (HiddenNorm norm : {HiddenNorm::kLayer, HiddenNorm::kBatch}) {
-    for (const std::string& method : Rivals()) {
-      TrainConfig config = RivalConfig(method, dataset);
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
       Deepen(norm, config);
       if (config.layers == 2) continue;
       config.epochs = {60};
@@ -129,7 +129,7 @@ TEST(ConventionalTrainer, PredictsWhatItTrained) {
     for (const char* method : {"gcn", "minibatch", "graphsage"}) {
       for (HiddenNorm norm : {HiddenNorm::kNone, HiddenNorm::kLayer}) {
         for (bool self_features : {false, true}) {
-          TrainConfig config = RivalConfig(method, dataset);
+          TrainConfig config = BaselineConfig(method, dataset);
           Deepen(norm, config);
           config.self_features = self_features && Takes(method, "self-features");
           config.dropout = config.input_dropout = config.weight_decay = 0;
@@ -160,8 +160,8 @@ TEST(ConventionalTrainer, PredictsWhatItTrained) {
 TEST(ConventionalTrainer, TestAndValidationLabelsAreNeverRead) {
   for (bool transductive : {false, true}) {
     Dataset dataset = SmallDataset();
-    for (const std::string& method : Rivals()) {
-      TrainConfig config = RivalConfig(method, dataset);
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
       config.epochs = {3};
       config.setting = transductive ? Setting::kTransductive : Setting::kInductive;
       const Trained before = Train(MakeContext(2), dataset, config);
@@ -183,7 +183,7 @@ TEST(ConventionalTrainer, FullBatchEqualsMiniBatchWithAllNeighbours) {
     const Dataset dataset = SmallDataset();
     std::vector<double> losses[2];
     for (int i : {0, 1}) {
-      TrainConfig config = RivalConfig(i == 0 ? "gcn" : "minibatch", dataset);
+      TrainConfig config = BaselineConfig(i == 0 ? "gcn" : "minibatch", dataset);
       config.layers = 3;
       config.batch = 120;
       config.dropout = 0;
@@ -201,7 +201,7 @@ TEST(ConventionalTrainer, FullBatchEqualsMiniBatchWithAllNeighbours) {
 TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt) {
   const Dataset dataset = SmallDataset();
   for (const char* method : {"lgcn", "gcn", "sgc"}) {
-    TrainConfig config = RivalConfig(method, dataset);
+    TrainConfig config = BaselineConfig(method, dataset);
     config.val_every = 5;
     const Trained trained = Train(MakeContext(2), dataset, config);
     ASSERT_EQ(trained.result.validation.size(), trained.result.layers.size() * 5) << method;
@@ -216,7 +216,7 @@ TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt
     EvaluateTrained(MakeContext(1), dataset, evaluated);
     EXPECT_NEAR(trained.result.validation.back().f1, evaluated.result.f1_val, 1e-6) << method;
   }
-  TrainConfig config = RivalConfig("gcn", dataset);
+  TrainConfig config = BaselineConfig("gcn", dataset);
   config.epochs = {200};
   config.stop = StopRule::kEarly;
   config.watch = Watch::kValidationF1;
@@ -240,7 +240,7 @@ class BestAtEpoch final : public StopPolicy {
 TEST(ConventionalTrainer, GoesBackToTheBestWeights) {
   const Dataset dataset = SmallDataset();
   for (const char* method : {"gcn", "graphsage", "ngcn", "ladies"}) {
-    TrainConfig config = RivalConfig(method, dataset);
+    TrainConfig config = BaselineConfig(method, dataset);
     if (method == std::string("ladies")) Deepen(HiddenNorm::kBatch, config);
     const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     BestAtEpoch policy;
@@ -263,7 +263,7 @@ TEST(ConventionalTrainer, CudaIsRefusedClearly) {
   Context context = MakeContext(1);
   context.device = DeviceKind::kCuda;
   try {
-    Train(context, dataset, RivalConfig("graphsage", dataset));
+    Train(context, dataset, BaselineConfig("graphsage", dataset));
     FAIL() << "trained";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);

@@ -200,7 +200,7 @@ class CpuGeneralTraining final : public CpuTraining {
   }
   PhasePlan UpdatePlan() {
     now_.stage = Stage::kUpdate;
-    rate_ = spec_.lr * spec_.course.InSteps(batch_.steps()).Share(now_.done);
+    rate_ = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
     for (CpuParameter* parameter : parameters_) {
       parameter->adam = AdamConstantsAt(spec_, rate_, parameter->steps + now_.done + 1);
       parameter->adam.weight_decay = 0;  // taken apart from Adam
