@@ -60,7 +60,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   record.kept_epoch = record.epochs;
   record.train_seconds = watch.Seconds();
   record.stopped_by = "budget";
-  return network.Weight(0, 0);
+  return network.Weight(0, 0).Value();
 }
 
 }  // namespace
