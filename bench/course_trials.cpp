@@ -25,7 +25,6 @@
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/train.h"
-#include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
 #include "train/paired_stop.h"
 
@@ -168,10 +167,10 @@ Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& c
   if (trial.contains("course")) {
     LayerwiseOptions options;
     options.course = CourseOf(trial.at("course"));
-    const SplitNodes nodes = NodesOf(dataset, config);
+    const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     PairedStop policy(ChanceOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
                       options.course);
-    return FitLayerwise(context, dataset, nodes, config, policy, options);
+    return FitLayerwise(context, dataset, nodes, config, policy, options).trained;
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);
   const Json& stop = trial.at("stop");

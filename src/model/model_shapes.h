@@ -16,6 +16,6 @@ void CheckModelConfig(const nlohmann::ordered_json& json, const std::string& whe
 
 // A model as bytes, for another process of the same build, and back.
 std::string PackModel(const Model& model);
-Model UnpackModel(const std::string& bytes);
+Model UnpackModel(const std::string& bytes, const std::string& where);
 
 }  // namespace l2gcn

@@ -46,7 +46,7 @@ class ConventionalTrainer final : public EpochSubject {
     CheckTrainSplit(context, dataset, nodes);
   }
 
-  Trained Fit() {
+  TrainedSeed Fit() {
     Prepare();
     memory_.End(result().resident.setup);
     Precompute();
@@ -262,11 +262,10 @@ class ConventionalTrainer final : public EpochSubject {
     }
   }
 
-  Trained Finish() {
+  TrainedSeed Finish() {
     result().peak_rss_bytes = peak_.Peak();
     result().sampler_bytes = sampler_->StateBytes();
-    progress_.trained.pipeline = pipeline_;
-    return std::move(progress_.trained);
+    return {std::move(progress_.trained), pipeline_};
   }
 
   void Report(const char* phase) const {
@@ -297,9 +296,9 @@ class ConventionalTrainer final : public EpochSubject {
 
 }  // namespace
 
-Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                        const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
-                        SnapshotKeeper* keeper) {
+TrainedSeed FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                            const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                            SnapshotKeeper* keeper) {
   return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses, keeper).Fit();
 }
 

@@ -9,7 +9,10 @@
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
 #include "model/inference.h"
+#include "run/evaluation.h"
+#include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
+#include "train/stop_policy.h"
 #include "train/training_set.h"
 
 namespace l2gcn {
@@ -121,16 +124,9 @@ TEST(LayerPipeline, KeepsTheInputOnlyWhereItCostsNothing) {
   EXPECT_FALSE(kept(config));
 }
 
-TEST(LayerPipeline, ServesTheDataItWasMadeForAndNoOther) {
-  const Context context = MakeContext(1);
-  const Dataset dataset = SmallDataset(), other = SmallDataset();
-  LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
-  EXPECT_TRUE(pipeline.Serves(context, dataset));
-  EXPECT_TRUE(pipeline.Serves(MakeContext(3), dataset));
-  EXPECT_FALSE(pipeline.Serves(context, other));
-  Context elsewhere = context;
-  elsewhere.device = DeviceKind::kCuda;
-  EXPECT_FALSE(pipeline.Serves(elsewhere, dataset));
+TrainedSeed FitFixed(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  FixedEpochs policy;
+  return FitLayerwise(context, dataset, ResolveSplit(dataset, config.split, config.seed), config, policy);
 }
 
 // Evaluation takes over the trainer's pipeline, or makes one of its own: the scores are the same.
@@ -139,15 +135,12 @@ TEST(LayerPipeline, EvaluationReusesIt) {
   for (const char* scale : {"none", "standard"}) {
     TrainConfig config = SmallConfig();
     FindField("scale").set(config, scale);
-    Trained reused = Train(MakeContext(1), dataset, config);
-    ASSERT_NE(reused.pipeline, nullptr);
-    Trained anew = reused;
-    anew.pipeline = nullptr;
-    Trained elsewhere = reused;
-    EvaluateTrained(MakeContext(1), dataset, reused);
+    auto [reused, pipeline] = FitFixed(MakeContext(1), dataset, config);
+    ASSERT_NE(pipeline, nullptr);
+    Trained anew = reused, elsewhere = reused;
+    Evaluate(MakeContext(1), dataset, std::move(pipeline), reused);
     EvaluateTrained(MakeContext(1), dataset, anew);
     EvaluateTrained(MakeContext(1), copy, elsewhere);
-    EXPECT_EQ(reused.pipeline, nullptr);
     EXPECT_EQ(reused.result.f1_test, anew.result.f1_test);
     EXPECT_EQ(reused.result.f1_test, elsewhere.result.f1_test);
   }
@@ -167,20 +160,19 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
     config.val_every = 1;
     if (wide)
       config.hops = 2, config.self_features = true, config.hidden_norm = HiddenNorm::kLayer, config.head = 8;
-    const Trained trained = Train(context, dataset, config);
-    const Model& model = trained.model;
-    ASSERT_NE(trained.pipeline, nullptr);
+    const TrainedSeed seed = FitFixed(context, dataset, config);
+    const Model& model = seed.trained.model;
     const auto affine = [&](size_t layer) { return wide ? model.affines[layer] : Matrix(); };
     for (const size_t layer : {0u, 1u}) {
       const Matrix& w = model.weights[layer];
-      const TensorPtr kept = trained.pipeline->KeptWhole(layer, {w, affine(layer)});
+      const TensorPtr kept = seed.pipeline->KeptWhole(layer, {w, affine(layer)});
       ASSERT_NE(kept, nullptr) << wide << layer;
       EXPECT_EQ(kept->rows, dataset.nodes());
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, {w.Clone(), affine(layer)}), nullptr) << "other weights";
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, {w, Matrix::Zeros(2, w.cols)}), nullptr) << "another norm";
+      EXPECT_EQ(seed.pipeline->KeptWhole(layer, {w.Clone(), affine(layer)}), nullptr) << "other weights";
+      EXPECT_EQ(seed.pipeline->KeptWhole(layer, {w, Matrix::Zeros(2, w.cols)}), nullptr) << "another norm";
     }
-    EXPECT_EQ(trained.pipeline->KeptWhole(2, {model.weights[2], affine(2)}), nullptr);
-    const Matrix again = Inference(trained.pipeline).Logits(context, model, {});
+    EXPECT_EQ(seed.pipeline->KeptWhole(2, {model.weights[2], affine(2)}), nullptr);
+    const Matrix again = Inference(seed.pipeline).Logits(context, model, {});
     const Matrix fresh =
         Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
     ASSERT_EQ(again.bytes(), fresh.bytes());
