@@ -25,7 +25,6 @@
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/train.h"
-#include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
 #include "train/plateau_stopping.h"
 
@@ -168,11 +167,11 @@ Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& c
   if (trial.contains("schedule")) {
     LayerwiseOptions options;
     options.schedule = AutoScheduleOf(trial.at("schedule"));
-    const SplitNodes nodes = NodesOf(dataset, config);
+    const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     PlateauStopping policy(
         PriorBaselineOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
         options.schedule);
-    return FitLayerwise(context, dataset, nodes, config, policy, options);
+    return FitLayerwise(context, dataset, nodes, config, policy, options).trained;
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);
   const Json& stop = trial.at("stop");

@@ -72,7 +72,7 @@ class RandomStop final : public StopPolicy {
 Outcome Measure(const Context& context, const Dataset& dataset, const TrainConfig& config,
                 StopPolicy& policy) {
   const Split split = ResolveSplit(dataset, config.split, config.seed);
-  Trained trained = FitLayerwise(context, dataset, split, config, policy);
+  Trained trained = FitLayerwise(context, dataset, split, config, policy).trained;
   EvaluateTrained(context, dataset, trained);
   Outcome outcome;
   outcome.f1 = 100 * trained.result.f1_test;

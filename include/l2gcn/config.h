@@ -35,6 +35,8 @@ struct ControllerChoice {
   std::string file;
 };
 
+// Settings as resolved: what a training uses, to the last value. TrainConfig{} is the paper's basic layer and no default for
+// any data; ResolveConfig({}, dataset) is the default, for the program, Python and C++ alike.
 struct TrainConfig {
   // What is trained
   std::string method = DefaultMethod();

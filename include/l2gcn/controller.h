@@ -16,25 +16,37 @@ namespace l2gcn {
 // Every constant of a search. Kind `paper` is the paper's program; `general` works for any number of layers,
 // run length and data set.
 struct SearchConfig {
-  std::string kind = "general";
-  uint32_t rounds = 0;         // 0: 50 for paper (Reddit 200), 400 for general
-  uint32_t warmup = 50;        // paper: rounds that follow pre-drawn stops
-  uint32_t nodes = 1024;       // train nodes of a sampled subgraph; 0: all
-  std::string batch = "full";  // batch size of the sampled trainings: full, preset, or a number
-  uint32_t problems = 4;       // general: subgraphs drawn from each data set
+  enum class Kind { kGeneral, kPaper };
+  // What the controller looks at while a layer trains: validation nodes and training losses, or losses alone.
+  enum class Sees { kValidation, kLoss };
+  // What a training is worth.
+  enum class Reward { kLoss, kF1 };
+  // Whose F1: that of half of the validation nodes (the others are shown), or of the test nodes (of generated graphs).
+  enum class Judge { kValidation, kTest };
+  enum class Cost { kEpochs, kSeconds };
+  // Of the sampled trainings: the whole sample, the data set's own, or so many nodes.
+  struct Batch {
+    enum class Kind { kFull, kPreset, kNodes } kind = Kind::kFull;
+    uint32_t nodes = 0;
+  };
+
+  Kind kind = Kind::kGeneral;
+  uint32_t rounds = 0;    // 0: 50 for paper (Reddit 200), 400 for general
+  uint32_t warmup = 50;   // paper: rounds that follow pre-drawn stops
+  uint32_t nodes = 1024;  // train nodes of a sampled subgraph; 0: all
+  Batch batch;
+  uint32_t problems = 4;   // general: subgraphs drawn from each data set
   double lr_spread = 1;    // general: each problem's learning rate is multiplied by up to this, or divided
   uint32_t interval = 0;   // paper: epochs between decisions (10, PPI 50); general: 1/16 of the budget
   uint32_t decisions = 0;  // paper: at most this many over all layers (20, Reddit 40)
   uint32_t hidden = 8;     // width of the LSTM
   double lr = 0.05;        // Adam's learning rate; general: 0.02
-  std::string sees = "validation";  // general: validation | loss, what the controller looks at
-  std::string reward = "loss";      // loss | f1
-  std::string evaluation_split =
-      "val";                // general, reward f1: the nodes scored: half of the validation nodes (the
-                            // others are shown), or the test nodes (of generated graphs)
+  Sees sees = Sees::kValidation;  // general
+  Reward reward = Reward::kLoss;
+  Judge judge = Judge::kValidation;  // general, reward f1
   double layer_weight = 2;  // general, reward f1: weight of the points an inner layer's own classifier loses
   double regret_cap = 4;    // general: an episode costs at most this more than the best stops in hindsight
-  std::string cost = "epochs";  // epochs | seconds
+  Cost cost = Cost::kEpochs;
   double cost_weight = 0;  // 0: 0.0001 an epoch for paper; for general, of a fully spent budget: 0.05 of the
                            // starting loss, or 2 points of F1
   double baseline = 0.3;   // paper: where the running baseline starts …

@@ -161,6 +161,12 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 // file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
+// How many nodes each part of that split has. The seed makes no difference, so nothing is drawn.
+struct SplitCounts {
+  uint64_t train = 0, val = 0, test = 0;
+};
+SplitCounts CountSplit(const Dataset& dataset, const std::string& spec);
+
 // Known names, and where each was found.
 struct KnownDataset {
   std::string name;

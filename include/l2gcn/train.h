@@ -93,29 +93,30 @@ struct TrainResult {
   DiskUse disk;  // all 0 in memory
 };
 
-class LayerPipeline;
-
-// Trains one seed. Does not evaluate and writes nothing.
 struct Trained {
   Model model;
   Split split;
   SeedResult result;  // f1 fields and evaluate seconds still unset
-  // The device and the features that training used, so that evaluation need not prepare them again. Holds
-  // memory of the data set and of the device; EvaluateTrained lets it go.
-  std::shared_ptr<LayerPipeline> pipeline;
 };
+// Trains one seed with the default settings for this data set, those of ResolveConfig({}, dataset): the same model as the
+// program's and Python's. Does not evaluate and writes nothing.
+Trained Train(const Context& context, const Dataset& dataset);
+// The same with other settings; ResolveConfig makes them.
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config);
 // The same with a policy of the caller's in place of the configuration's.
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy);
 
-// The policy that the configuration asks for, as Train() makes it: to be wrapped (WatchedPolicy) or replaced.
-std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset);
-using PolicyMaker =
-    std::function<std::unique_ptr<StopPolicy>(const TrainConfig& config, const Dataset& dataset)>;
+// The policy that the configuration asks for, as Train() makes it, for WatchedPolicy to wrap.
+std::unique_ptr<StopPolicy> MakeStopPolicy(const Context& context, const Dataset& dataset,
+                                           const TrainConfig& config);
 
-// Chooses the model's thresholds where its configuration asks for them, then fills the f1, baseline and split
-// fields of trained.result.
+// Chooses what the model predicts from, its thresholds and Correct & Smooth where its configuration asks for them, then
+// fills the f1, baseline and split fields of trained.result.
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
+
+// Gets the policy that a seed's configuration asks for, and returns it, wrapped or not, or another one.
+using PolicyMaker =
+    std::function<std::unique_ptr<StopPolicy>(const TrainConfig& config, std::unique_ptr<StopPolicy> own)>;
 
 class Ranks;
 class RunLock;  // holds a run's name (run/run_lock.h)
@@ -126,7 +127,7 @@ struct RunOptions {
   bool force = false;       // replace an existing run
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
-  PolicyMaker make_policy;  // called once for each seed; empty: MakeStopPolicy
+  PolicyMaker make_policy;  // called once for each seed; empty: the configuration's own policy
   // Called with every seed once it is trained and evaluated; may be empty.
   std::function<void(const Trained&)> on_seed;
   // How the data set was opened, so that evaluate, predict and embed can open it again. A data set made from
@@ -162,8 +163,7 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
 
 // Sends the outcome of RunTraining from rank 0 to all ranks: its result and the seeds that on_seed received. Without ranks it
 // does nothing.
-void ShareTrained(const Context& context, const Dataset& dataset, TrainResult& result,
-                  std::vector<Trained>& trained);
+void ShareTrained(const Context& context, TrainResult& result, std::vector<Trained>& trained);
 
 // Writes what Train() returned, one for each seed, as the run directory that RunTraining would have written
 // (options.runs, .write and .make_policy are not looked at). Evaluate first if the run is to have scores.

@@ -41,10 +41,9 @@ void NotifyDecision(Call& call, const nb::object& callable, const LayerView& vie
 
 PolicyMaker WatchedBy(Call& call, const nb::object& decision) {
   if (decision.is_none()) return {};
-  return [&call, &decision](const TrainConfig& config, const Dataset& dataset) {
+  return [&call, &decision](const TrainConfig&, std::unique_ptr<StopPolicy> own) {
     return std::make_unique<WatchedPolicy>(
-        MakeStopPolicy(config, dataset),
-        [&call, &decision](const LayerView& view, const Observation& seen, Decision& made) {
+        std::move(own), [&call, &decision](const LayerView& view, const Observation& seen, Decision& made) {
           NotifyDecision(call, decision, view, seen, made);
         });
   };
@@ -80,7 +79,7 @@ Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Override
     if (sharing.ranks != nullptr || Leads(context))
       run->result = RunTraining(sharing, dataset, config, options);
     run->result.config = config;
-    ShareTrained(context, dataset, run->result, run->trained);
+    ShareTrained(context, run->result, run->trained);
   });
   return run;
 }

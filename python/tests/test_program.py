@@ -41,6 +41,16 @@ def test_it_is_the_program(start, tmp_path):
     assert wrong.returncode == 2 and "--nonsense" in wrong.stderr
 
 
+def test_defaults_are_the_programs(program, tmp_path):
+    """Where nobody says anything, the program and Python train the same model; tests/cli/train_test.cpp compares C++'s."""
+    for arguments in (["generate", "cora", "--nodes", "300", "--edges", "900", "-o", "small"], ["train", "small", "--device", "cpu", "-o", "run"]):
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    theirs = l2gcn.load_model(tmp_path / "run").tensors
+    ours = l2gcn.train(tmp_path / "small", device="cpu").model.tensors
+    assert {name: tensor.tobytes() for name, tensor in ours.items()} == {name: tensor.tobytes() for name, tensor in theirs.items()}
+
+
 def test_ranks_start_it(start, tmp_path):
     """Under mpirun the program joins the ranks, and not the interpreter that starts it: one result, and not two."""
     if shutil.which("mpirun") is None or not (pathlib.Path(l2gcn.__file__).parent / "libl2gcn_mpi.so").is_file():

@@ -76,30 +76,21 @@ constexpr uint64_t kRestOfBatch = 8;  // a last batch below an eighth of the oth
 constexpr double kMostBytesWithPowers =
     8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 
-struct SplitCounts {
-  uint64_t train = 0, val = 0;
-};
-
-// Counts the split that the run will resolve with its first seed. A split that cannot be had is refused there.
-SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
-  SplitCounts counts;
-  if (dataset.nodes() == 0 || dataset.labels.classes == 0) return counts;
+// Counts the split that the run will use. A split that cannot be had is refused there.
+SplitCounts ExpectedCounts(const Dataset& dataset, const std::string& split) {
+  if (dataset.nodes() == 0 || dataset.labels.classes == 0) return {};
   try {
-    for (const uint8_t role : ResolveSplit(dataset, split, 0).roles) {
-      counts.train += static_cast<Role>(role) == Role::kTrain;
-      counts.val += static_cast<Role>(role) == Role::kVal;
-    }
+    return CountSplit(dataset, split);
   } catch (const Error&) {
-    counts.train = dataset.nodes();
+    return {dataset.nodes(), 0, 0};
   }
-  return counts;
 }
 
 // The most accurate preset, from what can be seen of the data: how many nodes train and validate, whether nodes
 // have several labels, whether features are dense numbers. The layer and its regularisation are the same for
 // every data set; docs/explanation/default-preset.md has each part's worth.
 void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic, TrainConfig& config) {
-  const SplitCounts counts = CountSplit(dataset, split);
+  const SplitCounts counts = ExpectedCounts(dataset, split);
   config.layers = 2;
   config.hops = 2, config.self_features = true;
   config.hidden = {256};
@@ -183,7 +174,7 @@ void CheckTakes(const Field& field, const Method& method) {
 // Whether the last batch of an epoch is a remainder of a few nodes: a step of Adam moves the weights as far for them as
 // for a whole batch, so that where epochs have few steps they undo much of what the others did.
 bool LastBatchIsARest(const Dataset& dataset, const TrainConfig& config) {
-  const uint64_t nodes = CountSplit(dataset, config.split).train;
+  const uint64_t nodes = ExpectedCounts(dataset, config.split).train;
   return nodes > config.batch && kRestOfBatch * (nodes % config.batch) < config.batch;
 }
 

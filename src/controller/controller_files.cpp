@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "controller/controller_impl.h"
+#include "controller/search_choices.h"
 #include "controller/shipped.h"
 #include "core/error_format.h"
 #include "core/json_text.h"
@@ -18,7 +19,7 @@ constexpr int kControllerVersion = 1;
 
 Json SettingsJson(const ControllerImpl& impl) {
   const PolicyShape& shape = impl.net.shape();
-  return {{"kind", impl.kind},
+  return {{"kind", NameOf<SearchConfig::Kind>(kControllerKindNames, impl.kind)},
           {"sees", impl.SeesValidation() ? "validation" : "loss"},
           {"layers", impl.layers},
           {"interval", impl.interval},
@@ -53,7 +54,7 @@ std::vector<NamedTensor> TensorsOf(const PolicyNet& net) {
   return tensors;
 }
 
-PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t layers,
+PolicyShape ShapeFrom(const Json& settings, SearchConfig::Kind kind, uint32_t layers,
                       const std::string& where) {
   PolicyShape shape;
   shape.features = settings.at("features").get<uint32_t>();
@@ -61,7 +62,7 @@ PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t la
   shape.embeddings = settings.at("embeddings").get<uint32_t>();
   shape.hidden = settings.at("hidden").get<uint32_t>();
   shape.decoders = settings.at("decoders").get<uint32_t>();
-  const bool general = kind == "general";
+  const bool general = kind == SearchConfig::Kind::kGeneral;
   const bool fits = general ? shape.features == GeneralShape(shape.hidden, false).features ||
                                   shape.features == GeneralShape(shape.hidden, true).features
                             : shape.features == 1 + layers;
@@ -72,7 +73,8 @@ PolicyShape ShapeFrom(const Json& settings, const std::string& kind, uint32_t la
     ThrowInput(
         "{}: a {} controller with {} inputs, width {} and {} decoders cannot be; learn it again with l2gcn "
         "learn-controller",
-        where, kind, shape.features, shape.hidden, shape.decoders);
+        where, NameOf<SearchConfig::Kind>(kControllerKindNames, kind), shape.features, shape.hidden,
+        shape.decoders);
   }
   return shape;
 }
@@ -112,9 +114,10 @@ Controller FromFile(const Safetensors& file, const std::string& where) {
     }
     const Json settings = ParseJson(settings_text->second, where);
     auto impl = std::make_shared<ControllerImpl>();
-    impl->kind = settings.at("kind").get<std::string>();
-    if (impl->kind != "general" && impl->kind != "paper")
-      ThrowInput("{}: unknown kind '{}'", where, impl->kind);
+    const auto kind = settings.at("kind").get<std::string>();
+    const SearchConfig::Kind* const known = FindChoice<SearchConfig::Kind>(kControllerKindNames, kind);
+    if (known == nullptr) ThrowInput("{}: unknown kind '{}'", where, kind);
+    impl->kind = *known;
     impl->layers = settings.at("layers").get<uint32_t>();
     impl->interval = settings.at("interval").get<uint32_t>();
     impl->threshold = settings.at("threshold").get<double>();

@@ -40,7 +40,7 @@ PolicyShape GeneralShape(uint32_t hidden, bool sees_validation) {
 }
 
 bool ControllerImpl::SeesValidation() const {
-  return kind == "general" && net.shape().features > kLossFeatures;
+  return kind == SearchConfig::Kind::kGeneral && net.shape().features > kLossFeatures;
 }
 
 std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, uint32_t layers) {

@@ -14,7 +14,7 @@
 namespace l2gcn {
 
 struct ControllerImpl {
-  std::string kind = "general";
+  SearchConfig::Kind kind = SearchConfig::Kind::kGeneral;
   PolicyNet net;
   uint32_t layers = 0;     // paper: the number of layers it was made for
   uint32_t interval = 10;  // paper: epochs between decisions

@@ -161,7 +161,7 @@ std::unique_ptr<StopPolicy> MakeControllerStopping(const PolicyRequest& request)
 }
 
 std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double prior_loss, bool held_out) {
-  if (controller.impl().kind == "paper") return std::make_unique<PaperStop>(controller);
+  if (controller.impl().kind == SearchConfig::Kind::kPaper) return std::make_unique<PaperStop>(controller);
   return std::make_unique<GeneralStop>(controller, prior_loss, held_out);
 }
 

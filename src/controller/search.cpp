@@ -29,13 +29,15 @@ Json ConfigJson(const SearchConfig& config) {
 // The configuration with the kind's own numbers where it says 0.
 SearchConfig WithKindDefaults(SearchConfig config, const std::vector<Dataset>& datasets) {
   const std::string preset_row = datasets.front().preset_row;
-  const bool paper = config.kind == "paper", ppi = preset_row == "ppi", reddit = preset_row == "reddit";
+  const bool paper = config.kind == SearchConfig::Kind::kPaper, ppi = preset_row == "ppi",
+             reddit = preset_row == "reddit";
   if (config.rounds == 0) config.rounds = paper ? (reddit ? 200 : 50) : 400;
   if (config.interval == 0) config.interval = ppi ? 50 : 10;
   if (config.decisions == 0) config.decisions = reddit ? 40 : 20;
   if (config.min_epochs == 0) config.min_epochs = ppi ? 175 : 35;
   if (config.max_epochs == 0) config.max_epochs = ppi ? 475 : 95;
-  if (config.cost_weight == 0) config.cost_weight = paper ? 1e-4 : (config.reward == "f1" ? 2.0 : 0.05);
+  if (config.cost_weight == 0)
+    config.cost_weight = paper ? 1e-4 : (config.reward == SearchConfig::Reward::kF1 ? 2.0 : 0.05);
   return config;
 }
 
@@ -150,11 +152,9 @@ TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, co
   overrides.emplace_back("method", method_names::kLayerwise);
   TrainConfig resolved = ResolveConfig(overrides, dataset);
   resolved.drop_last = false;
-  if (config.batch == "full") {
+  if (config.batch.kind == SearchConfig::Batch::Kind::kFull)
     resolved.batch = std::numeric_limits<int32_t>::max();
-  } else if (config.batch != "preset") {
-    resolved.batch = static_cast<uint32_t>(std::stoul(config.batch));
-  }
+  if (config.batch.kind == SearchConfig::Batch::Kind::kNodes) resolved.batch = config.batch.nodes;
   return resolved;
 }
 
@@ -181,7 +181,7 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   Validate(config);
   for (const Dataset& dataset : datasets) CheckUsable(context, dataset);
   const SearchConfig complete = WithKindDefaults(config, datasets);
-  if (complete.kind == "paper" && datasets.size() != 1) {
+  if (complete.kind == SearchConfig::Kind::kPaper && datasets.size() != 1) {
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",
                datasets.size());
   }
@@ -195,7 +195,7 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
   for (const Dataset& dataset : datasets) CheckSameData(context, dataset);
   Controller controller =
-      complete.kind == "paper"
+      complete.kind == SearchConfig::Kind::kPaper
           ? SearchPaper(WithoutRanks(fast), datasets.front(), complete, training, output, out)
           : SearchGeneral(fast, datasets, complete, training, output, out);
   out.seconds = watch.Seconds();

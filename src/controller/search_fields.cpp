@@ -4,6 +4,7 @@
 #include <string>
 
 #include "config/field_builders.h"
+#include "controller/search_choices.h"
 #include "l2gcn/controller.h"
 
 namespace l2gcn {
@@ -14,12 +15,21 @@ constexpr double kInfinity = std::numeric_limits<double>::max();
 
 // A number, or one of two words.
 SearchField BatchField() {
-  SearchField field =
-      TextField("rollout-batch", "full|preset|N", &SearchConfig::batch,
-                "Batch of the sampled trainings: the whole sample, the data set's own, or N nodes.");
+  using Kind = SearchConfig::Batch::Kind;
+  SearchField field;
+  field.name = "rollout-batch";
+  field.placeholder = "full|preset|N";
+  field.help = "Batch of the sampled trainings: the whole sample, the data set's own, or N nodes.";
   field.set = [](SearchConfig& config, const std::string& value) {
-    if (value != "full" && value != "preset") ParseWholeNumber("rollout-batch", value, 1, kMany * 1000);
-    config.batch = value;
+    if (const Kind* word = FindChoice<Kind>(kRolloutBatchNames, value)) {
+      config.batch = {*word, 0};
+    } else {
+      config.batch = {Kind::kNodes, ParseCount("rollout-batch", value, 1, kMany * 1000)};
+    }
+  };
+  field.get = [](const SearchConfig& config) {
+    return config.batch.kind == Kind::kNodes ? fmt::format("{}", config.batch.nodes)
+                                             : NameOf<Kind>(kRolloutBatchNames, config.batch.kind);
   };
   return field;
 }
@@ -30,8 +40,8 @@ std::vector<SearchField> MakeSearchFields() {
       not_negative{0, kInfinity, false, false, "of 0 or more"};
   const RealRange share{0, 1, false, false, "from 0 to 1"};
   return {
-      WordField("kind", &C::kind, {"general", "paper"},
-                "general: any data set, depth and run length; paper: the paper's controller."),
+      ChoiceField("kind", &C::kind, kControllerKindNames,
+                  "general: any data set, depth and run length; paper: the paper's controller."),
       WholeField("rounds", &C::rounds, 0, kMany, "Updates of the controller; 0: 400, paper 50 (Reddit 200)."),
       WholeField("warmup", &C::warmup, 0, kMany, "Kind paper: first rounds, which follow pre-drawn stops."),
       WholeField("nodes", &C::nodes, 0, kMany * 1000, "Train nodes of each sampled subgraph; 0: all."),
@@ -47,13 +57,13 @@ std::vector<SearchField> MakeSearchFields() {
                  "Kind paper: decisions of a training over all layers; 0: 20, Reddit 40."),
       WholeField("state", &C::hidden, 2, 1024, "Width of the recurrent state."),
       RealField("search-lr", &C::lr, positive, "Adam's learning rate for the controller."),
-      WordField("sees", &C::sees, {"validation", "loss"},
-                "Kind general: whether the controller sees validation scores, too, or training losses "
-                "alone."),
-      WordField("reward", &C::reward, {"loss", "f1"},
-                "What a training is worth: its final loss or its validation F1."),
-      WordField(
-          "evaluation-split", &C::evaluation_split, {"val", "test"},
+      ChoiceField("sees", &C::sees, kControllerSeesNames,
+                  "Kind general: whether the controller sees validation scores, too, or training losses "
+                  "alone."),
+      ChoiceField("reward", &C::reward, kSearchRewardNames,
+                  "What a training is worth: its final loss or its validation F1."),
+      ChoiceField(
+          "evaluation-split", &C::evaluation_split, kSearchJudgeNames,
           "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
           "controller that sees them; test: test nodes, for generated graphs."),
       RealField(
@@ -64,8 +74,8 @@ std::vector<SearchField> MakeSearchFields() {
           "regret-cap", &C::regret_cap, positive,
           "Kind general: a training costs at most this more than the best stops in hindsight, so that no "
           "data set outweighs the others."),
-      WordField("cost", &C::cost, {"epochs", "seconds"},
-                "What a training costs; measured seconds are not repeatable."),
+      ChoiceField("cost", &C::cost, kSearchCostNames,
+                  "What a training costs; measured seconds are not repeatable."),
       RealField("cost-weight", &C::cost_weight, not_negative,
                 "Price of the cost: per epoch for kind paper, of the whole budget for general; 0: 0.0001, "
                 "0.05 or 2 points."),

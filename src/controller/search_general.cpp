@@ -72,7 +72,7 @@ class GeneralSearch {
 
   SearchState Start() const {
     SearchState state;
-    state.net = PolicyNet(GeneralShape(config_.hidden, config_.sees == "validation"),
+    state.net = PolicyNet(GeneralShape(config_.hidden, config_.sees == SearchConfig::Sees::kValidation),
                           RandomStream(config_.seed, RandomUse::kController));
     // One decision in eight stops at first: episodes of all lengths are tried before any is preferred.
     state.net.mutable_weights()[state.net.shape().gate_weights() + 2 * (config_.hidden + 1) - 1] -=
@@ -220,15 +220,16 @@ class GeneralSearch {
       for (uint32_t i = 0; i < count; ++i) picked[i] = all[order(i)];
       return picked;
     };
-    const bool shows = config_.sees == "validation", scores = config_.reward == "f1";
+    const bool shows = config_.sees == SearchConfig::Sees::kValidation,
+               scores = config_.reward == SearchConfig::Reward::kF1,
+               on_test = config_.evaluation_split == SearchConfig::Judge::kTest;
     Roles roles{draw(Role::kTrain, 0), {}, {}};
     if (roles.train.empty()) {
       ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
     }
     if (shows) roles.shown = draw(Role::kVal, 1);
-    if (scores) roles.scored = draw(config_.evaluation_split == "test" ? Role::kTest : Role::kVal, 1);
-    if (shows && scores &&
-        config_.evaluation_split == "val") {  // the same nodes in the same order: half each
+    if (scores) roles.scored = draw(on_test ? Role::kTest : Role::kVal, 1);
+    if (shows && scores && !on_test) {  // the same nodes in the same order: half each
       const size_t half = roles.shown.size() / 2;
       roles.shown.resize(half);
       roles.scored.erase(roles.scored.begin(), roles.scored.begin() + static_cast<ptrdiff_t>(half));
@@ -239,7 +240,7 @@ class GeneralSearch {
     }
     if (scores && roles.scored.empty()) {
       ThrowUsage("{}: split '{}' has no {} node to score; use --reward loss", dataset.name, split.name,
-                 config_.evaluation_split == "test" ? "test" : "validation");
+                 on_test ? "test" : "validation");
     }
     return roles;
   }
@@ -310,7 +311,7 @@ class GeneralSearch {
       const bool last = before.size() + 1 == tree.layers();
       outcome.epochs += trace.decisions[at];
       seconds += trace.decisions[at] * trace.seconds_per_epoch;
-      if (config_.reward == "f1") {
+      if (config_.reward == SearchConfig::Reward::kF1) {
         quality += last ? 100 * (problem.full_f1 - trace.f1[at])
                         : 100 * config_.layer_weight * (trace.f1.back() - trace.f1[at]);
       } else if (last) {
@@ -318,8 +319,8 @@ class GeneralSearch {
       }
       before.push_back(at);
     }
-    const double share =
-        config_.cost == "seconds" ? seconds / problem.full_seconds : outcome.epochs / tree.TotalBudget();
+    const double share = config_.cost == SearchConfig::Cost::kSeconds ? seconds / problem.full_seconds
+                                                                      : outcome.epochs / tree.TotalBudget();
     outcome.cost = quality + config_.cost_weight * share;
     return outcome;
   }
@@ -406,7 +407,7 @@ Controller SearchGeneral(const Context& context, const std::vector<Dataset>& dat
     ThrowRuntime("the search found no stop of finite cost: its trainings diverge; lower --lr");
   }
   auto impl = std::make_shared<ControllerImpl>();
-  impl->kind = "general";
+  impl->kind = SearchConfig::Kind::kGeneral;
   impl->net = PolicyNet(state.net.shape(), state.best_weights);
   impl->threshold = config.threshold > 0 ? config.threshold : search.BestThreshold(impl->net);
   impl->rounds = config.rounds;

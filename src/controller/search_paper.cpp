@@ -166,7 +166,7 @@ class PaperSearch {
     config.seed = config_.seed + round;
     Episode episode;
     RecordingPolicy policy(config_, episode, std::move(choose));
-    const Trained trained = FitLayerwise(context, sample, split, config, policy);
+    const Trained trained = FitLayerwise(context, sample, split, config, policy).trained;
     for (const LayerRecord& layer : trained.result.layers) episode.epochs += layer.epochs;
     episode.final_loss = trained.result.layers.back().losses.back();
     episode.seconds = trained.result.seconds.train;
@@ -185,7 +185,7 @@ class PaperSearch {
       state.probability_sum += steps.back().probability[1];
       state.probability_count += 1;
     }
-    const double spent = config_.cost == "seconds" ? episode.seconds : episode.epochs;
+    const double spent = config_.cost == SearchConfig::Cost::kSeconds ? episode.seconds : episode.epochs;
     const double cost = episode.final_loss + config_.cost_weight * spent;
     state.baseline = config_.baseline_decay * state.baseline + (1 - config_.baseline_decay) * cost;
     std::vector<double> gradient(state.net.shape().size(), 0.0);
@@ -213,7 +213,7 @@ Controller SearchPaper(const Context& context, const Dataset& dataset, const Sea
   SearchState state = search.Start();
   RunRounds(context, config, output, state, [&](SearchState& s) { search.Round(s); });
   auto impl = std::make_shared<ControllerImpl>();
-  impl->kind = "paper";
+  impl->kind = SearchConfig::Kind::kPaper;
   impl->net = state.net;
   impl->layers = search.rollout_config().layers;
   impl->interval = config.interval;

@@ -122,32 +122,45 @@ void AssignRoles(const std::vector<uint32_t>& order, const std::vector<uint32_t>
   }
 }
 
-Split DrawSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+// What a random split gives to each part before it is known which nodes they are.
+struct Shares {
+  std::vector<uint32_t> labelled;  // nodes with a label, ascending
+  bool by_class = false;           // stratified; else all nodes count as one class
+  std::vector<uint32_t> takes[3];  // of train, val and test: nodes of each class
+};
+
+Shares SharesOf(const Dataset& dataset, const std::string& spec) {
   const Fractions fractions = ParseFractions(spec);
   const Labels& labels = dataset.labels;
-  std::vector<uint32_t> labelled;
+  Shares shares;
+  shares.by_class = spec.starts_with("random:") && !labels.multilabel;
+  std::vector<uint32_t> members(shares.by_class ? labels.classes : 1, 0);
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-    if (labels.IsLabelled(node)) labelled.push_back(node);
+    if (!labels.IsLabelled(node)) continue;
+    shares.labelled.push_back(node);
+    ++members[shares.by_class ? static_cast<size_t>(labels.classes_of[node]) : 0];
   }
-  const auto count = static_cast<uint32_t>(labelled.size());
-  const bool stratified = spec.starts_with("random:") && !labels.multilabel;
-  const uint32_t classes = stratified ? labels.classes : 1;
-  const Permutation shuffle(count, RandomStream(seed, RandomUse::kSplit));
-  std::vector<uint32_t> order(count), of(count, 0), members(classes, 0);
-  for (uint32_t i = 0; i < count; ++i) {
-    order[i] = labelled[shuffle(i)];
-    if (stratified) of[i] = static_cast<uint32_t>(labels.classes_of[order[i]]);
-    ++members[of[i]];
-  }
-  const PartSizes parts = SizesOf(fractions, count);
+  const PartSizes parts = SizesOf(fractions, static_cast<uint32_t>(shares.labelled.size()));
   const double wanted[] = {fractions.train, fractions.val, fractions.test};
-  std::vector<uint32_t> room = members, takes[3];
+  std::vector<uint32_t> room = members;
   for (size_t part = 0; part < 3; ++part) {
-    takes[part] = Apportion(parts.sizes[part], wanted[part], members, room, part == 0 ? 1 : 0);
-    for (size_t c = 0; c < classes; ++c) room[c] -= takes[part][c];
+    shares.takes[part] = Apportion(parts.sizes[part], wanted[part], members, room, part == 0 ? 1 : 0);
+    for (size_t c = 0; c < room.size(); ++c) room[c] -= shares.takes[part][c];
+  }
+  return shares;
+}
+
+Split DrawSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+  Shares shares = SharesOf(dataset, spec);
+  const auto count = static_cast<uint32_t>(shares.labelled.size());
+  const Permutation shuffle(count, RandomStream(seed, RandomUse::kSplit));
+  std::vector<uint32_t> order(count), of(count, 0);
+  for (uint32_t i = 0; i < count; ++i) {
+    order[i] = shares.labelled[shuffle(i)];
+    if (shares.by_class) of[i] = static_cast<uint32_t>(dataset.labels.classes_of[order[i]]);
   }
   Split split{spec, Array<uint8_t>::Zeros(dataset.nodes())};
-  AssignRoles(order, of, takes, split.roles);
+  AssignRoles(order, of, shares.takes, split.roles);
   return split;
 }
 
@@ -170,24 +183,44 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
   return nullptr;
 }
 
-}  // namespace
-
-Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+// The split of the data set's own that `spec` names; null where one is to be drawn.
+const Split* StoredSplit(const Dataset& dataset, const std::string& spec) {
   CheckLengths(dataset);
   if (!dataset.checked) ValidateLabels(MakeContext(1), dataset);
-  if (spec.starts_with("random:") || spec.starts_with("uniform:")) return DrawSplit(dataset, spec, seed);
-  if (spec.empty()) {
-    if (const Split* paper = FindSplit(dataset, "paper")) return OnlyLabelled(dataset, *paper);
-    if (!dataset.splits.empty()) return OnlyLabelled(dataset, dataset.splits[0]);
-    return DrawSplit(dataset, kDefaultRandom, seed);
-  }
-  if (const Split* found = FindSplit(dataset, spec)) return OnlyLabelled(dataset, *found);
+  if (spec.starts_with("random:") || spec.starts_with("uniform:")) return nullptr;
+  if (const Split* found = FindSplit(dataset, spec.empty() ? "paper" : spec)) return found;
+  if (spec.empty()) return dataset.splits.empty() ? nullptr : &dataset.splits[0];
   std::vector<std::string> names;
   for (const Split& split : dataset.splits) names.push_back(split.name);
   names.push_back(kDefaultRandom);
   const std::string nearest = NearestName(spec, names);
   ThrowUsage("--split {}: {} has no such split; it has {}{}", spec, dataset.name, fmt::join(names, ", "),
              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
+}
+
+std::string DrawnSpec(const std::string& spec) { return spec.empty() ? kDefaultRandom : spec; }
+
+}  // namespace
+
+Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+  if (const Split* stored = StoredSplit(dataset, spec)) return OnlyLabelled(dataset, *stored);
+  return DrawSplit(dataset, DrawnSpec(spec), seed);
+}
+
+SplitCounts CountSplit(const Dataset& dataset, const std::string& spec) {
+  uint64_t counts[] = {0, 0, 0, 0};  // by role
+  if (const Split* stored = StoredSplit(dataset, spec)) {
+    for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+      const size_t role = stored->roles[node];
+      if (role < std::size(counts) && dataset.labels.IsLabelled(node)) ++counts[role];
+    }
+  } else {
+    const Shares shares = SharesOf(dataset, DrawnSpec(spec));
+    for (size_t part = 0; part < 3; ++part) {
+      for (const uint32_t taken : shares.takes[part]) counts[part + 1] += taken;
+    }
+  }
+  return {counts[1], counts[2], counts[3]};
 }
 
 }  // namespace l2gcn

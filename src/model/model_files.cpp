@@ -377,8 +377,7 @@ std::string PackModel(const Model& model) {
          SafetensorsBytes(TensorsOf(model), {{"format", kModelFormat}});
 }
 
-Model UnpackModel(const std::string& bytes) {
-  const std::string where = "a model from another rank";
+Model UnpackModel(const std::string& bytes, const std::string& where) {
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), sizeof(length));
   size_t layers = 0;

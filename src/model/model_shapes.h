@@ -24,6 +24,6 @@ std::string LayerTensorName(size_t layer, const std::string& parameter);
 
 // A model as bytes, for another process of the same build, and back.
 std::string PackModel(const Model& model);
-Model UnpackModel(const std::string& bytes);
+Model UnpackModel(const std::string& bytes, const std::string& where);
 
 }  // namespace l2gcn

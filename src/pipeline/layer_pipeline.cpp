@@ -15,11 +15,6 @@
 namespace l2gcn {
 namespace {
 
-// Where the elements lie: equal for two Features that share their memory.
-const void* MemoryOf(const Features& features) {
-  return features.stores_sparse() ? features.csr().values.data() : features.elements();
-}
-
 std::vector<uint8_t> MarksOf(std::span<const uint32_t> nodes, size_t rows) {
   std::vector<uint8_t> marks(rows, 0);
   for (uint32_t node : nodes) marks[node] = 1;
@@ -71,18 +66,14 @@ std::vector<DeviceGraphPtr> UploadAll(const Context& context, Backend& backend,
 
 }  // namespace
 
-LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config)
-    : device_(context.device),
-      graph_(dataset.graph),
-      given_(dataset.features),
-      config_(config),
-      inductive_(config.setting == Setting::kInductive) {}
+LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
+    : graph_(dataset.graph), config_(config), inductive_(config.setting == Setting::kInductive) {}
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
-    : LayerPipeline(context, dataset, config) {
+    : LayerPipeline(dataset, config) {
   train_nodes_ = std::move(train_nodes);
-  const std::vector<uint8_t> is_train = MarksOf(train_nodes_, given_.rows());
+  const std::vector<uint8_t> is_train = MarksOf(train_nodes_, dataset.features.rows());
   schema_ = FitSchema(context, dataset, is_train);
   features_ = ApplySchema(context, schema_, dataset);
   preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
@@ -93,17 +84,11 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 }
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const Model& model)
-    : LayerPipeline(context, dataset, model.config) {
+    : LayerPipeline(dataset, model.config) {
   schema_ = model.schema;
   features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
-}
-
-bool LayerPipeline::Serves(const Context& context, const Dataset& dataset) const {
-  return context.device == device_ && dataset.graph.indptr.data() == graph_.indptr.data() &&
-         dataset.graph.indices.data() == graph_.indices.data() && dataset.nodes() == graph_.nodes &&
-         MemoryOf(dataset.features) == MemoryOf(given_);
 }
 
 TensorPtr LayerPipeline::MakeInput(const Context& context) {

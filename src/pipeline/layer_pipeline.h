@@ -50,8 +50,6 @@ class LayerPipeline {
   const TableSchema& schema() const { return schema_; }
   const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
   bool inductive() const { return inductive_; }
-  // Whether this pipeline was made for this device and these arrays.
-  bool Serves(const Context& context, const Dataset& dataset) const;
 
   // X⁰ of every node.
   TensorPtr Input(const Context& context);
@@ -135,7 +133,7 @@ class LayerPipeline {
   DeviceGraphPtr PropagationOperator(const Context& context);
 
  private:
-  LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);
+  LayerPipeline(const Dataset& dataset, const TrainConfig& config);
   TensorPtr MakeInput(const Context& context);
   const std::vector<Propagation>& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
@@ -143,11 +141,9 @@ class LayerPipeline {
   const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
   bool TrainsWithWhole() const;  // the operator in training is that of the whole graph
 
-  DeviceKind device_;
-  Graph graph_;     // handles on the data set's arrays
-  Features given_;  // likewise, as they were stored
+  Graph graph_;  // handles on the data set's arrays
   TableSchema schema_;
-  Features features_;  // those in the layout of the schema; shares memory with `given_` where it can
+  Features features_;  // in the layout of the schema; shares memory with the data set's where it can
   TrainConfig config_;
   bool inductive_;
   std::vector<uint32_t> train_nodes_;

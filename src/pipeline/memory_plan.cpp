@@ -372,12 +372,9 @@ void PlanExchange(const Context& given, const RunCounts& counts, bool trains, Me
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  const Split split = ResolveSplit(dataset, config.split, config.seed);
-  const auto train = static_cast<uint64_t>(
-      std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kTrain)));
-  const auto none = static_cast<uint64_t>(
-      std::count(split.roles.begin(), split.roles.end(), static_cast<uint8_t>(Role::kNone)));
-  return RanksCounts(context, RunCountsOf(dataset, config, train, split.roles.size() - none));
+  const SplitCounts split = CountSplit(dataset, config.split);
+  return RanksCounts(context,
+                     RunCountsOf(dataset, config, split.train, split.train + split.val + split.test));
 }
 
 }  // namespace

@@ -21,8 +21,10 @@
 #include "l2gcn/ranks.h"
 #include "l2gcn/work_parts.h"
 #include "report/measured.h"
+#include "run/evaluation.h"
+#include "run/job.h"
 #include "run/run_lock.h"
-#include "run/trainer_choice.h"
+#include "run/train_seed.h"
 
 namespace l2gcn {
 namespace {
@@ -142,14 +144,15 @@ MeasuredSeed MeasureSeed(const Context& context, const Dataset& dataset, const T
   malloc_trim(0);
   ResetPeakResidentBytes();
   const uint64_t before = ResidentBytes();
-  const SplitNodes nodes = NodesOf(dataset, config);
-  const auto inner = MakeStopPolicy(config, dataset, nodes);
+  const Job job = MakeJob(context, dataset, config);
+  const auto inner = MakeStopPolicy(job);
   LimitedPolicy policy(*inner, options.max_seconds, 0);
-  Trained trained = TrainWith(context, dataset, nodes, config, policy);
-  const uint64_t peak = trained.result.peak_rss_bytes;
-  EvaluateTrained(context, dataset, trained);
-  trained.result.peak_rss_bytes = peak;
-  return {std::move(trained.result), peak > before ? peak - before : 0, policy.out_of_time()};
+  TrainedSeed seed = FitMethod(job, policy);
+  SeedResult& result = seed.trained.result;
+  const uint64_t peak = result.peak_rss_bytes;
+  Evaluate(job.context, job.dataset, std::move(seed.pipeline), seed.trained);
+  result.peak_rss_bytes = peak;
+  return {std::move(result), peak > before ? peak - before : 0, policy.out_of_time()};
 }
 
 // All seeds of one method, as they were measured.
@@ -191,13 +194,13 @@ CompareRow RowOf(const std::string& method, const TrainConfig& config, const Com
 // A training that need not go on once it has reached `goal`.
 MeasuredSeed TrainTowards(const Context& context, const Dataset& dataset, double goal,
                           const CompareOptions& options, const TrainConfig& config) {
-  const SplitNodes nodes = NodesOf(dataset, config);
-  const auto inner = MakeStopPolicy(config, dataset, nodes);
+  const Job job = MakeJob(context, dataset, config);
+  const auto inner = MakeStopPolicy(job);
   // Layers of layer-wise training follow each other: only a training whose layers learn together may end
   // early.
   const bool together = FindMethod(config.method).loop == TrainingLoop::kConventional;
   LimitedPolicy policy(*inner, options.max_seconds, together ? goal : 0);
-  return {TrainWith(context, dataset, nodes, config, policy).result, 0, policy.out_of_time()};
+  return {FitMethod(job, policy).trained.result, 0, policy.out_of_time()};
 }
 
 // Seconds until the validation score first reaches `goal`.

@@ -261,7 +261,7 @@ class Reproducer {
       if (learned_on != printed.learned_on) {
         learned_on = printed.learned_on;
         SearchConfig search;
-        search.kind = "paper";
+        search.kind = SearchConfig::Kind::kPaper;
         SearchResult found;
         SearchController(context_, {Open(learned_on)}, search, {}, {}, &found).Save(file.string());
         search_seconds = found.seconds;

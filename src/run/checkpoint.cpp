@@ -10,6 +10,7 @@
 #include "core/json_text.h"
 #include "data/native_store.h"
 #include "l2gcn/version.h"
+#include "model/model_shapes.h"
 #include "ranks/collectives.h"
 #include "run/build_id.h"
 #include "run/result_json.h"
@@ -40,6 +41,8 @@ Overrides OverridesFrom(const Json& pairs) {
     overrides.emplace_back(pair.at(0).get<std::string>(), pair.at(1).get<std::string>());
   return overrides;
 }
+
+std::string ModelName(uint64_t seed) { return fmt::format("model-{}", seed); }
 
 }  // namespace
 
@@ -203,12 +206,26 @@ void Checkpoint::Write(const char* what, const KeptSeed& kept) {
   WriteSealedJson((folder_ / fmt::format("{}-{}.json", what, kept.result.seed)).string(), json);
 }
 
-void Checkpoint::KeepTrained(const KeptSeed& kept) { Write("trained", kept); }
+std::optional<Trained> Checkpoint::TrainedOnly(uint64_t seed) const {
+  std::optional<KeptSeed> kept = Read("trained", seed, folder_);
+  if (!kept) return std::nullopt;
+  Trained trained;
+  trained.model = UnpackModel(ReadTextFile(folder_ / ModelName(seed)), (folder_ / ModelName(seed)).string());
+  trained.result = std::move(kept->result);
+  return trained;
+}
+
+void Checkpoint::KeepTrained(const Trained& trained) {
+  const std::string name = ModelName(trained.result.seed);
+  WriteFileWhole(folder_ / name, PackModel(trained.model));
+  Write("trained", {trained.result, {{name, SumOfFile(folder_ / name)}}});
+}
 
 void Checkpoint::KeepFinished(const KeptSeed& kept) {
   Write("seed", kept);
   std::error_code ignored;
   fs::remove(folder_ / fmt::format("trained-{}.json", kept.result.seed), ignored);
+  fs::remove(folder_ / ModelName(kept.result.seed), ignored);
   for (const uint64_t generation : {0, 1}) fs::remove(StatePath(generation), ignored);
 }
 

@@ -2,10 +2,9 @@
 //
 //   begun.json       how it was begun: data set, settings and options of the machine as the user gave them, runs; from
 //                    the first moment
-//   bound.json       what progress belongs to: settings as resolved, checksum of the data, build, device; it
-//   is
+//   bound.json       what progress belongs to: settings as resolved, checksum of the data, build, device; it is
 //                    written before the first of the files below
-//   trained-S.json   seed S is trained and its model written, but not evaluated; checksums of the model's files
+//   trained-S.json   seed S is trained, but not evaluated; checksum of model-S, its model as evaluation takes it
 //   seed-S.json      seed S is finished; checksums of all its files
 //   state-0.safetensors, state-1.safetensors   the current seed, the last two snapshots in turn
 //
@@ -38,7 +37,7 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);
 // What other progress may be bound to: the build and the device that made it.
 nlohmann::ordered_json MachineBinding(const Context& context);
 
-// A seed that an earlier process finished or trained, and the checksums of its files.
+// A seed that was finished or trained, and the checksums of its files.
 struct KeptSeed {
   SeedResult result;
   FileSums files;
@@ -51,15 +50,14 @@ class Checkpoint final : public Checkpointer {
   Checkpoint(const Context& context, std::filesystem::path folder, const Dataset& dataset,
              const TrainConfig& config, const RunOptions& options);
 
-  // A seed that is finished, or trained, with all its files in `directory`; nothing if it is not, or, with a warning, if
-  // one of them is missing or damaged: then the seed is to be trained again.
+  // A seed that is finished, with all its files in `directory`, or trained; nothing if it is not, or, with a warning, if
+  // a file is missing or damaged: then the seed is to be trained again.
   std::optional<KeptSeed> Finished(uint64_t seed, const std::filesystem::path& directory) const {
     return Read("seed", seed, directory);
   }
-  std::optional<KeptSeed> TrainedOnly(uint64_t seed, const std::filesystem::path& directory) const {
-    return Read("trained", seed, directory);
-  }
-  void KeepTrained(const KeptSeed& kept);
+  // The model and the result; the split is not kept.
+  std::optional<Trained> TrainedOnly(uint64_t seed) const;
+  void KeepTrained(const Trained& trained);
   void KeepFinished(const KeptSeed& kept);
 
   // Snapshots from here on belong to this seed and attempt (more than one after a training that diverged).

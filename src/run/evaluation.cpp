@@ -164,6 +164,11 @@ void CountParts(const Dataset& dataset, const Split& split, SeedResult& result) 
 }
 
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained) {
+  Evaluate(context, dataset, nullptr, trained);
+}
+
+void Evaluate(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
+              Trained& trained) {
   Stopwatch watch;
   StretchMeter memory;
   if (context.on_progress) {
@@ -171,9 +176,7 @@ void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& tr
     progress.phase = "evaluate";
     context.on_progress(progress);
   }
-  std::shared_ptr<LayerPipeline> pipeline = std::move(trained.pipeline);
-  if (pipeline == nullptr || !pipeline->Serves(context, dataset))
-    pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
+  if (pipeline == nullptr) pipeline = std::make_shared<LayerPipeline>(context, dataset, trained.model);
   pipeline->ReleaseTrainOperator();
   pipeline->backend().ReleaseSpareMemory();
   ReturnFreeMemory();

@@ -108,7 +108,6 @@ void RefuseDamage(const std::string& damage) {
 }
 
 // What a seed consists of beside its result.
-constexpr const char* kModelFiles[] = {"config.json", "model.safetensors"};
 constexpr const char* kSeedFiles[] = {"config.json", "model.safetensors", "split.npy", "log.jsonl"};
 constexpr const char* kFilesRead[] = {"config.json", "model.safetensors", "split.npy"};
 
@@ -149,20 +148,10 @@ fs::path RunWriter::WorkDirectory(uint64_t seed) const {
   return options_.runs == 1 ? lock_->work() : lock_->work() / fmt::format("seed-{}", seed);
 }
 
-FileSums RunWriter::WriteModel(const Trained& trained) {
-  const fs::path directory = WorkDirectory(trained.result.seed);
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) ThrowRuntime("{}: cannot create: {}", directory.string(), error.message());
-  SaveModel(trained.model, directory.string());
-  return SumsOfFiles(directory, kModelFiles);
-}
-
-Model RunWriter::ReadModel(uint64_t seed) const { return LoadModel(WorkDirectory(seed).string()); }
-
 FileSums RunWriter::WriteSeed(const Trained& trained, const TrainResult& so_far) {
   const SeedResult& result = trained.result;
   const fs::path directory = WorkDirectory(result.seed);
+  SaveModel(trained.model, directory.string());
   ReplaceFile(directory / "split.npy", [&](const fs::path& aside) {
     WriteNpy<uint8_t>(aside, trained.split.roles.span(), {trained.split.roles.size()});
   });

@@ -26,10 +26,7 @@ class RunWriter {
   // runs/DATASET-METHOD-NNN.
   RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options);
   RunLock& lock() { return *lock_; }
-  // As soon as a seed is trained: what follows may fail. Returns the checksums of the files written.
-  FileSums WriteModel(const Trained& trained);
-  Model ReadModel(uint64_t seed) const;
-  // Result, split and log of one seed. Returns the checksums of all its files.
+  // Model, split, log and, beside other seeds, result of one seed. Returns the checksums of its files.
   FileSums WriteSeed(const Trained& trained, const TrainResult& so_far);
   // A seed that an earlier process has written.
   void AddSeed(uint64_t seed, const FileSums& files) { seeds_[seed] = files; }

@@ -22,7 +22,6 @@ TrainResult SaveRun(const Context& context, const Dataset& dataset, std::span<co
   result.run = writer.directory();
   for (Trained one : trained) {  // a copy shares the weights' memory
     one.result.run = writer.SeedDirectory(one.result.seed);
-    writer.WriteModel(one);
     writer.WriteSeed(one, result);
     result.seeds.push_back(std::move(one.result));
   }

@@ -9,25 +9,46 @@
 #include "train/snapshot.h"
 
 namespace l2gcn {
+namespace {
+
+void AppendPart(std::string_view part, std::string& bytes) {
+  const uint64_t length = part.size();
+  bytes.append(reinterpret_cast<const char*>(&length), sizeof(length)).append(part);
+}
+
+std::string TakePart(const std::string& bytes, size_t& offset) {
+  uint64_t length = 0;
+  std::memcpy(&length, bytes.data() + offset, sizeof(length));
+  const size_t begin = offset + sizeof(length);
+  offset = begin + length;
+  return bytes.substr(begin, length);
+}
+
+}  // namespace
 
 std::string PackTrained(const Trained& trained) {
-  const std::string result = JsonText(SeedResultToJson(trained.result));
-  const uint64_t length = result.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + result +
-         PackModel(trained.model);
+  const Array<uint8_t>& roles = trained.split.roles;
+  std::string bytes;
+  AppendPart(JsonText(SeedResultToJson(trained.result)), bytes);
+  AppendPart(trained.split.name, bytes);
+  AppendPart({reinterpret_cast<const char*>(roles.data()), roles.size()}, bytes);
+  AppendPart(PackModel(trained.model), bytes);
+  return bytes;
 }
 
 Trained UnpackTrained(const std::string& bytes) {
-  uint64_t length = 0;
-  std::memcpy(&length, bytes.data(), sizeof(length));
+  size_t offset = 0;
   Trained trained;
-  trained.result = SeedResultFromJson(ParseJson(bytes.substr(sizeof(length), length), "a seed's result"));
-  trained.model = UnpackModel(bytes.substr(sizeof(length) + length));
+  trained.result = SeedResultFromJson(ParseJson(TakePart(bytes, offset), "a seed's result"));
+  trained.split.name = TakePart(bytes, offset);
+  const std::string roles = TakePart(bytes, offset);
+  trained.split.roles =
+      Array<uint8_t>::CopyOf({reinterpret_cast<const uint8_t*>(roles.data()), roles.size()});
+  trained.model = UnpackModel(TakePart(bytes, offset), "a model from another rank");
   return trained;
 }
 
-void ShareTrained(const Context& context, const Dataset& dataset, TrainResult& result,
-                  std::vector<Trained>& trained) {
+void ShareTrained(const Context& context, TrainResult& result, std::vector<Trained>& trained) {
   if (context.ranks == nullptr) return;
   for (std::string* text : {&result.run, &result.dataset_json, &result.source_json, &result.device})
     BroadcastText(*context.ranks, *text);
@@ -38,8 +59,6 @@ void ShareTrained(const Context& context, const Dataset& dataset, TrainResult& r
     if (Leads(context)) continue;
     if (i == 0) trained.clear(), result.seeds.clear();
     trained.push_back(UnpackTrained(bytes));
-    const TrainConfig& config = trained.back().model.config;
-    trained.back().split = ResolveSplit(dataset, config.split, config.seed);
     result.seeds.push_back(trained.back().result);
   }
 }

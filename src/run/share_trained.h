@@ -7,7 +7,7 @@
 
 namespace l2gcn {
 
-// A trained and evaluated seed as bytes, less its split, which is known everywhere.
+// A trained and evaluated seed as bytes.
 std::string PackTrained(const Trained& trained);
 Trained UnpackTrained(const std::string& bytes);
 

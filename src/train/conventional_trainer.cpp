@@ -61,7 +61,7 @@ class ConventionalTrainer final : public EpochSubject {
     CheckTrainSplit(context, dataset, nodes);
   }
 
-  Trained Fit() {
+  TrainedSeed Fit() {
     Prepare();
     memory_.End(result().resident.setup);
     Precompute();
@@ -276,11 +276,10 @@ class ConventionalTrainer final : public EpochSubject {
     }
   }
 
-  Trained Finish() {
+  TrainedSeed Finish() {
     result().peak_rss_bytes = peak_.Peak();
     result().sampler_bytes = sampler_->StateBytes();
-    progress_.trained.pipeline = pipeline_;
-    return std::move(progress_.trained);
+    return {std::move(progress_.trained), pipeline_};
   }
 
   void Report(const char* phase) const {
@@ -311,9 +310,9 @@ class ConventionalTrainer final : public EpochSubject {
 
 }  // namespace
 
-Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                        const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
-                        Checkpointer* checkpointer) {
+TrainedSeed FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                            const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
+                            Checkpointer* checkpointer) {
   return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses, checkpointer).Fit();
 }
 

@@ -40,7 +40,7 @@ class LayerwiseTrainer {
     progress_.trained = BeginTrained(dataset, nodes.split, config);
   }
 
-  Trained Fit() {
+  TrainedSeed Fit() {
     Prepare();
     for (uint32_t layer = Resume(); layer < config_.layers; ++layer) {
       LayerInput xhat = Aggregate(layer);
@@ -226,11 +226,10 @@ class LayerwiseTrainer {
     result().seconds.evaluate += spared;
   }
 
-  Trained Finish() {
+  TrainedSeed Finish() {
     result().peak_device_bytes = pipeline_->backend().PeakDeviceBytes();
     result().peak_rss_bytes = peak_.Peak();
-    progress_.trained.pipeline = pipeline_;
-    return std::move(progress_.trained);
+    return {std::move(progress_.trained), pipeline_};
   }
 
   // Reports phases other than the training of a layer, which reports itself.
@@ -264,8 +263,8 @@ class LayerwiseTrainer {
 
 }  // namespace
 
-Trained FitLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                     const TrainConfig& config, StopPolicy& policy, const LayerwiseOptions& options) {
+TrainedSeed FitLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                         const TrainConfig& config, StopPolicy& policy, const LayerwiseOptions& options) {
   return LayerwiseTrainer(context, dataset, nodes, config, policy, options).Fit();
 }
 

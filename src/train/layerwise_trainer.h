@@ -32,7 +32,7 @@ struct LayerwiseOptions {
 };
 
 // The model and what happened in each layer; f1 and evaluation time stay unset.
-Trained FitLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                     const TrainConfig& config, StopPolicy& policy, const LayerwiseOptions& options = {});
+TrainedSeed FitLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                         const TrainConfig& config, StopPolicy& policy, const LayerwiseOptions& options = {});
 
 }  // namespace l2gcn

@@ -65,8 +65,8 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
 
 }  // namespace
 
-Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                         const TrainConfig& config, StopPolicy& policy) {
+TrainedSeed FitNgcnLayerwise(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                             const TrainConfig& config, StopPolicy& policy) {
   Trained joined = BeginTrained(dataset, nodes.split, config);
   const size_t width = config.HiddenOf(config.layers - 1);
   Matrix x = Matrix::Allocate(nodes.train.size(), width * config.powers.size());
@@ -80,7 +80,7 @@ Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const S
     Matrix embeddings;
     options.hops = config.powers[s];
     options.embeddings = &embeddings;
-    Trained part = FitLayerwise(context, dataset, nodes, one, policy, options);
+    Trained part = FitLayerwise(context, dataset, nodes, one, policy, options).trained;
     PlaceColumns(embeddings, s * width, x);
     for (size_t l = 0; l < part.model.layers.size(); ++l) {
       joined.model.extra.emplace_back(StackWeightName(s, l), part.model.layers[l].weight);
@@ -98,8 +98,7 @@ Trained FitNgcnLayerwise(const Context& context, const Dataset& dataset, const S
   joined.model.schema = options.pipeline->schema();
   joined.result.seconds.train += record.train_seconds;
   joined.result.peak_rss_bytes = PeakResidentBytes();
-  joined.pipeline = std::move(options.pipeline);
-  return joined;
+  return {std::move(joined), std::move(options.pipeline)};
 }
 
 }  // namespace l2gcn

@@ -2,6 +2,7 @@
 // model.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,15 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
 
 // Labels of `nodes`, in that order.
 Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes);
+
+class LayerPipeline;
+
+// What a trainer returns. The pipeline has the device and the prepared features, so that evaluation need not prepare them
+// again; it holds their memory.
+struct TrainedSeed {
+  Trained trained;
+  std::shared_ptr<LayerPipeline> pipeline;
+};
 
 // A result with everything but weights: configuration, shapes, class names, split, seed.
 Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConfig& config);

@@ -49,7 +49,7 @@ class MistakesTest : public ::testing::Test {
     change(config);
     ExpectError(what, [&] { Validate(config); });
     ExpectError(what, [&] { Train(context_, dataset_, config); });
-    ExpectError(what, [&] { MakeStopPolicy(config, dataset_); });
+    ExpectError(what, [&] { MakeStopPolicy(context_, dataset_, config); });
   }
   void ExpectBadDataset(const char* what, const std::function<void(Dataset&)>& change) {
     Dataset dataset = dataset_;
@@ -230,11 +230,8 @@ TEST_F(MistakesTest, RunsComparisonsAndSearches) {
   ExpectError("no such file", [&] { Controller::Load((folder_ / "absent").string()); });
   ExpectError("no data sets", [&] { SearchController(context_, {}, {}, {}, {}, nullptr); });
   SearchConfig search;
-  search.batch = "many";
-  ExpectError("batch of words", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });
-  search = {};
-  search.kind = "nonsense";
-  ExpectError("unknown kind", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });
+  search.batch = {SearchConfig::Batch::Kind::kNodes, 0};
+  ExpectError("batch of no nodes", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });
   search = {};
   search.rollouts = 0;
   ExpectError("no rollouts", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });

@@ -67,7 +67,7 @@ TEST_F(TrainingTest, AWatcherSeesEveryDecisionAndMayStop) {
   config_.stop = StopRule::kEarly;
   config_.patience = 100;
   uint32_t decisions = 0;
-  WatchedPolicy policy(MakeStopPolicy(config_, dataset_),
+  WatchedPolicy policy(MakeStopPolicy(context_, dataset_, config_),
                        [&](const LayerView& view, const Observation& observation, Decision& decision) {
                          ++decisions;
                          if (view.layer == 1 && observation.epoch == 5) decision.stop = true;
@@ -79,7 +79,7 @@ TEST_F(TrainingTest, AWatcherSeesEveryDecisionAndMayStop) {
 }
 
 TEST_F(TrainingTest, WhatAPolicyThrowsReachesTheCaller) {
-  WatchedPolicy policy(MakeStopPolicy(config_, dataset_),
+  WatchedPolicy policy(MakeStopPolicy(context_, dataset_, config_),
                        [](const LayerView&, const Observation&, Decision&) {
                          throw Error(ErrorKind::kUsage, "thrown by a callback");
                        });
@@ -153,14 +153,15 @@ TEST_F(TrainingTest, RunTrainingTakesAPolicyForEachSeed) {
   options.write = false;
   options.runs = 2;
   uint32_t made = 0;
-  options.make_policy = [&](const TrainConfig& config, const Dataset&) {
+  options.make_policy = [&](const TrainConfig& config, std::unique_ptr<StopPolicy> own) {
     EXPECT_EQ(config.seed, made++);
+    EXPECT_EQ(own->Name(), "budget");
     return std::make_unique<StopAtThree>();
   };
   const TrainResult result = RunTraining(context_, dataset_, config_, options);
   EXPECT_EQ(made, 2u);
   EXPECT_EQ(result.seeds[1].layers[0].epochs, 3u);
-  options.make_policy = [](const TrainConfig&, const Dataset&) { return nullptr; };
+  options.make_policy = [](const TrainConfig&, std::unique_ptr<StopPolicy>) { return nullptr; };
   EXPECT_THROW(RunTraining(context_, dataset_, config_, options), Error);
 }
 

@@ -46,7 +46,9 @@ TEST_F(FaultsTest, FailedCallsAreToldAndWhatFollowsGivesTheSameBytes) {
         EXPECT_LE(outcome.status, 2) << n << outcome.err;
         EXPECT_TRUE(outcome.status == 0 || !outcome.err.empty()) << n;
       }
-      if (fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
+      // A run that is whole has no checkpoint any more: it only gets its name.
+      if (fs::exists(folder_ / "run.unfinished/result.json") ||
+          fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
         RunWell({"train", "--resume", "run", "-q"});
       } else if (!fs::exists(folder_ / "run")) {
         EXPECT_EQ(Hit(kinds, 0, "fail").status, 0);
@@ -84,7 +86,6 @@ TEST_F(FaultsTest, RunsFromDiskCleanUpOrGoOn) {
         EXPECT_TRUE(outcome.status == 0 || !outcome.err.empty()) << n;
         for (const std::string& name : List()) EXPECT_EQ(name.find("l2gcn-"), std::string::npos) << n << name;
       }
-      // A run that is whole has neither checkpoint nor scratch any more: it only gets its name.
       if (fs::exists(folder_ / "run.unfinished/result.json") ||
           fs::exists(folder_ / "run.unfinished/checkpoint/begun.json")) {
         RunWell({"train", "--resume", "run", "-q", "--memory", "60M", "--scratch", "."});

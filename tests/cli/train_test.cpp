@@ -1,4 +1,6 @@
 // l2gcn train end to end: the shape of its result, the run it writes, and what interrupts it.
+#include "l2gcn/train.h"
+
 #include <algorithm>
 #include <thread>
 
@@ -56,6 +58,18 @@ TEST_F(TrainTest, JsonIsOneObjectOfTheContract) {
   stored.erase("files");
   stored.erase("checksum");
   EXPECT_EQ(stored, result);
+}
+
+// Where nobody says anything, the program and C++ train the same model; python/tests/test_program.py compares Python's.
+TEST_F(TrainTest, DefaultsAreThoseOfTheLibrary) {
+  RunWell({"train", "small", "--device", "cpu", "-o", "run"});
+  const Context context = MakeContext(2);
+  const Dataset small = OpenDataset(context, (folder_ / "small").string());
+  Trained trained = Train(context, small);
+  EvaluateTrained(context, small, trained);
+  SaveModel(trained.model, (folder_ / "own").string());
+  for (const char* file : {"own/model.safetensors", "own/config.json"})
+    EXPECT_EQ(Read(file), Read("run" + std::string(file).substr(3))) << file;
 }
 
 TEST_F(TrainTest, AProfileHoldsEachLayerAgainstWhatTheMachineCanDo) {

@@ -47,7 +47,8 @@ class ControllerFilesTest : public ::testing::Test {
 TEST_F(ControllerFilesTest, ShippedControllersLoadAndRoundTrip) {
   for (const std::string kind : {"general", "general-loss", "paper"}) {
     const Controller shipped = Controller::Shipped(kind);
-    EXPECT_EQ(shipped.impl().kind, kind == "paper" ? "paper" : "general");
+    EXPECT_EQ(shipped.impl().kind,
+              kind == "paper" ? SearchConfig::Kind::kPaper : SearchConfig::Kind::kGeneral);
     EXPECT_EQ(shipped.impl().SeesValidation(), kind == "general");
     EXPECT_GT(shipped.impl().rounds, 0u);
     shipped.Save(path_);

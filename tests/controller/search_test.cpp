@@ -11,7 +11,6 @@
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
-#include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
 
@@ -25,7 +24,7 @@ const Overrides kTraining = {
 
 SearchConfig SmallSearch(const std::string& kind) {
   SearchConfig config;
-  config.kind = kind;
+  config.kind = kind == "paper" ? SearchConfig::Kind::kPaper : SearchConfig::Kind::kGeneral;
   config.rounds = 12;
   config.warmup = 6;
   config.nodes = 40;
@@ -33,7 +32,7 @@ SearchConfig SmallSearch(const std::string& kind) {
   config.rollouts = 4;
   config.interval = 4;
   config.decisions = 5;
-  config.batch = "16";
+  config.batch = {SearchConfig::Batch::Kind::kNodes, 16};
   return config;
 }
 
@@ -41,7 +40,7 @@ std::vector<double> Learned(const SearchConfig& config, uint32_t threads, const 
                             const std::atomic<bool>* cancel = nullptr,
                             const std::function<void(const Progress&)>& on_progress = {}) {
   std::vector<Dataset> datasets = {SmallDataset()};
-  if (config.kind == "general") datasets.push_back(SmallDataset(true));
+  if (config.kind == SearchConfig::Kind::kGeneral) datasets.push_back(SmallDataset(true));
   Context context = MakeContext(threads);
   context.cancel = cancel;
   context.on_progress = on_progress;
@@ -51,7 +50,7 @@ std::vector<double> Learned(const SearchConfig& config, uint32_t threads, const 
 TEST(Search, SameControllerForAnyThreadCount) {
   for (const char* kind : {"paper", "general"}) {
     SearchConfig config = SmallSearch(kind);
-    if (config.kind == "general") config.reward = "f1";
+    if (config.kind == SearchConfig::Kind::kGeneral) config.reward = SearchConfig::Reward::kF1;
     const std::vector<double> one = Learned(config, 1);
     EXPECT_EQ(one, Learned(config, 2)) << kind;
     EXPECT_EQ(one, Learned(config, 3)) << kind;
@@ -165,7 +164,7 @@ TEST(RolloutTree, KeepsTheWeightsTheTrainerKeeps) {
   bool went_back = false;
   for (const std::vector<uint32_t>& stops : {std::vector<uint32_t>{15, 15}, {3, 9}, {9, 0}, {0, 15}}) {
     StopAt policy(stops);
-    Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, policy);
+    Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, policy).trained;
     EvaluateTrained(MakeContext(1), dataset, trained);
     const LayerTrace& first = tree.Trace({});
     const LayerTrace& second = tree.Trace({stops[0]});
@@ -183,9 +182,9 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.method = "l2gcn";
-  EXPECT_TRUE(MakeStopPolicy(config, dataset, NodesOf(dataset, config))->WantsValidation());
+  EXPECT_TRUE(MakeStopPolicy(MakeContext(1), dataset, config)->WantsValidation());
   config.split = "random:0.6,0,0.4";
-  EXPECT_FALSE(MakeStopPolicy(config, dataset, NodesOf(dataset, config))->WantsValidation());
+  EXPECT_FALSE(MakeStopPolicy(MakeContext(1), dataset, config)->WantsValidation());
   const Trained trained = Train(MakeContext(1), dataset, config);
   EXPECT_FALSE(trained.result.layers[0].probabilities.empty());
 
@@ -193,7 +192,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   Controller::Shipped("general").Save(file.string());
   config.controller = {ControllerChoice::Kind::kFile, file.string()};
   try {
-    MakeStopPolicy(config, dataset, NodesOf(dataset, config));
+    MakeStopPolicy(MakeContext(1), dataset, config);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);
@@ -244,7 +243,7 @@ TEST(LearnedStop, PaperKindRefusesAnotherDepthAndKeepsItsLimits) {
   config.hidden = {16};
   const Split split = ResolveSplit(dataset, config.split, 0);
   auto policy = MakeLearnedStop(controller, 1.0);
-  const Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, *policy);
+  const Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, *policy).trained;
   for (const LayerRecord& layer : trained.result.layers) {
     EXPECT_GT(layer.epochs, 6u);
     EXPECT_LE(layer.epochs, 9u + search.interval);
@@ -260,7 +259,7 @@ TEST(Search, StopsNothingBeforeAnythingIsLearnt) {
   Overrides training = kTraining;
   training[2] = {"lr", "1e-9"};
   SearchConfig config = SmallSearch("general");
-  config.batch = "40";
+  config.batch = {SearchConfig::Batch::Kind::kNodes, 40};
   SearchResult result;
   SearchController(MakeContext(1), {SmallDataset()}, config, training, {}, &result);
   for (const SearchRound& round : result.curve) EXPECT_EQ(round.epochs, 24) << round.round;
@@ -290,11 +289,11 @@ TEST(Search, SaysWhichNodesAreMissing) {
   };
   SearchConfig config = SmallSearch("general");
   EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("--sees loss"), std::string::npos);
-  config.sees = "loss";
+  config.sees = SearchConfig::Sees::kLoss;
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
-  config.reward = "f1";
+  config.reward = SearchConfig::Reward::kF1;
   EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("no validation node to score"), std::string::npos);
-  config.evaluation_split = "test";
+  config.evaluation_split = SearchConfig::Judge::kTest;
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
   EXPECT_NE(refusal(config, "random:0.6,0.4,0").find("no test node to score"), std::string::npos);
 }

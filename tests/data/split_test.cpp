@@ -89,6 +89,30 @@ TEST(Split, MoreClassesThanTrainNodesStillSplit) {
   EXPECT_EQ(Count(split, Role::kTest), 3u);
 }
 
+// Counted before anything is drawn, for presets and memory plans.
+TEST(Split, CountsAreThoseOfTheSplitWithAnySeed) {
+  Dataset labelled = Uneven(), label_sets = Uneven();
+  label_sets.labels.multilabel = true;
+  label_sets.labels.matrix = Array<uint8_t>::Zeros(1098 * 5);
+  const Dataset sets[] = {labelled, label_sets, Unlabelled(1000, 5), SampleDataset(false, false)};
+  for (const Dataset& dataset : sets) {
+    for (const char* spec :
+         {"", "random:0.6,0.2,0.2", "uniform:0.3,0.3,0.3", "random:0.1,0,0.9", "random:0.001,0,0"}) {
+      const SplitCounts counts = CountSplit(dataset, spec);
+      for (const uint64_t seed : {0, 7}) {
+        const Split split = ResolveSplit(dataset, spec, seed);
+        EXPECT_EQ(counts.train, Count(split, Role::kTrain)) << dataset.name << " " << spec;
+        EXPECT_EQ(counts.val, Count(split, Role::kVal)) << dataset.name << " " << spec;
+        EXPECT_EQ(counts.test, Count(split, Role::kTest)) << dataset.name << " " << spec;
+      }
+    }
+  }
+  const Dataset own = SampleDataset(false, false);
+  EXPECT_EQ(CountSplit(own, "file:0").val, Count(ResolveSplit(own, "file:0", 0), Role::kVal));
+  EXPECT_EQ(ErrorOf(ErrorKind::kUsage, [&] { CountSplit(own, "papre"); }),
+            ErrorOf(ErrorKind::kUsage, [&] { ResolveSplit(own, "papre", 0); }));
+}
+
 TEST(Split, WrongFractionsAreRefused) {
   const Dataset dataset = Unlabelled(10, 100);
   for (const char* spec :

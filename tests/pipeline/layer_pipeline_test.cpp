@@ -9,7 +9,10 @@
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
 #include "model/inference.h"
+#include "run/evaluation.h"
+#include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
+#include "train/stop_policy.h"
 #include "train/training_set.h"
 
 namespace l2gcn {
@@ -180,16 +183,9 @@ TEST(LayerPipeline, KeepsTheInputOnlyWhereItCostsNothing) {
   EXPECT_FALSE(kept(config));
 }
 
-TEST(LayerPipeline, ServesTheDataItWasMadeForAndNoOther) {
-  const Context context = MakeContext(1);
-  const Dataset dataset = SmallDataset(), other = SmallDataset();
-  LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
-  EXPECT_TRUE(pipeline.Serves(context, dataset));
-  EXPECT_TRUE(pipeline.Serves(MakeContext(3), dataset));
-  EXPECT_FALSE(pipeline.Serves(context, other));
-  Context elsewhere = context;
-  elsewhere.device = DeviceKind::kCuda;
-  EXPECT_FALSE(pipeline.Serves(elsewhere, dataset));
+TrainedSeed FitFixed(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  FixedEpochs policy;
+  return FitLayerwise(context, dataset, ResolveSplit(dataset, config.split, config.seed), config, policy);
 }
 
 // Evaluation takes over the trainer's pipeline, or makes one of its own: the scores are the same.
@@ -198,15 +194,12 @@ TEST(LayerPipeline, EvaluationReusesIt) {
   for (const char* scale : {"none", "standard"}) {
     TrainConfig config = SmallConfig();
     FindField("scale").set(config, scale);
-    Trained reused = Train(MakeContext(1), dataset, config);
-    ASSERT_NE(reused.pipeline, nullptr);
-    Trained anew = reused;
-    anew.pipeline = nullptr;
-    Trained elsewhere = reused;
-    EvaluateTrained(MakeContext(1), dataset, reused);
+    auto [reused, pipeline] = FitFixed(MakeContext(1), dataset, config);
+    ASSERT_NE(pipeline, nullptr);
+    Trained anew = reused, elsewhere = reused;
+    Evaluate(MakeContext(1), dataset, std::move(pipeline), reused);
     EvaluateTrained(MakeContext(1), dataset, anew);
     EvaluateTrained(MakeContext(1), copy, elsewhere);
-    EXPECT_EQ(reused.pipeline, nullptr);
     EXPECT_EQ(reused.result.f1_test, anew.result.f1_test);
     EXPECT_EQ(reused.result.f1_test, elsewhere.result.f1_test);
   }
@@ -226,23 +219,22 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
     config.val_every = 1;
     if (wide)
       config.hops = 2, config.self_features = true, config.hidden_norm = HiddenNorm::kLayer, config.head = 8;
-    const Trained trained = Train(context, dataset, config);
-    const Model& model = trained.model;
-    ASSERT_NE(trained.pipeline, nullptr);
+    const TrainedSeed seed = FitFixed(context, dataset, config);
+    const Model& model = seed.trained.model;
     for (const size_t layer : {0u, 1u}) {
       const HiddenParameters& hidden = model.layers[layer];
-      const TensorPtr kept = trained.pipeline->KeptWhole(layer, hidden);
+      const TensorPtr kept = seed.pipeline->KeptWhole(layer, hidden);
       ASSERT_NE(kept, nullptr) << wide << layer;
       EXPECT_EQ(kept->rows, dataset.nodes());
       HiddenParameters other = hidden;
       other.weight = hidden.weight.Clone();
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, other), nullptr) << "other weights";
+      EXPECT_EQ(seed.pipeline->KeptWhole(layer, other), nullptr) << "other weights";
       other = hidden;
       other.norm_weight = Matrix::Zeros(1, hidden.weight.cols);
-      EXPECT_EQ(trained.pipeline->KeptWhole(layer, other), nullptr) << "another norm";
+      EXPECT_EQ(seed.pipeline->KeptWhole(layer, other), nullptr) << "another norm";
     }
-    EXPECT_EQ(trained.pipeline->KeptWhole(2, model.layers[2]), nullptr);
-    const Matrix again = Inference(trained.pipeline).Logits(context, model, {});
+    EXPECT_EQ(seed.pipeline->KeptWhole(2, model.layers[2]), nullptr);
+    const Matrix again = Inference(seed.pipeline).Logits(context, model, {});
     const Matrix fresh =
         Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
     ASSERT_EQ(again.bytes(), fresh.bytes());

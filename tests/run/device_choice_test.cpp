@@ -76,7 +76,7 @@ TEST(DeviceChoice, AComparisonRunsOnOneDevice) {
 TEST(DeviceChoice, SearchPrefersTheCpuUnlessTheDeviceWasAskedFor) {
   Notes notes;
   SearchConfig search;
-  search.kind = "paper";
+  search.kind = SearchConfig::Kind::kPaper;
   search.rounds = 2;
   search.warmup = 1;
   search.nodes = 40;

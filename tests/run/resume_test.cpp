@@ -12,7 +12,7 @@
 #include "l2gcn/error.h"
 #include "run/checkpoint.h"
 #include "run/run_lock.h"
-#include "run/trainer_choice.h"
+#include "run/train_seed.h"
 #include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
 
@@ -199,6 +199,43 @@ TEST_F(ResumeTest, FinishedSeedsAreNotTrainedAgain) {
   ExpectSameRun("three seeds");
 }
 
+// What is trained is kept in the checkpoint. The model is written once, with what evaluation decides.
+TEST_F(ResumeTest, ATrainingCutOffBeforeItsEvaluationIsNotTrainedAgain) {
+  config_.hops = 2, config_.self_features = true;
+  config_.hidden_norm = HiddenNorm::kLayer;
+  config_.head = 8;
+  config_.predict_from = PredictFrom::kAuto;
+  config_.correct = Choice::kAuto;
+  TrainWhole();
+  const fs::path work = root_ / "cut.unfinished", model = work / "checkpoint/model-0";
+  for (const bool damaged : {false, true}) {
+    fs::remove_all(root_ / "cut");
+    std::atomic<bool> cancel{false};
+    Context cut = MakeContext(2);
+    cut.cancel = &cancel;
+    cut.on_progress = [&](const Progress& progress) {
+      if (std::string(progress.phase) == "evaluate") cancel = true;
+    };
+    EXPECT_THROW(RunTraining(cut, dataset_, config_, OptionsFor("cut")), Error);
+    EXPECT_TRUE(fs::exists(work / "checkpoint/trained-0.json"));
+    EXPECT_FALSE(fs::exists(work / "model.safetensors"));
+    if (damaged) {
+      std::string bytes = ReadTextFile(model);
+      bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+      WriteFileWhole(model, bytes);
+    }
+    uint32_t epochs = 0;
+    std::string warnings;
+    Context again = MakeContext(1);
+    again.on_progress = [&](const Progress& progress) { epochs += progress.epoch > 0 ? 1 : 0; };
+    again.on_warning = [&](const std::string& text) { warnings += text; };
+    RunTraining(again, dataset_, config_, Taken("cut"));
+    EXPECT_EQ(epochs > 0, damaged);
+    EXPECT_EQ(warnings.find("is trained again") != std::string::npos, damaged) << warnings;
+    ExpectSameRun("cut off before its evaluation");
+  }
+}
+
 // What an earlier process finished is compared with its checksums, and made again where it does not agree.
 TEST_F(ResumeTest, FinishedSeedsThatAreDamagedOrMissingAreTrainedAgain) {
   runs_ = 3;
@@ -303,16 +340,13 @@ TEST_F(ResumeTest, EveryEpochOfEveryConventionalMethod) {
     config_.watch = Watch::kValidationF1;
     for (const char* method : {"gcn", "graphsage", "fastgcn", "ladies", "vrgcn", "sgc", "ngcn"}) {
       config_.method = method;
-      const SplitNodes nodes = NodesOf(dataset_, config_);
+      const Job job = MakeJob(context, dataset_, config_);
       const Trained whole = Train(context, dataset_, config_);
       for (uint32_t cut = 1; cut < 5; ++cut) {
         StoppingCheckpointer first(cut);
-        EXPECT_THROW(
-            TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &first),
-            Error);
+        EXPECT_THROW(FitMethod(job, *MakeStopPolicy(job), &first), Error);
         StoppingCheckpointer second(1000, &first.kept());
-        const Trained rest =
-            TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &second);
+        const Trained rest = FitMethod(job, *MakeStopPolicy(job), &second).trained;
         EXPECT_EQ(rest.result.layers[0].losses, whole.result.layers[0].losses) << method << " cut " << cut;
         EXPECT_EQ(std::memcmp(rest.model.theta.values.data(), whole.model.theta.values.data(),
                               whole.model.theta.bytes()),
@@ -375,10 +409,9 @@ TEST_F(ResumeTest, ALossThatIsNotFiniteStopsOrBeginsAgainAtALowerRate) {
 
 // The smallest power of two, as a rate, at which the training diverges.
 double DivergingRate(const Dataset& dataset, TrainConfig config) {
-  const SplitNodes nodes = NodesOf(dataset, config);
   for (config.lr = 0x1p40; *config.lr < 0x1p126; *config.lr *= 2) {
     try {
-      TrainWith(MakeContext(1), dataset, nodes, config, *MakeStopPolicy(config, dataset, nodes));
+      Train(MakeContext(1), dataset, config);
     } catch (const Diverged&) {
       return *config.lr;
     }
@@ -405,9 +438,7 @@ TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
   // What was trained is what the lower rate gives from the beginning, and the result names that rate.
   TrainConfig lower = config_;
   *lower.lr /= 3;
-  const SplitNodes nodes = NodesOf(dataset_, lower);
-  const Trained wanted =
-      TrainWith(MakeContext(1), dataset_, nodes, lower, *MakeStopPolicy(lower, dataset_, nodes));
+  const Trained wanted = Train(MakeContext(1), dataset_, lower);
   EXPECT_EQ(result.seeds[0].layers.back().losses, wanted.result.layers.back().losses);
   for (const LayerRecord& layer : result.seeds[0].layers) {
     for (const double loss : layer.losses) EXPECT_TRUE(std::isfinite(loss));
@@ -421,20 +452,19 @@ TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
 TEST_F(ResumeTest, DivergenceNamesTheStepWhereTheLossStoppedBeingFinite) {
   config_.batch = 8;  // several steps an epoch
   config_.lr = DivergingRate(dataset_, config_);
-  const SplitNodes nodes = NodesOf(dataset_, config_);
+  const Job job = MakeJob(MakeContext(1), dataset_, config_);
   std::vector<double> losses;
   LayerwiseOptions options;
   options.step_losses = &losses;
   std::string said;
   try {
-    FitLayerwise(MakeContext(1), dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes),
-                 options);
+    FitLayerwise(job.context, dataset_, *job.nodes, config_, *MakeStopPolicy(job), options);
   } catch (const Diverged& error) {
     said = error.what();
   }
   const auto bad = std::find_if_not(losses.begin(), losses.end(), [](double x) { return std::isfinite(x); });
   ASSERT_NE(bad, losses.end()) << said;
-  const size_t step = static_cast<size_t>(bad - losses.begin()), steps = nodes.train.size() / 8;
+  const size_t step = static_cast<size_t>(bad - losses.begin()), steps = job.nodes->train.size() / 8;
   ASSERT_NE((step + 1) % steps, 0u) << "choose a rate at which it is not an epoch's last step";
   const size_t layer = step / (steps * config_.EpochsOf(0)), within = step % (steps * config_.EpochsOf(0));
   const std::string wanted = "in layer " + std::to_string(layer + 1) + ", epoch " +

@@ -446,7 +446,7 @@ TEST(AutoRate, OnlyTheLastLayerCoolsDown) {
     PlateauStopping policy(PriorBaselineOf(dataset.labels, nodes.train), options.schedule);
     std::vector<uint32_t> found;
     for (const LayerRecord& layer :
-         FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).result.layers) {
+         FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).trained.result.layers) {
       EXPECT_EQ(layer.stopped_by, "plateau");
       found.push_back(layer.epochs);
     }

@@ -244,16 +244,16 @@ TEST(ConventionalTrainer, GoesBackToTheBestWeights) {
     if (method == std::string("ladies")) Deepen(HiddenNorm::kBatch, config);
     const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     BestAtEpoch policy;
-    const Trained back = FitConventional(MakeContext(1), dataset, nodes, config, policy);
+    const Trained back = FitConventional(MakeContext(1), dataset, nodes, config, policy).trained;
     FixedEpochs fixed;
     config.epochs = {3};
-    const Trained there = FitConventional(MakeContext(1), dataset, nodes, config, fixed);
+    const Trained there = FitConventional(MakeContext(1), dataset, nodes, config, fixed).trained;
     EXPECT_EQ(AllWeights(back.model), AllWeights(there.model)) << method;
     EXPECT_EQ(back.result.layers[0].epochs, 7u);
     EXPECT_EQ(back.result.layers[0].kept_epoch, 3u);
     config.epochs = {7};
     EXPECT_NE(AllWeights(back.model),
-              AllWeights(FitConventional(MakeContext(1), dataset, nodes, config, fixed).model))
+              AllWeights(FitConventional(MakeContext(1), dataset, nodes, config, fixed).trained.model))
         << method;
   }
 }

@@ -198,10 +198,10 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
   config.theta = ThetaStart::kFresh;
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   BestAt policy(4, 9);
-  const Trained back = FitLayerwise(MakeContext(1), dataset, split, config, policy);
+  const Trained back = FitLayerwise(MakeContext(1), dataset, split, config, policy).trained;
   config.epochs = {4};
   FixedEpochs fixed;
-  const Trained there = FitLayerwise(MakeContext(1), dataset, split, config, fixed);
+  const Trained there = FitLayerwise(MakeContext(1), dataset, split, config, fixed).trained;
   EXPECT_TRUE(SameModel(back.model, there.model));
   for (const LayerRecord& layer : back.result.layers) {
     EXPECT_EQ(layer.epochs, 9u);
@@ -209,7 +209,7 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
     EXPECT_EQ(layer.stopped_by, "test");
   }
   config.epochs = {9};
-  const Trained on = FitLayerwise(MakeContext(1), dataset, split, config, fixed);
+  const Trained on = FitLayerwise(MakeContext(1), dataset, split, config, fixed).trained;
   EXPECT_FALSE(SameModel(back.model, on.model));
 }
 
