@@ -22,7 +22,7 @@ struct SearchConfig {
   // What a training is worth.
   enum class Reward { kLoss, kF1 };
   // Whose F1: that of half of the validation nodes (the others are shown), or of the test nodes (of generated graphs).
-  enum class Judge { kValidation, kTest };
+  enum class EvaluationSplit { kValidation, kTest };
   enum class Cost { kEpochs, kSeconds };
   // Of the sampled trainings: the whole sample, the data set's own, or so many nodes.
   struct Batch {
@@ -43,7 +43,7 @@ struct SearchConfig {
   double lr = 0.05;        // Adam's learning rate; general: 0.02
   Sees sees = Sees::kValidation;  // general
   Reward reward = Reward::kLoss;
-  Judge judge = Judge::kValidation;  // general, reward f1
+  EvaluationSplit evaluation_split = EvaluationSplit::kValidation;  // general, reward f1
   double layer_weight = 2;  // general, reward f1: weight of the points an inner layer's own classifier loses
   double regret_cap = 4;    // general: an episode costs at most this more than the best stops in hindsight
   Cost cost = Cost::kEpochs;

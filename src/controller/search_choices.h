@@ -12,8 +12,8 @@ inline constexpr ChoiceName<SearchConfig::Sees> kControllerSeesNames[] = {
     {SearchConfig::Sees::kValidation, "validation"}, {SearchConfig::Sees::kLoss, "loss"}};
 inline constexpr ChoiceName<SearchConfig::Reward> kSearchRewardNames[] = {
     {SearchConfig::Reward::kLoss, "loss"}, {SearchConfig::Reward::kF1, "f1"}};
-inline constexpr ChoiceName<SearchConfig::Judge> kSearchJudgeNames[] = {
-    {SearchConfig::Judge::kValidation, "val"}, {SearchConfig::Judge::kTest, "test"}};
+inline constexpr ChoiceName<SearchConfig::EvaluationSplit> kEvaluationSplitNames[] = {
+    {SearchConfig::EvaluationSplit::kValidation, "val"}, {SearchConfig::EvaluationSplit::kTest, "test"}};
 inline constexpr ChoiceName<SearchConfig::Cost> kSearchCostNames[] = {
     {SearchConfig::Cost::kEpochs, "epochs"}, {SearchConfig::Cost::kSeconds, "seconds"}};
 inline constexpr ChoiceName<SearchConfig::Batch::Kind> kRolloutBatchNames[] = {

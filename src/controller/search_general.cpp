@@ -222,7 +222,7 @@ class GeneralSearch {
     };
     const bool shows = config_.sees == SearchConfig::Sees::kValidation,
                scores = config_.reward == SearchConfig::Reward::kF1,
-               on_test = config_.evaluation_split == SearchConfig::Judge::kTest;
+               on_test = config_.evaluation_split == SearchConfig::EvaluationSplit::kTest;
     Roles roles{draw(Role::kTrain, 0), {}, {}};
     if (roles.train.empty()) {
       ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
