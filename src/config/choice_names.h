@@ -31,8 +31,10 @@ inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {{Adjacency::kRowPlus
                                                             {Adjacency::kSym, "sym"},
                                                             {Adjacency::kSum, "sum"},
                                                             {Adjacency::kNone, "none"}};
-inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {{HiddenNorm::kNone, "none"},
-                                                              {HiddenNorm::kLayer, "layer"}};
+inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {
+    {HiddenNorm::kNone, "none"}, {HiddenNorm::kLayer, "layer"}, {HiddenNorm::kBatch, "batch"}};
+inline constexpr ChoiceName<WeightDecay> kWeightDecayNames[] = {{WeightDecay::kL2, "l2"},
+                                                                {WeightDecay::kDecoupled, "decoupled"}};
 inline constexpr ChoiceName<Scale> kScaleNames[] = {
     {Scale::kNone, "none"}, {Scale::kStandard, "standard"}, {Scale::kMinMax, "minmax"}, {Scale::kRow, "row"}};
 inline constexpr ChoiceName<PredictFrom> kPredictFromNames[] = {

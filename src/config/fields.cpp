@@ -177,8 +177,10 @@ std::vector<Field> ArchitectureFields() {
                  "Method sgc reads Âʰᵒᵖˢ X alone."),
       FlagField("self-features", &C::self_features, "Add the node's own features X to a layer's input."),
       FlagField("bias", &C::bias, "Add a bias to every product."),
-      ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
-                  "How hidden values are normalised before ReLU."),
+      ChoiceField(
+          "hidden-norm", &C::hidden_norm, kHiddenNormNames,
+          "How hidden values are normalised before ReLU: each node over its values (layer), or each value "
+          "over the batch (batch)."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
       ChoiceField("predict-from", &C::predict_from, kPredictFromNames,
@@ -208,7 +210,10 @@ std::vector<Field> OptimisationFields() {
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of a layer's input set to 0 in a training step."),
       RealField("weight-decay", &C::weight_decay, {0, kMostReal, false, false, "of 0 or more"},
-                "L2 penalty on the weights."),
+                "Weight decay. Biases and norms are spared."),
+      ByPreset(ChoiceField("weight-decay-type", &C::weight_decay_type, kWeightDecayNames,
+                           "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
+                           "from Adam, as in AdamW.")),
       ClassWeightsField(),
       ThresholdField(),
       ChoiceField(

@@ -425,15 +425,20 @@ void BlockNetwork::ThroughActivation(const Context& context, Layer& below, bool 
 void BlockNetwork::Update(const Context& context) {
   ++updates_;
   const double t = static_cast<double>(updates_);
+  const bool l2 = spec_.weight_decay_type == WeightDecay::kL2;
   const BlockAdam constants{
       static_cast<float>(spec_.lr / (1.0 - std::pow(static_cast<double>(spec_.beta1), t))),
       static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec_.beta2), t))),
       spec_.beta1,
       spec_.beta2,
       spec_.epsilon,
-      spec_.weight_decay};
+      l2 ? spec_.weight_decay : 0};
+  const float kept = l2 ? 1 : 1 - spec_.lr * spec_.weight_decay;  // by decoupled decay
   for (Stack& stack : stacks_) {
     for (Layer& layer : stack) {
+      if (!l2) {
+        for (float& w : layer.w.mutable_span()) w *= kept;
+      }
       ops_->Adam(context, layer.grad.size(), layer.grad.data(), layer.w.mutable_data(),
                  layer.m.mutable_data(), layer.v.mutable_data(), constants);
     }

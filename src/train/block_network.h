@@ -63,6 +63,7 @@ struct NetworkSpec {
   std::vector<std::vector<LayerShape>> stacks;
   bool multilabel = false;
   float lr = 0.01f, weight_decay = 0, dropout = 0;
+  WeightDecay weight_decay_type = WeightDecay::kL2;
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   Init init = Init::kXavier;
   uint64_t seed = 0;
