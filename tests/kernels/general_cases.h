@@ -126,7 +126,7 @@ inline void CheckGeneralTraining(const Context& context, Backend& backend, const
   const Targets targets = RandomTargets(one.shape, samples.size(), 3);
   const LayerState start = GeneralState(one, input.x.cols);
   LayerSpec spec = GeneralSpec(one);
-  spec.course = {2, 4};  // as in CheckTraining
+  spec.schedule = {2, 4};  // as in CheckTraining
   auto training =
       backend.BeginLayer(context, input.device, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;

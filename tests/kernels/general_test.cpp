@@ -32,7 +32,7 @@ class CpuGeneralTest : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(CpuGeneralTest, VerbsMatchTheReference) {
+TEST_P(CpuGeneralTest, OperationsMatchTheReference) {
   ForEachCase([](const Context& context, Backend& backend, const GeneralCase& one) {
     backend_cases::CheckGeneralVerbs(context, backend, one, {});
   });

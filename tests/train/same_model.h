@@ -25,8 +25,9 @@ inline bool SameHead(const Head& a, const Head& b) {
 
 inline bool SameModel(const Model& a, const Model& b) {
   if (a.layers.size() != b.layers.size() || a.heads.size() != b.heads.size()) return false;
-  bool same = a.mean_of_layers == b.mean_of_layers && a.spreading.correct == b.spreading.correct &&
-              a.spreading.smooth == b.spreading.smooth && SameBits(a.theta, b.theta);
+  bool same = a.mean_of_layers == b.mean_of_layers &&
+              a.label_propagation.correct == b.label_propagation.correct &&
+              a.label_propagation.smooth == b.label_propagation.smooth && SameBits(a.theta, b.theta);
   for (size_t l = 0; l < a.layers.size(); ++l) same = same && SameHidden(a.layers[l], b.layers[l]);
   for (size_t l = 0; l < a.heads.size(); ++l) same = same && SameHead(a.heads[l], b.heads[l]);
   return same;

@@ -15,7 +15,7 @@ struct AdamStep {
   float kept = 1;
 };
 
-// `step` counts from 1 and is Adam's own; `rate` is what the course makes of spec.lr; `decays`: whether the parameter is a
+// `step` counts from 1 and is Adam's own; `rate` is what the schedule makes of spec.lr; `decays`: whether the parameter is a
 // weight.
 inline AdamStep AdamStepAt(const LayerSpec& spec, float rate, uint64_t step, bool decays) {
   const double t = static_cast<double>(step);

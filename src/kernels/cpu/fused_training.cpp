@@ -202,7 +202,7 @@ class CpuFusedTraining final : public CpuTraining {
       row_ends_ = CutRows(GradientCosts(), team_.size());
       cut_for_ = team_.size();
     }
-    const float rate = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
+    const float rate = spec_.lr * spec_.schedule.InSteps(steps_).Share(now_.done);
     w_adam_ = AdamStepAt(spec_, rate, w_steps_ + now_.done + 1, true);
     theta_adam_ = AdamStepAt(spec_, rate, theta_steps_ + now_.done + 1, true);
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};

@@ -200,7 +200,7 @@ class CpuGeneralTraining final : public CpuTraining {
   }
   PhasePlan UpdatePlan() {
     now_.stage = Stage::kUpdate;
-    const float rate = spec_.lr * spec_.course.InSteps(batch_.steps()).Share(now_.done);
+    const float rate = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
     for (CpuParameter* parameter : parameters_)
       parameter->adam = AdamStepAt(spec_, rate, parameter->steps + now_.done + 1, parameter->decays);
     return {static_cast<uint32_t>(pieces_.size()), team_.size()};

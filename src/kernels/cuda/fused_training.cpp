@@ -326,7 +326,7 @@ class CudaFusedTraining final : public CudaTraining {
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
-    a.fall = spec_.course.InSteps(steps_per_epoch_);
+    a.decay = spec_.schedule.InSteps(steps_per_epoch_);
     (spec_.weight_decay_type == WeightDecay::kL2 ? a.weight_decay : a.decoupled_decay) = spec_.weight_decay;
     a.dropout = spec_.dropout;
     a.beta1 = spec_.beta1;

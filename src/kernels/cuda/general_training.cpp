@@ -399,7 +399,7 @@ class CudaGeneralTraining final : public CudaTraining {
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
-    a.fall = spec_.course.InSteps(steps_per_epoch_);
+    a.decay = spec_.schedule.InSteps(steps_per_epoch_);
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.drawn = drawn_.as<uint32_t>();
