@@ -25,6 +25,8 @@ enum class Setting { kInductive, kTransductive };
 enum class Adjacency { kRowPlusI, kRow, kSym, kSum, kMean, kNone };
 // How a layer normalises its hidden values before ReLU: not, each row over its columns, or each column over the batch.
 enum class HiddenNorm { kNone, kLayer, kBatch };
+// How weight decay acts: as an L2 penalty, whose gradient Adam sees, or taken from the weights apart from Adam (AdamW).
+enum class WeightDecay { kL2, kDecoupled };
 // How features are scaled (data/prepare.h).
 enum class Scale { kNone, kStandard, kMinMax, kRow };
 // Which layers' probabilities are the prediction.

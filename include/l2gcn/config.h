@@ -49,6 +49,7 @@ struct TrainConfig {
   bool drop_last = false;
   double dropout = 0;
   double weight_decay = 0;
+  WeightDecay weight_decay_type = WeightDecay::kL2;
   // What a layer has besides W and Θ; all off: the layer of the paper
   uint32_t hops = 1;  // a layer reads [X,] ÂX, …, Âʰᵒᵖˢ X side by side; sgc: Âʰᵒᵖˢ X alone
   bool self_features = false;                  // whether X itself is among them

@@ -304,7 +304,7 @@ def test_to_torch_of_richer_layers(predict_from, settings_of_presets):
     torch = pytest.importorskip("torch", reason="torch is not installed (scripts/test-interop.sh installs it)")
     data = small()
     x, edges = torch.from_numpy(np.array(data.dense_features())), torch.from_numpy(data.edge_index)
-    for more in ({"hidden_norm": "layer", "head": 8, "hops": 2, "self_features": True}, {"hidden_norm": "layer", "hops": 2, "self_features": True, "raw_features": True, "adjacency": "sym,mean"}, {"bias": True}, {"hidden_norm": "layer", "bias": True, "self_features": True}, {"bias": True, "hops": 2, "self_features": True}):
+    for more in ({"hidden_norm": "layer", "head": 8, "hops": 2, "self_features": True}, {"hidden_norm": "layer", "hops": 2, "self_features": True, "raw_features": True, "adjacency": "sym,mean"}, {"bias": True}, {"hidden_norm": "batch", "head": 8}, {"hidden_norm": "layer", "bias": True, "self_features": True}, {"bias": True, "hops": 2, "self_features": True}):
         settings = {"preset": "paper", "method": "lgcn", "epochs": 5, "hidden": 16, "batch": 16, "correct": "off", "predict_from": predict_from, **more}
         model = l2gcn.train(data, **settings).model
         with torch.no_grad():

@@ -29,9 +29,10 @@ inline constexpr ChoiceName<Setting> kSettingNames[] = {{Setting::kInductive, "i
 inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {
     {Adjacency::kRowPlusI, "row+i"}, {Adjacency::kRow, "row"},   {Adjacency::kSym, "sym"},
     {Adjacency::kSum, "sum"},        {Adjacency::kMean, "mean"}, {Adjacency::kNone, "none"}};
-inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {{HiddenNorm::kNone, "none"},
-                                                              {HiddenNorm::kLayer, "layer"},
-                                                              {HiddenNorm::kBatch, "batch"}};
+inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {
+    {HiddenNorm::kNone, "none"}, {HiddenNorm::kLayer, "layer"}, {HiddenNorm::kBatch, "batch"}};
+inline constexpr ChoiceName<WeightDecay> kWeightDecayNames[] = {{WeightDecay::kL2, "l2"},
+                                                                {WeightDecay::kDecoupled, "decoupled"}};
 inline constexpr ChoiceName<Scale> kScaleNames[] = {
     {Scale::kNone, "none"}, {Scale::kStandard, "standard"}, {Scale::kMinMax, "minmax"}, {Scale::kRow, "row"}};
 inline constexpr ChoiceName<PredictFrom> kPredictFromNames[] = {

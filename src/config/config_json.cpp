@@ -88,6 +88,19 @@ void TranslateNames(Json& object) {
   object["self_features"] = reach != 0;
 }
 
+// Complete configurations of earlier versions say nothing of how weights decay: it was an L2 penalty in basic layers and
+// in networks trained at once, and decoupled in layers with more.
+void TranslateDecay(Json& object) {
+  if (object.contains("weight_decay_type") || !object.contains("weight_decay")) return;
+  if (!object.contains("method") || !object.contains("theta") || !object.contains("input_dropout")) return;
+  const auto set = [&](const char* key, const Json& off) {
+    return object.contains(key) && object.at(key) != off;
+  };
+  const bool more = set("bias", false) || set("hidden_norm", "none") || set("head", 0) ||
+                    set("input_dropout", 0) || set("self_features", false);
+  object["weight_decay_type"] = more ? "decoupled" : "l2";
+}
+
 // What earlier versions stored under other names. `learned` stood for two rules: where the rate was found and the shipped
 // controller not replaced, it was the plateau rule.
 void TranslateOld(Json& object) {
@@ -107,6 +120,7 @@ void TranslateOld(Json& object) {
   if (labels != object.end() && *labels == false) object.erase(labels);
   if (object.contains("norm") && object.contains("method") && object.contains("theta"))
     TranslateNames(object);
+  TranslateDecay(object);
 }
 
 }  // namespace

@@ -193,8 +193,10 @@ std::vector<Field> ArchitectureFields() {
       ByPreset(FlagField("raw-features", &C::raw_features,
                          "Add the input features to the input of every later layer.")),
       FlagField("bias", &C::bias, "Add a bias to every product."),
-      ChoiceField("hidden-norm", &C::hidden_norm, kHiddenNormNames,
-                  "How hidden values are normalised before ReLU."),
+      ChoiceField(
+          "hidden-norm", &C::hidden_norm, kHiddenNormNames,
+          "How hidden values are normalised before ReLU: each node over its values (layer), or each value "
+          "over the batch (batch)."),
       WholeField("head", &C::head, 0, kMaxWidth,
                  "Width of a hidden layer between each layer and its classifier; 0: none."),
       ChoiceField("predict-from", &C::predict_from, kPredictFromNames,
@@ -225,7 +227,10 @@ std::vector<Field> OptimisationFields() {
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of a layer's input set to 0 in a training step."),
       RealField("weight-decay", &C::weight_decay, {0, kMostReal, false, false, "of 0 or more"},
-                "L2 penalty on the weights."),
+                "Weight decay. Biases and norms are spared."),
+      ByPreset(ChoiceField("weight-decay-type", &C::weight_decay_type, kWeightDecayNames,
+                           "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
+                           "from Adam, as in AdamW.")),
       ClassWeightsField(),
       ThresholdField(),
       ChoiceField(

@@ -97,6 +97,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   config.head = 256;
   config.hidden_norm = HiddenNorm::kLayer;
   config.dropout = 0.5;
+  config.weight_decay_type = WeightDecay::kDecoupled;
   config.input_dropout = 0.3;
   config.adjacency = {Adjacency::kSym};
   config.theta = ThetaStart::kFresh;

@@ -32,6 +32,10 @@ HiddenParameters HiddenOf(const LayerState& state, const std::string& prefix) {
 
 }  // namespace
 
+bool IsWeight(std::string_view name) {
+  return name == "weight" || name == "head.weight" || name == "classifier";
+}
+
 std::vector<ParameterShape> ParametersOf(const LayerArchitecture& architecture, size_t inputs, size_t hidden,
                                          size_t classes) {
   std::vector<ParameterShape> shapes;

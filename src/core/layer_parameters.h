@@ -26,6 +26,9 @@ namespace l2gcn {
 // takes from weights alone.
 enum class ParameterKind { kWeight, kBias, kScale, kRunningMean, kRunningVariance };
 
+// Whether the parameter called so is a weight.
+bool IsWeight(std::string_view name);
+
 struct ParameterShape {
   std::string name;
   size_t rows, cols;

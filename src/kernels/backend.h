@@ -17,9 +17,10 @@
 // sigmoid cross entropy. With class weights w (Targets::weights) it is Σ w[class] · loss / Σ w[class] over
 // the batch, as PyTorch's CrossEntropyLoss(weight), or the mean over all entries of the sigmoid cross entropy
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
-// weight_decay·w is added to them; Adam as in its paper:
+// WeightDecay::kL2 adds weight_decay·w to those of weights; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
-// where lr is LayerSpec::lr times the share that its schedule leaves of it in this step.
+// where lr is LayerSpec::lr times the share that its schedule leaves of it in this step. WeightDecay::kDecoupled takes
+// lr·weight_decay·w from the weights before that. Decay spares biases and norms.
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::architecture asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
@@ -31,9 +32,7 @@
 //   head                a hidden layer with the same parts between this layer and Θ; it is not part of the next
 //                       layer's input
 // There column c of position i of a batch is dropped where DropsColumn(key, c), key = word i of the stream
-// named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step). Where the layer is not basic
-// weight_decay is taken from the weights apart from Adam (w ← w − lr·weight_decay·w first) and spares biases and
-// norms.
+// named kInputDropout, kDropout (hidden values) or kHeadDropout by (layer, step).
 #pragma once
 
 #include <algorithm>
@@ -48,7 +47,7 @@
 #include "core/rng.h"
 #include "core/sample_order.h"
 #include "kernels/lr_schedule.h"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/choices.h"
@@ -165,6 +164,7 @@ struct LayerSpec {
   float lr = 1e-3f;
   LrSchedule schedule;  // what becomes of lr over the epochs
   float weight_decay = 0;
+  WeightDecay weight_decay_type = WeightDecay::kL2;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   LayerArchitecture architecture;

@@ -51,12 +51,17 @@ double SigmoidLoss(Dense& z, std::span<const uint8_t* const> target, const Targe
   return loss / entries;
 }
 
-void Adam(const Dense& gradient, Dense& w, Dense& m, Dense& v, uint64_t step, const LayerSpec& spec) {
+void Adam(const Dense& gradient, Dense& w, Dense& m, Dense& v, uint64_t step, const LayerSpec& spec,
+          bool decays = true) {
+  const bool l2 = spec.weight_decay_type == WeightDecay::kL2;
+  const double penalty = decays && l2 ? double{spec.weight_decay} : 0,
+               taken = decays && !l2 ? double{spec.lr} * double{spec.weight_decay} : 0;
   const double t = static_cast<double>(step);
   const double bc1 = 1 - std::pow(static_cast<double>(spec.beta1), t);
   const double bc2 = 1 - std::pow(static_cast<double>(spec.beta2), t);
   for (size_t i = 0; i < w.values.size(); ++i) {
-    const double g = gradient.values[i] + spec.weight_decay * w.values[i];
+    const double g = gradient.values[i] + penalty * w.values[i];
+    w.values[i] -= taken * w.values[i];
     m.values[i] = spec.beta1 * m.values[i] + (1 - spec.beta1) * g;
     v.values[i] = spec.beta2 * v.values[i] + (1 - spec.beta2) * g * g;
     w.values[i] -= spec.lr / bc1 * m.values[i] / (std::sqrt(v.values[i] / bc2) + spec.epsilon);
@@ -277,18 +282,9 @@ void Follow(const std::vector<double>& of_batch, double factor, Dense& running) 
     running.at(0, c) = (1 - kShare) * running.at(0, c) + kShare * factor * of_batch[c];
 }
 
-bool IsWeight(const std::string& name) {
-  return name == "weight" || name == "head.weight" || name == "classifier";
-}
-
 void Update(const std::string& name, const Dense& gradient, Weights& weights, uint64_t step,
             const LayerSpec& spec) {
-  LayerSpec apart = spec;
-  apart.weight_decay = 0;
-  if (IsWeight(name)) {
-    for (double& value : weights.value.values) value -= double{spec.lr} * double{spec.weight_decay} * value;
-  }
-  Adam(gradient, weights.value, weights.m, weights.v, step, apart);
+  Adam(gradient, weights.value, weights.m, weights.v, step, spec, IsWeight(name));
 }
 
 }  // namespace

@@ -416,16 +416,21 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
 void BlockNetwork::Update(const Context& context) {
   ++updates_;
   const double t = static_cast<double>(updates_);
+  const bool l2 = spec_.weight_decay_type == WeightDecay::kL2;
   const BlockAdam constants{
       static_cast<float>(spec_.lr / (1.0 - std::pow(static_cast<double>(spec_.beta1), t))),
       static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec_.beta2), t))),
       spec_.beta1,
       spec_.beta2,
       spec_.epsilon,
-      spec_.weight_decay};
+      0};
+  const float kept = 1 - spec_.lr * spec_.weight_decay;  // by decoupled decay
   const auto update = [&](BlockParameter& parameter) {
     BlockAdam own = constants;
-    if (!parameter.decays) own.weight_decay = 0;
+    if (parameter.decays && l2) own.weight_decay = spec_.weight_decay;
+    if (parameter.decays && !l2) {
+      for (float& w : parameter.w.mutable_span()) w *= kept;
+    }
     ops_->Adam(context, parameter.grad.size(), parameter.grad.data(), parameter.w.mutable_data(),
                parameter.m.mutable_data(), parameter.v.mutable_data(), own);
   };

@@ -132,6 +132,7 @@ class ConventionalTrainer final : public EpochSubject {
     spec.multilabel = dataset_.labels.multilabel;
     spec.lr = static_cast<float>(*config_.lr);
     spec.weight_decay = static_cast<float>(config_.weight_decay);
+    spec.weight_decay_type = config_.weight_decay_type;
     spec.dropout = static_cast<float>(config_.dropout);
     spec.input_dropout = static_cast<float>(config_.input_dropout);
     spec.norm = config_.hidden_norm;

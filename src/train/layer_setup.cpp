@@ -13,6 +13,7 @@ LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer) {
   spec.drop_last = config.drop_last;
   spec.lr = static_cast<float>(config.lr.value_or(0));
   spec.weight_decay = static_cast<float>(config.weight_decay);
+  spec.weight_decay_type = config.weight_decay_type;
   spec.dropout = static_cast<float>(config.dropout);
   spec.architecture = ArchitectureOf(config);
   return spec;

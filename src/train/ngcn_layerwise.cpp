@@ -42,6 +42,7 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   spec.multilabel = targets.multilabel;
   spec.lr = static_cast<float>(*config.lr);
   spec.weight_decay = static_cast<float>(config.weight_decay);
+  spec.weight_decay_type = config.weight_decay_type;
   spec.init = config.init;
   spec.seed = config.seed;
   BlockNetwork network(context, spec);

@@ -377,6 +377,18 @@ TEST(ConfigJson, EarlierArchitecturesAreTranslated) {
   EXPECT_EQ(basic.hidden_norm, HiddenNorm::kNone);
   EXPECT_EQ(basic.hops, 1u);
   EXPECT_FALSE(basic.self_features);
+  // Decay was decoupled in layers with more than weights, and a penalty elsewhere.
+  const auto decay = [](const char* more) {
+    return ConfigFromJson(fmt::format(R"({{"method": "layerwise", "theta": "keep", "weight_decay": 0.1,
+                                           "input_dropout": 0{}}})",
+                                      more),
+                          "config.json")
+        .weight_decay_type;
+  };
+  EXPECT_EQ(decay(""), WeightDecay::kL2);
+  EXPECT_EQ(decay(R"(, "hidden_norm": "layer")"), WeightDecay::kDecoupled);
+  EXPECT_EQ(decay(R"(, "self_features": true)"), WeightDecay::kDecoupled);
+  EXPECT_EQ(decay(R"(, "head": 8, "weight_decay_type": "l2")"), WeightDecay::kL2);
   const TrainConfig sgc = read("sgc", 0, false);
   EXPECT_EQ(sgc.hops, 3u);
   EXPECT_FALSE(sgc.self_features);

@@ -40,8 +40,11 @@ TEST_P(CpuBackendTest, TrainingMatchesTheReferenceStepByStep) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
-    for (const Shape& shape : backend_cases::Shapes())
+    for (const Shape& shape : backend_cases::Shapes()) {
       backend_cases::CheckTraining(context, *backend, shape, {});
+      if (shape.weight_decay > 0)
+        backend_cases::CheckTraining(context, *backend, shape, {}, WeightDecay::kDecoupled);
+    }
   }
 }
 

@@ -64,8 +64,30 @@ TEST_F(CudaBackendTest, OperationsMatchTheReference) {
 TEST_F(CudaBackendTest, TrainingMatchesTheReferenceStepByStep) {
   for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
     auto backend = Make(Precision::kFp32, sparse);
-    for (const Shape& shape : backend_cases::Shapes())
+    for (const Shape& shape : backend_cases::Shapes()) {
       backend_cases::CheckTraining(context_, *backend, shape, kFp32);
+      if (shape.weight_decay > 0)
+        backend_cases::CheckTraining(context_, *backend, shape, kFp32, WeightDecay::kDecoupled);
+    }
+  }
+}
+
+TEST_F(CudaBackendTest, BothWeightDecaysMatchTheReference) {
+  backend_cases::CheckWeightDecay(context_, *Make(Precision::kFp32));
+}
+
+TEST_F(CudaBackendTest, RunningStatisticsFollowTheBatches) {
+  backend_cases::CheckRunningStatistics(context_, *Make(Precision::kFp32), 1e-5);
+}
+
+TEST_F(CudaBackendTest, LayersOfAnyArchitectureMatchTheReferenceStepByStep) {
+  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+    auto backend = Make(Precision::kFp32, sparse);
+    for (const backend_cases::GeneralCase& one : backend_cases::GeneralCases()) {
+      backend_cases::CheckGeneralVerbs(context_, *backend, one, kFp32);
+      backend_cases::CheckGeneralTraining(context_, *backend, one, kFp32);
+      backend_cases::CheckGeneralGradient(context_, *backend, one, kFp32);
+    }
   }
 }
 
@@ -261,9 +283,10 @@ struct GeneralCase {
   LayerArchitecture architecture;
   uint32_t powers = 0;  // Â X … beside X
   SparseChoice sparse = SparseChoice::kNever;
+  WeightDecay decay = WeightDecay::kDecoupled;
 };
 
-constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer;
+constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer, kBatch = HiddenNorm::kBatch;
 using Architecture = LayerArchitecture;
 
 std::vector<GeneralCase> GeneralCases() {
@@ -288,6 +311,15 @@ std::vector<GeneralCase> GeneralCases() {
       {"input dropout of sparse rows", sparse, Architecture{false, kNone, 0, 0.3f}, 0, SparseChoice::kAlways},
       {"dropout", dropping, Architecture{true, kLayer, 24, 0}},
       {"weight decay", decaying, Architecture{true, kLayer, 24, 0}},
+      {"L2 penalty", decaying, Architecture{true, kLayer, 24, 0}, 0, SparseChoice::kNever, WeightDecay::kL2},
+      {"batch norm", dense, Architecture{false, kBatch, 0, 0}},
+      {"head with batch norm", dropping, Architecture{true, kBatch, 50, 0.1f}},
+      {"batch norm without a short batch", decaying, Architecture{false, kBatch, 24, 0}},
+      {"joined sparse and dense with batch norm", sparse, Architecture{false, kBatch, 0, 0.3f}, 2},
+      {"everything with batch norm", all, Architecture{true, kBatch, 96, 0.3f}, 2},
+      {"chunks of several rows a warp with batch norm",
+       {9000, 20, 24, 5, 8500, false, false, false},
+       Architecture{true, kBatch, 16, 0}},
       {"labels", many, Architecture{true, kLayer, 0, 0}},
       {"class weights", weighted, Architecture{true, kNone, 0, 0}},
       {"labels and class weights", both, Architecture{true, kLayer, 16, 0}},
@@ -334,6 +366,7 @@ Outcome TrainGeneral(const Context& context, BackendOptions options, const Gener
   LayerSpec spec = backend_cases::SpecOf(c.shape);
   spec.lr = 1e-3f;
   spec.architecture = c.architecture;
+  spec.weight_decay_type = c.decay;
   auto training = backend->BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
                                       backend_cases::RandomTargets(c.shape, samples.size(), 3), spec,
                                       RandomGeneralState(c));

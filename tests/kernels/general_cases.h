@@ -13,10 +13,11 @@ struct GeneralCase {
   LayerArchitecture architecture;
   uint32_t parts =
       1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
+  WeightDecay decay = WeightDecay::kDecoupled;
 };
 
 inline std::vector<GeneralCase> GeneralCases() {
-  constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer;
+  constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer, kBatch = HiddenNorm::kBatch;
   return {
       {{37, 5, 16, 3, 8, false, false, false}, {true, kNone, 0, 0}},
       {{37, 5, 20, 3, 8, false, false, false}, {false, kLayer, 0, 0}, 2},
@@ -28,6 +29,11 @@ inline std::vector<GeneralCase> GeneralCases() {
       {{128, 40, 16, 4, 50, true, false, false, 0.3f, 0.02f, true}, {true, kNone, 0, 0.4f}, 2},
       {{260, 40, 72, 6, 230, false, false, false, 0, 0, false, true}, {false, kLayer, 72, 0.1f}, 4},
       {{150, 50, 40, 19, 64, false, true, false, 0.2f, 0, false, true}, {true, kLayer, 0, 0}},
+      {{128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f}, {true, kLayer, 17, 0.2f}, 2, WeightDecay::kL2},
+      {{37, 5, 20, 3, 8, false, false, false}, {false, kBatch, 0, 0}, 2},
+      {{200, 23, 19, 7, 64, true, false, false}, {true, kBatch, 33, 0}, 3},
+      {{150, 50, 40, 19, 64, false, true, false}, {false, kBatch, 24, 0.3f}, 3},
+      {{130, 17, 24, 4, 43, false, false, false, 0.5f, 0.01f, true}, {false, kBatch, 17, 0.2f}, 2},
       {{120, 21, 30, 5, 64, true, false, false}, {false, kNone, 0, 0}, 3},  // side by side and nothing else
   };
 }
@@ -55,6 +61,7 @@ inline LayerState GeneralState(const GeneralCase& one, size_t inputs) {
 inline LayerSpec GeneralSpec(const GeneralCase& one) {
   LayerSpec spec = SpecOf(one.shape);
   spec.architecture = one.architecture;
+  spec.weight_decay_type = one.decay;
   return spec;
 }
 
@@ -312,6 +319,65 @@ inline void CheckScoring(const Context& context, Backend& backend, const General
     return training->Read();
   };
   ExpectSameState(train(true), train(false));
+}
+
+// One step with a strong decay of either type, of a basic layer and of one with everything: every parameter against the
+// reference, which spares biases and norms.
+inline void CheckWeightDecay(const Context& context, Backend& backend) {
+  for (const WeightDecay decay : {WeightDecay::kL2, WeightDecay::kDecoupled}) {
+    for (const LayerArchitecture& architecture :
+         {LayerArchitecture{}, LayerArchitecture{true, HiddenNorm::kNone, 13, 0},
+          LayerArchitecture{false, HiddenNorm::kBatch, 13, 0}}) {
+      const GeneralCase one{{60, 11, 14, 4, 60, false, false, false, 0, 0.8f}, architecture, 1, decay};
+      const GeneralInput input = InputOf(context, backend, one);
+      const Targets targets = RandomTargets(one.shape, one.shape.nodes, 3);
+      const LayerState start = GeneralState(one, input.x.cols);
+      auto training = backend.BeginLayer(context, input.device, {}, targets, GeneralSpec(one), start);
+      double loss = 0;
+      training->RunEpochs(context, 0, 1, {&loss, 1});
+      reference::GeneralLayer oracle(start);
+      oracle.RunEpoch(input.x, {}, targets, GeneralSpec(one), 0);
+      const LayerState end = training->Read();
+      for (const Parameter& parameter : end.parameters)
+        ExpectNear(oracle.parameters[parameter.name].value, parameter.value, 2e-4, parameter.name.c_str());
+    }
+  }
+}
+
+// Batch norm's running statistics after k steps over all rows with a rate of 0: 0.9ᵏ of where they began and the rest of
+// the mean and the unbiased variance of the columns of X̂W. A batch of one row has variance 0 and moves no weight of W.
+inline void CheckRunningStatistics(const Context& context, Backend& backend, double tolerance) {
+  for (const uint32_t rows : {1u, 2u, 33u, 300u}) {
+    const GeneralCase one{{rows, 9, 21, 3, rows, false, false, false}, {false, HiddenNorm::kBatch, 0, 0}};
+    const Matrix features = RandomMatrix(rows, 9, 1);
+    const TensorPtr x = backend.Upload(context, Features::Dense(features));
+    const LayerState start = GeneralState(one, 9);
+    LayerSpec spec = GeneralSpec(one);
+    spec.lr = 0;
+    constexpr uint32_t kSteps = 3;
+    std::vector<double> losses(kSteps);
+    auto training = backend.BeginLayer(context, x, {}, RandomTargets(one.shape, rows, 3), spec, start);
+    training->RunEpochs(context, 0, kSteps, losses);
+    for (const double loss : losses) EXPECT_TRUE(std::isfinite(loss)) << rows;
+    const reference::Dense y =
+        reference::Multiply(reference::Dense(features), reference::Dense(start["weight"].value));
+    reference::Dense mean(1, y.cols), var(1, y.cols);
+    const double left = std::pow(0.9, kSteps), n = rows;
+    for (size_t c = 0; c < y.cols; ++c) {
+      double sum = 0, squares = 0;
+      for (size_t i = 0; i < rows; ++i) sum += y.at(i, c);
+      for (size_t i = 0; i < rows; ++i) squares += (y.at(i, c) - sum / n) * (y.at(i, c) - sum / n);
+      const double unbiased = rows > 1 ? squares / (n - 1) : 0;
+      mean.at(0, c) = left * double{start["norm.running_mean"].value.values[c]} + (1 - left) * sum / n;
+      var.at(0, c) = left * double{start["norm.running_var"].value.values[c]} + (1 - left) * unbiased;
+    }
+    const LayerState end = training->Read();
+    ExpectNear(mean, end["norm.running_mean"].value, tolerance, "running mean");
+    ExpectNear(var, end["norm.running_var"].value, tolerance, "running variance");
+    for (const float m : end["weight"].m.values) {
+      EXPECT_TRUE(rows == 1 ? m == 0 : std::isfinite(m));
+    }
+  }
 }
 
 // As CheckGradient, for every parameter. The reference is slow: large shapes are left out.

@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "general_cases.h"
+#include "kernels/cpu/fused_training.h"
+#include "kernels/cpu/general_training.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/levels.h"
 
@@ -12,6 +13,7 @@ namespace l2gcn {
 namespace {
 
 using backend_cases::GeneralCase;
+using backend_cases::Shape;
 
 class CpuGeneralTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -57,6 +59,50 @@ TEST_P(CpuGeneralTest, GradientsMatchFiniteDifferences) {
   ForEachCase([](const Context& context, Backend& backend, const GeneralCase& one) {
     backend_cases::CheckGeneralGradient(context, backend, one, {});
   });
+}
+
+// The fused step of a basic layer is an optimisation of the general one: the same losses and weights. (Their dropout reads
+// other random numbers.)
+TEST_P(CpuGeneralTest, TheFusedStepComputesWhatTheGeneralOneDoes) {
+  const Context context = MakeContext(2);
+  const CpuKernels& kernels = CpuKernelTable(GetParam());
+  for (const Shape& shape : backend_cases::Shapes()) {
+    for (const WeightDecay decay : {WeightDecay::kL2, WeightDecay::kDecoupled}) {
+      if (shape.weight_decay == 0 && decay == WeightDecay::kDecoupled) continue;
+      const StoredMatrix x(backend_cases::RandomFeatures(shape, 1).ToMatrix(context));
+      const Targets targets = backend_cases::RandomTargets(shape, shape.nodes, 3);
+      const LayerState start = backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4);
+      LayerSpec spec = backend_cases::SpecOf(shape);
+      spec.dropout = 0;
+      spec.weight_decay_type = decay;
+      const auto fused = MakeCpuFusedTraining(kernels, x, {}, targets, spec, start, false);
+      const auto general = MakeCpuGeneralTraining(kernels, InputBlocks(x), {}, targets, spec, start, false);
+      std::vector<double> losses(2), expected(2);
+      fused->RunEpochs(context, 0, 2, losses);
+      general->RunEpochs(context, 0, 2, expected);
+      for (size_t epoch = 0; epoch < 2; ++epoch)
+        EXPECT_NEAR(losses[epoch], expected[epoch], 1e-5 * expected[epoch]);
+      const LayerState a = fused->Read(), b = general->Read();
+      ASSERT_EQ(a.parameters.size(), b.parameters.size());
+      for (size_t i = 0; i < a.parameters.size(); ++i) {
+        EXPECT_EQ(a.parameters[i].steps, b.parameters[i].steps);
+        backend_cases::ExpectNear(reference::Dense(b.parameters[i].v), a.parameters[i].v, 1e-3,
+                                  a.parameters[i].name.c_str());
+      }
+    }
+  }
+}
+
+TEST_P(CpuGeneralTest, BothWeightDecaysMatchTheReference) {
+  const Context context = MakeContext(2);
+  auto backend = MakeBackend(context, {});
+  backend_cases::CheckWeightDecay(context, *backend);
+}
+
+TEST_P(CpuGeneralTest, RunningStatisticsFollowTheBatches) {
+  const Context context = MakeContext(2);
+  auto backend = MakeBackend(context, {});
+  backend_cases::CheckRunningStatistics(context, *backend, 1e-5);
 }
 
 TEST_P(CpuGeneralTest, ScoresOfRowsMatchTheReference) {
@@ -112,8 +158,10 @@ LayerState TrainedBy(uint32_t threads, const GeneralCase& one, bool in_two_parts
 }
 
 TEST_P(CpuGeneralTest, BitsDoNotDependOnTheThreadCountOrOnAStopInBetween) {
-  const LayerArchitecture architecture{false, HiddenNorm::kLayer, 48, 0.3f};
-  for (bool sparse : {false, true}) {
+  for (const auto& [norm, sparse] :
+       {std::pair(HiddenNorm::kLayer, false), std::pair(HiddenNorm::kLayer, true),
+        std::pair(HiddenNorm::kBatch, false)}) {
+    const LayerArchitecture architecture{false, norm, 48, 0.3f};
     const GeneralCase one{{1500, 90, 64, 11, 512, sparse, false, true, 0.4f, 0.01f}, architecture, 3};
     const LayerState alone = TrainedBy(1, one, false);
     for (uint32_t threads : {2u, 3u, 4u})

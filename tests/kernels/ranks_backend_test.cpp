@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Types, RanksBackendTest,
 // ---- training -------------------------------------------------------------------------------------------------
 
 TEST(RanksTrainingTest, FewRowsTravelWhole) { CompareTraining(OnTheCpu({})); }
-TEST(RanksTrainingTest, LayersOfAnyForm) { CompareGeneralLayers(OnTheCpu({})); }
+TEST(RanksTrainingTest, LayersOfAnyArchitecture) { CompareGeneralLayers(OnTheCpu({})); }
 
 // 64 MiB of rows are taken by windows.
 TEST(RanksTrainingTest, ManyRowsTravelByWindows) {

@@ -47,7 +47,7 @@ TEST_P(CudaRanksTest, RowsOfASubgraph) { CompareSubgraph(compare_); }
 TEST_P(CudaRanksTest, TilesOfAFullGraph) { CompareFullGraph(compare_); }
 TEST_P(CudaRanksTest, SparseAndPreparedFeatures) { CompareFeatures(compare_); }
 TEST_P(CudaRanksTest, RowsTravelToTraining) { CompareTraining(compare_); }
-TEST_P(CudaRanksTest, LayersOfAnyForm) { CompareGeneralLayers(compare_); }
+TEST_P(CudaRanksTest, LayersOfAnyArchitecture) { CompareGeneralLayers(compare_); }
 
 INSTANTIATE_TEST_SUITE_P(Types, CudaRanksTest,
                          ::testing::Values(CudaRanksCase{FeatureType::kF32, Precision::kTf32},

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstring>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "l2gcn/model.h"
 #include "l2gcn/train.h"
 #include "model/safetensors.h"
+#include "train/same_model.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -101,6 +103,40 @@ NamedTensor* FindTensor(std::vector<NamedTensor>& tensors, const std::string& na
   }
   ADD_FAILURE() << name;
   return nullptr;
+}
+
+// The rows of the two tensors as one tensor, as earlier versions had a norm's weight and bias.
+void JoinRows(std::vector<NamedTensor>& tensors, const std::string& prefix) {
+  NamedTensor joined{prefix + "affine", {0, 0}, {}};
+  std::vector<float> values;
+  for (const char* part : {"norm.weight", "norm.bias", "bias"}) {
+    const auto found = std::find_if(tensors.begin(), tensors.end(),
+                                    [&](const NamedTensor& tensor) { return tensor.name == prefix + part; });
+    if (found == tensors.end()) continue;
+    values.insert(values.end(), found->values.begin(), found->values.end());
+    joined.shape = {joined.shape[0] + 1, found->values.size()};
+    tensors.erase(found);
+  }
+  joined.values = Array<float>::CopyOf(values);
+  tensors.push_back(joined);
+}
+
+TEST_F(ModelFilesTest, ModelsOfEarlierVersionsLoad) {
+  const Context context = MakeContext(1);
+  const Dataset dataset = SmallDataset();
+  for (const bool norm : {false, true}) {
+    TrainConfig config = SmallConfig();
+    config.head = 8;
+    config.bias = !norm;
+    config.hidden_norm = norm ? HiddenNorm::kLayer : HiddenNorm::kNone;
+    const Model model = Train(context, dataset, config).model;
+    SaveModel(model, root_.string());
+    Rewrite(root_, [&](std::vector<NamedTensor>& tensors) {
+      for (const char* prefix : {"layers.0.", "layers.1.", "heads.0.hidden.", "heads.1.hidden."})
+        JoinRows(tensors, prefix);
+    });
+    EXPECT_TRUE(SameModel(model, LoadModel(root_.string()))) << norm;
+  }
 }
 
 TEST_F(ModelFilesTest, EveryShapeIsCheckedBeforeUse) {

@@ -155,7 +155,7 @@ TEST_F(ResumeTest, RatesThatTheProgramFinds) {
   }
 }
 
-TEST_F(ResumeTest, LayersThatAreNotPlain) {
+TEST_F(ResumeTest, LayersThatAreNotBasic) {
   config_.method = "lgcn";
   config_.stop = StopRule::kEarly;
   config_.watch = Watch::kValidationF1;
@@ -163,15 +163,17 @@ TEST_F(ResumeTest, LayersThatAreNotPlain) {
   config_.dropout = 0.3;
   config_.input_dropout = 0.2;
   config_.hops = 2, config_.self_features = true;
-  config_.hidden_norm = HiddenNorm::kLayer;
   config_.head = 8;
   config_.predict_from = PredictFrom::kAuto;
   config_.correct = Choice::kAuto;
   for (const char* setting : {"inductive", "transductive"}) {
     FindField("setting").set(config_, setting);
-    TrainWhole();
-    EXPECT_GT(TrainInPieces(7), 1) << setting;
-    ExpectSameRun(std::string("powers, norm and head, ") + setting);
+    for (const HiddenNorm norm : {HiddenNorm::kLayer, HiddenNorm::kBatch}) {
+      config_.hidden_norm = norm;
+      TrainWhole();
+      EXPECT_GT(TrainInPieces(7), 1) << setting;
+      ExpectSameRun(std::string("powers, norm and head, ") + setting);
+    }
   }
 }
 

@@ -61,6 +61,7 @@ constexpr Ingredient kIngredients[] = {
     {"no head", [](TrainConfig& c) { c.head = 0; }},
     {"bias", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone, c.bias = true; }},
     {"no norm", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kNone; }},
+    {"batch norm", [](TrainConfig& c) { c.hidden_norm = HiddenNorm::kBatch; }},
     {"no powers", [](TrainConfig& c) { c.hops = 1, c.self_features = false; }},
     {"two operators",
      [](TrainConfig& c) {
@@ -121,6 +122,7 @@ TEST(Best, SameModelForAnyThreadCount) {
       const Dataset dataset = SmallDataset(false, sparse, 900);
       TrainConfig config = BestConfig();
       FindField("setting").set(config, setting);
+      config.hidden_norm = sparse ? HiddenNorm::kBatch : HiddenNorm::kLayer;
       config.batch = 300;
       const Trained first = TrainedOn(dataset, config, 1);
       for (uint32_t threads : {2u, 4u})

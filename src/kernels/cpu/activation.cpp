@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn {
 namespace {

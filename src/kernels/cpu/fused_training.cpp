@@ -203,8 +203,8 @@ class CpuFusedTraining final : public CpuTraining {
       cut_for_ = team_.size();
     }
     const float rate = spec_.lr * spec_.schedule.InSteps(steps_).Share(now_.done);
-    w_adam_ = AdamConstantsAt(spec_, rate, w_steps_ + now_.done + 1);
-    theta_adam_ = AdamConstantsAt(spec_, rate, theta_steps_ + now_.done + 1);
+    w_adam_ = AdamStepAt(spec_, rate, w_steps_ + now_.done + 1, true);
+    theta_adam_ = AdamStepAt(spec_, rate, theta_steps_ + now_.done + 1, true);
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};
   }
   PhasePlan NextStepPlan(const Context& context, bool all_losses) {
@@ -545,10 +545,9 @@ class CpuFusedTraining final : public CpuTraining {
                               w_.stride);
   }
 
-  void Update(Range rows, const Array<float>& grad, PaddedWeights& weights, const AdamConstants& adam) const {
-    const size_t at = rows.begin * weights.stride;
-    kernels_.adam((rows.end - rows.begin) * weights.stride, grad.data() + at, weights.w.mutable_data() + at,
-                  weights.m.mutable_data() + at, weights.v.mutable_data() + at, adam);
+  void Update(Range rows, const Array<float>& grad, PaddedWeights& weights, const AdamStep& step) const {
+    StepWeights(kernels_, step, grad, rows.begin * weights.stride, (rows.end - rows.begin) * weights.stride,
+                weights);
   }
 
   void PackW(Range rows) {
@@ -600,7 +599,7 @@ class CpuFusedTraining final : public CpuTraining {
   uint32_t cut_for_ = 0;
   Now now_{};
   uint32_t last_epoch_ = 0;  // that is not trained any more
-  AdamConstants w_adam_{}, theta_adam_{};
+  AdamStep w_adam_, theta_adam_;
   Stopwatch watch_;  // times the step
 };
 

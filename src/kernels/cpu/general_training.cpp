@@ -20,9 +20,9 @@ namespace l2gcn {
 
 namespace {
 
-constexpr size_t kGroupRows = 128;      // samples whose gradients are added up first
-constexpr size_t kPieceRows = 48;       // of a weight matrix, updated by one task
-constexpr double kWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
+constexpr size_t kGroupRows = 128;             // samples whose gradients are added up first
+constexpr size_t kPieceRows = 48;              // of a weight matrix, updated by one task
+constexpr double kGeneralWorkerCycles = 40e3;  // a step must bring this much to each thread it wakes
 
 class CpuGeneralTraining final : public CpuTraining {
  public:
@@ -153,7 +153,7 @@ class CpuGeneralTraining final : public CpuTraining {
     const double outer = static_cast<double>(last().width * PadWidth(classes_));
     const double flops = batch * (4 * inputs * hidden + 6 * inner + 6 * outer);
     return static_cast<uint32_t>(
-        std::clamp(flops / 64 / kWorkerCycles, 1.0, static_cast<double>(context.threads)));
+        std::clamp(flops / 64 / kGeneralWorkerCycles, 1.0, static_cast<double>(context.threads)));
   }
 
   void Prepare(const Context& context) {
@@ -200,11 +200,9 @@ class CpuGeneralTraining final : public CpuTraining {
   }
   PhasePlan UpdatePlan() {
     now_.stage = Stage::kUpdate;
-    rate_ = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
-    for (CpuParameter* parameter : parameters_) {
-      parameter->adam = AdamConstantsAt(spec_, rate_, parameter->steps + now_.done + 1);
-      parameter->adam.weight_decay = 0;  // taken apart from Adam
-    }
+    const float rate = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
+    for (CpuParameter* parameter : parameters_)
+      parameter->adam = AdamStepAt(spec_, rate, parameter->steps + now_.done + 1, parameter->decays);
     return {static_cast<uint32_t>(pieces_.size()), team_.size()};
   }
   PhasePlan NextStepPlan(const Context& context, bool all_losses) {
@@ -379,21 +377,21 @@ class CpuGeneralTraining final : public CpuTraining {
         DenseGradient(batch_.x(0) + (piece.begin - input().sparse.cols), batch_.x_stride(), piece,
                       first_.product_gradient(), first_.weight);
         timer.Lap(StepPhase::kWeightGradient);
-        Step(first_.weight, piece.begin, piece.end, true);
+        Step(first_.weight, piece.begin, piece.end);
         first_.PackRows(kernels_, piece.begin, piece.end);
         break;
       case PieceOf::kHead:
         DenseGradient(first_.h.data() + piece.begin, first_.stride, piece, head_->product_gradient(),
                       head_->weight);
         timer.Lap(StepPhase::kWeightGradient);
-        Step(head_->weight, piece.begin, piece.end, true);
+        Step(head_->weight, piece.begin, piece.end);
         head_->PackRows(kernels_, piece.begin, piece.end);
         Transpose(head_->weight, piece.begin, piece.end, head_->width, first_.stride, head_t_);
         break;
       case PieceOf::kTheta:
         DenseGradient(last().h.data() + piece.begin, last().stride, piece, z_.data(), theta_);
         timer.Lap(StepPhase::kThetaGradient);
-        Step(theta_, piece.begin, piece.end, true);
+        Step(theta_, piece.begin, piece.end);
         Transpose(theta_, piece.begin, piece.end, classes_, last().stride, theta_t_);
         break;
       case PieceOf::kShifts:
@@ -405,7 +403,7 @@ class CpuGeneralTraining final : public CpuTraining {
       case PieceOf::kBias:
         kernels_.column_sums(batch_.size(), PadWidth(classes_), theta_.weights.stride, z_.data(), nullptr,
                              bias_.grad.mutable_data(), nullptr);
-        Step(bias_, 0, 1, false);
+        Step(bias_, 0, 1);
         break;
     }
     timer.Lap(StepPhase::kUpdate);
@@ -420,7 +418,7 @@ class CpuGeneralTraining final : public CpuTraining {
                               batch_.cut_offsets(cut), batch_.cuts().features.size(),
                               first_.product_gradient(), stride, grad, stride);
     timer.Lap(StepPhase::kWeightGradient);
-    Step(first_.weight, begin, end, true);
+    Step(first_.weight, begin, end);
     timer.Lap(StepPhase::kUpdate);
   }
 
@@ -443,21 +441,15 @@ class CpuGeneralTraining final : public CpuTraining {
   void UpdateShifts(HiddenLayer& layer) {
     layer.ShiftGradients(kernels_, batch_.size());
     for (CpuParameter* parameter : {&layer.bias, &layer.norm_weight, &layer.norm_bias}) {
-      if (parameter->exists()) Step(*parameter, 0, 1, false);
+      if (parameter->exists()) Step(*parameter, 0, 1);
     }
   }
 
-  // Adam of rows begin … end − 1, and the decay that is apart from it.
-  void Step(CpuParameter& parameter, size_t begin, size_t end, bool decays) const {
-    PaddedWeights& weights = parameter.weights;
-    const size_t at = begin * weights.stride, count = (end - begin) * weights.stride;
-    float* w = weights.w.mutable_data() + at;
-    if (decays && spec_.weight_decay > 0) {
-      const float kept = 1.0f - rate_ * spec_.weight_decay;
-      for (size_t i = 0; i < count; ++i) w[i] *= kept;
-    }
-    kernels_.adam(count, parameter.grad.data() + at, w, weights.m.mutable_data() + at,
-                  weights.v.mutable_data() + at, parameter.adam);
+  // Adam of rows begin … end − 1.
+  void Step(CpuParameter& parameter, size_t begin, size_t end) const {
+    const size_t stride = parameter.weights.stride;
+    StepWeights(kernels_, parameter.adam, parameter.grad, begin * stride, (end - begin) * stride,
+                parameter.weights);
   }
 
   // Rows begin … end − 1 of the weights (… × width) to columns of `to` (width × stride).
@@ -496,7 +488,6 @@ class CpuGeneralTraining final : public CpuTraining {
   std::vector<Piece> pieces_;
   Now now_{};
   uint32_t last_epoch_ = 0;
-  float rate_ = 0;  // in this step
   Stopwatch watch_;
 };
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn {
 namespace {
@@ -19,6 +19,7 @@ CpuParameter::CpuParameter(const LayerState& state, const std::string& of) : nam
   weights = PaddedWeights(from->value, from->m, from->v, from->value.rows);
   steps = from->steps;
   trained = from->trained();
+  decays = IsWeight(of);
   if (trained) grad = Array<float>::Zeros(weights.rows * weights.stride);
 }
 

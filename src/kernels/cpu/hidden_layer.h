@@ -9,6 +9,7 @@
 
 #include "core/layer_parameters.h"
 #include "kernels/cpu/activation.h"
+#include "kernels/cpu/adam_constants.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/padded_weights.h"
 
@@ -23,7 +24,8 @@ struct CpuParameter {
   Array<float> grad;      // like weights
   uint64_t steps = 0;     // of Adam, before the layer's first epoch
   bool trained = false;
-  AdamConstants adam{};  // of the current step
+  bool decays = false;
+  AdamStep adam;  // of the current step
 
   CpuParameter() = default;
   CpuParameter(const LayerState& state, const std::string& of);

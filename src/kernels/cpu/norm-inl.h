@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/vec-inl.h"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn {
 namespace {

@@ -7,7 +7,7 @@
 #include "kernels/cuda/general_kernels.h"
 #include "kernels/cuda/relu.cuh"
 #include "kernels/cuda/row_access.cuh"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn::cuda {
 namespace {
@@ -496,8 +496,10 @@ __global__ void __launch_bounds__(kThreads) UpdateKernel(const AdamUpdate a) {
   const bool is_w = i < a.w_end;
   const float step_size = is_w ? now.w_step_size : now.other_step_size;
   const float inverse_bias = is_w ? now.w_inverse_bias : now.other_inverse_bias,
-              kept = decays ? 1.0f - now.rate * a.weight_decay : 1.0f;
+              kept = decays ? 1.0f - now.rate * a.decoupled_decay : 1.0f;
   float4 w = At4(a.value, i), m = At4(a.m, i), v = At4(a.v, i);
+  const float penalty = decays ? a.weight_decay : 0.0f;
+  g.x += penalty * w.x, g.y += penalty * w.y, g.z += penalty * w.z, g.w += penalty * w.w;
   w.x *= kept, w.y *= kept, w.z *= kept, w.w *= kept;
   AdamStep(a, g.x, w.x, m.x, v.x, step_size, inverse_bias);
   AdamStep(a, g.y, w.y, m.y, v.y, step_size, inverse_bias);

@@ -9,7 +9,7 @@
 #include "kernels/checked_cast.h"
 #include "kernels/cuda/general_kernels.h"
 #include "kernels/cuda/scoring.h"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn::cuda {
 namespace {
@@ -572,7 +572,7 @@ class CudaGeneralTraining final : public CudaTraining {
     a.gradient = gradient_.as<float>();
     a.sums = sums_.as<float>();
     a.narrow = narrow_values_.as<void>();
-    a.weight_decay = spec_.weight_decay;
+    (spec_.weight_decay_type == WeightDecay::kL2 ? a.weight_decay : a.decoupled_decay) = spec_.weight_decay;
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.epsilon = spec_.epsilon;

@@ -101,7 +101,8 @@ class TrainBlock {
   __device__ __forceinline__ void RunSteps(Variant& variant) {
     Position at = PositionOf(a_.first_step), next = Next(at);
     if (threadIdx.x == 0)
-      *adam_ = {{a_.w_beta1_power, a_.w_beta2_power}, {a_.theta_beta1_power, a_.theta_beta2_power}, {}, {}};
+      *adam_ = {
+          {a_.w_beta1_power, a_.w_beta2_power}, {a_.theta_beta1_power, a_.theta_beta2_power}, {}, {}, 1};
     PickSample(at);
     __syncthreads();
     StoreSample();
@@ -308,6 +309,7 @@ class TrainBlock {
   struct AdamFactors {
     double w_power[2], theta_power[2];
     float rate[2], root[2];  // for W and for Θ
+    float kept;              // what decoupled decay leaves of a weight
   };
   // By one thread, ahead of the barrier that makes it known to the others.
   __device__ void AdvancePowers(float lr) {
@@ -318,6 +320,7 @@ class TrainBlock {
     f.root[0] = rsqrtf(static_cast<float>(1.0 - f.w_power[1]));
     f.rate[1] = __fdividef(lr, static_cast<float>(1.0 - f.theta_power[0]));
     f.root[1] = rsqrtf(static_cast<float>(1.0 - f.theta_power[1]));
+    f.kept = 1.0f - lr * a_.decoupled_decay;
   }
   struct AdamWeight {
     float w, m, v, gradient;
@@ -333,6 +336,7 @@ class TrainBlock {
     const float g = x.gradient + a_.weight_decay * x.w;
     x.m = a_.beta1 * x.m + (1.0f - a_.beta1) * g;
     x.v = a_.beta2 * x.v + (1.0f - a_.beta2) * g * g;
+    x.w = __fmul_rn(x.w, adam_->kept);  // a product of its own: decay 0 leaves every bit
     x.w -= adam_->rate[is_theta] * __fdividef(x.m, __fsqrt_rn(x.v) * adam_->root[is_theta] + a_.epsilon);
     a_.master[at] = x.w;
     a_.first[at] = x.m;

@@ -18,7 +18,7 @@ constexpr double kWarpgroupFlopsPerMicrosecond = 2.4e6;      // likewise, by war
 constexpr double kPairing = 1.0;                             // barriers and exchange of a pair of blocks, µs
 
 constexpr int kLargestCluster = 16;
-constexpr int kFactorFloats = 12;       // Adam's powers and factors
+constexpr int kFactorFloats = 14;       // Adam's powers and factors
 constexpr size_t kWholeLogits = 16384;  // floats a block may read to sum its rows' logits by itself
 
 int RoundUp(int value, int to) { return (value + to - 1) / to * to; }
