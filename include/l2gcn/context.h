@@ -27,10 +27,6 @@ class Ranks;
 
 enum class DeviceKind { kCpu, kCuda };
 
-// Who makes a layer's training steps where ranks exchange rows by messages: rank 0, all of them where they can, or
-// whichever is the faster as measured. Results are the same.
-enum class StepSharing { kAuto, kAlone, kShared };
-
 // One line of a training's life, for a progress display.
 struct Progress {
   const char* phase = "";  // "load", "aggregate", "train", "transform", "evaluate", "search", …
@@ -65,8 +61,7 @@ struct Context {
   std::shared_ptr<DiskMemory>
       disk;                      // where what does not fit into the budget goes; null: all is kept in memory
   std::shared_ptr<Ranks> ranks;  // processes that share the work (l2gcn/ranks.h); null: this one is alone
-  StepSharing steps = StepSharing::kAuto;
-  std::string local_data;  // where each machine of several keeps a copy of the data set; empty: nowhere
+  std::string local_data;        // where each machine of several keeps a copy of the data set; empty: nowhere
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   // One sentence for the user about a choice or a change; may be empty.

@@ -275,7 +275,6 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   const Context on_device = OnDeviceOf(context, config.method);
   const MemoryPlan plan = PlanTraining(on_device, dataset, config, options.runs);
   if (!plan.in_memory) context.Note(DescribePlan(plan));
-  if (const std::string steps = DescribeSteps(plan); !steps.empty()) context.Note(steps);
   const Context chosen = Placed(on_device, dataset, plan);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;

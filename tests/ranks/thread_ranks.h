@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,7 @@ namespace l2gcn {
 struct ThreadRanksHub {
   std::mutex mutex;
   std::condition_variable came;
-  std::map<std::tuple<Ranks::Channel, uint32_t, uint32_t>, std::deque<std::string>> data;  // (…, from, to)
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<std::string>> data;  // (from, to)
   std::deque<Ranks::Posted> posted;
   std::map<uint32_t, std::pair<std::shared_ptr<void>, uint32_t>>
       shared;  // blocks that not all have taken yet
@@ -38,14 +37,13 @@ class ThreadRanks final : public Ranks {
   uint32_t size() const override { return size_; }
   std::string Name(uint32_t rank) const override { return "rank " + std::to_string(rank); }
 
-  void ExchangeOn(Channel channel, uint32_t to, std::span<const char> send, uint32_t from,
-                  std::span<char> receive) override {
+  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
     std::unique_lock<std::mutex> lock(hub_->mutex);
-    if (!send.empty()) hub_->data[{channel, rank_, to}].emplace_back(send.begin(), send.end());
+    if (!send.empty()) hub_->data[{rank_, to}].emplace_back(send.begin(), send.end());
     hub_->came.notify_all();
     CountSent(send.size());
     if (receive.empty()) return;
-    auto& queue = hub_->data[{channel, from, rank_}];
+    auto& queue = hub_->data[{from, rank_}];
     hub_->came.wait(lock, [&] { return hub_->failed || !queue.empty(); });
     if (hub_->failed) throw std::runtime_error("another rank failed");
     if (queue.front().size() != receive.size()) {

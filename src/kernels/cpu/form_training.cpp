@@ -49,8 +49,7 @@ class CpuFormTraining final : public CpuTraining {
         w_steps_(start.w_steps),
         theta_steps_(start.theta_steps),
         profile_(profile) {
-    L2GCN_ASSERT(batch_.samples_in_all() > 0 && start.w.rows == batch_.input().cols &&
-                 spec_.share == nullptr);
+    L2GCN_ASSERT(batch_.samples_in_all() > 0 && start.w.rows == batch_.input().cols);
     if (start.head.value.rows > 0) {
       head_.emplace(Parameter(start.head), start.head_affine, batch_.most());
       head_t_ = Array<float>::Zeros(head_->width * first_.stride);
