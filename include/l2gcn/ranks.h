@@ -5,7 +5,6 @@
 // Context::ranks carries them; null means that this process works alone.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,14 +58,8 @@ class Ranks {
   [[noreturn]] virtual void Abort(const std::string& reason, int status) = 0;
 
   bool leads() const { return rank() == 0; }
-  // What this rank has sent by Exchange so far.
-  uint64_t sent_bytes() const { return sent_bytes_.load(std::memory_order_relaxed); }
-
- protected:
-  void CountSent(size_t bytes) { sent_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
-  std::atomic<uint64_t> sent_bytes_{0};
   bool shares_memory_ = false;
   std::string why_messages_;
 };

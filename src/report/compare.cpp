@@ -3,8 +3,6 @@
 // Clock and memory are taken from trainings that score nothing. The time to an F1 comes from one more
 // training of the first seed that scores the validation nodes off the clock and ends when the score is
 // reached. The kernel's high-water mark is reset before each training, so a method's peak is its own.
-#include "l2gcn/compare.h"
-
 #include <fmt/ranges.h>
 #include <malloc.h>
 
@@ -16,12 +14,11 @@
 #include "config/methods.h"
 #include "config/setting_uses.h"
 #include "core/error_format.h"
-#include "core/files.h"
 #include "core/memory_meter.h"
+#include "core/work_parts.h"
 #include "l2gcn/ranks.h"
-#include "l2gcn/work_parts.h"
+#include "report/comparison.h"
 #include "report/measured.h"
-#include "run/run_claim.h"
 #include "run/trainer_choice.h"
 
 namespace l2gcn {
@@ -214,7 +211,8 @@ void TimeTo(double goal, const MeasuredSeed& measured, CompareRow& row) {
 
 }  // namespace
 
-Comparison Compare(const Context& context, const Dataset& dataset, const CompareOptions& options) {
+Comparison MeasureComparison(const Context& context, const Dataset& dataset, const CompareOptions& options,
+                             const std::string& keep) {
   if (options.methods.empty())
     ThrowUsage("--methods: name at least one, e.g. {}", fmt::join(ComparedMethods(), ","));
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
@@ -232,7 +230,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   comparison.dataset_format = dataset.format;
   comparison.device = DeviceName(chosen.device);
   comparison.threads = context.threads;
-  const MeasuredSeeds kept(chosen, options.keep, dataset);
+  const MeasuredSeeds kept(chosen, keep, dataset);
   CheckSameData(context, dataset);
   std::vector<TrainConfig> seeded, timed;
   for (const TrainConfig& config : configs) {
@@ -241,7 +239,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
       seeded.back().seed = config.seed + i;
     }
     timed.push_back(config);
-    timed.back().val_every = options.score_every;
+    timed.back().val_every = 1;
   }
   WorkParts methods("method", configs.size()), timings("timing", configs.size());
   std::vector<WorkParts> seeds_of(configs.size(), WorkParts("seed", options.runs));
@@ -266,21 +264,6 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
                    });
   for (size_t i = 0; i < configs.size(); ++i) TimeTo(goal, times[i], comparison.rows[i]);
   return comparison;
-}
-
-ComparisonFolder::ComparisonFolder(const std::string& folder, bool force, bool resume) {
-  if (resume) claim_ = RunClaim::TakeUp(folder, force);
-  if (claim_ == nullptr) claim_ = RunClaim::Take(folder, force);
-}
-
-std::string ComparisonFolder::keep() const { return claim_->checkpoint().string(); }
-
-void ComparisonFolder::Commit(const std::string& json, const std::string& text,
-                              const std::vector<std::pair<std::string, std::string>>& figures) {
-  for (const auto& [name, content] : figures) WriteFileWhole(claim_->work() / name, content);
-  WriteFileWhole(claim_->work() / "comparison.txt", text + "\n");
-  WriteFileWhole(claim_->work() / "result.json", json + "\n");
-  claim_->Commit();
 }
 
 }  // namespace l2gcn

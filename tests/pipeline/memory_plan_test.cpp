@@ -64,13 +64,14 @@ TEST(MemoryPlan, RanksThatShareNoModelPlanAlone) {
     Context context = given;
     context.device_is_automatic = true;
     if (!context.ranks->leads()) context.device = DeviceKind::kCuda;
-    const uint64_t sent = context.ranks->sent_bytes();
+    const auto& ranks = static_cast<const ThreadRanks&>(*context.ranks);
+    const uint64_t sent = ranks.sent_bytes();
     for (const MemoryPlan& plan : {PlanTraining(context, dataset, PaperConfig(dataset), 5),
                                    PlanTraining(context, dataset, PaperConfig(dataset, "gcn"))}) {
       Require(plan.ranks == 1, "a plan of its own");
       Require(plan.device == context.device, "a device of its own");
     }
-    Require(context.ranks->sent_bytes() == sent, "nothing is agreed on");
+    Require(ranks.sent_bytes() == sent, "nothing is agreed on");
   });
 }
 

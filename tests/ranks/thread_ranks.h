@@ -35,13 +35,18 @@ class ThreadRanks final : public Ranks {
 
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return size_; }
+  // What this rank has sent by Exchange so far.
+  uint64_t sent_bytes() const {
+    const std::lock_guard<std::mutex> lock(hub_->mutex);
+    return sent_bytes_;
+  }
   std::string Name(uint32_t rank) const override { return "rank " + std::to_string(rank); }
 
   void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
     std::unique_lock<std::mutex> lock(hub_->mutex);
     if (!send.empty()) hub_->data[{rank_, to}].emplace_back(send.begin(), send.end());
     hub_->came.notify_all();
-    CountSent(send.size());
+    sent_bytes_ += send.size();
     if (receive.empty()) return;
     auto& queue = hub_->data[{from, rank_}];
     hub_->came.wait(lock, [&] { return hub_->failed || !queue.empty(); });
@@ -93,6 +98,7 @@ class ThreadRanks final : public Ranks {
  private:
   const std::shared_ptr<ThreadRanksHub> hub_;
   const uint32_t rank_, size_;
+  uint64_t sent_bytes_ = 0;  // guarded by the hub's mutex
   uint32_t allocated_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <numeric>
 
+#include "core/row_preparation.h"
 #include "kernels/disk/disk_tensor.h"
 #include "ranks/collectives.h"
 
