@@ -197,7 +197,10 @@ class RanksBackend final : public Backend {
     LayerInput input;  // of rank 0
     std::shared_ptr<RankSampleWindows> windows;
     if (by_windows) {
-      windows = MakeWindows(context, parts, spec, samples, xhat.rows());
+      std::vector<RankRows> rows;  // which stay where they are
+      for (const RankTensor* part : parts) rows.push_back(RowsToSend(context, *part));
+      windows = std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(rows),
+                                                    ColumnsOf(parts), samples, xhat.rows());
       reading.windows = windows;
       for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p)
         input.blocks.push_back(trainer_->Upload(context, windows->Ring(p)));
@@ -229,7 +232,7 @@ class RanksBackend final : public Backend {
     const LayerState state = together.Read();
     return ScoresOfAll(*ranks_, CheckedCast<RankRowsToScore>(rows), [&](const RowsToScore& own) {
       if (together.own() != nullptr) return local_->Score(context, *together.own(), own);
-      return local_->Score(context, *HolderOf(context, state, together), own);
+      return local_->Score(context, *HolderOf(context, *trainer_, state, together), own);
     });
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
@@ -408,18 +411,6 @@ class RanksBackend final : public Backend {
                        RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
   }
 
-  // ReLU. Of 16 bits, the first one is the sign in either type.
-  static void Rectify(const Context& context, FeatureType type, void* values, size_t count) {
-    ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
-      auto* const floats = static_cast<float*>(values);
-      auto* const halves = static_cast<uint16_t*>(values);
-      for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
-        floats[i] = floats[i] <= 0 ? 0 : floats[i];
-      for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
-        halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
-    });
-  }
-
   // The samples' rows of a part as a tensor of rank 0; null on the others.
   TensorPtr WholeInput(const Context& context, const RankTensor& x, std::span<const uint32_t> samples) {
     const Features rows =
@@ -427,35 +418,6 @@ class RanksBackend final : public Backend {
                  : RowsOfSamples(context, PoolOfAll(), RowsToSend(context, x), {x.rows, x.cols}, samples);
     if (!ranks_->leads()) return nullptr;
     return trainer_->Upload(context, x.sparse && !samples.empty() ? rows.PickRows(samples) : rows);
-  }
-
-  // Windows over rows that stay where they are.
-  std::shared_ptr<RankSampleWindows> MakeWindows(const Context& context,
-                                                 const std::vector<const RankTensor*>& parts,
-                                                 const LayerSpec& spec, const Array<uint32_t>& samples,
-                                                 size_t rows) {
-    std::vector<RankRows> own;
-    for (const RankTensor* part : parts) own.push_back(RowsToSend(context, *part));
-    return std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(own), ColumnsOf(parts),
-                                               samples, rows);
-  }
-
-  // A training that holds weights and makes no step, so that rows can be scored by them. Its input has the parts that
-  // rank 0's has.
-  std::unique_ptr<LayerTraining> HolderOf(const Context& context, const LayerState& state,
-                                          const RankTraining& together) {
-    LayerSpec spec = together.spec();
-    spec.windows.reset();
-    LayerInput input;
-    for (const size_t cols : together.columns()) {
-      Matrix nothing = Matrix::Allocate(1, cols);
-      std::fill_n(nothing.values.mutable_data(), cols, 0.0f);
-      input.blocks.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
-    }
-    Targets targets;
-    targets.classes = static_cast<uint32_t>(state.theta.cols);
-    targets.classes_of = Array<int32_t>::Zeros(1);
-    return trainer_->BeginLayer(context, input, {}, targets, spec, state);
   }
 
   const std::shared_ptr<Ranks> ranks_;
