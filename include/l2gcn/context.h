@@ -45,7 +45,7 @@ struct Progress {
       probabilities;              // (epoch, stopping probability) of every decision
   uint32_t validation_epoch = 0;  // of the latest score of the validation nodes; 0: there is none
   double validation_f1 = 0;
-  // Work in several parts (l2gcn/work_parts.h): which of them it is, outermost first, as "method 2/5  seed 1/3".
+  // Work in several parts (core/work_parts.h): which of them it is, outermost first, as "method 2/5  seed 1/3".
   std::string parts;
 };
 
