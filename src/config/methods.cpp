@@ -14,8 +14,8 @@ SamplerMaker MakeFullBatchSampler, MakeMinibatchSampler, MakeGraphSageSampler, M
 
 namespace {
 
-// What all rivals of layer-wise training have in common: the optimiser of the GCN paper.
-void RivalDefaults(TrainConfig& config) {
+// What all baselines of layer-wise training have in common: the optimiser of the GCN paper.
+void BaselineDefaults(TrainConfig& config) {
   config.adjacency = Adjacency::kSym;
   config.init = Init::kXavier;
   config.lr = 0.01;
@@ -26,11 +26,11 @@ void RivalDefaults(TrainConfig& config) {
 
 // The clusters of Cluster-GCN's own table for the sets its paper has. For other sets 0 stands for parts of
 // about 100 nodes, as many of them in a step as fill a batch.
-void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
-  RivalDefaults(config);
-  if (recipe == "ppi") config.parts = 50;
-  if (recipe == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
-  if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
+void ClusterDefaults(const std::string& preset_row, TrainConfig& config) {
+  BaselineDefaults(config);
+  if (preset_row == "ppi") config.parts = 50;
+  if (preset_row == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
+  if (preset_row == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
 }
 
 constexpr MethodAlias kAliases[] = {
@@ -40,12 +40,12 @@ constexpr MethodAlias kAliases[] = {
 };
 
 std::vector<Method> MakeMethods() {
-  const auto rival = [](const std::string&, TrainConfig& config) { RivalDefaults(config); };
+  const auto baseline = [](const std::string&, TrainConfig& config) { BaselineDefaults(config); };
   return {
       {.name = "layerwise",
        .sentence = "layer by layer; --stop says what ends a layer",
        .loop = TrainingLoop::kLayerwise,
-       .readout = Readout::kClassifier,
+       .prediction_head = PredictionHead::kClassifier,
        .devices = {DeviceKind::kCpu, DeviceKind::kCuda},
        .stop = StopRule::kController,
        .compared = false,
@@ -56,13 +56,13 @@ std::vector<Method> MakeMethods() {
        .sentence = "all layers at once over the whole graph in every step",
        .sampler = MakeFullBatchSampler,
        .settings = {"precompute"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "minibatch",
        .sentence = "all layers at once, with every neighbour of every node of a batch",
        .sampler = MakeMinibatchSampler,
        .compared = false,
        .settings = {"precompute"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "graphsage",
        .sentence = "a few neighbours of each node, drawn at random, and the node itself beside their mean",
        .sampler = MakeGraphSageSampler,
@@ -71,7 +71,7 @@ std::vector<Method> MakeMethods() {
        .settings = {"samples"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {25, 10};
            }},
       {.name = "fastgcn",
@@ -80,7 +80,7 @@ std::vector<Method> MakeMethods() {
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {400};
              config.precompute = true;  // as its authors do
            }},
@@ -90,7 +90,7 @@ std::vector<Method> MakeMethods() {
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {512};
            }},
       {.name = "vrgcn",
@@ -99,7 +99,7 @@ std::vector<Method> MakeMethods() {
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {2};
              config.precompute = true;  // as its authors do
            }},
@@ -112,11 +112,11 @@ std::vector<Method> MakeMethods() {
       {.name = "sgc",
        .sentence = "features are aggregated several times, and one linear layer is trained on them",
        .sampler = MakeFullBatchSampler,
-       .readout = Readout::kHops,
+       .prediction_head = PredictionHead::kHops,
        .settings = {"hops"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.hops = 2;
              config.lr = 0.2;
              config.weight_decay = 5e-6;
@@ -126,14 +126,14 @@ std::vector<Method> MakeMethods() {
       {.name = "ngcn",
        .sentence = "one network for each power of the operator and one classifier over all, trained at once",
        .sampler = MakeFullBatchSampler,
-       .readout = Readout::kJoinedPowers,
+       .prediction_head = PredictionHead::kJoinedPowers,
        .compared = false,
        .settings = {"powers"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "ngcn-layerwise",
        .sentence = "the same networks, each trained layer by layer, and then the classifier",
        .loop = TrainingLoop::kPowersLayerwise,
-       .readout = Readout::kJoinedPowers,
+       .prediction_head = PredictionHead::kJoinedPowers,
        .compared = false,
        .settings = {"powers"},
        .preset = [](const std::string&, TrainConfig& config) { config.adjacency = Adjacency::kSym; }},

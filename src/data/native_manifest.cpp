@@ -176,7 +176,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   json["format"] = kFormatName;
   json["version"] = kFormatVersion;
   json["name"] = info.name;
-  json["recipe"] = info.recipe;
+  json["recipe"] = info.preset_row;
   json["nodes"] = info.nodes;
   json["edges"] = info.edges;
   json["self_loops"] = info.self_loops;

@@ -191,7 +191,7 @@ std::string SplitFile(size_t k) { return fmt::format("split_{}.npy", k); }
 NativeInfo InfoOf(const Dataset& dataset) {
   NativeInfo info;
   info.name = dataset.name;
-  info.recipe = dataset.recipe;
+  info.preset_row = dataset.preset_row;
   info.nodes = dataset.nodes();
   info.edges = dataset.edges;
   info.self_loops = dataset.self_loops;
@@ -221,7 +221,7 @@ Dataset OpenNative(const Context& context, const fs::path& directory, bool verif
   if (verify) CheckBlocks(context, directory, manifest);
   Dataset dataset;
   dataset.name = manifest.Get<std::string>("name");
-  dataset.recipe = manifest.Get<std::string>("recipe");
+  dataset.preset_row = manifest.Get<std::string>("recipe");
   dataset.format = "native";
   dataset.path = directory.string();
   const uint64_t nodes = manifest.Count("nodes");

@@ -12,7 +12,7 @@
 #include "l2gcn/generate.h"
 #include "l2gcn/ranks.h"
 #include "report/comparison.h"
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 
 namespace l2gcn {
 namespace {
@@ -33,26 +33,26 @@ Study StudyOf(const std::vector<Comparison>& all, const CompareOptions& options)
   return study;
 }
 
-std::shared_ptr<RunClaim> ClaimFolder(const Context& context, const CompareOptions& options) {
+std::shared_ptr<RunLock> ClaimFolder(const Context& context, const CompareOptions& options) {
   if (!Leads(context) || options.folder.empty()) return nullptr;
-  std::shared_ptr<RunClaim> claim;
-  if (options.resume) claim = RunClaim::TakeUp(options.folder, options.force);
-  return claim != nullptr ? claim : RunClaim::Take(options.folder, options.force);
+  std::shared_ptr<RunLock> lock;
+  if (options.resume) lock = RunLock::TakeUp(options.folder, options.force);
+  return lock != nullptr ? lock : RunLock::Take(options.folder, options.force);
 }
 
-void Write(const Study& study, RunClaim& claim) {
-  for (const auto& [name, content] : study.files) WriteFileWhole(claim.work() / name, content);
-  WriteFileWhole(claim.work() / "comparison.txt", study.text + "\n");
-  WriteFileWhole(claim.work() / "result.json", study.json + "\n");
-  claim.Commit();
+void Write(const Study& study, RunLock& lock) {
+  for (const auto& [name, content] : study.files) WriteFileWhole(lock.work() / name, content);
+  WriteFileWhole(lock.work() / "comparison.txt", study.text + "\n");
+  WriteFileWhole(lock.work() / "result.json", study.json + "\n");
+  lock.Commit();
 }
 
 // A comparison for each of the values: compare(its context, options, value, the folder for trainings).
 using CompareOne =
     std::function<Comparison(const Context&, const CompareOptions&, uint64_t, const std::string&)>;
 Study CompareEach(const Context& context, const CompareOptions& options, const CompareOne& compare) {
-  const std::shared_ptr<RunClaim> claim = ClaimFolder(context, options);
-  const std::string keep = claim != nullptr ? claim->checkpoint().string() : "";
+  const std::shared_ptr<RunLock> lock = ClaimFolder(context, options);
+  const std::string keep = lock != nullptr ? lock->checkpoint().string() : "";
   std::vector<uint64_t> values = options.values;
   if (options.vary.empty()) values = {0};
   WorkParts points("point", values.size());
@@ -63,7 +63,7 @@ Study CompareEach(const Context& context, const CompareOptions& options, const C
     all.push_back(compare(points.Part(context, all.size()), one, value, keep));
   }
   Study study = StudyOf(all, options);
-  if (claim != nullptr) Write(study, *claim);
+  if (lock != nullptr) Write(study, *lock);
   return study;
 }
 
