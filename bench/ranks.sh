@@ -11,16 +11,13 @@
 #   bench/ranks.sh speed      [BUILD] DATASET THREADS   aggregation and transform, R × THREADS/R against 1 × THREADS, seconds of
 #                                                    all cores and page faults of the whole job
 #   bench/ranks.sh cores      [BUILD] DATASET THREADS   the same in seconds of all cores, as perf samples them: for a busy machine
-#   bench/ranks.sh steps      [BUILD] [HIDDEN]       seconds of training of reddit's shape, five times smaller, by one process
-#                                                    and by two ranks with messages, whose steps rank 0 makes, or
-#                                                    both: the fastest of TURNS (3) turns. HIDDEN: width of the layers
 #   bench/ranks.sh network    [BUILD]                two ranks through shaped links between network namespaces (root), and
 #                                                    papers100M computed with what they reach
 #   bench/ranks.sh kills      [BUILD] [TIMES] [SEED]  kill -9 of a random rank at random moments, resumed with another R
 #
 # BUILD is build/release unless it is given. Ends with status 1 where bytes differ or a job did not end in 10 s.
 set -u
-mode=${1:?a mode: bits, memory, throughput, speed, cores, steps, network or kills}
+mode=${1:?a mode: bits, memory, throughput, speed, cores, network or kills}
 shift
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=$root/build/release
@@ -201,27 +198,6 @@ for stack in sys.stdin.read().split('\n\n'):
 print('R = $size × $((threads / size)) threads: %.2f s:' % sum(seconds[name] for name in counted),
       ', '.join('%s %.2f' % (name, seconds[name]) for name in counted))"
   done
-}
-
-# The ways take turns, so that a machine that others use is fair to each.
-steps() {
-  local hidden=${1:-128} turn way command
-  "$program" generate reddit --scale 0.2 -o "$base/data" -q >/dev/null || { complain "no data set"; return; }
-  local train=(train "$base/data" --preset paper --method lgcn --hidden "$hidden" --epochs 2 --threads 1 --device cpu --json -o "$base/run" --force)
-  exchange=(--exchange messages)
-  for ((turn = 0; turn < ${TURNS:-3}; ++turn)); do
-    for way in one alone shared; do
-      if [ $way = one ]; then launch 1 "${train[@]}"; else launch 2 "${train[@]}" --rank-steps $way; fi
-      "${command[@]}" 2>/dev/null >"$base/result" || complain "$way"
-      python3 -c "import json, sys; print(sys.argv[1], json.load(sys.stdin)['seconds']['train'])" $way <"$base/result" >>"$base/steps"
-      cp "$base/run/model.safetensors" "$base/$way.model"
-      cmp -s "$base/one.model" "$base/$way.model" || complain "$way: other bytes"
-    done
-  done
-  for way in one alone shared; do
-    echo "$way: train $(awk -v way=$way '$1 == way { print $2 }' "$base/steps" | sort -g | head -1) s"
-  done
-  ranks 2 "${train[@]}" 2>&1 >/dev/null | grep '^steps of'
 }
 
 # Two ranks, each in a network namespace with a host name of its own: mpirun reaches the second one by a launcher that

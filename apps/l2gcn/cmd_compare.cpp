@@ -4,13 +4,12 @@
 
 #include <charconv>
 #include <memory>
-#include <optional>
+#include <tuple>
 
 #include "l2gcn/compare.h"
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/ranks.h"
-#include "l2gcn/work_parts.h"
 #include "options.h"
 #include "program.h"
 
@@ -80,75 +79,19 @@ CompareOptions OptionsOf(const CompareArguments& arguments) {
   options.max_seconds = arguments.max_seconds;
   options.equal_f1 = arguments.to_f1 == "equal";
   if (!arguments.to_f1.empty() && !options.equal_f1) options.to_f1 = ParseFraction(arguments.to_f1);
+  if (!arguments.vary.empty()) std::tie(options.vary, options.values) = ParseVary(arguments.vary);
+  options.resume = !arguments.resume.empty();
+  options.folder = options.resume ? arguments.resume : arguments.output.path;
+  options.force = arguments.output.force;
   return options;
-}
-
-// One comparison for every value of what is varied.
-std::vector<Comparison> RunAll(const Context& context, const CompareArguments& arguments,
-                               const std::string& keep) {
-  CompareOptions options = OptionsOf(arguments);
-  options.keep = keep;
-  if (arguments.vary.empty()) {
-    const Dataset dataset = OpenForRanks(context, arguments.data.spec, arguments.data.open);
-    return {Compare(context, dataset, options)};
-  }
-  const auto [name, values] = ParseVary(arguments.vary);
-  std::vector<Comparison> all;
-  WorkParts points("point", values.size());
-  if (name == "layers") {
-    const Dataset dataset = OpenForRanks(context, arguments.data.spec, arguments.data.open);
-    for (uint64_t layers : values) {
-      CompareOptions varied = options;
-      varied.overrides.emplace_back("layers", std::to_string(layers));
-      all.push_back(Compare(points.Part(context, all.size()), dataset, varied));
-    }
-    return all;
-  }
-  constexpr std::string_view kSynthetic = "synthetic:";
-  if (!arguments.data.spec.starts_with(kSynthetic)) {
-    Refuse("--vary nodes: a stored data set has the nodes it has; use synthetic:SHAPE");
-  }
-  for (uint64_t nodes : values) {
-    GenerateOptions generate;
-    generate.shape = arguments.data.spec.substr(kSynthetic.size());
-    generate.seed = arguments.data.open.synthetic_seed;
-    generate.nodes = nodes;
-    all.push_back(Compare(points.Part(context, all.size()), GenerateDataset(context, generate), options));
-  }
-  return all;
 }
 
 void RunCompare(Program& program, const CompareArguments& arguments) {
   RejectPdfOutput(arguments.output.path);
-  const Context context = program.MakeCommandContext();
-  const bool resume = !arguments.resume.empty();
-  std::optional<ComparisonFolder> folder;
-  if (program.leads() && (resume || !arguments.output.path.empty())) {
-    folder.emplace(resume ? arguments.resume : arguments.output.path, arguments.output.force, resume);
-  }
-  const std::vector<Comparison> all = RunAll(context, arguments, folder ? folder->keep() : "");
-  if (!program.leads()) return;
-  std::string text, json;
-  for (size_t i = 0; i < all.size(); ++i) {
-    json += (i == 0 ? "" : ",\n") + ComparisonToJson(all[i]);
-    if (arguments.csv) {
-      const std::string csv = ComparisonToCsv(all[i]);
-      text += i == 0 ? csv : csv.substr(csv.find('\n'));
-    } else {
-      const auto& rows = all[i].rows;
-      text += (i == 0 ? "" : "\n\n") + ComparisonToText(all[i]);
-      if (arguments.vary.starts_with("layers"))
-        text += fmt::format("\nlayers: {}", rows.front().config.layers);
-    }
-  }
-  if (all.size() > 1) json = "{\"comparisons\": [\n" + json + "\n]}";
-  if (folder) {
-    std::pair<std::string, std::vector<uint64_t>> varied;
-    if (!arguments.vary.empty()) varied = ParseVary(arguments.vary);
-    const std::vector<double> at(varied.second.begin(), varied.second.end());
-    folder->Commit(json, text, ComparisonFigures(all, varied.first, at));
-  }
-  program.terminal().Print(program.json() ? json : text);
+  const Study study =
+      Compare(program.MakeCommandContext(), arguments.data.spec, arguments.data.open, OptionsOf(arguments));
+  if (program.leads())
+    program.terminal().Print(program.json() ? study.json : arguments.csv ? study.csv : study.text);
 }
 
 }  // namespace

@@ -15,23 +15,17 @@ namespace {
 struct ReproduceArguments {
   ReproduceOptions options;
   uint32_t max_seconds = 0;
-  std::string output = "reproduction";
-  bool resume = false;
 };
 
 void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
   Require(arguments.options.target, "TARGET", command);
-  RejectPdfOutput(arguments.output);
+  RejectPdfOutput(arguments.options.folder);
   ReproduceOptions options = arguments.options;
   options.max_seconds = arguments.max_seconds;
-  CheckReproduction(options);
-  const Context context = program.MakeCommandContext();
-  if (program.leads()) options.keep = BeginReproduction(options.target, arguments.output, arguments.resume);
-  const Reproduction result = Reproduce(context, options);
+  const Study study = Reproduce(program.MakeCommandContext(), options);
   if (!program.leads()) return;
-  WriteReproduction(result, arguments.options.target, arguments.output);
-  program.terminal().Print(program.json() ? result.json : result.text);
-  program.terminal().Note(fmt::format("written: {}", arguments.output));
+  program.terminal().Print(program.json() ? study.json : study.text);
+  program.terminal().Note(fmt::format("written: {}", options.folder));
 }
 
 // Options of target theorems alone.
@@ -59,6 +53,7 @@ void AddTheoremOptions(Command& command, CapacityOptions& options) {
 
 void AddReproduce(Program& program) {
   auto arguments = std::make_shared<ReproduceArguments>();
+  arguments->options.folder = "reproduction";
   Command& command = program.AddCommand("reproduce", "Measure a table, figure or theorem of the paper");
   program.OnRunByRanks(command,
                        [&program, &command, arguments] { RunReproduce(program, command, *arguments); });
@@ -75,9 +70,10 @@ void AddReproduce(Program& program) {
       ->delimiter(',');
   AddWhole(command, "max-seconds", arguments->max_seconds, 0, 1000000,
            "Stop a training past this many seconds of its clock, which its row then says; 0: never [0]");
-  command.add_option("-o,--output", arguments->output, "Folder for JSON and SVG files [reproduction]")
+  command
+      .add_option("-o,--output", arguments->options.folder, "Folder for JSON and SVG files [reproduction]")
       ->type_name("DIR");
-  command.add_flag("--resume", arguments->resume,
+  command.add_flag("--resume", arguments->options.resume,
                    "Go on with a reproduction that was cut off: rows already measured are kept");
   command
       .add_option("--data-dir", arguments->options.open.data_dir, "Where real data sets are looked for first")

@@ -133,15 +133,6 @@ void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::s
 // How data sets are opened, for commands that take several; tables file by file are for one (DataOptions).
 void AddOpenOptions(Command& command, OpenOptions& open);
 
-// One option for every field of a table, set straight into `config`, which holds the defaults.
-template <class Config>
-void AddFields(Command& command, const std::vector<FieldOf<Config>>& fields, Config& config) {
-  for (const FieldOf<Config>& field : fields) {
-    const auto set = [&field, &config](const std::string& value) { field.set(config, value); };
-    AddFieldOption(command, field, field.get(config), set);
-  }
-}
-
 // One option for every field of a table; what the user says is checked at once and kept in order. `defaults` are shown.
 template <class Config>
 void AddKeptFields(Command& command, const std::vector<FieldOf<Config>>& fields, const Config& defaults,

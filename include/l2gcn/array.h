@@ -93,21 +93,6 @@ class Array {
   bool writable_ = false;  // false for a mapped file
 };
 
-// Row-major view; `stride` elements lie between the starts of two rows.
-template <class T>
-struct MatrixView {
-  T* data = nullptr;
-  size_t rows = 0;
-  size_t cols = 0;
-  size_t stride = 0;
-
-  MatrixView() = default;
-  MatrixView(T* d, size_t r, size_t c) : data(d), rows(r), cols(c), stride(c) {}
-  MatrixView(T* d, size_t r, size_t c, size_t s) : data(d), rows(r), cols(c), stride(s) {}
-  operator MatrixView<const T>() const { return {data, rows, cols, stride}; }  // NOLINT: a view widens
-  T* row(size_t i) const { return data + i * stride; }
-};
-
 // Dense float matrix (rows × cols, row-major, no padding).
 struct Matrix {
   Array<float> values;
@@ -119,8 +104,6 @@ struct Matrix {
   }
   static Matrix Zeros(size_t rows, size_t cols) { return {Array<float>::Zeros(rows * cols), rows, cols}; }
   Matrix Clone() const { return {values.Clone(), rows, cols}; }
-  MatrixView<const float> view() const { return {values.data(), rows, cols}; }
-  MatrixView<float> mutable_view() { return {values.mutable_data(), rows, cols}; }
   const float* row(size_t i) const { return values.data() + i * cols; }
   float* mutable_row(size_t i) { return values.mutable_data() + i * cols; }
   size_t bytes() const { return values.bytes(); }

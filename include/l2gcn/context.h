@@ -27,10 +27,6 @@ class Ranks;
 
 enum class DeviceKind { kCpu, kCuda };
 
-// Who makes a layer's training steps where ranks exchange rows by messages: rank 0, all of them where they can, or
-// whichever is the faster as measured. Results are the same.
-enum class StepSharing { kAuto, kAlone, kShared };
-
 // One line of a training's life, for a progress display.
 struct Progress {
   const char* phase = "";  // "load", "aggregate", "train", "transform", "evaluate", "search", …
@@ -49,7 +45,7 @@ struct Progress {
       probabilities;              // (epoch, stopping probability) of every decision
   uint32_t validation_epoch = 0;  // of the latest score of the validation nodes; 0: there is none
   double validation_f1 = 0;
-  // Work in several parts (l2gcn/work_parts.h): which of them it is, outermost first, as "method 2/5  seed 1/3".
+  // Work in several parts (core/work_parts.h): which of them it is, outermost first, as "method 2/5  seed 1/3".
   std::string parts;
 };
 
@@ -65,8 +61,7 @@ struct Context {
   std::shared_ptr<DiskMemory>
       disk;                      // where what does not fit into the budget goes; null: all is kept in memory
   std::shared_ptr<Ranks> ranks;  // processes that share the work (l2gcn/ranks.h); null: this one is alone
-  StepSharing steps = StepSharing::kAuto;
-  std::string local_data;  // where each machine of several keeps a copy of the data set; empty: nowhere
+  std::string local_data;        // where each machine of several keeps a copy of the data set; empty: nowhere
   const std::atomic<bool>* cancel = nullptr;         // set by the caller to stop at the next step
   std::function<void(const Progress&)> on_progress;  // may be empty
   // One sentence for the user about a choice or a change; may be empty.

@@ -22,14 +22,7 @@
 
 namespace l2gcn {
 
-// What is done to a row as it is read; see above. Empty arrays do nothing.
-struct RowPreparation {
-  Array<float> row_factor;  // (rows)
-  Array<float> shift;       // (stored columns), together with factor
-  Array<float> factor;      // (stored columns)
-  Matrix projection;        // (stored columns × components), in place of shift and factor
-  Array<float> offset;      // (components), together with projection
-};
+struct RowPreparation;
 
 class Features {
  public:

@@ -13,7 +13,6 @@
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/model.h"
-#include "l2gcn/step_choice.h"
 
 namespace l2gcn {
 
@@ -33,7 +32,6 @@ struct MemoryPlan {
   uint32_t ranks = 1;                        // that make one model together
   bool shares_memory = false;                // they see each other's rows in memory, else by messages
   std::string why_messages;                  // where memory was wanted and cannot be
-  std::vector<StepChoice> steps;             // of every layer, where ranks train by messages; else empty
 
   // Bytes of memory that the run will take: at most the budget.
   uint64_t memory_bytes() const { return in_memory ? need_bytes : budget; }
@@ -59,8 +57,6 @@ Context Placed(const Context& context, const Dataset& dataset, const MemoryPlan&
 // the least that would do.
 Context PlacedForReading(const Context& context, const Dataset& dataset);
 
-// Who makes the steps of each layer, for people; "" where there is no choice.
-std::string DescribeSteps(const MemoryPlan& plan);
 // A few lines for people, and the object that --dry-run --json prints.
 std::string DescribePlan(const MemoryPlan& plan);
 std::string PlanToJson(const MemoryPlan& plan);

@@ -5,7 +5,6 @@
 // Context::ranks carries them; null means that this process works alone.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,16 +34,9 @@ class Ranks {
   // "rank 2 on HOST", for messages.
   virtual std::string Name(uint32_t rank) const = 0;
 
-  // What is sent on one channel never meets what is sent on another: two threads of a rank may use one each.
-  enum class Channel { kMain, kSteps };
-
   // Sends `send` to rank `to` while exactly receive.size() bytes come from rank `from`. Neither is this rank; an empty
   // span is not sent or received at all, so both sides must agree on lengths.
-  virtual void ExchangeOn(Channel channel, uint32_t to, std::span<const char> send, uint32_t from,
-                          std::span<char> receive) = 0;
-  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) {
-    ExchangeOn(Channel::kMain, to, send, from, receive);
-  }
+  virtual void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) = 0;
   // Sends a message of any length to rank 0 and returns at once. Not for rank 0.
   virtual void Post(std::string bytes) = 0;
   // The next message that was posted; for rank 0 alone. Without `wait`: nothing, where none has come.
@@ -62,31 +54,14 @@ class Ranks {
   // Why ranks that could choose use messages; "" where there was no choice, or memory was chosen.
   const std::string& why_messages() const { return why_messages_; }
 
-  // Rates that were measured once for the job; all ranks have the same (kernels/ranks/step_choice.h).
-  struct StepRates {
-    double operations = 0;    // a second of a training step's, on the slowest rank
-    double sum_seconds = 0;   // that a sum through all ranks takes, whatever its size …
-    double byte_seconds = 0;  // … and for each of its bytes, on its way …
-    double add_seconds = 0;  // … and when one of the gradients that are summed is added, on the slowest rank
-  };
-  const std::optional<StepRates>& step_rates() const { return step_rates_; }
-  void KeepStepRates(const StepRates& rates) { step_rates_ = rates; }
-
   // Tells rank 0 why this rank cannot go on, in one sentence, and ends all ranks with this exit status.
   [[noreturn]] virtual void Abort(const std::string& reason, int status) = 0;
 
   bool leads() const { return rank() == 0; }
-  // What this rank has sent by Exchange so far.
-  uint64_t sent_bytes() const { return sent_bytes_.load(std::memory_order_relaxed); }
-
- protected:
-  void CountSent(size_t bytes) { sent_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
 
  private:
-  std::atomic<uint64_t> sent_bytes_{0};
   bool shares_memory_ = false;
   std::string why_messages_;
-  std::optional<StepRates> step_rates_;
 };
 
 // The ranks that a launcher started, or null where this process was started alone or as the only one, or where the

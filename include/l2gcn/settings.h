@@ -17,12 +17,11 @@ namespace l2gcn {
 struct MachineConfig {
   uint32_t threads = 0;  // 0: one per usable core
   std::string device = "auto";
-  uint64_t device_memory = 0;       // bytes; 0: what the GPU has free
-  uint64_t memory = 0;              // bytes of the whole process; 0: most of what is free
-  std::string scratch;              // folder; "": the system's temporary one
-  std::string local_data;           // folder; "": data sets are opened where they lie
-  std::string exchange = "auto";    // how ranks get at each other's rows (l2gcn/ranks.h)
-  std::string rank_steps = "auto";  // who makes training steps where ranks exchange by messages (StepSharing)
+  uint64_t device_memory = 0;     // bytes; 0: what the GPU has free
+  uint64_t memory = 0;            // bytes of the whole process; 0: most of what is free
+  std::string scratch;            // folder; "": the system's temporary one
+  std::string local_data;         // folder; "": data sets are opened where they lie
+  std::string exchange = "auto";  // how ranks get at each other's rows (l2gcn/ranks.h)
 };
 using MachineField = FieldOf<MachineConfig>;
 inline constexpr const char *kMachineGroup = "Machine", *kDeviceGroup = "Device", *kRanksGroup = "MPI";

@@ -58,12 +58,12 @@ nb::dict CompareData(Call& call, const DatasetHandle& data, const std::vector<st
   options.to_f1 = to_f1;
   options.equal_f1 = equal_f1;
   options.max_seconds = max_seconds;
-  const Comparison comparison =
+  const Study study =
       call.RunByRanks([&](const Context& context) { return Compare(context, data.data, options); });
   nb::dict dict;
-  dict["json"] = ComparisonToJson(comparison);
-  dict["text"] = ComparisonToText(comparison);
-  dict["csv"] = ComparisonToCsv(comparison);
+  dict["json"] = study.json;
+  dict["text"] = study.text;
+  dict["csv"] = study.csv;
   return dict;
 }
 

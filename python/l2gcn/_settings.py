@@ -127,7 +127,7 @@ def machine_settings() -> tuple[Setting, ...]:
     """The settings of the machine of every call: threads, device, budgets of memory, the way ranks exchange rows.
 
     >>> [setting.name for setting in machine_settings()]
-    ['threads', 'device', 'device_memory', 'memory', 'scratch', 'local_data', 'exchange', 'rank_steps']
+    ['threads', 'device', 'device_memory', 'memory', 'scratch', 'local_data', 'exchange']
     """
     return _rows(_core.machine_settings())
 

@@ -89,13 +89,9 @@ std::vector<MachineField> MakeMachineFields() {
           "exchange", &C::exchange, {"auto", "memory", "messages"},
           "How ranks read each other's rows, with the same results; auto: shared memory where all run on "
           "one machine and compute on the CPU, else messages"),
-      WordField(
-          "rank-steps", &C::rank_steps, {"auto", "alone", "shared"},
-          "Who computes training steps where ranks exchange messages, with the same results; alone: rank "
-          "0; shared: all ranks, in basic layers of dense rows on the CPU; auto: the faster, as measured"),
   };
   for (MachineField& field : fields) {
-    const bool ranks = field.name == "local-data" || field.name == "exchange" || field.name == "rank-steps";
+    const bool ranks = field.name == "local-data" || field.name == "exchange";
     field.group = ranks ? kRanksGroup : field.name.starts_with("device") ? kDeviceGroup : kMachineGroup;
     if (field.name == "device") field.level = Level::kBasic;
   }
@@ -116,9 +112,6 @@ Context MakeContext(const MachineConfig& machine) {
   context.host_memory = machine.memory;
   context.scratch_directory = machine.scratch;
   context.local_data = machine.local_data;
-  context.steps = machine.rank_steps == "shared"  ? StepSharing::kShared
-                  : machine.rank_steps == "alone" ? StepSharing::kAlone
-                                                  : StepSharing::kAuto;
   return context;
 }
 

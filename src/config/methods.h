@@ -48,19 +48,20 @@ enum class PredictionHead {
   kJoinedPowers,  // one classifier over the joined outputs of one network for each power of Â
 };
 
+// What a row of the table does not say is as most conventional methods have it.
 struct Method {
-  const char* name;
-  const char* sentence;  // for people
-  TrainingLoop loop;
-  SamplerMaker* sampler;  // of a conventional training; otherwise null
-  MethodOperator op;
-  WeightShape weights;
-  PredictionHead prediction_head;
-  std::vector<DeviceKind> devices;    // where it can be trained
-  StopRule stop;                      // if the user names none
-  bool compared;                      // `compare` includes it if the user names no methods
-  std::vector<std::string> settings;  // fields it takes that some other methods do not take
-  // Defaults of the method for a data set with this preset row; applied after the settings of that row.
+  const char* name = "";
+  const char* sentence = "";  // for people
+  TrainingLoop loop = TrainingLoop::kConventional;
+  SamplerMaker* sampler = nullptr;  // of a conventional training; otherwise null
+  MethodOperator op = MethodOperator::kNormalised;
+  WeightShape weights = WeightShape::kAggregated;
+  PredictionHead prediction_head = PredictionHead::kLastLayer;
+  std::vector<DeviceKind> devices = {DeviceKind::kCpu};  // where it can be trained
+  StopRule stop = StopRule::kFixed;                      // if the user names none
+  bool compared = true;                                  // `compare` includes it if the user names no methods
+  std::vector<std::string> settings = {};  // fields it takes that some other methods do not take
+  // Defaults of the method for a data set of this preset_row; applied after the data set's own row.
   void (*preset)(const std::string& preset_row, TrainConfig& config);
 };
 

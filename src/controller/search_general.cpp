@@ -24,7 +24,7 @@
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "data/subset.h"
+#include "data/filter.h"
 #include "l2gcn/ranks.h"
 #include "ranks/collectives.h"
 #include "train/layerwise_trainer.h"
@@ -269,7 +269,7 @@ class GeneralSearch {
       const RandomStream others(config.seed, RandomUse::kController, 7, task);
       for (uint32_t node : DrawOthers(dataset.nodes(), known, share, others)) nodes.push_back(node);
     }
-    problem.sample = std::make_unique<Dataset>(SubsetDataset(context, dataset, nodes));
+    problem.sample = std::make_unique<Dataset>(KeepNodes(context, dataset, nodes));
     problem.tree = std::make_unique<RolloutTree>(context, *problem.sample, config, std::move(roles.train),
                                                  std::move(roles.scored), std::move(roles.shown));
     Reference(problem);

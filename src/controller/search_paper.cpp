@@ -17,7 +17,7 @@
 #include "controller/search.h"
 #include "core/clock.h"
 #include "core/threads.h"
-#include "data/subset.h"
+#include "data/filter.h"
 #include "train/layerwise_trainer.h"
 
 namespace l2gcn {
@@ -159,7 +159,7 @@ class PaperSearch {
       const double share = static_cast<double>(count) / total;
       for (uint32_t node : DrawOthers(dataset_.nodes(), train_, share, others)) nodes.push_back(node);
     }
-    const Dataset sample = SubsetDataset(context, dataset_, nodes);
+    const Dataset sample = KeepNodes(context, dataset_, nodes);
     Split split{"sample", Array<uint8_t>::Filled(nodes.size(), static_cast<uint8_t>(Role::kNone))};
     std::fill_n(split.roles.mutable_data(), count, static_cast<uint8_t>(Role::kTrain));
     TrainConfig config = rollout_config_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/disk_memory.h"
+#include "core/row_preparation.h"
 #include "l2gcn/features.h"
 
 namespace l2gcn {

@@ -1,4 +1,4 @@
-#include "l2gcn/work_parts.h"
+#include "core/work_parts.h"
 
 #include <fmt/format.h>
 

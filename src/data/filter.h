@@ -7,7 +7,7 @@
 
 namespace l2gcn {
 
-// Node keep[k] (ascending) becomes k; its original id is kept.
+// Node keep[k] (distinct) becomes k; its original id is kept.
 Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<const uint32_t> keep);
 
 // options.min_degree first, once, then options.largest_component; a note tells what went. Ties take the

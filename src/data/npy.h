@@ -33,6 +33,9 @@ struct NpyType {
 // Parses "<f4", "|S3", "O8" …; throws Error(kInput) naming `where` for anything else.
 NpyType ParseNpyType(std::string_view text, const std::string& where);
 
+// A shape as NumPy writes it: "(5, 3)".
+std::string ShapeText(const std::vector<uint64_t>& shape);
+
 class NpyArray {
  public:
   NpyArray() = default;

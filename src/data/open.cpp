@@ -174,8 +174,6 @@ Dataset OpenSynthetic(const Context& context, const std::string& shape, const Op
 
 }  // namespace
 
-std::span<const FormatReader> FormatReaders() { return kReaders; }
-
 const FormatReader* FindReader(const fs::path& path, const std::string& format) {
   for (const FormatReader& reader : kReaders) {
     if (format.empty() ? reader.detect(path) : format == reader.name) return &reader;

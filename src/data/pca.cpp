@@ -8,6 +8,7 @@
 
 #include "core/error_format.h"
 #include "core/rng.h"
+#include "core/row_preparation.h"
 #include "core/threads.h"
 
 namespace l2gcn {

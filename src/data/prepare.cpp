@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/feature_rows.h"
+#include "core/row_preparation.h"
 #include "core/threads.h"
 #include "data/pca.h"
 

@@ -24,9 +24,6 @@ struct FormatReader {
   FormatRead* read;
 };
 
-// In the order in which detection tries them.
-std::span<const FormatReader> FormatReaders();
-
 // Finds the reader of `path`, or the one `format` names; nullptr if nothing fits.
 const FormatReader* FindReader(const std::filesystem::path& path, const std::string& format);
 

@@ -12,10 +12,13 @@
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
+#include "data/node_rows.h"
 #include "data/npz.h"
 #include "data/reader.h"
 #include "data/spellings.h"
 #include "data/table_features.h"
+#include "data/table_files.h"
+#include "data/table_labels.h"
 #include "data/table_match.h"
 #include "data/table_numbers.h"
 
@@ -23,80 +26,9 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr size_t kFewLabels = 20;  // a label column of more values than this may be none
 // Features in these files are no text tables.
 constexpr std::initializer_list<const char*> kOtherFeatures = {".json", ".npy",      ".npz",
                                                                ".svm",  ".svmlight", ".libsvm"};
-
-struct TableFiles {
-  fs::path edges, nodes, features, labels;  // empty: none
-};
-
-bool HasExtension(const fs::path& path, std::initializer_list<const char*> extensions) {
-  const std::string extension = LowerCase(WithoutCompression(path).extension().string());
-  return std::any_of(extensions.begin(), extensions.end(),
-                     [&](const char* known) { return extension == known; });
-}
-
-bool IsTextName(const fs::path& path) {
-  return HasExtension(path, {".csv", ".tsv", ".txt", ".edges", ".edgelist", ".el", ".dat"});
-}
-
-// The files of a folder by what their names say; edges is empty unless there is exactly one of each kind at
-// most.
-TableFiles FilesOfFolder(const fs::path& folder) {
-  TableFiles files;
-  bool clear = true;
-  std::error_code error;
-  const auto take = [&](fs::path& place, const fs::path& path) {
-    clear = clear && place.empty();
-    place = path;
-  };
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (!entry.is_regular_file(error)) continue;
-    const std::string name = LowerCase(entry.path().filename().string());
-    const bool table = IsTextName(entry.path());
-    if (name.find("edge") != std::string::npos && table) {
-      take(files.edges, entry.path());
-    } else if (name.find("feat") != std::string::npos &&
-               (table ||
-                HasExtension(entry.path(), {".json", ".npy", ".npz", ".svm", ".svmlight", ".libsvm"}))) {
-      take(files.features, entry.path());
-    } else if ((name.find("label") != std::string::npos || name.find("target") != std::string::npos) &&
-               (table || HasExtension(entry.path(), {".npy"}))) {
-      take(files.labels, entry.path());
-    }
-  }
-  if (!clear) files.edges.clear();
-  return files;
-}
-
-TableFiles FilesOf(const fs::path& path, const OpenOptions& options) {
-  if (!options.edges.empty()) return {options.edges, options.nodes, options.features, options.labels};
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    const TableFiles files = FilesOfFolder(path);
-    if (files.edges.empty()) {
-      ThrowInput(
-          "{}: expected one *edge* file, at most one *feat* and at most one *label* or *target* file; name "
-          "them "
-          "with --edges, --features and --labels",
-          path.string());
-    }
-    return files;
-  }
-  return {path, options.nodes, options.features, options.labels};
-}
-
-// A table whose rows belong to nodes: by an id, or by their order.
-struct NodeRows {
-  Table table;
-  size_t id_column = kNoTableColumn;  // none: row k is node k
-  std::vector<uint32_t> row_of;       // (nodes) row of each node, or kNoTableRow; once the nodes are numbered
-
-  bool by_position() const { return id_column == kNoTableColumn; }
-  std::string_view Id(size_t row) const { return table.columns[id_column].text[row]; }
-};
 
 bool IsIdName(const std::string& name) {
   const std::string lower = LowerCase(name);
@@ -392,7 +324,7 @@ class TableSetReader {
     } else if (!labels_ || (label_column_ == kNoTableColumn && !IsMultilabelTable())) {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
-      dataset.labels = MultilabelOf(dataset);
+      dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
     } else {
       std::vector<std::string_view> texts(nodes);
       for (uint32_t node = 0; node < nodes; ++node) {
@@ -400,129 +332,13 @@ class TableSetReader {
         if (row != kNoTableRow) texts[node] = labels_->table.columns[label_column_].text[row];
       }
       dataset.schema.label = labels_->table.format.names[label_column_];
-      if (!options_.label_optional) AskWhetherLabel(texts);
-      dataset.labels = LabelsFromTexts(context_, LabelPlace(), texts, dataset.class_names);
+      const LabelColumn column{*labels_, label_column_, !options_.label_column.empty()};
+      if (!options_.label_optional) AskWhetherLabel(context_, column, texts);
+      dataset.labels = LabelsFromTexts(context_, column.Place(), texts, dataset.class_names);
     }
   }
 
-  // File and column of the labels, for messages.
-  std::string LabelPlace() const {
-    return fmt::format("{}: column {}", labels_->table.path.filename().string(),
-                       labels_->table.format.names[label_column_]);
-  }
-
-  // A label takes few values; a measurement or a name takes another in every row.
-  void AskWhetherLabel(const std::vector<std::string_view>& texts) const {
-    std::set<std::string_view> values;
-    size_t labelled = 0, numbers = 0;
-    bool fractions = false;
-    for (const std::string_view text : texts) {
-      float number = 0;
-      int64_t whole = 0;
-      if (IsMissing(text)) continue;
-      ++labelled;
-      values.insert(text);
-      numbers += ParseNumber(text, number) ? 1 : 0;
-      fractions = fractions || !ParseId(text, whole);
-    }
-    const bool measured = numbers == labelled && fractions;
-    const bool mostly_numbers = numbers * 10 >= labelled * 9;
-    const bool names = values.size() * 2 > labelled;
-    if (values.size() <= kFewLabels || !(mostly_numbers || names)) return;
-    // Who names the column has answered already, unless it holds measurements.
-    if (measured || (names && options_.label_column.empty())) {
-      ThrowInput(
-          "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes "
-          "with "
-          "--label",
-          labels_->table.path.string(), labels_->table.format.names[label_column_], values.size(), labelled,
-          measured ? ", all of them numbers" : "");
-    }
-    context_.Warn(fmt::format(
-        "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: put it into "
-        "a few "
-        "groups, or name another column with --label",
-        LabelPlace(), values.size(), mostly_numbers ? "whole numbers" : "values", labelled, values.size()));
-  }
-
-  // Columns of the label table that may be labels.
-  std::vector<size_t> LabelColumns() const {
-    std::vector<size_t> columns;
-    for (size_t c = 0; c < labels_->table.columns.size(); ++c) {
-      if (c != labels_->id_column) columns.push_back(c);
-    }
-    return columns;
-  }
-  // 0, 1, or NaN where missing; false if the cell is something else.
-  bool ZeroOrOne(size_t c, size_t row, float& value) const {
-    const ColumnValues& column = labels_->table.columns[c];
-    value = std::nanf("");
-    if (column.numeric) {
-      value = column.numbers[row];
-    } else if (!IsMissing(column.text[row]) && !ParseNumber(column.text[row], value)) {
-      return false;
-    }
-    return value == 0 || value == 1 || std::isnan(value);
-  }
-
-  // Two or more columns beside the id, all of 0 and 1. Without ids, one 1 in every row is a class and no set
-  // of labels.
-  bool IsMultilabelTable() const {
-    if (!options_.label_column.empty()) return false;
-    const std::vector<size_t> columns = LabelColumns();
-    if (columns.size() < 2) return false;
-    for (const size_t c : columns) {
-      for (size_t row = 0; row < labels_->table.rows; ++row) {
-        float value = 0;
-        if (!ZeroOrOne(c, row, value)) return false;
-      }
-    }
-    return true;
-  }
-
-  Labels MultilabelOf(Dataset& dataset) const {
-    const std::vector<size_t> columns = LabelColumns();
-    const size_t classes = columns.size(), nodes = dataset.nodes();
-    Labels labels;
-    labels.multilabel = true;
-    labels.classes = static_cast<uint32_t>(classes);
-    labels.matrix = Array<uint8_t>::Zeros(nodes * classes);
-    Array<uint8_t> labelled = Array<uint8_t>::Zeros(nodes);
-    size_t rows_labelled = 0;
-    bool one_each = labels_->by_position();
-    for (size_t node = 0; node < nodes; ++node) {
-      const uint32_t row = labels_->row_of[node];
-      bool filled = row != kNoTableRow;
-      size_t ones = 0;
-      for (size_t k = 0; filled && k < classes; ++k) {
-        float value = 0;
-        ZeroOrOne(columns[k], row, value);
-        filled = !std::isnan(value);
-        labels.matrix.mutable_data()[node * classes + k] = value == 1 ? 1 : 0;
-        ones += value == 1 ? 1 : 0;
-      }
-      labelled.mutable_data()[node] = filled ? 1 : 0;
-      rows_labelled += filled ? 1 : 0;
-      one_each = one_each && ones == 1;
-    }
-    if (rows_labelled != nodes) labels.labelled = std::move(labelled);
-    const TableFormat& format = labels_->table.format;
-    bool named = format.header;
-    for (size_t k = 0; named && k < classes; ++k) named = format.names[columns[k]] != std::to_string(k);
-    for (size_t k = 0; named && k < classes; ++k) dataset.class_names.push_back(format.names[columns[k]]);
-    return one_each ? OneHotClasses(labels, nodes) : labels;
-  }
-
-  static Labels OneHotClasses(const Labels& matrix, size_t nodes) {
-    Labels labels;
-    labels.classes = matrix.classes;
-    labels.classes_of = Array<int32_t>::Filled(nodes, -1);
-    for (size_t i = 0; i < matrix.matrix.size(); ++i) {
-      if (matrix.matrix[i] != 0)
-        labels.classes_of.mutable_data()[i / matrix.classes] = static_cast<int32_t>(i % matrix.classes);
-    }
-    return labels;
-  }
+  bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
 
   void TakeFeatures(Dataset& dataset) {
     if (HasExtension(files_.features, {".npy"})) {
@@ -560,20 +376,8 @@ class TableSetReader {
 
 }  // namespace
 
-bool DetectTableSet(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return !FilesOfFolder(path).edges.empty();
-  return fs::is_regular_file(path, error) && IsTextName(path);
-}
-
-bool IsLoneEdgeList(const fs::path& path, const OpenOptions& options) {
-  std::error_code error;
-  return options.edges.empty() && options.nodes.empty() && options.features.empty() &&
-         options.labels.empty() && fs::is_regular_file(path, error) && IsTextName(path);
-}
-
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
-  Dataset dataset = TableSetReader(context, FilesOf(path, options), options).Read();
+  Dataset dataset = TableSetReader(context, TableFilesOf(path, options), options).Read();
   std::error_code error;
   if (options.edges.empty() && fs::is_directory(path, error)) dataset.path = path.string();
   if (!fs::is_directory(path, error)) dataset.name = WithoutCompression(dataset.path).stem().string();

@@ -74,18 +74,6 @@ class TextSource {
   bool ended_ = false;
 };
 
-// visit(line, offset in text) for each line that is not empty, without its end.
-template <class Visit>
-void ForEachLine(std::string_view text, const Visit& visit) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size());
-    std::string_view line = text.substr(at, end - at);
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    if (!line.empty()) visit(line, at);
-    at = end + 1;
-  }
-}
-
 // All of a text file, unpacked; refuses more than `limit` bytes.
 std::string ReadUnpacked(const std::filesystem::path& path, size_t limit);
 

@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "data/pickle.h"
+#include "data/pickle_input.h"
 #include "data/pickle_names.h"
 
 namespace l2gcn {
@@ -18,14 +19,14 @@ constexpr int64_t kSharedIntegers = 1 << 16;
 }  // namespace
 
 // The stack machine behind Pickle::Parse.
-class Unpickler {
+class Unpickler : private PickleInput {
  public:
-  Unpickler(Pickle& out, std::span<const uint8_t> bytes) : out_(out), values_(out.values_), bytes_(bytes) {}
+  Unpickler(Pickle& out, std::span<const uint8_t> bytes)
+      : PickleInput(out.where_, bytes), out_(out), values_(out.values_) {}
 
   void Run() {
     for (;;) {
-      op_at_ = at_;
-      const uint8_t op = U8();
+      const uint8_t op = NextOperation();
       if (op == '.') break;
       Step(op);
     }
@@ -33,44 +34,10 @@ class Unpickler {
   }
 
  private:
-  [[noreturn]] void Refuse(const std::string& what) const {
-    ThrowInput(
-        "{}: pickle refused at byte {}: {}; only plain arrays, sparse matrices, lists and dicts are read",
-        out_.where_, op_at_, what);
-  }
-
-  // Bytes of the input
-  std::span<const uint8_t> Take(uint64_t count) {
-    if (count > bytes_.size() - at_)
-      Refuse(fmt::format("{} bytes claimed, {} left (truncated)", count, bytes_.size() - at_));
-    const auto taken = bytes_.subspan(at_, count);
-    at_ += count;
-    return taken;
-  }
-  uint8_t U8() { return Take(1)[0]; }
-  uint64_t Little(size_t count) {
-    uint64_t value = 0;
-    const auto raw = Take(count);
-    for (size_t i = 0; i < count; ++i) value |= uint64_t{raw[i]} << (8 * i);
-    return value;
-  }
-  std::string_view Text(uint64_t count) {
-    const auto raw = Take(count);
-    return {reinterpret_cast<const char*>(raw.data()), raw.size()};
-  }
-  std::string_view Line() {
-    const auto* begin = bytes_.data() + at_;
-    const auto* end = static_cast<const uint8_t*>(std::memchr(begin, '\n', bytes_.size() - at_));
-    if (end == nullptr) Refuse("unterminated line");
-    const std::string_view line = Text(static_cast<uint64_t>(end - begin));
-    ++at_;
-    return line;
-  }
-
   // Values and the stack
   PickleValue& Make(PickleKind kind) {
     if (values_.size() >= std::numeric_limits<uint32_t>::max() - 1) Refuse("too many values");
-    if (values_.size() * sizeof(PickleValue) > kPickleSwell * bytes_.size() + kPickleSlack) {
+    if (values_.size() * sizeof(PickleValue) > kPickleSwell * input_bytes() + kPickleSlack) {
       Refuse("more values than a file of this size has reason to hold");
     }
     values_.emplace_back().kind = kind;
@@ -319,7 +286,7 @@ class Unpickler {
     const std::string_view encoding = Expect(items[1], PickleKind::kText).text;
     if (encoding != "latin1" && encoding != "latin-1") Refuse("an encoding other than latin1");
     made_bytes_ += text.size();
-    if (made_bytes_ > bytes_.size()) Refuse("more bytes encoded than the file holds");
+    if (made_bytes_ > input_bytes()) Refuse("more bytes encoded than the file holds");
     std::string& raw = out_.made_.emplace_back();
     raw.reserve(text.size());
     for (size_t i = 0; i < text.size(); ++i) {
@@ -443,8 +410,6 @@ class Unpickler {
 
   Pickle& out_;
   std::vector<PickleValue>& values_;
-  std::span<const uint8_t> bytes_;
-  size_t at_ = 0, op_at_ = 0;
   uint64_t made_bytes_ = 0;
   std::vector<uint32_t> stack_;
   std::vector<uint32_t> integers_;  // by value: where it stands, 0: nowhere yet

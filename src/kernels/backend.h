@@ -124,26 +124,6 @@ struct Targets {
   Array<float> weights;       // (classes) above 0, or empty: all 1
 };
 
-// The seam between a step's gradients and its update, where several processes, the members, make the steps of one layer
-// together. A gradient is the sum, in order, of the gradients of groups of samples; member m computes a run of groups,
-// after those of member m − 1 and before those of member m + 1. Sums go through the members in that order, so they have
-// the bits that one process gets. All members then make the same update, and weights need not travel.
-//
-// Both sums are called by every member in every step that needs them, by one thread of its training, between phases.
-class StepShare {
- public:
-  virtual ~StepShare() = default;
-  virtual uint32_t member() const = 0;
-  virtual uint32_t members() const = 0;
-  // Leaves the sum of a step's gradients in `sum` of every member. add(begin, end) adds this member's groups to values
-  // begin … end − 1, where it finds the sum over the members before it; that of member 0 replaces what it finds. Both
-  // are multiples of 16, or the end.
-  virtual void SumGradients(std::span<float> sum,
-                            const std::function<void(size_t begin, size_t end)>& add) = 0;
-  // The sum of a step's losses; add(sum) returns what it is with this member's.
-  virtual double SumLosses(const std::function<double(double sum)>& add) = 0;
-};
-
 // The seam between training and rows that lie in a file. The layer's input is then a ring of windows of rows
 // (core/sample_order.h) in memory, and this brings the rows there.
 class SampleWindows {
@@ -168,7 +148,6 @@ struct LayerSpec {
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   LayerArchitecture architecture;
-  std::shared_ptr<StepShare> share;  // null: one process makes the steps. Else X̂ is dense and the layer basic
   std::shared_ptr<SampleWindows> windows;  // null: the input holds every sample's row
 };
 

@@ -17,8 +17,6 @@
 #include "core/sample_order.h"
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
-#include "kernels/ranks/step_choice.h"
-#include "kernels/sparse_density.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "pipeline/run_counts.h"
@@ -65,7 +63,6 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   }
   const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
   const bool basic = ArchitectureOf(config).basic();
-  counts.plain_layers = HasBasicLayers(config) && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
   const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
                               FindMethod(config.method).prediction_head == PredictionHead::kClassifier;
   counts.scores_in_training =
@@ -320,30 +317,6 @@ MemoryPlan PlanMemory(const Context& context, const Dataset& dataset, const Trai
   return plan;
 }
 
-// The share of non-zeros of sparse features once they are aggregated, as if neighbours' columns were independent.
-double AggregatedDensity(const RunCounts& counts) {
-  const double stored = static_cast<double>(counts.stored_bytes) / 8,
-               rows = static_cast<double>(counts.rows()), cols = static_cast<double>(counts.features);
-  const double degree = static_cast<double>(counts.train_entries()) / std::max(1.0, rows);
-  return 1 - std::pow(1 - stored / (static_cast<double>(counts.nodes) * cols), 1 + degree);
-}
-
-// Whether the input of a layer's training is likely to be sparse.
-bool StaysSparse(const RunCounts& counts, size_t layer) {
-  return counts.sparse && layer == 0 && AggregatedDensity(counts) <= SparseDensityOf(DeviceKind::kCpu);
-}
-
-// Who makes the steps of each layer, where ranks exchange by messages and nothing goes to disk.
-std::vector<StepChoice> PlanSteps(const Context& context, const RunCounts& counts) {
-  std::vector<StepChoice> steps(counts.hidden.size());
-  for (size_t layer = 0; counts.plain_layers && layer < steps.size(); ++layer) {
-    if (StaysSparse(counts, layer)) continue;
-    steps[layer] =
-        ChooseSteps(context, {counts.InputsOf(layer), counts.hidden[layer], counts.classes, counts.batch});
-  }
-  return steps;
-}
-
 // The device of ranks that share a model, some of which go to disk.
 Context ForSharedDisk(const Context& context) {
   if (context.device != DeviceKind::kCpu && !context.device_is_automatic) {
@@ -355,7 +328,7 @@ Context ForSharedDisk(const Context& context) {
 }
 
 // The device, and how ranks get at each other's rows. Those that go to disk keep their rows to themselves.
-void PlanExchange(const Context& given, const RunCounts& counts, bool trains, MemoryPlan& plan) {
+void PlanExchange(const Context& given, MemoryPlan& plan) {
   Ranks& ranks = *given.ranks;
   const bool to_disk = !plan.in_memory || given.disk != nullptr;
   const bool all_in_memory = SumOverRanks(ranks, to_disk ? 1 : 0) == 0;
@@ -368,7 +341,6 @@ void PlanExchange(const Context& given, const RunCounts& counts, bool trains, Me
                       : on_gpus              ? "GPUs get panels of columns"
                       : !all_in_memory       ? "what does not fit into memory goes to disk"
                                              : "";
-  if (trains && !on_gpus && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
@@ -385,14 +357,14 @@ MemoryPlan PlanTraining(const Context& given, const Dataset& dataset, const Trai
   const Context context = together ? given : WithoutRanks(given);
   const RunCounts counts = TrainingCounts(context, dataset, config);
   MemoryPlan plan = PlanMemory(context, dataset, config, counts, true);
-  if (context.ranks != nullptr) PlanExchange(context, counts, true, plan);
+  if (context.ranks != nullptr) PlanExchange(context, plan);
   return plan;
 }
 
 MemoryPlan PlanInference(const Context& context, const Dataset& dataset, const Model& model) {
   const RunCounts counts = RanksCounts(context, RunCountsOf(dataset, model.config, 0, 0));
   MemoryPlan plan = PlanMemory(context, dataset, model.config, counts, false);
-  if (context.ranks != nullptr) PlanExchange(context, counts, false, plan);
+  if (context.ranks != nullptr) PlanExchange(context, plan);
   return plan;
 }
 
@@ -413,21 +385,6 @@ Context PlacedForReading(const Context& context, const Dataset& dataset) {
   return placed;
 }
 
-std::string DescribeSteps(const MemoryPlan& plan) {
-  std::string text;
-  for (size_t layer = 0; layer < plan.steps.size(); ++layer) {
-    const StepChoice& steps = plan.steps[layer];
-    if (!steps.possible) continue;
-    text += fmt::format("{}steps of layer {}: ", text.empty() ? "" : "; ", layer + 1);
-    text += steps.shared ? fmt::format("shared by {} ranks", plan.ranks) : "made by rank 0";
-    if (steps.alone_seconds > 0)
-      text += fmt::format(", {:.2f} ms in place of {:.2f}",
-                          1e3 * (steps.shared ? steps.shared_seconds : steps.alone_seconds),
-                          1e3 * (steps.shared ? steps.alone_seconds : steps.shared_seconds));
-  }
-  return text;
-}
-
 std::string DescribePlan(const MemoryPlan& plan) {
   std::string shared;
   if (plan.ranks > 1) {
@@ -435,7 +392,6 @@ std::string DescribePlan(const MemoryPlan& plan) {
         fmt::format("; {} ranks hold their shares of it and {}", plan.ranks,
                     plan.shares_memory ? "see each other's rows in memory" : "exchange rows by messages");
     if (!plan.why_messages.empty()) shared += fmt::format(" ({})", plan.why_messages);
-    if (const std::string steps = DescribeSteps(plan); !steps.empty()) shared += "; " + steps;
   }
   if (plan.in_memory) {
     return fmt::format("in memory: about {:.2f} GiB of {:.2f} GiB ({}){}", GiBOf(plan.need_bytes),
@@ -466,11 +422,6 @@ std::string PlanToJson(const MemoryPlan& plan) {
                   {"need_bytes", plan.need_bytes},
                   {"ranks", plan.ranks},
                   {"exchange", plan.shares_memory ? "memory" : "messages"}};
-  for (const StepChoice& steps : plan.steps) {
-    json["plan"]["steps"].push_back({{"made_by", steps.shared ? "all" : "rank 0"},
-                                     {"alone_seconds", steps.alone_seconds},
-                                     {"shared_seconds", steps.shared_seconds}});
-  }
   return json.dump();
 }
 

@@ -17,8 +17,7 @@ struct RunCounts {
   uint64_t scored = 0;              // nodes that train, validate or test
   bool scores_in_training = false;  // evaluation uses what training aggregated
   bool inductive = false, sparse = false, multilabel = false;
-  bool plain_layers = false;  // trained one by one, with nothing besides W and Θ
-  uint64_t features = 0;      // columns of the first layer's input
+  uint64_t features = 0;  // columns of the first layer's input
   uint64_t classes = 0;
   uint64_t element = 4;       // bytes of one, in activations
   uint64_t stored_bytes = 0;  // of the features as they lie

@@ -152,14 +152,4 @@ void ShareOut(const Context& context, size_t count,
   while (ranks.leads() && left > 0) take(true);
 }
 
-std::vector<std::string> ShareOutToAll(const Context& context, size_t count,
-                                       const std::function<std::string(const Context&, size_t)>& make) {
-  std::vector<std::string> things(count);
-  ShareOut(context, count, make, [&](size_t i, std::string thing) { things[i] = std::move(thing); });
-  if (context.ranks != nullptr) {
-    for (std::string& thing : things) BroadcastText(*context.ranks, thing);
-  }
-  return things;
-}
-
 }  // namespace l2gcn

@@ -58,8 +58,4 @@ Context WithoutRanks(const Context& context);
 void ShareOut(const Context& context, size_t count,
               const std::function<std::string(const Context&, size_t)>& make,
               const std::function<void(size_t, std::string)>& give);
-// The same, but all ranks get all things, in order.
-std::vector<std::string> ShareOutToAll(const Context& context, size_t count,
-                                       const std::function<std::string(const Context&, size_t)>& make);
-
 }  // namespace l2gcn

@@ -25,7 +25,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kDataTag = 1, kPostTag = 2, kStepTag = 3;
+constexpr int kDataTag = 1, kPostTag = 2;
 constexpr size_t kMostAtOnce = size_t{1} << 30;       // bytes of one transfer
 constexpr std::chrono::microseconds kSpinTime(2000);  // a waiting rank polls without sleeping for this long
 constexpr std::chrono::microseconds kShortSleep(50), kLongSleep(1000);
@@ -72,23 +72,20 @@ class LaunchedRanks final : public Ranks {
   }
   std::string Name(uint32_t rank) const override { return fmt::format("rank {} on {}", rank, hosts_[rank]); }
 
-  void ExchangeOn(Channel channel, uint32_t to, std::span<const char> send, uint32_t from,
-                  std::span<char> receive) override {
-    const int tag = channel == Channel::kMain ? kDataTag : kStepTag;
+  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
     std::vector<void*> transfers;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (size_t at = 0; at < receive.size(); at += kMostAtOnce) {
-        transfers.push_back(driver_.receive(static_cast<int>(from), tag, receive.data() + at,
+        transfers.push_back(driver_.receive(static_cast<int>(from), kDataTag, receive.data() + at,
                                             std::min(kMostAtOnce, receive.size() - at)));
       }
       for (size_t at = 0; at < send.size(); at += kMostAtOnce) {
-        transfers.push_back(driver_.send(static_cast<int>(to), tag, send.data() + at,
+        transfers.push_back(driver_.send(static_cast<int>(to), kDataTag, send.data() + at,
                                          std::min(kMostAtOnce, send.size() - at)));
       }
     }
     Wait(std::move(transfers));
-    CountSent(send.size());
   }
 
   void Post(std::string bytes) override {

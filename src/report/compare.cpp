@@ -3,8 +3,6 @@
 // Clock and memory are taken from trainings that score nothing. The time to an F1 comes from one more
 // training of the first seed that scores the validation nodes off the clock and ends when the score is
 // reached. The kernel's high-water mark is reset before each training, so a method's peak is its own.
-#include "l2gcn/compare.h"
-
 #include <fmt/ranges.h>
 #include <malloc.h>
 
@@ -16,10 +14,10 @@
 #include "config/methods.h"
 #include "config/setting_uses.h"
 #include "core/error_format.h"
-#include "core/files.h"
 #include "core/memory_meter.h"
+#include "core/work_parts.h"
 #include "l2gcn/ranks.h"
-#include "l2gcn/work_parts.h"
+#include "report/comparison.h"
 #include "report/measured.h"
 #include "run/evaluation.h"
 #include "run/job.h"
@@ -217,7 +215,8 @@ void TimeTo(double goal, const MeasuredSeed& measured, CompareRow& row) {
 
 }  // namespace
 
-Comparison Compare(const Context& context, const Dataset& dataset, const CompareOptions& options) {
+Comparison MeasureComparison(const Context& context, const Dataset& dataset, const CompareOptions& options,
+                             const std::string& keep) {
   if (options.methods.empty())
     ThrowUsage("--methods: name at least one, e.g. {}", fmt::join(ComparedMethods(), ","));
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
@@ -235,7 +234,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
   comparison.dataset_format = dataset.format;
   comparison.device = DeviceName(chosen.device);
   comparison.threads = context.threads;
-  const MeasuredSeeds kept(chosen, options.keep, dataset);
+  const MeasuredSeeds kept(chosen, keep, dataset);
   CheckSameData(context, dataset);
   std::vector<TrainConfig> seeded, timed;
   for (const TrainConfig& config : configs) {
@@ -244,7 +243,7 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
       seeded.back().seed = config.seed + i;
     }
     timed.push_back(config);
-    timed.back().val_every = options.score_every;
+    timed.back().val_every = 1;
   }
   WorkParts methods("method", configs.size()), timings("timing", configs.size());
   std::vector<WorkParts> seeds_of(configs.size(), WorkParts("seed", options.runs));
@@ -269,21 +268,6 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
                    });
   for (size_t i = 0; i < configs.size(); ++i) TimeTo(goal, times[i], comparison.rows[i]);
   return comparison;
-}
-
-ComparisonFolder::ComparisonFolder(const std::string& folder, bool force, bool resume) {
-  if (resume) lock_ = RunLock::TakeUp(folder, force);
-  if (lock_ == nullptr) lock_ = RunLock::Take(folder, force);
-}
-
-std::string ComparisonFolder::keep() const { return lock_->checkpoint().string(); }
-
-void ComparisonFolder::Commit(const std::string& json, const std::string& text,
-                              const std::vector<std::pair<std::string, std::string>>& figures) {
-  for (const auto& [name, content] : figures) WriteFileWhole(lock_->work() / name, content);
-  WriteFileWhole(lock_->work() / "comparison.txt", text + "\n");
-  WriteFileWhole(lock_->work() / "result.json", json + "\n");
-  lock_->Commit();
 }
 
 }  // namespace l2gcn

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/memory_meter.h"
-#include "l2gcn/compare.h"
+#include "report/comparison.h"
 #include "report/figure/chart.h"
 
 namespace l2gcn {
@@ -41,7 +41,7 @@ Chart TradeChart(const Comparison& comparison, bool memory) {
 }
 
 Chart GrowthChart(const std::vector<Comparison>& all, const std::string& varied,
-                  const std::vector<double>& at) {
+                  const std::vector<uint64_t>& at) {
   Chart chart;
   chart.title = fmt::format("{}: training time by {}", all.front().dataset_name, varied);
   chart.x_label = varied;
@@ -55,7 +55,7 @@ Chart GrowthChart(const std::vector<Comparison>& all, const std::string& varied,
     series.style = SeriesStyle::kLineAndPoints;
     series.colour = static_cast<int>(m);
     for (size_t i = 0; i < all.size(); ++i) {
-      series.x.push_back(at[i]);
+      series.x.push_back(static_cast<double>(at[i]));
       series.y.push_back(all[i].rows[m].seconds);
     }
     chart.series.push_back(std::move(series));
@@ -66,7 +66,7 @@ Chart GrowthChart(const std::vector<Comparison>& all, const std::string& varied,
 }  // namespace
 
 NamedFiles ComparisonFigures(const std::vector<Comparison>& all, const std::string& varied,
-                             const std::vector<double>& at) {
+                             const std::vector<uint64_t>& at) {
   NamedFiles files;
   if (all.size() > 1) {
     AddFigure("growth", GrowthChart(all, varied, at), files);

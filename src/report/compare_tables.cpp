@@ -3,11 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error_format.h"
 #include "core/json_text.h"
 #include "core/memory_meter.h"
-#include "l2gcn/compare.h"
 #include "l2gcn/version.h"
+#include "report/comparison.h"
 
 namespace l2gcn {
 namespace {
@@ -20,16 +19,6 @@ std::string SecondsOrDash(double seconds) { return seconds < 0 ? "–" : fmt::fo
 std::string Row(const std::vector<std::string>& cells) {
   return fmt::format("{:<15} {:>15} {:>18} {:>10} {:>13} {:>12} {:>13} {:>10} {:>8}\n", cells[0], cells[1],
                      cells[2], cells[3], cells[4], cells[5], cells[6], cells[7], cells[8]);
-}
-
-// What Compare() put into dataset_json; a Comparison filled by hand may hold anything.
-Json DatasetJson(const Comparison& comparison) {
-  Json json = ParseJson(comparison.dataset_json, "the comparison's dataset_json");
-  if (!json.is_object() || !json.contains("nodes") || !json["nodes"].is_number_unsigned()) {
-    ThrowUsage(
-        "the comparison's dataset_json does not describe a data set; take it from DescribeDatasetJson");
-  }
-  return json;
 }
 
 }  // namespace
@@ -84,7 +73,7 @@ std::string ComparisonToJson(const Comparison& comparison) {
          {"loss", row.losses},
          {"config", ParseJson(ConfigToJson(row.config), "config")}});
   }
-  const Json json = {{"dataset", DatasetJson(comparison)},
+  const Json json = {{"dataset", ParseJson(comparison.dataset_json, "dataset_json")},
                      {"device", comparison.device},
                      {"threads", comparison.threads},
                      {"version", Version()},
@@ -97,7 +86,7 @@ std::string ComparisonToCsv(const Comparison& comparison) {
       "dataset,method,layers,nodes,runs,f1_test,f1_test_sd,f1_val,seconds,seconds_sd,setup_seconds,seconds_"
       "to_f1,"
       "target_f1,peak_rss_bytes,training_bytes,peak_device_bytes,sampler_bytes,epochs,stopped_by_clock\n";
-  const auto nodes = DatasetJson(comparison).at("nodes").get<uint64_t>();
+  const auto nodes = ParseJson(comparison.dataset_json, "dataset_json").at("nodes").get<uint64_t>();
   for (const CompareRow& row : comparison.rows) {
     text += fmt::format(
         "{},{},{},{},{},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.6f},{},{},{},{},{:.1f},{}\n",

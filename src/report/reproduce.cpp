@@ -1,5 +1,4 @@
-// Each target is a list of (data set, settings) pairs handed to Compare, printed beside what the paper
-// prints.
+// Each target is a list of (data set, settings) pairs that are measured, printed beside what the paper prints.
 #include "l2gcn/reproduce.h"
 
 #include <unistd.h>
@@ -17,16 +16,16 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "core/memory_meter.h"
-#include "l2gcn/capacity.h"
-#include "l2gcn/compare.h"
+#include "core/work_parts.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/generate.h"
-#include "l2gcn/settings.h"
+#include "l2gcn/ranks.h"
 #include "l2gcn/version.h"
-#include "l2gcn/work_parts.h"
 #include "report/capacity/capacity_chart.h"
+#include "report/comparison.h"
 #include "report/figure/chart.h"
 #include "report/paper_figures.h"
+#include "report/reproduction.h"
 
 namespace l2gcn {
 namespace {
@@ -47,14 +46,16 @@ std::string OrDash(double value, const char* format) {
 
 class Reproducer {
  public:
-  Reproducer(const Context& context, const ReproduceOptions& options)
+  // Trainings are kept in folder `keep`; "": nowhere.
+  Reproducer(const Context& context, const ReproduceOptions& options, std::string keep)
       : context_(context),
         options_(options),
+        keep_(std::move(keep)),
         runs_(options.runs > 0 ? options.runs
               : options.quick  ? 2
                                : 5) {}
 
-  Reproduction Run() {
+  Study Run() {
     std::vector<std::string> wanted = {options_.target};
     if (options_.target == "all") wanted = ReproduceTargets();
     size_t cells = 0;
@@ -112,7 +113,7 @@ class Reproducer {
 
   // One method measured: a cell.
   CompareRow Cell(const Dataset& dataset, const CompareOptions& options) {
-    return Compare(cells_.Part(context_, next_cell_++), dataset, options).rows.front();
+    return MeasureComparison(cells_.Part(context_, next_cell_++), dataset, options, keep_).rows.front();
   }
 
   void RunTarget(const std::string& target) {
@@ -152,7 +153,6 @@ class Reproducer {
     options.methods = {method};
     options.runs = runs_;
     options.max_seconds = options_.max_seconds;
-    options.keep = options_.keep;
     const Dataset& dataset = Open(set);
     if (options_.quick && sources_[set] != "real") MakeQuick(set, method, dataset, overrides);
     overrides.emplace_back("preset", "paper");
@@ -323,7 +323,6 @@ class Reproducer {
                          {"layers", std::to_string(layers)},
                          {"epochs", std::to_string(epochs)},
                          {"hidden", "128"}};
-    options.keep = options_.keep;
     const CompareRow row = Cell(dataset, options);
     const double seconds = row.seconds / epochs;
     if (first == 0) first = seconds;
@@ -426,6 +425,7 @@ class Reproducer {
 
   const Context& context_;
   const ReproduceOptions& options_;
+  const std::string keep_;
   const uint32_t runs_;
   std::map<std::string, Dataset> sets_;
   std::map<std::string, std::string> sources_;
@@ -434,86 +434,17 @@ class Reproducer {
   std::vector<CompareRow> reddit_;  // rows that fig-summary draws
   bool stars_ = false;              // rows of the present table that the clock ended
   Json json_;
-  Reproduction done_;
+  Study done_;
 };
 
 }  // namespace
 
-double QuickScale(const std::string& shape) {
-  if (shape == "cora" || shape == "pubmed") return 1;
-  return shape == "ppi" ? 0.1 : 0.02;  // ppi is 24 graphs, each of which needs room for its edges
-}
-
-std::vector<std::string> ReproduceSets() {
-  std::vector<std::string> sets;
-  for (const paper::SotaRow& row : paper::kSota) {
-    if (sets.empty() || sets.back() != row.set) sets.push_back(row.set);
-  }
-  return sets;
-}
-
-std::vector<std::string> ReproduceTargets() {
-  return {"table-complexity", "table-sota",  "table-transfer", "table-epochs", "table-depth",
-          "table-ngcn",       "fig-summary", "fig-loss",       "theorems"};
-}
-
-void CheckReproduction(const ReproduceOptions& options) {
-  if (options.target == "fig-capacity") ThrowUsage("reproduce fig-capacity: its name is now theorems");
-  std::vector<std::string> targets = ReproduceTargets();
-  targets.push_back("all");
-  if (std::find(targets.begin(), targets.end(), options.target) == targets.end()) {
-    const std::string near = Suggestion(options.target, targets);
-    ThrowUsage("reproduce {}{} Valid: {}", options.target, near.empty() ? ": unknown." : near,
-               fmt::join(targets, ", "));
-  }
-  const std::vector<std::string> known = ReproduceSets();
-  for (const std::string& set : options.sets) {
-    if (std::find(known.begin(), known.end(), set) != known.end()) continue;
-    ThrowUsage("--sets {}: did you mean '{}'? Valid: {}", set, NearestName(set, known),
-               fmt::join(known, ", "));
-  }
-  // These two generate their own graphs and train a fixed number of networks on them.
-  const bool own = options.target == "theorems" || options.target == "table-complexity";
-  const char* ignored = !own                      ? nullptr
-                        : !options.sets.empty()   ? "--sets"
-                        : options.runs > 0        ? "--runs"
-                        : options.max_seconds > 0 ? "--max-seconds"
-                                                  : nullptr;
-  if (ignored != nullptr) ThrowUsage("{} has no effect on {}; leave it out", ignored, options.target);
-}
-
-Reproduction Reproduce(const Context& context, const ReproduceOptions& options) {
+Study Reproduce(const Context& context, const ReproduceOptions& options) {
   CheckReproduction(options);
-  return Reproducer(context, options).Run();
-}
-
-namespace {
-
-std::filesystem::path MeasuredFolder(const std::string& target, const std::string& folder) {
-  return std::filesystem::path(folder) / fmt::format("{}.unfinished", target);
-}
-
-}  // namespace
-
-std::string BeginReproduction(const std::string& target, const std::string& folder, bool resume) {
-  const std::filesystem::path kept = MeasuredFolder(target, folder);
-  std::error_code error;
-  if (!resume) std::filesystem::remove_all(kept, error);
-  std::filesystem::create_directories(kept, error);
-  if (error) ThrowUsage("{}: cannot be made a folder: {}", kept.string(), error.message());
-  CheckOutputFile(std::filesystem::path(folder) / (target + ".json"), true);
-  return kept.string();
-}
-
-void WriteReproduction(const Reproduction& reproduction, const std::string& target,
-                       const std::string& folder) {
-  const std::filesystem::path directory = folder;
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) ThrowRuntime("{}: cannot be made a folder: {}", folder, error.message());
-  WriteFileWhole(directory / (target + ".json"), reproduction.json + "\n");
-  for (const auto& [name, content] : reproduction.files) WriteFileWhole(directory / name, content);
-  std::filesystem::remove_all(MeasuredFolder(target, folder), error);
+  const bool writes = Leads(context) && !options.folder.empty();
+  Study study = Reproducer(context, options, writes ? BeginReproduction(options) : "").Run();
+  if (writes) WriteReproduction(study, options);
+  return study;
 }
 
 }  // namespace l2gcn

@@ -59,7 +59,6 @@ Job MakeJob(const Context& context, const Dataset& dataset, const TrainConfig& c
 void PlaceJob(uint32_t runs, Job& job) {
   job.plan = PlanTraining(job.context, job.dataset, job.config, runs);
   if (!job.plan.in_memory) job.context.Note(DescribePlan(job.plan));
-  if (const std::string steps = DescribeSteps(job.plan); !steps.empty()) job.context.Note(steps);
   job.context = Placed(job.context, job.dataset, job.plan);
 }
 

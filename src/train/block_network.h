@@ -26,6 +26,7 @@
 #include <span>
 #include <vector>
 
+#include "core/matrix_view.h"
 #include "kernels/backend.h"
 #include "kernels/block_ops.h"
 #include "train/block.h"

@@ -215,10 +215,10 @@ TEST_F(MistakesTest, RunsComparisonsAndSearches) {
   ExpectError("unwritable", [&] { RunTraining(context_, dataset_, config_, options); });
   ExpectError("no method", [&] { Compare(context_, dataset_, {}); });
   ExpectError("unknown method", [&] { Compare(context_, dataset_, {.methods = {"nonsense"}}); });
-  ExpectError("no dataset_json", [] { ComparisonToJson(Comparison()); });
   ExpectError("unknown target", [&] { Reproduce(context_, {.target = "table-nine"}); });
   ExpectError("unknown set", [&] { Reproduce(context_, {.target = "table-sota", .sets = {"mars"}}); });
-  ExpectError("unwritable", [] { WriteReproduction({}, "table-sota", "/proc/nowhere"); });
+  ExpectError("unwritable",
+              [&] { Reproduce(context_, {.target = "table-sota", .folder = "/proc/nowhere"}); });
   ExpectError("unknown shape", [&] { GenerateDataset(context_, {.shape = "sphere"}); });
   ExpectError("scale NaN", [&] { GenerateDataset(context_, {.scale = std::nan("")}); });
   ExpectError("scale below 0", [&] { GenerateDataset(context_, {.scale = -1}); });

@@ -58,35 +58,26 @@ TEST_F(RanksTest, OneTrainingGivesTheSameBytesOnAnyNumberOfRanks) {
   }
 }
 
-// Steps that ranks share, of dense rows. A rank is lost, and the run goes on with others, with rank 0's steps, and alone.
-TEST_F(RanksTest, SharedStepsGiveTheSameBytes) {
+// Dense rows that travel by messages. A rank is lost, and the run goes on with others, and alone.
+TEST_F(RanksTest, ARunWhoseRanksExchangeMessagesIsResumed) {
   ASSERT_EQ(Shell("$L2GCN generate reddit --scale 0.005 -o dense -q").status, 0);
-  const std::string shared = " --exchange messages --rank-steps shared",
+  const std::string messages = " --exchange messages",
                     train = "train dense --preset paper --method lgcn --layers 2 --epochs 40,10 --batch 100 ";
   ASSERT_EQ(Shell("$L2GCN " + train + "-q --device cpu -o one").status, 0);
-  for (const uint32_t size : {2u, 3u}) {
-    const Outcome outcome = Ranks(size, train + "-v -o many --force" + shared);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_NE(outcome.err.find("steps of layer 1: shared by " + std::to_string(size)), std::string::npos)
-        << outcome.err;
-    ExpectSameModels("one", "many");
-  }
-  for (const std::string goes_on : {"mpirun -n 2", "mpirun -n 3 alone", "no mpirun"}) {
+  for (const uint32_t size : {0u, 3u}) {
     ASSERT_EQ(Shell("rm -rf many many.unfinished").status, 0);
     const Outcome lost =
         Shell(Prefix(2) +
               "sh -c 'if [ \"$OMPI_COMM_WORLD_RANK\" = 1 ]; then (while ! ls "
               "many.unfinished/checkpoint/state-* >/dev/null 2>&1; do sleep 0.01; done; kill -9 "
               "$$) & fi; exec $L2GCN " +
-              train + "-q --checkpoint-every 2 --threads 1 --device cpu -o many" + shared + "'");
+              train + "-q --checkpoint-every 2 --threads 1 --device cpu -o many" + messages + "'");
     EXPECT_NE(lost.err.find("rank 1 on "), std::string::npos) << lost.err;
     ASSERT_TRUE(fs::exists(folder_ / "many.unfinished")) << "it ended before it was killed";
     const std::string resume = "train --resume many -q";
-    const Outcome resumed = goes_on == "no mpirun" ? Shell("$L2GCN " + resume + " --device cpu")
-                            : goes_on == "mpirun -n 2"
-                                ? Ranks(2, resume + shared)
-                                : Ranks(3, resume + " --exchange messages --rank-steps alone");
-    ASSERT_EQ(resumed.status, 0) << goes_on << ": " << resumed.err;
+    const Outcome resumed =
+        size == 0 ? Shell("$L2GCN " + resume + " --device cpu") : Ranks(size, resume + messages);
+    ASSERT_EQ(resumed.status, 0) << size << " ranks: " << resumed.err;
     ExpectSameModels("one", "many");
   }
 }
@@ -271,35 +262,15 @@ TEST_F(RanksTest, ThePlanSaysHowRowsAreReached) {
   }
 }
 
-TEST_F(RanksTest, ThePlanSaysWhoMakesTheSteps) {
-  for (const std::string steps : {"auto", "alone", "shared"}) {
-    const Outcome outcome = Ranks(2,
-                                  "train small --preset paper --hidden 100 --batch 600 --dry-run --json "
-                                  "--exchange messages --rank-steps " +
-                                      steps);
-    ASSERT_EQ(outcome.status, 0) << outcome.err;
-    const auto last = outcome.json().at("plan").at("steps").back();
-    if (steps == "auto") {
-      EXPECT_GT(last.at("alone_seconds").get<double>(), 0);
-      EXPECT_GT(last.at("shared_seconds").get<double>(), 0);
-    } else {
-      EXPECT_EQ(last.at("made_by"), steps == "alone" ? "rank 0" : "all");
-      EXPECT_EQ(last.at("alone_seconds").get<double>(), 0) << "nothing needs to be measured";
-    }
-  }
-}
-
 // Several seeds are shared out: no rank has a part in another's steps.
 TEST_F(RanksTest, SeedsOfTheirOwnHaveAPlanOfTheirOwn) {
   const std::string train =
-      "train small --preset paper --method lgcn --epochs 2 --runs 2 --exchange messages --rank-steps shared ";
+      "train small --preset paper --method lgcn --epochs 2 --runs 2 --exchange messages ";
   const Outcome planned = Ranks(2, train + "--dry-run --json");
   ASSERT_EQ(planned.status, 0) << planned.err;
   EXPECT_EQ(planned.json().at("plan").at("ranks"), 1);
-  EXPECT_FALSE(planned.json().at("plan").contains("steps")) << planned.out;
   const Outcome trained = Ranks(2, train + "-o run");
   ASSERT_EQ(trained.status, 0) << trained.err;
-  EXPECT_EQ(trained.err.find("steps of layer"), std::string::npos) << trained.err;
 }
 
 TEST_F(RanksTest, ADataSetIsConvertedByRank0) {

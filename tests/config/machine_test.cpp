@@ -28,15 +28,13 @@ TEST(Machine, WhatIsSaidReachesTheContext) {
                                            {"device", "cpu"},
                                            {"device_memory", "3K"},
                                            {"memory", "2g"},
-                                           {"scratch", "somewhere"},
-                                           {"rank-steps", "shared"}});
+                                           {"scratch", "somewhere"}});
   const Context context = MakeContext(machine);
   EXPECT_EQ(context.threads, 1u);
   EXPECT_FALSE(context.device_is_automatic);
   EXPECT_EQ(context.device_memory, 3u << 10);
   EXPECT_EQ(context.host_memory, 2ull << 30);
   EXPECT_EQ(context.scratch_directory, "somewhere");
-  EXPECT_EQ(context.steps, StepSharing::kShared);
 }
 
 TEST(Machine, NothingSaidIsWhatTheMachineHas) {
@@ -46,13 +44,12 @@ TEST(Machine, NothingSaidIsWhatTheMachineHas) {
   EXPECT_EQ(context.device_memory, 0u);
   EXPECT_EQ(context.host_memory, 0u);
   EXPECT_EQ(context.scratch_directory, "");
-  EXPECT_EQ(context.steps, StepSharing::kAuto);
 }
 
 TEST(Machine, EveryValueIsText) {
-  const Overrides said = {{"threads", "3"},         {"device", "cpu"},       {"device-memory", "536870912"},
-                          {"memory", "1073741824"}, {"scratch", "a/b"},      {"local-data", "c/d"},
-                          {"exchange", "memory"},   {"rank-steps", "shared"}};
+  const Overrides said = {{"threads", "3"},         {"device", "cpu"},  {"device-memory", "536870912"},
+                          {"memory", "1073741824"}, {"scratch", "a/b"}, {"local-data", "c/d"},
+                          {"exchange", "memory"}};
   const MachineConfig machine = MachineOf(said);
   ASSERT_EQ(MachineFields().size(), said.size());
   for (size_t i = 0; i < said.size(); ++i) {
@@ -83,6 +80,8 @@ TEST(Machine, MistakesAreNamed) {
   EXPECT_NE(RefusalOf({{"threads", "0"}}).find("from 1 to 4096"), std::string::npos);
   EXPECT_NE(RefusalOf({{"device", "gpu"}}).find("auto, cpu, cuda"), std::string::npos);
   EXPECT_NE(RefusalOf({{"memry", "1G"}}).find("did you mean 'memory'"), std::string::npos);
+  EXPECT_EQ(RefusalOf({{"rank-steps", "alone"}}),
+            "setting 'rank-steps' was removed; rank 0 computes the training steps");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// One body for every backend: small random problems, checked against src/kernels/reference.h and by finite
+// One body for every backend: small random problems, checked against kernels/reference.h and by finite
 // differences. backend_test.cpp runs it on the CPU at every instruction-set level, cuda_backend_test on a
 // GPU.
 #pragma once

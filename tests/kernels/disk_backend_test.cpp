@@ -5,6 +5,7 @@
 
 #include "core/disk_memory.h"
 #include "core/memory_meter.h"
+#include "core/row_preparation.h"
 #include "data/fixtures.h"
 #include "graph/needed_rows.h"
 #include "kernels/backend_cases.h"

@@ -129,6 +129,15 @@ TEST(RanksTest, SharesAreWholeAndOwnersKnown) {
   }
 }
 
+// What ShareOut gives rank 0, on every rank.
+std::vector<std::string> ShareOutToAll(const Context& context, size_t count,
+                                       const std::function<std::string(const Context&, size_t)>& make) {
+  std::vector<std::string> things(count);
+  ShareOut(context, count, make, [&](size_t i, std::string thing) { things[i] = std::move(thing); });
+  for (std::string& thing : things) BroadcastText(*context.ranks, thing);
+  return things;
+}
+
 TEST(RanksTest, ThingsAreSharedOutAndComeBackInOrder) {
   for (const uint32_t size : {1u, 2u, 5u}) {
     RunAsRanks(size, 1, [&](const Context& context) {
@@ -228,9 +237,10 @@ uint64_t SentInAnAggregation(const std::string& exchange) {
     const Propagation a = MakePropagation(context, SomeGraph(kRows, kRows), Adjacency::kSym);
     const TensorPtr x = backend->Upload(context, Features::Dense(RandomMatrix(kRows, kCols, 1)));
     const DeviceGraphPtr graph = backend->Upload(context, a);
-    const uint64_t before = context.ranks->sent_bytes();
+    const auto& ranks = static_cast<const ThreadRanks&>(*context.ranks);
+    const uint64_t before = ranks.sent_bytes();
     backend->Aggregate(context, *graph, *x, {});
-    sent[context.ranks->rank()] = context.ranks->sent_bytes() - before;
+    sent[ranks.rank()] = ranks.sent_bytes() - before;
   };
   RunAsRanks(kFour, 1, aggregate, exchange);
   return std::accumulate(sent.begin(), sent.end(), uint64_t{0});

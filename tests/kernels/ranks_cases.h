@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/row_preparation.h"
 #include "kernels/backend_cases.h"
 #include "kernels/general_cases.h"
 #include "ranks/thread_ranks.h"

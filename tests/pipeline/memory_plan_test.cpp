@@ -44,36 +44,34 @@ Dataset WideDataset() {
   return dataset;
 }
 
-// Ranks without a GPU would measure steps while the others go on.
 TEST(MemoryPlan, RanksOfDifferentDevicesPlanTheSame) {
   const Dataset dataset = SmallDataset();
   const TrainConfig config = PaperConfig(dataset);
   RunAsRanks(3, 1, [&](const Context& given) {
     Context context = given;
-    context.steps = StepSharing::kShared;
     context.device_is_automatic = true;
     if (!context.ranks->leads()) context.device = DeviceKind::kCuda;
     const MemoryPlan plan = PlanTraining(context, dataset, config);
     Require(plan.device == DeviceKind::kCpu && plan.ranks == 3, "the CPU, together");
-    Require(plan.steps.size() == config.layers && plan.steps.back().shared, "shared steps");
     Require(Placed(context, dataset, plan).device == DeviceKind::kCpu, "where the run computes");
   });
 }
 
-// Who makes seeds, or a method whose layers learn together, alone has a plan of its own, and measures no steps.
+// Who makes seeds, or a method whose layers learn together, alone has a plan of its own.
 TEST(MemoryPlan, RanksThatShareNoModelPlanAlone) {
   const Dataset dataset = SmallDataset();
   RunAsRanks(3, 1, [&](const Context& given) {
     Context context = given;
     context.device_is_automatic = true;
     if (!context.ranks->leads()) context.device = DeviceKind::kCuda;
-    const uint64_t sent = context.ranks->sent_bytes();
+    const auto& ranks = static_cast<const ThreadRanks&>(*context.ranks);
+    const uint64_t sent = ranks.sent_bytes();
     for (const MemoryPlan& plan : {PlanTraining(context, dataset, PaperConfig(dataset), 5),
                                    PlanTraining(context, dataset, PaperConfig(dataset, "gcn"))}) {
-      Require(plan.ranks == 1 && plan.steps.empty(), "a plan of its own");
+      Require(plan.ranks == 1, "a plan of its own");
       Require(plan.device == context.device, "a device of its own");
     }
-    Require(context.ranks->sent_bytes() == sent && !context.ranks->step_rates(), "nothing is agreed on");
+    Require(ranks.sent_bytes() == sent, "nothing is agreed on");
   });
 }
 

@@ -10,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,7 +21,7 @@ namespace l2gcn {
 struct ThreadRanksHub {
   std::mutex mutex;
   std::condition_variable came;
-  std::map<std::tuple<Ranks::Channel, uint32_t, uint32_t>, std::deque<std::string>> data;  // (…, from, to)
+  std::map<std::pair<uint32_t, uint32_t>, std::deque<std::string>> data;  // (from, to)
   std::deque<Ranks::Posted> posted;
   std::map<uint32_t, std::pair<std::shared_ptr<void>, uint32_t>>
       shared;  // blocks that not all have taken yet
@@ -36,16 +35,20 @@ class ThreadRanks final : public Ranks {
 
   uint32_t rank() const override { return rank_; }
   uint32_t size() const override { return size_; }
+  // What this rank has sent by Exchange so far.
+  uint64_t sent_bytes() const {
+    const std::lock_guard<std::mutex> lock(hub_->mutex);
+    return sent_bytes_;
+  }
   std::string Name(uint32_t rank) const override { return "rank " + std::to_string(rank); }
 
-  void ExchangeOn(Channel channel, uint32_t to, std::span<const char> send, uint32_t from,
-                  std::span<char> receive) override {
+  void Exchange(uint32_t to, std::span<const char> send, uint32_t from, std::span<char> receive) override {
     std::unique_lock<std::mutex> lock(hub_->mutex);
-    if (!send.empty()) hub_->data[{channel, rank_, to}].emplace_back(send.begin(), send.end());
+    if (!send.empty()) hub_->data[{rank_, to}].emplace_back(send.begin(), send.end());
     hub_->came.notify_all();
-    CountSent(send.size());
+    sent_bytes_ += send.size();
     if (receive.empty()) return;
-    auto& queue = hub_->data[{channel, from, rank_}];
+    auto& queue = hub_->data[{from, rank_}];
     hub_->came.wait(lock, [&] { return hub_->failed || !queue.empty(); });
     if (hub_->failed) throw std::runtime_error("another rank failed");
     if (queue.front().size() != receive.size()) {
@@ -95,6 +98,7 @@ class ThreadRanks final : public Ranks {
  private:
   const std::shared_ptr<ThreadRanksHub> hub_;
   const uint32_t rank_, size_;
+  uint64_t sent_bytes_ = 0;  // guarded by the hub's mutex
   uint32_t allocated_ = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "l2gcn/capacity.h"
+#include "report/capacity/capacity.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,3 @@
-#include "l2gcn/compare.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/reproduce.h"
+#include "report/comparison.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -26,7 +25,7 @@ TEST(Compare, OneRowAMethodWithTheSameFiguresInEveryForm) {
   CompareOptions options = SmallOptions({"lgcn", "gcn", "vrgcn"});
   options.runs = 2;
   options.equal_f1 = true;
-  const Comparison comparison = Compare(MakeContext(2), dataset, options);
+  const Comparison comparison = MeasureComparison(MakeContext(2), dataset, options);
   ASSERT_EQ(comparison.rows.size(), 3u);
   EXPECT_EQ(comparison.rows[1].config.adjacency, std::vector{Adjacency::kSym});
   EXPECT_EQ(comparison.rows[0].config.batch, comparison.rows[2].config.batch);
@@ -51,12 +50,28 @@ TEST(Compare, OneRowAMethodWithTheSameFiguresInEveryForm) {
   }
 }
 
+TEST(Compare, OneComparisonForEachValueOfWhatGrows) {
+  CompareOptions options = SmallOptions({"lgcn"});
+  options.vary = "layers";
+  options.values = {1, 3};
+  const Study study = Compare(MakeContext(1), SmallDataset(), options);
+  const auto json = nlohmann::json::parse(study.json).at("comparisons");
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[1].at("methods")[0].at("config").at("layers"), 3);
+  EXPECT_EQ(std::count(study.csv.begin(), study.csv.end(), '\n'), 2);
+  EXPECT_NE(study.text.find("layers: 3"), std::string::npos);
+  ASSERT_EQ(study.files.size(), 1u);
+  EXPECT_EQ(study.files[0].first, "growth.svg");
+  options.vary = "nodes";
+  EXPECT_THROW(Compare(MakeContext(1), SmallDataset(), options), Error) << "this data set has its nodes";
+}
+
 TEST(Compare, TheClockStopsATraining) {
   const Dataset dataset = SmallDataset();
   CompareOptions options = SmallOptions({"gcn"});
   options.overrides[0].second = "1000000";
   options.max_seconds = 0.1;
-  const Comparison comparison = Compare(MakeContext(1), dataset, options);
+  const Comparison comparison = MeasureComparison(MakeContext(1), dataset, options);
   EXPECT_TRUE(comparison.rows[0].stopped_by_clock);
   EXPECT_LT(comparison.rows[0].epochs, 1000000);
 }
@@ -68,7 +83,7 @@ TEST(Compare, AFoundRateTrainsAsItDoesAlone) {
     CompareOptions options = SmallOptions({"layerwise"});
     options.overrides.emplace_back("lr", "auto");
     options.max_seconds = max_seconds;
-    const Comparison comparison = Compare(MakeContext(1), dataset, options);
+    const Comparison comparison = MeasureComparison(MakeContext(1), dataset, options);
     Trained alone = Train(MakeContext(1), dataset, comparison.rows[0].config);
     EvaluateTrained(MakeContext(1), dataset, alone);
     EXPECT_EQ(comparison.rows[0].f1, alone.result.f1_test) << max_seconds;
@@ -80,7 +95,7 @@ TEST(Compare, SettingsGoToTheMethodsThatHaveThem) {
   const Dataset dataset = SmallDataset();
   CompareOptions options = SmallOptions({"sgc", "gcn"});
   options.overrides.emplace_back("hops", "3");
-  const Comparison comparison = Compare(MakeContext(1), dataset, options);
+  const Comparison comparison = MeasureComparison(MakeContext(1), dataset, options);
   EXPECT_EQ(comparison.rows[0].config.hops, 3u);
 }
 

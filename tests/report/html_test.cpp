@@ -318,7 +318,7 @@ TEST_F(ReportTest, ComparisonsAndMistakes) {
   CompareOptions compare;
   compare.methods = {"lgcn", "gcn"};
   compare.overrides = {{"epochs", "3"}, {"hidden", "8"}, {"split", "random:0.5,0.2,0.3"}};
-  WriteFileWhole(root_ / "compare.json", ComparisonToJson(Compare(MakeContext(1), SmallDataset(), compare)));
+  WriteFileWhole(root_ / "compare.json", Compare(MakeContext(1), SmallDataset(), compare).json);
   const std::string html = MakeReport(MakeContext(1), {(root_ / "compare.json").string()}, options_);
   EXPECT_NE(html.find("Test F1 against training time"), std::string::npos);
   EXPECT_NE(html.find("lgcn"), std::string::npos);

@@ -9,6 +9,7 @@
 #include "l2gcn/train.h"
 #include "ranks/shared_device.h"
 #include "ranks/thread_ranks.h"
+#include "report/comparison.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -68,7 +69,7 @@ TEST(DeviceChoice, AComparisonRunsOnOneDevice) {
   CompareOptions options;
   options.methods = {"lgcn", "gcn"};
   options.overrides = {{"epochs", "2"}, {"layers", "2"}, {"hidden", "8"}, {"split", "random:0.5,0.2,0.3"}};
-  const Comparison comparison = Compare(notes.OnCuda(true), SmallDataset(), options);
+  const Comparison comparison = MeasureComparison(notes.OnCuda(true), SmallDataset(), options);
   EXPECT_EQ(comparison.device, "cpu");
   EXPECT_EQ(comparison.rows.size(), 2u);
 }

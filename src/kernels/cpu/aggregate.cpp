@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error_format.h"
+#include "core/row_preparation.h"
 #include "core/threads.h"
 
 namespace l2gcn {

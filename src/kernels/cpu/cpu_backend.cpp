@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/error_format.h"
+#include "core/row_preparation.h"
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"

@@ -50,7 +50,6 @@ class CpuFusedTraining final : public CpuTraining {
         w_steps_(start["weight"].steps),
         theta_steps_(start["classifier"].steps),
         profile_(profile) {
-    L2GCN_ASSERT(spec_.share == nullptr || !input_.is_sparse);
     L2GCN_ASSERT(draw_.samples() > 0 && start["classifier"].value.rows == hidden_ &&
                  features_ == input_.cols);
     theta_t_ = Array<float>::Zeros(classes_ * w_.stride);
@@ -146,8 +145,8 @@ class CpuFusedTraining final : public CpuTraining {
     bool updating;  // in the second phase
     bool by_groups = false;
     bool want_loss = false;
-    double terms = 1;    // LossTerms() of this step
-    Range own = {0, 0};  // samples of the batch that are computed here: all, unless members share the steps
+    double terms = 1;  // LossTerms() of this step
+    size_t size = 0;   // samples of the batch
   };
 
   // Small steps begin with few threads: waking one costs more than it brings. A rough count of one thread's
@@ -183,21 +182,20 @@ class CpuFusedTraining final : public CpuTraining {
   // Panels, or groups of them, of the step's batch.
   PhasePlan ForwardPlan(bool all_losses) {
     now_.updating = false;
-    now_.by_groups = spec_.share != nullptr || GradientsByGroups(team_.size());
+    now_.by_groups = GradientsByGroups(team_.size());
     if (now_.by_groups && gradients_.empty())
-      gradients_ = GroupGradients(kernels_, PartialFloats(), groups_.Count(batch_), spec_.share);
-    now_.own = {0, SizeOf(now_.step)};
-    if (now_.by_groups) now_.own = gradients_.OwnSamples(groups_, SizeOf(now_.step));
+      gradients_ = GroupGradients(kernels_, PartialFloats(), groups_.Count(batch_));
+    now_.size = SizeOf(now_.step);
+    if (now_.by_groups) gradients_.BeginStep(groups_.Count(now_.size));
     now_.want_loss = all_losses || now_.step + 1 == steps_;
     now_.terms = LossTerms();
     draw_.Await(now_.epoch, now_.step);
-    const auto units = static_cast<uint32_t>((now_.own.end - now_.own.begin + UnitRows() - 1) / UnitRows());
-    return {std::max(1u, units) * UnitTasks(), team_.size(), UnitTasks()};
+    const auto units = static_cast<uint32_t>((now_.size + UnitRows() - 1) / UnitRows());
+    return {units * UnitTasks(), team_.size(), UnitTasks()};
   }
   // A sparse layer's cuts of W, then pieces of rows.
   PhasePlan UpdatePlan() {
     now_.updating = true;
-    if (spec_.share != nullptr) gradients_.SumWithOthers();
     if (cut_for_ != team_.size()) {
       row_ends_ = CutRows(GradientCosts(), team_.size());
       cut_for_ = team_.size();
@@ -253,12 +251,8 @@ class CpuFusedTraining final : public CpuTraining {
   size_t UnitRows() const {
     return now_.by_groups ? groups_.rows() : kPanelRows * (1 + PanelsOf(batch_) / kTasksAtMost);
   }
-  // Where nothing is computed here, one task without samples is left.
-  uint32_t UnitTasks() const {
-    return now_.by_groups && now_.own.begin < now_.own.end ? static_cast<uint32_t>(groups_.tasks()) : 1;
-  }
-  // Where unit `unit` begins, counted from the first that is computed here.
-  size_t UnitBegin(size_t unit) const { return std::min(now_.own.begin + unit * UnitRows(), now_.own.end); }
+  uint32_t UnitTasks() const { return now_.by_groups ? static_cast<uint32_t>(groups_.tasks()) : 1; }
+  size_t UnitBegin(size_t unit) const { return std::min(unit * UnitRows(), now_.size); }
 
   void ForwardAndLoss(const PhaseTask& task) {
     LapTimer& timer = workers_[task.worker].timer;
@@ -287,11 +281,9 @@ class CpuFusedTraining final : public CpuTraining {
     }
   }
 
-  // The part of the batch after the next that whoever computes these samples draws. All of it is drawn here.
+  // The part of the batch after the next that whoever computes these samples draws.
   Range DrawnWith(Range samples) const {
-    const size_t own = now_.own.end - now_.own.begin;
-    if (own == 0) return {0, batch_};
-    return {batch_ * (samples.begin - now_.own.begin) / own, batch_ * (samples.end - now_.own.begin) / own};
+    return {batch_ * samples.begin / now_.size, batch_ * samples.end / now_.size};
   }
 
   // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
@@ -398,7 +390,7 @@ class CpuFusedTraining final : public CpuTraining {
     uint32_t step = now_.step;
     uint64_t done = now_.done;
     if (next >= end) next = UnitBegin(task.next / UnitTasks());
-    if (next >= now_.own.end) {
+    if (next >= now_.size) {
       step = NextStep(step), ++done;
       next = UnitBegin(task.first / UnitTasks());
     }
@@ -439,12 +431,9 @@ class CpuFusedTraining final : public CpuTraining {
   }
 
   double BatchLoss() const {
-    const auto add = [&](double sum) {
-      for (size_t row = now_.own.begin; row < now_.own.end; row += kPanelRows)
-        sum += panel_loss_[row / kPanelRows];
-      return sum;
-    };
-    return (spec_.share != nullptr ? spec_.share->SumLosses(add) : add(0)) / now_.terms;
+    double sum = 0;
+    for (size_t row = 0; row < now_.size; row += kPanelRows) sum += panel_loss_[row / kPanelRows];
+    return sum / now_.terms;
   }
 
   // Gradients over the whole batch, then Adam: of a sparse layer's cut of W, or of a piece of the rows of W

@@ -3,8 +3,7 @@
 //   2. a piece of the rows of W and Θ: their gradients, summed over the whole batch, and Adam.
 // A gradient is the sum, in order, of the gradients of groups of samples, which are the same for any number of
 // threads; so the bits do not depend on how many there are. Where they fit the caches, groups' gradients are
-// computed in phase 1 by the thread that has their activations, and only added in phase 2. Where members share the
-// steps (StepShare), phase 1 has this member's groups alone, and the sum over all comes between the phases. No gradient to the
+// computed in phase 1 by the thread that has their activations, and only added in phase 2. No gradient to the
 // input is computed. Rows of the batches to come are prefetched while the present ones are computed.
 #pragma once
 

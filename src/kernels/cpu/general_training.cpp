@@ -37,8 +37,7 @@ class CpuGeneralTraining final : public CpuTraining {
         theta_(start, "classifier"),
         bias_(start, "classifier.bias"),
         profile_(profile) {
-    L2GCN_ASSERT(batch_.samples_in_all() > 0 && first_.weight.weights.rows == batch_.input().cols &&
-                 spec_.share == nullptr);
+    L2GCN_ASSERT(batch_.samples_in_all() > 0 && first_.weight.weights.rows == batch_.input().cols);
     if (spec_.architecture.head > 0) {
       head_.emplace(start, "head.", spec_.architecture.norm, batch_.most());
       head_t_ = Array<float>::Zeros(head_->width * first_.stride);

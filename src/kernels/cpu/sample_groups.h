@@ -41,13 +41,6 @@ class SampleGroups {
   size_t tasks() const { return pieces_ == 0 ? 1 : panels() + pieces_; }  // of a group
   size_t Count(size_t size) const { return (size + rows_ - 1) / rows_; }  // groups of a batch of `size`
 
-  // Where members share the steps (StepShare), who takes which of `groups` groups: member m those from Begin(m) up to
-  // Begin(m + 1). The first member always has one.
-  static size_t Begin(size_t groups, size_t member, size_t members) {
-    return (groups * member + members - 1) / members;
-  }
-  static size_t MemberOf(size_t group, size_t groups, size_t members) { return group * members / groups; }
-
   // Rows of the gradient that a piece consists of.
   Range Piece(size_t piece) const { return {Cut(piece), Cut(piece + 1)}; }
   Range AllRows() const { return {0, gradient_.rows()}; }

@@ -435,9 +435,6 @@ std::unique_ptr<LayerTraining> MakeFusedTraining(const std::shared_ptr<Device>& 
                                                  const LayerSpec& spec, const LayerState& start,
                                                  Precision precision, std::string* explanation) {
   L2GCN_ASSERT(xhat->cols == start["weight"].value.rows);
-  if (spec.share != nullptr) {
-    ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
-  }
   auto training = std::make_unique<CudaFusedTraining>(device, std::move(xhat), std::move(targets), spec,
                                                       start, precision);
   *explanation = DescribePlan(training->plan());

@@ -618,9 +618,6 @@ std::unique_ptr<LayerTraining> MakeGeneralTraining(const std::shared_ptr<Device>
                                                    std::shared_ptr<const DeviceTargets> targets,
                                                    const LayerSpec& spec, const LayerState& start,
                                                    std::string* explanation) {
-  if (spec.share != nullptr) {
-    ThrowUsage("--device cuda cannot share a layer's steps with other processes; use --device cpu");
-  }
   auto training =
       std::make_unique<CudaGeneralTraining>(device, std::move(blas), input, std::move(targets), spec, start);
   *explanation = "products by cuBLAS, steps replayed as a CUDA graph";

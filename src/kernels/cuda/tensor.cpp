@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kStagingBytes = size_t{64} << 20;
 
 // Rows of `stride` floats that go through a staging array at once.
-size_t BlockRows(const Device& device, size_t rows, size_t stride) {
+size_t RowsOfABlock(const Device& device, size_t rows, size_t stride) {
   const size_t fitting = std::min<size_t>(kStagingBytes, device.FreeBytes() / 4) / (stride * sizeof(float));
   return std::max<size_t>(1, std::min(rows, fitting));
 }
@@ -112,7 +112,7 @@ std::shared_ptr<CudaTensor> UploadFeatures(const Context& context, const std::sh
     return tensor;
   }
   // Rows are narrowed on the device, a block at a time.
-  const size_t block = BlockRows(*device, count, stride);
+  const size_t block = RowsOfABlock(*device, count, stride);
   const Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "uploading features");
   for (size_t first = 0; first < count; first += block) {
     const size_t rows = std::min(block, count - first);
@@ -184,7 +184,7 @@ void DownloadRows(const std::shared_ptr<Device>& device, const CudaTensor& tenso
     return;
   }
   const size_t stride = tensor.view.stride, width = tensor.cols * sizeof(float);
-  const size_t block = BlockRows(*device, count, stride);
+  const size_t block = RowsOfABlock(*device, count, stride);
   Buffer staging = Buffer::OnDevice(device, block * stride * sizeof(float), "downloading a matrix");
   for (size_t done = 0; done < count; done += block) {
     const size_t rows = std::min(block, count - done);

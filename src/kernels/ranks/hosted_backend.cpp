@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/row_preparation.h"
 #include "kernels/checked_cast.h"
 
 namespace l2gcn {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <numeric>
 
+#include "core/row_preparation.h"
+#include "core/threads.h"
 #include "kernels/disk/disk_tensor.h"
 #include "ranks/collectives.h"
 
@@ -117,6 +119,18 @@ Matrix GatherRows(Ranks& ranks, const Matrix& own, size_t count,
     put(from, rows.data());
   });
   return all;
+}
+
+// Of 16 bits, the first one is the sign in either type.
+void Rectify(const Context& context, FeatureType type, void* values, size_t count) {
+  ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
+    auto* const floats = static_cast<float*>(values);
+    auto* const halves = static_cast<uint16_t*>(values);
+    for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
+      floats[i] = floats[i] <= 0 ? 0 : floats[i];
+    for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
+      halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
+  });
 }
 
 }  // namespace l2gcn

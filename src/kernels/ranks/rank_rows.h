@@ -50,4 +50,7 @@ std::vector<uint32_t> OwnRows(const Ranks& ranks, const std::vector<std::vector<
 Matrix GatherRows(Ranks& ranks, const Matrix& own, size_t count,
                   const std::vector<std::vector<uint32_t>>& positions);
 
+// ReLU of `count` values, in place.
+void Rectify(const Context& context, FeatureType type, void* values, size_t count);
+
 }  // namespace l2gcn

@@ -57,4 +57,20 @@ RowScores ScoresOfAll(Ranks& ranks, const RankRowsToScore& rows,
   return all;
 }
 
+std::unique_ptr<LayerTraining> HolderOf(const Context& context, Backend& trainer, const LayerState& state,
+                                        const RankTraining& together) {
+  LayerSpec spec = together.spec();
+  spec.windows.reset();
+  LayerInput input;
+  for (const size_t cols : together.columns()) {
+    Matrix nothing = Matrix::Allocate(1, cols);
+    std::fill_n(nothing.values.mutable_data(), cols, 0.0f);
+    input.blocks.push_back(trainer.Upload(context, Features::Dense(std::move(nothing))));
+  }
+  Targets targets;
+  targets.classes = static_cast<uint32_t>(state["classifier"].value.cols);
+  targets.classes_of = Array<int32_t>::Zeros(1);
+  return trainer.BeginLayer(context, input, {}, targets, spec, state);
+}
+
 }  // namespace l2gcn

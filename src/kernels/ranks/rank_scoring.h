@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernels/backend.h"
+#include "kernels/ranks/rank_training.h"
 #include "l2gcn/ranks.h"
 
 namespace l2gcn {
@@ -29,5 +30,10 @@ Targets TargetsAt(const Targets& targets, std::span<const uint32_t> positions);
 // The scores of all rows on every rank; `score` makes those of this rank's own. Called by all ranks.
 RowScores ScoresOfAll(Ranks& ranks, const RankRowsToScore& rows,
                       const std::function<RowScores(const RowsToScore& own)>& score);
+
+// A training that holds weights and makes no step, so that rows can be scored by them. Its input has the parts that
+// rank 0's has.
+std::unique_ptr<LayerTraining> HolderOf(const Context& context, Backend& trainer, const LayerState& state,
+                                        const RankTraining& together);
 
 }  // namespace l2gcn

@@ -6,7 +6,6 @@
 
 #include "core/error_format.h"
 #include "core/threads.h"
-#include "kernels/cpu/sample_groups.h"
 #include "kernels/disk/disk_tensor.h"
 #include "ranks/collectives.h"
 
@@ -34,10 +33,9 @@ void BroadcastMatrix(Ranks& ranks, Matrix& matrix) {
 
 RankSampleWindows::RankSampleWindows(Ranks& ranks, SharedPool* shared, const LayerSpec& spec,
                                      std::vector<RankRows> parts, std::vector<size_t> cols,
-                                     Array<uint32_t> samples, size_t rows, StepMakers makers)
+                                     Array<uint32_t> samples, size_t rows)
     : ranks_(ranks),
       in_place_(shared != nullptr),
-      makers_(makers),
       spec_(spec),
       parts_(std::move(parts)),
       cols_(std::move(cols)),
@@ -53,7 +51,7 @@ RankSampleWindows::RankSampleWindows(Ranks& ranks, SharedPool* shared, const Lay
   L2GCN_ASSERT(order.block > 0);
   window_ = order.window;
   windows_ = order.windows();
-  const bool has_ring = in_place_ || makers_ == StepMakers::kAll || ranks_.leads();
+  const bool has_ring = in_place_ || ranks_.leads();
   for (size_t p = 0; has_ring && p < parts_.size(); ++p) {
     const size_t bytes = RingRows() * cols_[p] * parts_[p].bytes();
     rings_.push_back(in_place_ ? shared->Take(bytes) : AllocateAligned(bytes));
@@ -92,48 +90,8 @@ void RankSampleWindows::WriteOwn(uint64_t number) {
   });
 }
 
-std::vector<uint32_t> RankSampleWindows::TakersOf(uint64_t number) const {
-  const auto epoch = static_cast<uint32_t>(number / windows_),
-             window = static_cast<uint32_t>(number % windows_);
-  const EpochOrder order = OrderOf(spec_, count_, columns_, epoch);
-  const Permutation within = order.Within(window);
-  const size_t batch = std::min(spec_.batch, count_), group_rows = SampleGroups::GroupRows(batch);
-  std::vector<uint32_t> takers(order.SizeOf(window), ranks_.size());
-  for (uint32_t i = 0; i < takers.size(); ++i) {
-    const size_t position = size_t{window} * window_ + i, step = position / batch;
-    const size_t size = std::min(batch, count_ - step * batch);
-    if (size < batch && spec_.drop_last) break;
-    const size_t groups = (size + group_rows - 1) / group_rows, group = position % batch / group_rows;
-    takers[within(i)] = static_cast<uint32_t>(SampleGroups::MemberOf(group, groups, ranks_.size()));
-  }
-  return takers;
-}
-
-void RankSampleWindows::FetchWithAll(uint64_t number) {
-  const std::vector<uint32_t> takers = TakersOf(number);
-  ForRows(number, ranks_.rank(), [&](size_t at, size_t row) {
-    if (takers[at] != ranks_.rank()) return;
-    for (size_t p = 0; p < parts_.size(); ++p) parts_[p].Copy(row, 0, cols_[p], PlaceOf(number, p, at));
-  });
-  ForPartners(ranks_, [&](uint32_t to, uint32_t from) {
-    std::vector<char> sent;
-    ForRows(number, ranks_.rank(), [&](size_t at, size_t row) {
-      if (takers[at] == to) Pack(row, sent);
-    });
-    std::vector<size_t> places;
-    ForRows(number, from, [&](size_t at, size_t) {
-      if (takers[at] == ranks_.rank()) places.push_back(at);
-    });
-    std::vector<char> received(places.size() * sample_bytes_);
-    ranks_.Exchange(to, sent, from, received);
-    Unpack(number, places, received.data());
-  });
-  held_[number % kRingWindows] = number + 1;
-}
-
 // By any one thread at a time.
 void RankSampleWindows::Fetch(uint64_t number) {
-  if (makers_ == StepMakers::kAll) return FetchWithAll(number);
   Request request{static_cast<int64_t>(number)};
   for (uint32_t r = 1; r < ranks_.size(); ++r)
     ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
@@ -154,10 +112,7 @@ void RankSampleWindows::Receive(uint64_t number, uint32_t from) {
   ForRows(number, from, [&](size_t at, size_t) { places.push_back(at); });
   std::vector<char> rows(places.size() * sample_bytes_);
   ranks_.Exchange(0, {}, from, rows);
-  Unpack(number, places, rows.data());
-}
-
-void RankSampleWindows::Unpack(uint64_t number, std::span<const size_t> places, const char* message) {
+  const char* message = rows.data();
   for (const size_t at : places) {
     for (size_t p = 0; p < parts_.size(); ++p) {
       std::memcpy(PlaceOf(number, p, at), message, cols_[p] * parts_[p].bytes());
@@ -166,17 +121,15 @@ void RankSampleWindows::Unpack(uint64_t number, std::span<const size_t> places, 
   }
 }
 
-void RankSampleWindows::Pack(size_t row, std::vector<char>& message) const {
-  for (size_t p = 0; p < parts_.size(); ++p) {
-    const size_t bytes = cols_[p] * parts_[p].bytes();
-    message.resize(message.size() + bytes);
-    parts_[p].Copy(row, 0, cols_[p], message.data() + message.size() - bytes);
-  }
-}
-
 void RankSampleWindows::SendOwn(uint64_t number) {
   std::vector<char> rows;
-  ForRows(number, ranks_.rank(), [&](size_t, size_t row) { Pack(row, rows); });
+  ForRows(number, ranks_.rank(), [&](size_t, size_t row) {
+    for (size_t p = 0; p < parts_.size(); ++p) {
+      const size_t bytes = cols_[p] * parts_[p].bytes();
+      rows.resize(rows.size() + bytes);
+      parts_[p].Copy(row, 0, cols_[p], rows.data() + rows.size() - bytes);
+    }
+  });
   ranks_.Exchange(0, rows, 0, {});
 }
 
@@ -213,14 +166,13 @@ void RankSampleWindows::Await(uint32_t epoch, uint32_t window) {
 
 void RankSampleWindows::Settle() {
   if (travelling_.valid()) travelling_.get();
-  if (makers_ == StepMakers::kAll) return;
   const Request request{-1};
   for (uint32_t r = 1; r < ranks_.size(); ++r)
     ranks_.Exchange(r, {reinterpret_cast<const char*>(&request), sizeof(request)}, 0, {});
 }
 
 Features RowsOfSamples(const Context& context, SharedPool* shared, const RankRows& own,
-                       const RankMatrixShape& shape, std::span<const uint32_t> samples, StepMakers makers) {
+                       const RankMatrixShape& shape, std::span<const uint32_t> samples) {
   Ranks& ranks = *context.ranks;
   const auto positions = PositionsByRank(ranks, samples, shape.rows);
   const std::vector<uint32_t> rows = OwnRows(ranks, positions, samples, shape.rows);
@@ -230,8 +182,7 @@ Features RowsOfSamples(const Context& context, SharedPool* shared, const RankRow
     return static_cast<char*>(all.get()) + positions[of][i] * row_bytes;
   };
   if (shared != nullptr) all = shared->Take(count * row_bytes);
-  const auto makes = [&](uint32_t rank) { return rank == 0 || makers == StepMakers::kAll; };
-  if (shared == nullptr && makes(ranks.rank())) all = AllocateAligned(count * row_bytes);
+  if (shared == nullptr && ranks.leads()) all = AllocateAligned(count * row_bytes);
   if (all != nullptr) {
     ParallelFor(context, rows.size(), kRowsCopied, [&](size_t begin, size_t end) {
       for (size_t i = begin; i < end; ++i) own.Copy(rows[i], 0, shape.cols, place(ranks.rank(), i));
@@ -240,17 +191,18 @@ Features RowsOfSamples(const Context& context, SharedPool* shared, const RankRow
   if (shared != nullptr) {
     Barrier(ranks);
   } else {
-    std::vector<char> packed(makers == StepMakers::kAll || !ranks.leads() ? rows.size() * row_bytes : 0);
+    std::vector<char> packed(ranks.leads() ? 0 : rows.size() * row_bytes);
     for (size_t i = 0; !packed.empty() && i < rows.size(); ++i)
       own.Copy(rows[i], 0, shape.cols, packed.data() + i * row_bytes);
-    ForPartners(ranks, [&](uint32_t to, uint32_t from) {
-      std::vector<char> received(makes(ranks.rank()) ? positions[from].size() * row_bytes : 0);
-      ranks.Exchange(to, makes(to) ? packed : std::span<char>(), from, received);
-      for (size_t i = 0; !received.empty() && i < positions[from].size(); ++i)
+    if (!ranks.leads()) ranks.Exchange(0, packed, 0, {});
+    for (uint32_t from = 1; ranks.leads() && from < ranks.size(); ++from) {
+      std::vector<char> received(positions[from].size() * row_bytes);
+      ranks.Exchange(0, {}, from, received);
+      for (size_t i = 0; i < positions[from].size(); ++i)
         std::memcpy(place(from, i), received.data() + i * row_bytes, row_bytes);
-    });
+    }
   }
-  if (!makes(ranks.rank())) return {};
+  if (!ranks.leads()) return {};
   return RowsAsFeatures(own.type(), all, static_cast<const char*>(all.get()), count, shape.cols);
 }
 
@@ -276,11 +228,6 @@ std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context) {
 
 void RankTraining::RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                              std::vector<double>* step_losses) {
-  if (makers_ == StepMakers::kAll) {
-    own_->RunEpochs(context, first, count, losses, step_losses);
-    if (windows_ != nullptr) windows_->Settle();
-    return;
-  }
   std::vector<double> steps;
   if (own_ != nullptr) {
     Context stepping = context;
@@ -302,7 +249,6 @@ void RankTraining::RunEpochs(const Context& context, uint32_t first, uint32_t co
 LayerState RankTraining::Read() const {
   LayerState state;
   if (own_ != nullptr) state = own_->Read();
-  if (makers_ == StepMakers::kAll) return state;
   std::string names;  // each with a comma behind it
   for (const Parameter& parameter : state.parameters) names += parameter.name + ",";
   BroadcastText(*ranks_, names);

@@ -1,4 +1,4 @@
-// A layer's training by ranks that each hold a share of the rows: rank 0 makes the steps, or all ranks share them.
+// A layer's training where each rank holds a share of the rows: rank 0 computes the steps.
 #pragma once
 
 #include <future>
@@ -11,26 +11,22 @@
 
 namespace l2gcn {
 
-// Who makes the steps of a layer: rank 0 alone, or all ranks together (kernels/ranks/rank_steps.h).
-enum class StepMakers { kRank0, kAll };
-
-// Rows of a layer's samples, brought from the ranks that hold them to those that train with them window by window
-// (core/sample_order.h): while one window is trained the next one travels. Where rank 0 makes the steps it asks for
-// windows, and the others answer; ranks that see one memory write their rows to where rank 0 reads them, and only say so.
-// Where all ranks share the steps, each knows which window comes next, and gets the rows of its own samples alone.
+// Rows of a layer's samples, brought from the ranks that hold them to rank 0 window by window (core/sample_order.h): while
+// one window is trained the next one travels. Rank 0 asks for windows, and the others answer; ranks that see one memory
+// write their rows to where rank 0 reads them, and only say so.
 class RankSampleWindows final : public SampleWindows {
  public:
   // `parts` are this rank's rows of the layer's input; sample s is row samples[s] of a matrix of `rows` rows (empty:
   // row s). `shared` is null where rows travel by messages.
   RankSampleWindows(Ranks& ranks, SharedPool* shared, const LayerSpec& spec, std::vector<RankRows> parts,
-                    std::vector<size_t> cols, Array<uint32_t> samples, size_t rows, StepMakers makers);
+                    std::vector<size_t> cols, Array<uint32_t> samples, size_t rows);
   ~RankSampleWindows() override;
 
-  // On ranks that make steps: the ring of a part, (ring rows × its columns).
+  // On rank 0: the ring of a part, (ring rows × its columns).
   Features Ring(size_t part) const;
   uint32_t samples() const override { return count_; }
   void Await(uint32_t epoch, uint32_t window) override;
-  // On ranks that make steps: nothing travels any more, and ranks that answer stop.
+  // On rank 0: nothing travels any more, and the other ranks stop answering.
   void Settle();
   // On the others: answers until rank 0 settles.
   void Serve();
@@ -42,16 +38,8 @@ class RankSampleWindows final : public SampleWindows {
 
   size_t RingRows() const { return size_t{kRingWindows} * window_; }
 
-  // On ranks that make steps: brings a window into the ring.
+  // On rank 0: brings a window into the ring.
   void Fetch(uint64_t number);
-  // The same where all ranks make them and fetch the same windows in the same order.
-  void FetchWithAll(uint64_t number);
-  // For each row of a window, which rank computes with it; no rank where the step is left out.
-  std::vector<uint32_t> TakersOf(uint64_t number) const;
-  // Takes rows of a window, by their places in it, out of a message.
-  void Unpack(uint64_t number, std::span<const size_t> places, const char* message);
-  // Adds a row of this rank's share to a message.
-  void Pack(size_t row, std::vector<char>& message) const;
   // Writes this rank's rows of a window to the ring.
   void WriteOwn(uint64_t number);
   // Sends this rank's rows of a window to rank 0, or takes another one's.
@@ -68,7 +56,6 @@ class RankSampleWindows final : public SampleWindows {
 
   Ranks& ranks_;
   const bool in_place_;  // all ranks see the rings
-  const StepMakers makers_;
   const LayerSpec spec_;
   const std::vector<RankRows> parts_;
   const std::vector<size_t> cols_;
@@ -83,11 +70,11 @@ class RankSampleWindows final : public SampleWindows {
   uint64_t next_ = 0;
 };
 
-// The rows of a layer's samples on the ranks that make its steps, in the order of the samples; nothing on the others. This
-// rank's rows of a matrix of `shape` are `own`; sample s is row samples[s] of it (empty: row s). `shared` is null where
-// rows travel by messages; rank 0 alone makes steps where it is not. Called by all ranks.
+// The rows of a layer's samples on rank 0, in the order of the samples; nothing on the others. This rank's rows of a matrix
+// of `shape` are `own`; sample s is row samples[s] of it (empty: row s). `shared` is null where rows travel by messages.
+// Called by all ranks.
 Features RowsOfSamples(const Context& context, SharedPool* shared, const RankRows& own,
-                       const RankMatrixShape& shape, std::span<const uint32_t> samples, StepMakers makers);
+                       const RankMatrixShape& shape, std::span<const uint32_t> samples);
 
 // Threads for the steps that rank 0 makes while the other ranks of its machine wait for it: as many as all of them have,
 // on any core that one of them may use. Results do not depend on threads. Null on ranks other than 0. Called by all.
@@ -95,13 +82,12 @@ std::shared_ptr<ThreadPool> ThreadsOfAllRanks(const Context& context);
 
 class RankTraining final : public LayerTraining {
  public:
-  // `own` makes the steps; null on ranks that make none. `threads` are for it; null: those of the caller's context.
+  // `own` computes the steps on rank 0; null on the others. `threads` are for it; null: those of the caller's context.
   // `columns` are those of each part of the layer's input.
   RankTraining(const std::shared_ptr<Ranks>& ranks, std::unique_ptr<LayerTraining> own,
                std::shared_ptr<RankSampleWindows> windows, std::shared_ptr<ThreadPool> threads,
-               LayerSpec spec, std::vector<size_t> columns, StepMakers makers)
+               LayerSpec spec, std::vector<size_t> columns)
       : ranks_(ranks),
-        makers_(makers),
         own_(std::move(own)),
         windows_(std::move(windows)),
         threads_(std::move(threads)),
@@ -110,21 +96,18 @@ class RankTraining final : public LayerTraining {
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses) override;
-  // On every rank: rank 0's, which has the same bits on all ranks that make steps.
+  // On every rank: rank 0's.
   LayerState Read() const override;
   StepSeconds Profile() const override { return own_ != nullptr ? own_->Profile() : StepSeconds{}; }
 
   const LayerTraining* own() const { return own_.get(); }
-  // Every rank has weights of its own; else rank 0 alone.
-  bool all_make_steps() const { return makers_ == StepMakers::kAll; }
   const LayerSpec& spec() const { return spec_; }
   const std::vector<size_t>& columns() const { return columns_; }
 
  private:
   const std::shared_ptr<Ranks> ranks_;
-  const StepMakers makers_;
   std::unique_ptr<LayerTraining> own_;
-  std::shared_ptr<RankSampleWindows> windows_;  // null: who makes steps has all rows
+  std::shared_ptr<RankSampleWindows> windows_;  // null: rank 0 has all rows
   const std::shared_ptr<ThreadPool> threads_;
   const LayerSpec spec_;
   const std::vector<size_t> columns_;

@@ -7,6 +7,7 @@
 
 #include "core/error_format.h"
 #include "core/memory_meter.h"
+#include "core/row_preparation.h"
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
@@ -18,10 +19,8 @@
 #include "kernels/ranks/rank_rows.h"
 #include "kernels/ranks/rank_scoring.h"
 #include "kernels/ranks/rank_sparse.h"
-#include "kernels/ranks/rank_steps.h"
 #include "kernels/ranks/rank_training.h"
 #include "kernels/ranks/shared_rows.h"
-#include "kernels/ranks/step_choice.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -70,9 +69,9 @@ class RanksBackend final : public Backend {
         sparse_density_(backends.sparse_density),
         local_(backends.make_local(options)),
         trainer_(backends.make_trainer(options)),
-        cpu_in_memory_(backends.sum_in_place &&
-                       SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0),
-        in_place_(cpu_in_memory_ && context.ranks->shares_memory()),
+        in_place_(backends.sum_in_place &&
+                  SumOverRanks(*context.ranks, context.disk != nullptr ? 1 : 0) == 0 &&
+                  context.ranks->shares_memory()),
         shared_memory_(context.ranks),
         threads_of_all_(in_place_ ? ThreadsOfAllRanks(context) : nullptr) {
     BackendOptions other = options;
@@ -194,26 +193,24 @@ class RanksBackend final : public Backend {
         std::none_of(parts.begin(), parts.end(), [](const RankTensor* part) { return part->sparse; });
     const bool by_windows = context.device == DeviceKind::kCpu && all_dense &&
                             OrderOf(spec, static_cast<uint32_t>(count), xhat.cols(), 0).block > 0;
-    const StepShape steps{xhat.cols(), start["weight"].value.cols, start["classifier"].value.cols,
-                          std::min<size_t>(spec.batch, count)};
-    const StepMakers makers = MakersOf(context, parts, spec, steps);
     LayerSpec reading = spec;
-    if (makers == StepMakers::kAll) reading.share = std::make_shared<RankSteps>(ranks_);
-    LayerInput input;  // of ranks that make steps
+    LayerInput input;  // of rank 0
     std::shared_ptr<RankSampleWindows> windows;
     if (by_windows) {
-      windows = MakeWindows(context, parts, spec, samples, xhat.rows(), makers);
+      std::vector<RankRows> rows;  // which stay where they are
+      for (const RankTensor* part : parts) rows.push_back(RowsToSend(context, *part));
+      windows = std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(rows),
+                                                    ColumnsOf(parts), samples, xhat.rows());
       reading.windows = windows;
-      for (size_t p = 0; Makes(makers) && p < parts.size(); ++p)
+      for (size_t p = 0; ranks_->leads() && p < parts.size(); ++p)
         input.blocks.push_back(trainer_->Upload(context, windows->Ring(p)));
     } else {
-      for (const RankTensor* part : parts)
-        input.blocks.push_back(WholeInput(context, *part, samples.span(), makers));
+      for (const RankTensor* part : parts) input.blocks.push_back(WholeInput(context, *part, samples.span()));
     }
     std::unique_ptr<LayerTraining> own;
-    if (Makes(makers)) own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
+    if (ranks_->leads()) own = trainer_->BeginLayer(context, input, {}, targets, reading, start);
     return std::make_unique<RankTraining>(ranks_, std::move(own), std::move(windows), threads_of_all_, spec,
-                                          ColumnsOf(parts), makers);
+                                          ColumnsOf(parts));
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
@@ -232,10 +229,10 @@ class RanksBackend final : public Backend {
 
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
     const auto& together = CheckedCast<RankTraining>(training);
-    const LayerState state = together.all_make_steps() ? LayerState() : together.Read();
+    const LayerState state = together.Read();
     return ScoresOfAll(*ranks_, CheckedCast<RankRowsToScore>(rows), [&](const RowsToScore& own) {
       if (together.own() != nullptr) return local_->Score(context, *together.own(), own);
-      return local_->Score(context, *HolderOf(context, state, together), own);
+      return local_->Score(context, *HolderOf(context, *trainer_, state, together), own);
     });
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
@@ -414,65 +411,13 @@ class RanksBackend final : public Backend {
                        RowsAsFeatures(out_type, out, static_cast<const char*>(out.get()), own_rows, x.cols));
   }
 
-  // ReLU. Of 16 bits, the first one is the sign in either type.
-  static void Rectify(const Context& context, FeatureType type, void* values, size_t count) {
-    ParallelFor(context, count, 1 << 16, [&](size_t begin, size_t end) {
-      auto* const floats = static_cast<float*>(values);
-      auto* const halves = static_cast<uint16_t*>(values);
-      for (size_t i = begin; type == FeatureType::kF32 && i < end; ++i)
-        floats[i] = floats[i] <= 0 ? 0 : floats[i];
-      for (size_t i = begin; type != FeatureType::kF32 && i < end; ++i)
-        halves[i] = halves[i] < 0x8000 ? halves[i] : 0;
-    });
-  }
-
-  // Who makes the steps of a layer. Results are the same. They can be shared where rows travel by messages and the CPU
-  // computes a basic layer from dense rows in memory.
-  StepMakers MakersOf(const Context& context, const std::vector<const RankTensor*>& parts,
-                      const LayerSpec& spec, const StepShape& steps) const {
-    const bool can = cpu_in_memory_ && !in_place_ && parts.size() == 1 && !parts.front()->sparse &&
-                     spec.architecture.basic();
-    return can && ChooseSteps(context, steps).shared ? StepMakers::kAll : StepMakers::kRank0;
-  }
-  bool Makes(StepMakers makers) const { return makers == StepMakers::kAll || ranks_->leads(); }
-
-  // The samples' rows of a part as a tensor of ranks that make steps; null on the others.
-  TensorPtr WholeInput(const Context& context, const RankTensor& x, std::span<const uint32_t> samples,
-                       StepMakers makers) {
-    const Features rows = x.sparse ? SparseAtRank0(context, x)
-                                   : RowsOfSamples(context, PoolOfAll(), RowsToSend(context, x),
-                                                   {x.rows, x.cols}, samples, makers);
-    if (!Makes(makers)) return nullptr;
+  // The samples' rows of a part as a tensor of rank 0; null on the others.
+  TensorPtr WholeInput(const Context& context, const RankTensor& x, std::span<const uint32_t> samples) {
+    const Features rows =
+        x.sparse ? SparseAtRank0(context, x)
+                 : RowsOfSamples(context, PoolOfAll(), RowsToSend(context, x), {x.rows, x.cols}, samples);
+    if (!ranks_->leads()) return nullptr;
     return trainer_->Upload(context, x.sparse && !samples.empty() ? rows.PickRows(samples) : rows);
-  }
-
-  // Windows over rows that stay where they are.
-  std::shared_ptr<RankSampleWindows> MakeWindows(const Context& context,
-                                                 const std::vector<const RankTensor*>& parts,
-                                                 const LayerSpec& spec, const Array<uint32_t>& samples,
-                                                 size_t rows, StepMakers makers) {
-    std::vector<RankRows> own;
-    for (const RankTensor* part : parts) own.push_back(RowsToSend(context, *part));
-    return std::make_shared<RankSampleWindows>(*ranks_, PoolOfAll(), spec, std::move(own), ColumnsOf(parts),
-                                               samples, rows, makers);
-  }
-
-  // A training that holds weights and makes no step, so that rows can be scored by them. Its input has the parts that
-  // rank 0's has.
-  std::unique_ptr<LayerTraining> HolderOf(const Context& context, const LayerState& state,
-                                          const RankTraining& together) {
-    LayerSpec spec = together.spec();
-    spec.windows.reset();
-    LayerInput input;
-    for (const size_t cols : together.columns()) {
-      Matrix nothing = Matrix::Allocate(1, cols);
-      std::fill_n(nothing.values.mutable_data(), cols, 0.0f);
-      input.blocks.push_back(trainer_->Upload(context, Features::Dense(std::move(nothing))));
-    }
-    Targets targets;
-    targets.classes = static_cast<uint32_t>(state["classifier"].value.cols);
-    targets.classes_of = Array<int32_t>::Zeros(1);
-    return trainer_->BeginLayer(context, input, {}, targets, spec, state);
   }
 
   const std::shared_ptr<Ranks> ranks_;
@@ -480,9 +425,9 @@ class RanksBackend final : public Backend {
   const FeatureType product_type_;  // in which Forward sums a product over the graph
   const double sparse_density_;     // up to which aggregated features stay sparse
   const std::shared_ptr<Backend> local_, trainer_;
-  const bool cpu_in_memory_;  // the CPU computes on all ranks, and no rank goes to disk
-  const bool in_place_;       // ranks see each other's rows in memory
-  SharedPool shared_memory_;  // where those rows lie that are not features
+  // Ranks see each other's rows in memory: the CPU computes on all ranks, and no rank goes to disk.
+  const bool in_place_;
+  SharedPool shared_memory_;                          // where those rows lie that are not features
   const std::shared_ptr<ThreadPool> threads_of_all_;  // for training steps; null elsewhere than on rank 0
   MatrixMemory memory_;                               // of what is aggregated there
   // Local ones with results in product_type_, sparse, or dense.

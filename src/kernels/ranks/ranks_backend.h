@@ -14,14 +14,12 @@
 //   PickRows    rows go to where they are wanted
 //   BeginLayer  rank 0 trains. The samples' rows travel to it: whole where they are few, else window by window
 //               (core/sample_order.h), so that no rank ever holds all of them. Where all ranks run on one machine, its
-//               steps run on the threads of all, which would be idle. Where rows travel by messages, all ranks may
-//               share the steps (kernels/ranks/step_choice.h, rank_steps.h); rows then go to who computes with them
+//               steps run on the threads of all, which would be idle
 //   Score       own rows with rank 0's weights; the loss of each row comes back, and their mean is taken in order
 // Arithmetic is left to backends of the rank's own (LocalBackends). Those of GPUs keep rows in host memory
 // (kernels/ranks/hosted_backend.h).
 //
-// Guarantees: every result has the bits that the local backend gives. Over ranks whole numbers are summed, and, where
-// steps are shared, gradients and losses, which each rank adds to in turn in the order in which one process does.
+// Guarantees: every result has the bits that the local backend gives. Over ranks only whole numbers are summed.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // Which networks are measured on which graphs, and how their counts are set beside exact refinement's.
-#include "l2gcn/capacity.h"
+#include "report/capacity/capacity.h"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 // Theorems 5 and 6 as a figure: the share of graphs told apart, by depth.
 #pragma once
 
-#include "l2gcn/capacity.h"
+#include "report/capacity/capacity.h"
 #include "report/figure/chart.h"
 
 namespace l2gcn {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "l2gcn/capacity.h"
 #include "l2gcn/version.h"
+#include "report/capacity/capacity.h"
 #include "report/capacity/capacity_chart.h"
 
 namespace l2gcn {

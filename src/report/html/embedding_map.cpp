@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/row_preparation.h"
 #include "core/threads.h"
 #include "data/pca.h"
 

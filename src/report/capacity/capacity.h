@@ -12,23 +12,9 @@
 #include <vector>
 
 #include "l2gcn/context.h"
+#include "l2gcn/reproduce.h"
 
 namespace l2gcn {
-
-inline constexpr uint32_t kMostCapacityNodes = 8;
-
-struct CapacityOptions {
-  uint32_t least_nodes = 4;  // sizes of the enumerated graphs, 2 … 8
-  uint32_t most_nodes = 8;
-  uint32_t layers = 5;  // networks of depth 1 … layers; colour refinement goes on until it ends
-  std::vector<uint32_t> widths = {2, 8, 32};
-  uint32_t seeds = 3;  // networks of every kind: seed … seed + seeds − 1
-  uint64_t seed = 0;
-  std::vector<std::string> features = {"constant", "degree"};
-  std::string activation = "relu";  // relu | tanh
-  uint32_t steps = 40;              // of training, for a layer (layer-wise) or a network (end to end)
-  uint32_t examples = 3;            // pairs listed where counts differ, at most
-};
 
 // Two graphs that one way tells apart and another does not, in graph6 (nauty's text form).
 using GraphPair = std::pair<std::string, std::string>;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "data/table.h"
+
+namespace l2gcn {
+
+// A table whose rows belong to nodes: by an id, or by their order.
+struct NodeRows {
+  Table table;
+  size_t id_column = kNoTableColumn;  // none: row k is node k
+  std::vector<uint32_t> row_of;       // (nodes) row of each node, or kNoTableRow; once the nodes are numbered
+
+  bool by_position() const { return id_column == kNoTableColumn; }
+  std::string_view Id(size_t row) const { return table.columns[id_column].text[row]; }
+};
+
+}  // namespace l2gcn
