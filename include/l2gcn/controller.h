@@ -24,7 +24,7 @@ struct SearchConfig {
   // Whose F1: that of half of the validation nodes (the others are shown), or of the test nodes (of generated graphs).
   enum class EvaluationSplit { kValidation, kTest };
   enum class Cost { kEpochs, kSeconds };
-  // Of the sampled trainings: the whole sample, the data set's own, or so many nodes.
+  // The batch of the sampled trainings: the whole sample, the data set's own, or this many nodes.
   struct Batch {
     enum class Kind { kFull, kPreset, kNodes } kind = Kind::kFull;
     uint32_t nodes = 0;

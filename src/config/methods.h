@@ -61,7 +61,7 @@ struct Method {
   StopRule stop = StopRule::kFixed;                      // if the user names none
   bool compared = true;                                  // `compare` includes it if the user names no methods
   std::vector<std::string> settings = {};  // fields it takes that some other methods do not take
-  // Defaults of the method for a data set of this preset_row; applied after the data set's own row.
+  // Defaults of the method for a data set with this preset row; applied after the settings of that row.
   void (*preset)(const std::string& preset_row, TrainConfig& config);
 };
 

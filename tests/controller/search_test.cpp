@@ -293,7 +293,7 @@ TEST(Search, SaysWhichNodesAreMissing) {
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
   config.reward = SearchConfig::Reward::kF1;
   EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("no validation node to score"), std::string::npos);
-  config.evaluation_split = SearchConfig::Judge::kTest;
+  config.evaluation_split = SearchConfig::EvaluationSplit::kTest;
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
   EXPECT_NE(refusal(config, "random:0.6,0.4,0").find("no test node to score"), std::string::npos);
 }

@@ -84,7 +84,7 @@ TEST_F(CudaBackendTest, LayersOfAnyArchitectureMatchTheReferenceStepByStep) {
   for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const backend_cases::GeneralCase& one : backend_cases::GeneralCases()) {
-      backend_cases::CheckGeneralVerbs(context_, *backend, one, kFp32);
+      backend_cases::CheckGeneralOperations(context_, *backend, one, kFp32);
       backend_cases::CheckGeneralTraining(context_, *backend, one, kFp32);
       backend_cases::CheckGeneralGradient(context_, *backend, one, kFp32);
     }

@@ -91,8 +91,8 @@ inline GeneralInput InputOf(const Context& context, Backend& backend, const Gene
 }
 
 // Transform of all rows and of picked ones, and rows as a tensor of their own.
-inline void CheckGeneralVerbs(const Context& context, Backend& backend, const GeneralCase& one,
-                              const Tolerance& tolerance) {
+inline void CheckGeneralOperations(const Context& context, Backend& backend, const GeneralCase& one,
+                                   const Tolerance& tolerance) {
   const GeneralInput input = InputOf(context, backend, one);
   const LayerState state = GeneralState(one, input.x.cols);
   const HiddenParameters hidden = state.hidden();

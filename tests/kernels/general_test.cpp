@@ -34,7 +34,7 @@ class CpuGeneralTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(CpuGeneralTest, OperationsMatchTheReference) {
   ForEachCase([](const Context& context, Backend& backend, const GeneralCase& one) {
-    backend_cases::CheckGeneralVerbs(context, backend, one, {});
+    backend_cases::CheckGeneralOperations(context, backend, one, {});
   });
 }
 

@@ -202,7 +202,7 @@ class CpuBlockOps final : public BlockOps {
   void NormGradient(const Context& context, const BlockNorm& norm, const float* y, const float* sums,
                     const float* products, float* d) const override {
     const size_t width = norm.width;
-    // Of a batch norm: the factor of each column, the mean of d and that of d ∘ y.
+    // Batch norm needs, for each column, its factor, the mean of d and the mean of d ∘ y.
     std::vector<float> slopes(norm.kind == HiddenNorm::kBatch ? 3 * width : 0);
     const float share = 1.0f / static_cast<float>(norm.rows);
     for (size_t c = 0; c < slopes.size() / 3; ++c) {

@@ -39,7 +39,7 @@ struct CpuParameter {
 // One batch's values are all (batch × width) with the weights' stride.
 class HiddenLayer {
  public:
-  // Of the parameters PREFIX + "weight", …; batches of up to `batch` rows.
+  // Takes the parameters PREFIX + "weight", …; batches have up to `batch` rows.
   HiddenLayer(const LayerState& start, const std::string& prefix, HiddenNorm norm, size_t batch);
 
   // Where products read W in another layout (CpuKernels::pack), this is it, of the rows from `first` on: those that
@@ -82,7 +82,7 @@ class HiddenLayer {
   float* PanelSums(size_t panel) { return panel_sums_.mutable_data() + panel / kBatchPanel * 2 * stride; }
 
   Array<float> inverse_;  // 1 / √(var + ε): (batch) of LayerNorm's rows, (stride) of batch norm's columns
-  // Of batch norm:
+  // Batch norm alone has these:
   Array<float> mean_;  // (stride) of the batch
   Array<float>
       panel_sums_;  // (panels × 2 × stride) means and squares around them; then sums of d and of d ∘ y

@@ -16,7 +16,7 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two looks at the wish to stop: a few tens of milliseconds.
+// Steps between two checks for a request to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerLaunch = 4096;
 
 // W's columns and Θ's rows as the kernel wants them: slice after slice, padded with zeros.

@@ -14,7 +14,7 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two looks at the wish to stop: a few tens of milliseconds.
+// Steps between two checks for a request to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerRound = 256;
 // Gathered rows of a forward pass, and their number at most.
 constexpr size_t kGatheredBytes = size_t{64} << 20, kGatheredRows = 8192;
