@@ -68,7 +68,7 @@ void ExpectSharedStepsAreAlone(const Features& features, const Shape& shape,
       Require(seen.steps == alone.steps, "losses of steps");
       Require(seen.state["weight"].steps == alone.state["weight"].steps, "steps");
       Require(SameMatrix(seen.state["weight"].value, alone.state["weight"].value), "W");
-      Require(SameMatrix(seen.state.w_v, alone.state.w_v), "W's moment");
+      Require(SameMatrix(seen.state["weight"].v, alone.state["weight"].v), "W's moment");
       Require(SameMatrix(seen.state["classifier"].value, alone.state["classifier"].value), "theta");
     };
     EXPECT_NO_THROW(RunAsRanks(size, 1 + size % 2, train)) << what << ", " << size << " ranks";
