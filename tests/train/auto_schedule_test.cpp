@@ -266,9 +266,9 @@ TEST(EstimateRate, LongRowsGetLowerRatesAndFewStepsHigherOnes) {
   for (uint32_t i = 0; i < 100; ++i) long_rows.push_back(i), short_rows.push_back(100 + i);
   const AutoSchedule schedule;
   const auto rate = [&](const std::vector<uint32_t>& of, bool norm, double steps, double nodes = 100) {
-    LayerArchitecture form;
-    form.norm = norm;
-    return EstimateRate(context, *backend, *rows, of, form, nodes, steps, schedule);
+    LayerArchitecture architecture;
+    architecture.norm = norm ? HiddenNorm::kLayer : HiddenNorm::kNone;
+    return EstimateRate(context, *backend, *rows, of, architecture, nodes, steps, schedule);
   };
   EXPECT_DOUBLE_EQ(rate(short_rows, false, 1e4), schedule.basic_rate);
   EXPECT_NEAR(rate(long_rows, false, 1e4), schedule.basic_rate * std::pow(4.0, -schedule.basic_power), 1e-12);
