@@ -74,7 +74,7 @@ void ExpectSameAsWhole(const Context& context, const Shape& shape, const Feature
         backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4));
     std::vector<double> losses(2);
     training->RunEpochs(context, 0, 2, losses);
-    return training->Read().w;
+    return training->Read()["weight"].value;
   };
   expect(trained(lazy), trained(whole), "training");
 }
