@@ -2,7 +2,7 @@
 // bias, ReLU and dropout, forward and backward.
 #include "core/rng.h"
 #include "core/threads.h"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 #include "train/block_network.h"
 
 namespace l2gcn {

@@ -7,7 +7,7 @@
 
 #include "core/threads.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/norm_epsilon.h"
+#include "kernels/norm_constants.h"
 
 namespace l2gcn {
 namespace {
