@@ -115,14 +115,14 @@ void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::s
                     const std::function<void(const std::string&)>& keep) {
   if (field.level == Level::kPreset) return command.LeaveToPresets(field.name);
   CLI::Option* option = nullptr;
+  const std::string help = HelpOf(field);
   if (field.kind == FieldKind::kFlag) {
-    option = command.add_flag("--" + field.name + ",!--no-" + field.name, HelpOf(field))->each(keep);
+    option = command.add_flag("--" + field.name + ",!--no-" + field.name, help)->each(keep);
   } else {
     std::string type = field.placeholder;
     if (!field.choices.empty()) type.clear();
     for (const std::string& choice : field.choices) type += (type.empty() ? "" : "|") + choice;
-    option =
-        command.add_option_function<std::string>("--" + field.name, keep, HelpOf(field))->type_name(type);
+    option = command.add_option_function<std::string>("--" + field.name, keep, help)->type_name(type);
   }
   option->default_str(default_text)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)

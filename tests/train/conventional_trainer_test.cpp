@@ -141,7 +141,7 @@ TEST(ConventionalTrainer, PredictsWhatItTrained) {
           config.epochs = {5};
           FitConventional(MakeContext(2), dataset, nodes, config, policy, &losses);
           config.epochs = {4};
-          const Model model = FitConventional(MakeContext(2), dataset, nodes, config, policy).model;
+          const Model model = FitConventional(MakeContext(2), dataset, nodes, config, policy).trained.model;
           const Matrix logits = PredictLogits(MakeContext(2), model, dataset);
           double loss = 0;
           for (uint32_t node : nodes.train) {
