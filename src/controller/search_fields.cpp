@@ -64,7 +64,7 @@ std::vector<SearchField> MakeSearchFields() {
       ChoiceField("reward", &C::reward, kSearchRewardNames,
                   "What a training is worth: its final loss or its validation F1."),
       ChoiceField(
-          "judge", &C::judge, kSearchJudgeNames,
+          "evaluation-split", &C::evaluation_split, kSearchJudgeNames,
           "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
           "controller that looks at them; test: test nodes, for generated graphs."),
       RealField(

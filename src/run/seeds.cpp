@@ -29,7 +29,7 @@ std::string CountOfThings(uint64_t count, const std::string& thing, const std::s
 }
 
 // What there is to learn from, before it begins.
-void TellTask(const Job& job) {
+void LogTask(const Job& job) {
   const Dataset& dataset = job.dataset;
   const Labels& labels = dataset.labels;
   SeedResult counts;
@@ -46,8 +46,8 @@ void TellTask(const Job& job) {
   job.context.Note(text);
 }
 
-// Says when a model is no better than the same answer for every node.
-void TellBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
+// Notes a model that is no better than one answer for every node.
+void LogBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
@@ -60,23 +60,23 @@ void TellBaseline(const Context& context, const TrainConfig& config, const SeedR
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));
 }
 
-// What an end before the end leaves is told with it.
-[[noreturn]] void RethrowWithProgress(const Error& error, const RunClaim& claim) {
-  if (!claim.HasProgress()) throw error;
+// Adds to an error how the run can be resumed.
+[[noreturn]] void RethrowWithProgress(const Error& error, const RunLock& lock) {
+  if (!lock.HasProgress()) throw error;
   const std::string cause = error.kind() == ErrorKind::kCancelled ? "stopped on request" : error.what();
   throw Error(error.kind(), fmt::format("{}; what is done is kept: go on with l2gcn train --resume {}", cause,
-                                        claim.target().string()));
+                                        lock.target().string()));
 }
 
-// The context with progress told to the log as well, but for lines that only say how much a run from disk has moved.
-Context Telling(const Context& context, ProgressLog* log) {
-  Context telling = context;
-  if (log == nullptr) return telling;
-  telling.on_progress = [show = context.on_progress, log](const Progress& progress) {
+// A copy of the context that also writes progress to the log, except lines that only count the bytes a run from disk has moved.
+Context WithProgressLog(const Context& context, ProgressLog* log) {
+  Context logged = context;
+  if (log == nullptr) return logged;
+  logged.on_progress = [show = context.on_progress, log](const Progress& progress) {
     if (show) show(progress);
-    if (!std::string_view(progress.phase).starts_with(kPhaseOnDisk)) log->Tell(progress);
+    if (!std::string_view(progress.phase).starts_with(kPhaseOnDisk)) log->Log(progress);
   };
-  return telling;
+  return logged;
 }
 
 // The seeds of a run, one after another or shared out over ranks.
@@ -119,7 +119,7 @@ struct SeedLoop {
     Stopwatch watch;
     Job seeded = i == 0 ? job : WithSeed(job, job.config.seed + i);
     if (log) log->BeginSeed(seeded.config.seed);
-    seeded.context = Telling(parts.Part(context, i), log);
+    seeded.context = WithProgressLog(parts.Part(context, i), log);
     auto [trained, pipeline] = TrainSeed(seeded, options, checkpoint);
     Evaluate(seeded.context, seeded.dataset, std::move(pipeline), trained);
     trained.result.seconds.load = options.load_seconds;
@@ -130,7 +130,7 @@ struct SeedLoop {
 
   // Writes and tells a seed that is trained and evaluated.
   void Write(Trained& trained) const {
-    TellBaseline(job.context, job.config, trained.result);
+    LogBaseline(job.context, job.config, trained.result);
     if (writer) {
       trained.result.run = writer->SeedDirectory(trained.result.seed);
       const FileSums files = writer->WriteSeed(trained, result);
@@ -171,13 +171,13 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   CheckSameData(context, dataset);
   Job job = MakeJob(context, dataset, config);
-  TellTask(job);
+  LogTask(job);
   PlaceJob(options.runs, job);
   std::unique_ptr<RunWriter> writer;
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(job.dataset, job.config, options);
-    checkpoint = std::make_unique<Checkpoint>(job.context, writer->claim().checkpoint(), job.dataset,
+    checkpoint = std::make_unique<Checkpoint>(job.context, writer->lock().checkpoint(), job.dataset,
                                               job.config, options);
   }
   TrainResult result = BeginResult(job.context, dataset, config, options);
@@ -197,10 +197,10 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
     }
   } catch (const Error& error) {
     if (!writer) throw;
-    RethrowWithProgress(error, writer->claim());
+    RethrowWithProgress(error, writer->lock());
   } catch (const std::bad_alloc&) {
-    if (!writer || !writer->claim().HasProgress()) throw;
-    RethrowWithProgress(Error(ErrorKind::kRuntime, OutOfMemoryMessage(0)), writer->claim());
+    if (!writer || !writer->lock().HasProgress()) throw;
+    RethrowWithProgress(Error(ErrorKind::kRuntime, OutOfMemoryMessage(0)), writer->lock());
   }
   return result;
 }

@@ -8,7 +8,7 @@
 #include "model/model_shapes.h"
 #include "ranks/collectives.h"
 #include "run/checkpoint.h"
-#include "run/ranks_keeper.h"
+#include "run/ranks_checkpointer.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
 
@@ -26,7 +26,7 @@ Job AfterRestarts(const Job& job, uint32_t restarts) {
 }
 
 // Says that a seed that had diverged ended well, and keeps it in the result.
-void TellRestarts(const Job& given, const Job& tried, uint32_t restarts, SeedResult& result) {
+void LogRestarts(const Job& given, const Job& tried, uint32_t restarts, SeedResult& result) {
   result.restarts = restarts;
   result.lowered_lr = *tried.config.lr;
   given.context.Note(fmt::format("seed {}: ended well at --lr {:.4g} in place of {:.4g}, after {} restart{}",
@@ -49,16 +49,17 @@ std::optional<TrainedSeed> TrainedBefore(const Job& job, const Checkpoint* check
 
 // One attempt, from the last snapshot on if there is one.
 TrainedSeed TrainOnce(const Job& job, const RunOptions& options, Checkpoint* checkpoint) {
-  SnapshotKeeper* keeper = checkpoint;
-  std::optional<RanksKeeper> together;
-  if (job.context.ranks != nullptr && options.write) keeper = &together.emplace(job.context, checkpoint);
+  Checkpointer* checkpointer = checkpoint;
+  std::optional<RanksCheckpointer> together;
+  if (job.context.ranks != nullptr && options.write)
+    checkpointer = &together.emplace(job.context, checkpoint);
   std::unique_ptr<StopPolicy> policy = MakeStopPolicy(job);
   if (options.make_policy) {
     policy = options.make_policy(job.config, std::move(policy));
     if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
-    keeper = nullptr;  // the caller's may remember what no snapshot knows: its seed begins anew
+    checkpointer = nullptr;  // the caller's may remember what no snapshot knows: its seed begins anew
   }
-  return FitMethod(job, *policy, keeper);
+  return FitMethod(job, *policy, checkpointer);
 }
 
 }  // namespace
@@ -68,15 +69,15 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const Job& job) {
   return StopPolicyOf(stop).make({job.config, job.dataset, *job.nodes});
 }
 
-TrainedSeed FitMethod(const Job& job, StopPolicy& policy, SnapshotKeeper* keeper) {
+TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
   switch (FindMethod(job.config.method).loop) {
     case TrainingLoop::kLayerwise: {
       LayerwiseOptions options;
-      options.keeper = keeper;
+      options.checkpointer = checkpointer;
       return FitLayerwise(job.context, job.dataset, *job.nodes, job.config, policy, options);
     }
     case TrainingLoop::kConventional:
-      return FitConventional(job.context, job.dataset, *job.nodes, job.config, policy, nullptr, keeper);
+      return FitConventional(job.context, job.dataset, *job.nodes, job.config, policy, nullptr, checkpointer);
     case TrainingLoop::kPowersLayerwise:
       return FitNgcnLayerwise(job.context, job.dataset, *job.nodes, job.config, policy);
   }
@@ -91,7 +92,7 @@ TrainedSeed TrainSeed(const Job& job, const RunOptions& options, Checkpoint* che
     const Job tried = AfterRestarts(job, attempt);
     try {
       TrainedSeed seed = TrainOnce(tried, options, checkpoint);
-      if (attempt > 0) TellRestarts(job, tried, attempt, seed.trained.result);
+      if (attempt > 0) LogRestarts(job, tried, attempt, seed.trained.result);
       if (checkpoint != nullptr) checkpoint->KeepTrained(seed.trained);
       return seed;
     } catch (const Diverged& error) {
