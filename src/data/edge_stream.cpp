@@ -33,7 +33,7 @@ struct KeyPair {
 
 // What one conversion shares: the file, its format, and how the memory is shared out. What is not shared out
 // is for blocks of text, ranges being merged and the program itself.
-struct Job {
+struct Conversion {
   const Context& context;
   const fs::path& path;
   EdgeTextFormat format;
@@ -57,13 +57,13 @@ void WriteIds(const IdTable& ids, const fs::path& directory) {
 // Runs parse(k, block) on blocks, one a worker and round, and then between(order), where `order` lists the
 // k of the round as their blocks stand in the file; until the file ends.
 template <class Parse, class Between>
-void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
-  TextSource source = EdgeBlocks(job.path, job.format);
-  std::vector<TextBlock> blocks(job.context.threads);
+void ForEachRound(const Conversion& conversion, const Parse& parse, const Between& between) {
+  TextSource source = EdgeBlocks(conversion.path, conversion.format);
+  std::vector<TextBlock> blocks(conversion.context.threads);
   for (bool more = true; more;) {
-    job.context.CheckCancelled();
+    conversion.context.CheckCancelled();
     std::vector<uint8_t> got(blocks.size(), 0);
-    ParallelTasks(job.context, blocks.size(), [&](size_t k, uint32_t) {
+    ParallelTasks(conversion.context, blocks.size(), [&](size_t k, uint32_t) {
       got[k] = source.Next(blocks[k]) ? 1 : 0;
       if (got[k] == 0) blocks[k].text.clear();
       parse(k, blocks[k]);
@@ -81,19 +81,19 @@ void ForEachRound(const Job& job, const Parse& parse, const Between& between) {
 // Calls take(k, block) on all blocks, from all threads at once, each of which has a k of its own. Of several
 // errors that of the earliest block is thrown, whichever thread comes first.
 template <class Take>
-void ForEachBlock(const Job& job, const Take& take) {
+void ForEachBlock(const Conversion& conversion, const Take& take) {
   constexpr uint64_t kNoBlock = ~uint64_t{0};
-  TextSource source = EdgeBlocks(job.path, job.format);
+  TextSource source = EdgeBlocks(conversion.path, conversion.format);
   std::atomic<bool> stop{false};
   std::mutex mutex;
   uint64_t failed_block = kNoBlock;
   std::exception_ptr failure;
-  ParallelTasks(job.context, job.context.threads, [&](size_t k, uint32_t) {
+  ParallelTasks(conversion.context, conversion.context.threads, [&](size_t k, uint32_t) {
     TextBlock block;
     while (!stop.load(std::memory_order_relaxed)) {
       uint64_t number = kNoBlock;
       try {
-        job.context.CheckCancelled();
+        conversion.context.CheckCancelled();
         if (!source.Next(block)) return;
         number = block.number;
         take(k, block);
@@ -111,19 +111,19 @@ void ForEachBlock(const Job& job, const Take& take) {
 
 // Small ids rank in the order of the nodes, so edges can be sorted as they are parsed and numbered when
 // written. They are marked once they are sorted, when neighbours lie together.
-SortedEdges SortSmall(const Job& job, IdTable& ids) {
+SortedEdges SortSmall(const Conversion& conversion, IdTable& ids) {
   std::mutex marking;
   uint32_t largest = 0;  // of all ids parsed so far, so that the table grows as seldom as can be
-  EdgeSortOptions options = job.sort;
+  EdgeSortOptions options = conversion.sort;
   options.on_nodes = [&](std::span<const uint32_t> nodes) {
     const std::lock_guard<std::mutex> lock(marking);
     ids.Reserve(largest);
     ids.MarkSmall(nodes);
   };
-  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, options);
-  std::vector<SmallEdges> parsed(job.context.threads);
-  ForEachBlock(job, [&](size_t k, TextBlock& block) {
-    ParseSmallEdges(block, job.format, job.path, parsed[k]);
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(conversion.context, options);
+  std::vector<SmallEdges> parsed(conversion.context.threads);
+  ForEachBlock(conversion, [&](size_t k, TextBlock& block) {
+    ParseSmallEdges(block, conversion.format, conversion.path, parsed[k]);
     uint32_t last = 0;
     for (const std::vector<uint32_t>* side : {&parsed[k].source, &parsed[k].target})
       for (const uint32_t id : *side) last = std::max(last, id);
@@ -135,7 +135,7 @@ SortedEdges SortSmall(const Job& job, IdTable& ids) {
   });
   sorter->Flush();
   ids.Finish();
-  WriteIds(ids, job.sort.directory);
+  WriteIds(ids, conversion.sort.directory);
   std::function<void(std::span<uint32_t>)> to_nodes;
   if (!ids.identity()) to_nodes = [&ids](std::span<uint32_t> keys) { ids.ToNodes(keys); };
   return sorter->Finish(ids.nodes(), to_nodes);
@@ -147,51 +147,55 @@ struct SpilledKeys {
   std::unique_ptr<ScratchFile<float>> weights;  // null unless weighted
 };
 
-SpilledKeys SpillKeys(const Job& job, IdTable& ids) {
-  const fs::path pair_path = job.sort.directory / "keys.tmp",
-                 weight_path = job.sort.directory / "weights.tmp";
+SpilledKeys SpillKeys(const Conversion& conversion, IdTable& ids) {
+  const fs::path pair_path = conversion.sort.directory / "keys.tmp",
+                 weight_path = conversion.sort.directory / "weights.tmp";
   FileWriter pairs(pair_path), weights(weight_path);
-  std::vector<std::vector<TextEdge>> parsed(job.context.threads);
+  std::vector<std::vector<TextEdge>> parsed(conversion.context.threads);
   std::vector<std::string_view> tokens;
   std::vector<uint32_t> keys;
   uint64_t edges = 0;
   ForEachRound(
-      job, [&](size_t k, TextBlock& block) { ParseTextEdges(block, job.format, job.path, parsed[k]); },
+      conversion,
+      [&](size_t k, TextBlock& block) {
+        ParseTextEdges(block, conversion.format, conversion.path, parsed[k]);
+      },
       [&](const std::vector<size_t>& order) {
         tokens.clear();
         for (const size_t k : order) {
           for (const TextEdge& edge : parsed[k]) {
             tokens.push_back(edge.source);
             tokens.push_back(edge.target);
-            if (job.format.weighted) weights.Write(&edge.weight, sizeof(float));
+            if (conversion.format.weighted) weights.Write(&edge.weight, sizeof(float));
           }
         }
         keys.resize(tokens.size());
-        ids.Resolve(job.context, tokens, keys);
+        ids.Resolve(conversion.context, tokens, keys);
         pairs.Write(keys.data(), keys.size() * sizeof(uint32_t));
         edges += keys.size() / 2;
       });
   pairs.Close(/*sync=*/false);
   weights.Close(/*sync=*/false);
-  SpilledKeys spilled{std::make_unique<ScratchFile<KeyPair>>(pair_path, edges),
-                      std::make_unique<ScratchFile<float>>(weight_path, job.format.weighted ? edges : 0)};
+  SpilledKeys spilled{
+      std::make_unique<ScratchFile<KeyPair>>(pair_path, edges),
+      std::make_unique<ScratchFile<float>>(weight_path, conversion.format.weighted ? edges : 0)};
   return spilled;
 }
 
 // Other ids are numbered only when all are known: their keys wait on disk until then.
-SortedEdges SortNamed(const Job& job, IdTable& ids) {
-  const SpilledKeys spilled = SpillKeys(job, ids);
+SortedEdges SortNamed(const Conversion& conversion, IdTable& ids) {
+  const SpilledKeys spilled = SpillKeys(conversion, ids);
   ids.Finish();
-  WriteIds(ids, job.sort.directory);
+  WriteIds(ids, conversion.sort.directory);
   ids.DropNames();
-  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(job.context, job.sort);
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(conversion.context, conversion.sort);
   const uint64_t edges = spilled.pairs->size();
-  ParallelTasks(job.context, (edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
+  ParallelTasks(conversion.context, (edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
                 [&](size_t chunk, uint32_t worker) {
                   const size_t first = chunk * kEdgesPerChunk,
                                count = std::min<uint64_t>(kEdgesPerChunk, edges - first);
                   std::vector<KeyPair> pairs(count);
-                  std::vector<float> weights(job.format.weighted ? count : 0);
+                  std::vector<float> weights(conversion.format.weighted ? count : 0);
                   spilled.pairs->Read(first, pairs.data(), count);
                   spilled.weights->Read(first, weights.data(), weights.size());
                   std::vector<uint32_t> sources(count), targets(count);
@@ -230,11 +234,12 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);
     const auto share = [&](double part) { return static_cast<uint64_t>(part * static_cast<double>(memory)); };
-    Job job{context, path, format, {}, share(kIdShare)};
-    job.sort = {options.directed,  options.keep_self_loops, format.weighted,
-                share(kSortShare), staged.path(),           {}};
-    IdTable ids(format.ids, job.id_memory);
-    const SortedEdges sorted = format.ids == IdKind::kSmall ? SortSmall(job, ids) : SortNamed(job, ids);
+    Conversion conversion{context, path, format, {}, share(kIdShare)};
+    conversion.sort = {options.directed,  options.keep_self_loops, format.weighted,
+                       share(kSortShare), staged.path(),           {}};
+    IdTable ids(format.ids, conversion.id_memory);
+    const SortedEdges sorted =
+        format.ids == IdKind::kSmall ? SortSmall(conversion, ids) : SortNamed(conversion, ids);
     WriteUnlabelled(staged.path(), ids.nodes());
     NativeInfo info;
     info.name = WithoutCompression(path).stem().string();

@@ -13,7 +13,7 @@
 namespace l2gcn {
 namespace {
 
-void CheckLabels(const Dataset& dataset) {
+void RequireLabels(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
   if (labels.classes > 0 && !(labels.multilabel ? labels.matrix.empty() : labels.classes_of.empty())) return;
   ThrowInput(
@@ -51,7 +51,7 @@ Job WithSeed(const Job& job, uint64_t seed) {
 Job MakeJob(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   Validate(config);
   CheckUsable(context, dataset);
-  CheckLabels(dataset);
+  RequireLabels(dataset);
   const Context chosen = OnDeviceOf(context, config.method);
   return WithSeed({chosen, WithStructure(context, dataset), config, nullptr, {}}, config.seed);
 }
