@@ -9,7 +9,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const StoredSnapshot stored = SnapshotFrom(ReadSafetensors(path));
     try {
       SeedResultFromJson(stored.snapshot.state.at("result"));
-      stored.snapshot.TakeLayer("current", 5, 2, 7);
+      stored.snapshot.TakeLayer("current", ParametersOf({}, 5, 2, 7));
     } catch (const nlohmann::json::exception&) {
       // Callers turn these into Errors.
     }
