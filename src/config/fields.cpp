@@ -353,7 +353,7 @@ constexpr struct {
     {"layer-norm", "use 'hidden-norm' with the value layer or none"},
     {"read-out", "use 'predict-from'"},
     {"labels-as-inputs", "it did not improve accuracy"},
-    {"evaluation-split", "use 'evaluation-split'"},
+    {"judge", "use 'evaluation-split'"},
     {"rank-steps", "rank 0 computes the training steps"},
     {"reach", "use 'hops' and 'self-features'; reach 0 is hops 1 without self-features"},
 };

@@ -69,8 +69,7 @@ void SearchState::Load(const std::string& text, const std::string& path, const S
       ThrowInput("{}: not the state of a search", path);
     Json settings;
     for (const auto& [name, value] : json.at("settings").items())
-      settings[name == "evaluation-split" ? "evaluation-split" : name] =
-          value;  // "evaluation-split" in earlier versions
+      settings[name == "judge" ? "evaluation-split" : name] = value;  // "judge" in earlier versions
     if (settings != ConfigJson(config)) {
       ThrowInput("{}: belongs to a search with other settings; repeat them or start anew without --resume",
                  path);

@@ -356,7 +356,7 @@ TEST(Fields, RenamedAndPresetOnesSayWhereToGo) {
   EXPECT_NE(WhereToSet("labels_as_inputs").find("was removed"), std::string::npos);
   EXPECT_EQ(WhereToSet("epochs"), "");
   EXPECT_NE(UsageOf({{"read-out", "mean"}}).find("'predict-from'"), std::string::npos);
-  EXPECT_NE(UsageOf({{"evaluation-split", "test"}}).find("'evaluation-split'"), std::string::npos);
+  EXPECT_NE(UsageOf({{"judge", "test"}}).find("'evaluation-split'"), std::string::npos);
 }
 
 // A complete configuration of an earlier version, as runs and models store it.

@@ -67,7 +67,7 @@ TEST(Search, AnInterruptedSearchResumesBitForBit) {
     EXPECT_THROW(Learned(config, 2, output, &cancel, [&](const Progress& p) { cancel = p.epoch >= 7; }),
                  Error);
     ASSERT_TRUE(fs::exists(state));
-    // Earlier versions stored evaluation-split as "evaluation-split".
+    // Earlier versions stored evaluation-split as "judge".
     std::string stored = ReadTextFile(state);
     const std::string name = "\"evaluation-split\"";
     ASSERT_NE(stored.find(name), std::string::npos);
