@@ -1,5 +1,5 @@
 // Edge lists in text: makes a list of any length, and times parsing alone on one thread.
-// scripts/bench-edges.sh runs it beside wc -l and NumPy and times whole conversions.
+// bench/edge_lists.sh runs it beside wc -l and NumPy and times whole conversions.
 //
 //   edge_list_bench make FILE EDGES NODES integer|text    a random list, same bytes for same arguments
 //   edge_list_bench parse FILE                            MB/s of one thread, ids into keys, no graph

@@ -4,7 +4,7 @@ usage: peers.py --threads N --json FILE [cora pubmed reddit ppi amazon670k aggre
 
 Times are wall-clock seconds. "total" is aggregation + training + transformation of all layers, evaluation not
 counted; where --epochs limits the epochs run, training is scaled up to the shape's own number and the key says
-so. "aggregate" is one torch.sparse CSR product with the train graph of the reddit shape. "best-NAME" is the recipe
+so. "aggregate" is one torch.sparse CSR product with the train graph of the reddit shape. "best-NAME" is the preset
 of preset `best` on that shape: powers of the operator side by side, LayerNorm, heads of two layers, AdamW.
 """
 import argparse

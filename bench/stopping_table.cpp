@@ -1,4 +1,4 @@
-// The learned stop against its rivals, on the same sets, seeds, splits and shuffles:
+// The learned stop against its baselines, on the same sets, seeds, splits and shuffles:
 //
 //   fixed        every layer runs its budget (80 epochs): the point of comparison
 //   controller   the shipped controller, or --controller FILE
@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "controller/learned_stop.h"
-#include "controller/trace_tree.h"
+#include "controller/rollout_tree.h"
 #include "core/rng.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
@@ -89,8 +89,8 @@ Outcome Measure(const Context& context, const Dataset& dataset, const TrainConfi
 // All pairs of stops of two layers; the one of lowest J.
 Outcome Oracle(const Context& context, const Dataset& dataset, const TrainConfig& config, double fixed_f1) {
   const Split split = ResolveSplit(dataset, config.split, config.seed);
-  TraceTree tree(context, dataset, config, NodesWithRole(split, Role::kTrain),
-                 NodesWithRole(split, Role::kTest));
+  RolloutTree tree(context, dataset, config, NodesWithRole(split, Role::kTrain),
+                   NodesWithRole(split, Role::kTest));
   const std::vector<uint32_t> first = tree.Trace({}).decisions;
   Outcome best;
   double best_j = 1e300;
@@ -124,7 +124,7 @@ SetOutcomes MeasureSet(const Context& context, const Dataset& dataset, const Con
     config.seed = seed;
     FixedEpochs fixed;
     outcomes["fixed"].push_back(Measure(context, dataset, config, fixed));
-    const auto learned = MakeLearnedStop(controller, ChanceLoss(dataset.labels));
+    const auto learned = MakeLearnedStop(controller, PriorLoss(dataset.labels));
     outcomes["controller"].push_back(Measure(context, dataset, config, *learned));
     for (uint32_t l = 0; l < config.layers; ++l) mean[l] += outcomes["controller"].back().epochs[l] / runs;
     EarlyStopping early_loss(10, Watch::kLoss), early_val(10, Watch::kValidationF1);
@@ -171,7 +171,7 @@ void PrintSet(const std::string& name, const SetOutcomes& set, nlohmann::ordered
   }
 }
 
-// Means over sets, and how far the controller is from each rival in standard errors over seeds.
+// Means over sets, and how far the controller is from each baseline in standard errors over seeds.
 void PrintSummary(const std::vector<SetOutcomes>& sets, uint32_t runs, nlohmann::ordered_json& json) {
   fmt::print("\n{:<11} {:>15} {:>12} {:>9} {:>26}\n", "mean", "J", "F1 lost", "epochs",
              "J minus controller's J");

@@ -36,7 +36,7 @@ export -f compile fuzz
 
 sources=(src/core/*.cpp src/graph/build.cpp src/config/*.cpp src/data/*.cpp src/model/model_files.cpp src/model/safetensors.cpp
   src/controller/controller_files.cpp src/controller/controller_impl.cpp src/controller/policy_net.cpp
-  src/run/checkpoint.cpp src/run/run_claim.cpp src/run/run_directory.cpp src/run/file_sums.cpp src/run/result_json.cpp src/train/snapshot.cpp
+  src/run/checkpoint.cpp src/run/run_lock.cpp src/run/run_directory.cpp src/run/file_sums.cpp src/run/result_json.cpp src/train/snapshot.cpp
   src/model/align.cpp src/model/score.cpp src/report/confusion.cpp src/report/export.cpp src/report/html/*.cpp
   src/report/serve/http_message.cpp src/report/serve/run_pages.cpp src/report/serve/serve.cpp src/report/figure/*.cpp)
 commands=(apps/l2gcn/*.cpp)  # of the target program alone

@@ -82,8 +82,8 @@ bool FindMapped(uintptr_t address, char* name, size_t room) {
 void OnBusError(int, siginfo_t* info, void*) {
   static char name[4096];
   // Several threads read the file: those that come second wait for the first one's end of the process.
-  static std::atomic_flag telling = ATOMIC_FLAG_INIT;
-  if (telling.test_and_set()) {
+  static std::atomic_flag reporting = ATOMIC_FLAG_INIT;
+  if (reporting.test_and_set()) {
     for (;;) pause();
   }
   if (!FindMapped(reinterpret_cast<uintptr_t>(info->si_addr), name, sizeof(name))) {

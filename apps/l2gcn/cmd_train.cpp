@@ -157,7 +157,7 @@ RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const
   run.open_options = options.data.open;
   run.overrides = overrides;
   SetFields(RunFields(), options.run, run);
-  if (!run.output.empty()) run.claim = ClaimRun(run);
+  if (!run.output.empty()) run.lock = LockRun(run);
   return run;
 }
 
@@ -188,7 +188,7 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   SetFields(RunFields(), options.run, run);
   if (run.runs != unfinished.runs)
     refuse("--runs", std::to_string(unfinished.runs), std::to_string(run.runs));
-  run.claim = std::move(unfinished.claim);
+  run.lock = std::move(unfinished.lock);
   return run;
 }
 

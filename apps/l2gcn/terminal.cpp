@@ -60,7 +60,7 @@ std::string Describe(const Progress& progress) {
 }
 
 // Where nobody listens there is nothing to do about it.
-void Tell(const std::string& text) {
+void Write(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
   std::clearerr(stderr);
 }
@@ -128,11 +128,11 @@ void Terminal::ShowProgress(const Progress& progress) {
   if (live_) {
     if (!new_layer && !layer_done && now - last_shown_ < kLiveInterval) return;
     if (new_layer && shown_layer_ != 0) EndLiveLine();
-    Tell("\r\x1b[2K" + Printable(FitPieces(Describe(progress), TerminalColumns())));
+    Write("\r\x1b[2K" + Printable(FitPieces(Describe(progress), TerminalColumns())));
     line_open_ = true;
   } else {
     if (now - last_shown_ < kPlainInterval) return;
-    Tell(Printable(Describe(progress)) + "\n");
+    Write(Printable(Describe(progress)) + "\n");
   }
   std::fflush(stderr);
   shown_layer_ = progress.layer;
@@ -141,7 +141,7 @@ void Terminal::ShowProgress(const Progress& progress) {
 }
 
 void Terminal::EndLiveLine() {
-  if (line_open_) Tell("\n");
+  if (line_open_) Write("\n");
   line_open_ = false;
 }
 
@@ -153,7 +153,7 @@ void Terminal::Note(const std::string& text) {
 void Terminal::ShowAlways(const std::string& text) {
   if (mute_) return;
   EndLiveLine();
-  Tell(Printable(text) + "\n");
+  Write(Printable(text) + "\n");
 }
 
 void Terminal::Print(const std::string& text) {

@@ -15,7 +15,7 @@ enum class StopRule {
   kFixed,       // every layer runs all its epochs
   kEarly,       // after `patience` epochs without a better `watch`
   kController,  // a learned controller
-  kPlateau,     // once more epochs no longer pay, by the losses of single nodes (train/paired_stop.h)
+  kPlateau,     // once more epochs no longer pay, by the losses of single nodes (train/plateau_stopping.h)
 };
 // What StopRule::kEarly watches.
 enum class Watch { kLoss, kValidationF1, kValidationLoss };

@@ -21,10 +21,10 @@ struct CompareOptions {
   std::string keep;  // folder where each training is kept once it is measured, and found again; "": none
 };
 
-class RunClaim;
+class RunLock;
 
 // A comparison's folder in the making: result.json and comparison.txt appear together when all is measured,
-// and until then what was measured is kept beside it (run/run_claim.h).
+// and until then what was measured is kept beside it (run/run_lock.h).
 class ComparisonFolder {
  public:
   // Takes the name, or takes up what was left. Throws Error(kUsage) as for a run.
@@ -35,7 +35,7 @@ class ComparisonFolder {
               const std::vector<std::pair<std::string, std::string>>& figures = {});
 
  private:
-  std::shared_ptr<RunClaim> claim_;
+  std::shared_ptr<RunLock> lock_;
 };
 
 // One method's figures; means and sample standard deviations over seeds.

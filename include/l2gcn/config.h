@@ -161,7 +161,7 @@ Overrides JoinOverrides(const Overrides& stored, const Overrides& flags);
 
 // `text` as a whole number from low to high. Throws Error(kUsage) naming `--name`, the text and the range.
 uint64_t ParseWholeNumber(const std::string& name, const std::string& text, uint64_t low, uint64_t high);
-// Likewise as a finite number; `range` ("from 0 to 1") is said in the message alone.
+// Likewise as a finite number; `range` ("from 0 to 1") only appears in the message.
 double ParseNumber(const std::string& name, const std::string& text, const std::string& range = "");
 
 // The candidate nearest to `word` by edit distance (a swap of neighbours counts one); "" if there is none.

@@ -57,9 +57,9 @@ struct Context {
   std::shared_ptr<ThreadPool> pool;
   uint32_t threads = 1;
   DeviceKind device = DeviceKind::kCpu;
-  uint32_t device_index = 0;         // which of several cards; after the last one the first is counted again
+  uint32_t device_index = 0;         // which of several GPUs; after the last one the first is counted again
   bool device_is_automatic = false;  // nobody asked for it: the CPU takes what it cannot do or does slower
-  uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the card has free
+  uint64_t device_memory = 0;        // budget in bytes for --device cuda; 0: what the GPU has free
   uint64_t host_memory = 0;          // budget in bytes of the whole process; 0: what the machine has
   std::string scratch_directory;     // for files that outlive no run; empty: the system's temporary folder
   std::shared_ptr<DiskMemory>
@@ -89,7 +89,7 @@ uint32_t UsableCores();
 // "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
 // else, and for a device that cannot be used, with the reason.
 DeviceKind ChooseDevice(const std::string& name);
-// A device that is looked for and made ready on a thread of its own: a card's driver takes a quarter of a second for
+// A device that is looked for and made ready on a thread of its own: a GPU's driver takes a quarter of a second for
 // that, in which the caller can open a data set. Destruction waits for the thread.
 class DeviceStart {
  public:

@@ -29,8 +29,9 @@ struct SearchConfig {
   double lr = 0.05;        // Adam's learning rate; general: 0.02
   std::string sees = "validation";  // general: validation | loss, what the controller looks at
   std::string reward = "loss";      // loss | f1
-  std::string judge = "val";        // general, reward f1: the nodes scored: half of the validation nodes (the
-                                    // others are shown), or the test nodes (of generated graphs)
+  std::string evaluation_split =
+      "val";                // general, reward f1: the nodes scored: half of the validation nodes (the
+                            // others are shown), or the test nodes (of generated graphs)
   double layer_weight = 2;  // general, reward f1: weight of the points an inner layer's own classifier loses
   double regret_cap = 4;    // general: an episode costs at most this more than the best stops in hindsight
   std::string cost = "epochs";  // epochs | seconds

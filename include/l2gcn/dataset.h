@@ -81,10 +81,10 @@ struct TableSchema {
 };
 
 struct Dataset {
-  std::string name;    // as shown to people: "cora", "synthetic:reddit", a file's stem
-  std::string recipe;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
-  std::string format;  // "planetoid", "native", "synthetic", …
-  std::string path;    // where it was found; empty if generated
+  std::string name;        // as shown to people: "cora", "synthetic:reddit", a file's stem
+  std::string preset_row;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
+  std::string format;      // "planetoid", "native", "synthetic", …
+  std::string path;        // where it was found; empty if generated
   Graph graph;
   Features features;
   TableSchema schema;      // where the features come from a table; empty otherwise

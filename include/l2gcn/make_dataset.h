@@ -29,7 +29,7 @@ using IndexSpan = std::variant<std::span<const int64_t>, std::span<const int32_t
 // All spans are only read, and only while MakeDataset runs (but see rows_owner).
 struct DatasetArrays {
   std::string name = "arrays";  // shown to people
-  std::string recipe;           // the paper's row of settings to start from: "cora", "reddit", …; "": none
+  std::string preset_row;       // the paper's row of settings to start from: "cora", "reddit", …; "": none
   uint64_t nodes = 0;           // 0: one for each row of features
 
   // The graph: either an edge list or compressed rows. Neither: a graph without edges.

@@ -1,5 +1,5 @@
 // A trained model: the weights of each layer, the classifier, and everything needed to apply it to a data set
-// (the operator's recipe, fitted feature preparation, class names). On disk: model.safetensors + config.json.
+// (how the operator is normalised, fitted feature preparation, class names). On disk: model.safetensors + config.json.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Head {
 
 // Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
 // averaged over neighbours again and again; a weight of 0 leaves a half out.
-struct Spreading {
+struct LabelPropagation {
   double correct = 0, smooth = 0;  // weight of the neighbours in each round, below 1
   uint32_t rounds = 0;
 
@@ -58,12 +58,12 @@ struct Model {
   std::vector<Matrix> affines;  // of each layer: (2 × D⁽ˡ⁾) gain and shift, (1 × D⁽ˡ⁾) bias, or an empty one
   std::vector<Head> heads;      // of each layer
   bool mean_of_layers = false;  // probabilities are the mean over the layers' heads; else the last one's
-  Spreading spreading;
+  LabelPropagation label_propagation;
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
 };
 
-// How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). What cannot be said
-// of these nodes is NaN.
+// How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). A metric that is
+// undefined for these nodes is NaN.
 struct ClassScore {
   std::string name;
   double precision = 0, recall = 0, f1 = 0;
@@ -102,7 +102,7 @@ struct Score {
 inline constexpr uint32_t kMostConfusion = 1024;
 
 // The data set as the model needs it for scoring: classes matched by name. Nodes of classes the model does
-// not know lose their label; classes missing on either side are told in a note. Throws Error(kInput) where no
+// not know lose their label; a note reports classes missing on either side. Throws Error(kInput) where no
 // class is shared.
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
 
@@ -146,9 +146,9 @@ struct ModelForm {
   std::string
       aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
                     // config.diagonal | "neighbour-mean": without the node itself, weights not read
-  bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
-  std::string readout;      // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
-                            // "joined-powers": one network a power of Â, logits of all summed
+  bool own_beside = false;      // weights multiply [X | ÂX], not ÂX
+  std::string prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ | "hops": ÂᴷXΘ, K = config.hops |
+                                // "joined-powers": one network a power of Â, logits of all summed
 };
 ModelForm FormOf(const Model& model);
 

@@ -42,8 +42,8 @@ struct MemoryPlan {
 // The plan of RunTraining with this configuration and so many seeds. Throws Error(kUsage), with the figures, where neither
 // memory nor disk will do.
 //
-// Ranks that share one model call this together, and agree on the device: cards only where each of them has one and
-// nothing goes to disk. Else all take the CPU, with a note, or where a card was asked for Error(kUsage) is thrown. Several
+// Ranks that share one model call this together, and agree on the device: GPUs only where each of them has one and
+// nothing goes to disk. Else all take the CPU, with a note, or where a GPU was asked for Error(kUsage) is thrown. Several
 // seeds are independent, and so is one of a method whose layers learn together: each is made by one rank, and each rank
 // has a plan of its own.
 MemoryPlan PlanTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,

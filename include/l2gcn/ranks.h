@@ -30,7 +30,7 @@ class Ranks {
   virtual ~Ranks() = default;
   virtual uint32_t rank() const = 0;
   virtual uint32_t size() const = 0;
-  // This rank's number among those of its machine: which of several cards it takes (Context::device_index).
+  // This rank's number among those of its machine: which of several GPUs it takes (Context::device_index).
   virtual uint32_t local_rank() const { return rank(); }
   // "rank 2 on HOST", for messages.
   virtual std::string Name(uint32_t rank) const = 0;
@@ -99,7 +99,7 @@ std::shared_ptr<Ranks> JoinRanks(std::function<void(const std::string&)> tell, c
                                  const std::vector<std::string>& words = {});
 
 // Before ranks are joined: whether this process was started alone, or is rank 0 by what a launcher has put into its
-// environment. Mistakes that all ranks make alike are told by that one.
+// environment. That rank reports mistakes that all ranks make alike.
 bool LeadsByEnvironment();
 
 // What OpenDataset opens. With Context::local_data only rank 0 opens it; machines that have no copy of it in that folder

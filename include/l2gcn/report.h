@@ -17,10 +17,10 @@ struct ReportOptions {
   bool ceilings = true;            // measure what this machine can do, for runs on its CPU (half a second)
   bool open_data = true;           // open the data set: scores by class, distributions and the map need it
   std::string data_dir;            // where data sets are looked for first
-  std::vector<std::string> notes;  // what opening the data set told, where MakeReport is given that data set
+  std::vector<std::string> notes;  // from opening the data set, where MakeReport is given that data set
 };
 
-// `context` that also appends the notes and warnings it is told to `notes`, which must outlive it.
+// A copy of `context` that also appends its notes and warnings to `notes`, which must outlive it.
 Context CollectingNotes(const Context& context, std::vector<std::string>& notes);
 
 // Each source is a run directory, a file that compare --json printed, or a folder that compare or reproduce

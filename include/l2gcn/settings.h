@@ -17,7 +17,7 @@ namespace l2gcn {
 struct MachineConfig {
   uint32_t threads = 0;  // 0: one per usable core
   std::string device = "auto";
-  uint64_t device_memory = 0;       // bytes; 0: what the card has free
+  uint64_t device_memory = 0;       // bytes; 0: what the GPU has free
   uint64_t memory = 0;              // bytes of the whole process; 0: most of what is free
   std::string scratch;              // folder; "": the system's temporary one
   std::string local_data;           // folder; "": data sets are opened where they lie

@@ -24,27 +24,26 @@ struct LayerView {
   uint32_t budget = 1;         // epochs at most
   uint32_t epochs_before = 0;  // trained in all earlier layers
   uint64_t steps_per_epoch = 1;
-  uint32_t evaluate_every =
-      1;              // epochs that training should last between two looks, so that looks stay cheap
-  bool norm = false;  // the layer normalises its rows
+  uint32_t evaluate_every = 1;  // epochs to train between two evaluations, so that evaluations stay cheap
+  bool norm = false;            // the layer normalises its rows
 };
 
-// The score of the validation nodes, computed as if the layer at hand were the last one.
+// The score of the validation nodes, computed as if the current layer were the last one.
 struct ValidationScore {
   double f1 = std::numeric_limits<double>::quiet_NaN();
   double loss = std::numeric_limits<double>::quiet_NaN();  // mean
 };
 
-// What a policy sees when it is asked.
+// The training so far, as a policy sees it before a decision.
 struct Observation {
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
   ValidationScore
-      validation;      // set only if WantsValidation(); if WantsNodeLosses() alone, of the nodes looked at
-  double seconds = 0;  // trained so far; scoring is not counted
-  // Of each node looked at, the same nodes in the same order throughout a layer, its loss and how far its answer is off:
-  // 1 − the probability of its class, with several labels 1 − their F1. Losses in the last layer, of one class a node, are
-  // those after the temperature that suits all of these nodes best. Set only if WantsNodeLosses()
+      validation;      // set if WantsValidation(); if WantsNodeLosses() alone, of the evaluation nodes
+  double seconds = 0;  // of training so far; evaluation is not counted
+  // (evaluation nodes) the loss of each node, and its miss: 1 − the probability of its class, or 1 − F1 where nodes have several
+  // labels. The nodes and their order are the same throughout a layer. In the last layer, losses of nodes with one class are
+  // those after temperature scaling. Set only if WantsNodeLosses().
   std::span<const float> node_losses = {}, node_misses = {};
 };
 
@@ -63,7 +62,7 @@ class StopPolicy {
   virtual Decision Decide(const Observation& observation) = 0;
   // Whether the validation nodes are to be scored before each decision.
   virtual bool WantsValidation() const { return false; }
-  // Whether the losses of single nodes are to be looked at before each decision: validation nodes, or train nodes held
+  // Whether the losses of single evaluation nodes are computed before each decision: validation nodes, or train nodes held
   // out of the steps (TrainConfig::hold_out).
   virtual bool WantsNodeLosses() const { return false; }
   // Whether the layer returns to the weights of its last best_so_far decision when it ends.
@@ -71,7 +70,7 @@ class StopPolicy {
   // What the run's record says when this policy ends a layer: "early stopping", "controller".
   virtual std::string Name() const = 0;
   // What it remembers, so that a training can go on: BeginLayer() of the same layer and Restore() bring it back.
-  // Restore throws Error(kInput) for numbers it cannot have said.
+  // Restore throws Error(kInput) for numbers that Memory cannot have returned.
   virtual std::vector<double> Memory() const { return {}; }
   virtual void Restore(std::span<const double>) {}
 };

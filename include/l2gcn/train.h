@@ -35,8 +35,8 @@ struct PhaseBytes {
 struct LayerRecord {
   uint32_t epochs = 0;
   uint32_t kept_epoch = 0;     // the weights are those after this one; before the last if a policy went back
-  double rate = 0;             // Adam's, before it falls
-  uint64_t steps = 0;          // all that were made, those of rates that were only tried included
+  double rate = 0;             // Adam's base rate, before it decays
+  uint64_t steps = 0;          // all optimiser steps, those of discarded rates included
   std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
   std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
   std::string stopped_by;                                  // "budget", "controller", "early stopping", …
@@ -118,7 +118,7 @@ using PolicyMaker =
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
 
 class Ranks;
-class RunClaim;  // a run's name, taken (run/run_claim.h)
+class RunLock;  // holds a run's name (run/run_lock.h)
 
 struct RunOptions {
   std::string output;  // run directory; empty: runs/DATASET-METHOD-NNN
@@ -127,20 +127,20 @@ struct RunOptions {
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
   PolicyMaker make_policy;  // called once for each seed; empty: MakeStopPolicy
-  // Told of every seed once it is trained and evaluated; may be empty.
+  // Called with every seed once it is trained and evaluated; may be empty.
   std::function<void(const Trained&)> on_seed;
   // How the data set was opened, so that evaluate, predict and embed can open it again. A data set made from
   // arrays (MakeDataset) cannot be opened again, and the run says so.
   std::string dataset_spec;
   OpenOptions open_options;
-  // Progress is kept in OUTPUT.unfinished: what is finished always, and the seed at hand every so many
+  // Progress is kept in OUTPUT.unfinished: what is finished always, and the current seed every so many
   // seconds or, if checkpoint_epochs is not 0, after so many epochs.
   double checkpoint_seconds = 60;
   uint32_t checkpoint_epochs = 0;
   Overrides overrides;  // what the user said of the settings: all that is needed to resolve them again
   Overrides machine;    // what the user said of the machine (MachineFields()), for whoever resumes the run
-  // The name already taken (ClaimRun, OpenUnfinishedRun); null: RunTraining takes it.
-  std::shared_ptr<RunClaim> claim;
+  // The lock on the run's name (LockRun, OpenUnfinishedRun); null: RunTraining takes it.
+  std::shared_ptr<RunLock> lock;
 };
 
 // Makes what names a data set hold from any folder and without the environment: paths become absolute, and for a known
@@ -149,7 +149,7 @@ void MakePathsAbsolute(std::string& spec, OpenOptions& open);
 
 // Takes the name options.output before the data set is opened, so that from then on the training can be
 // resumed by it.
-std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options);
+std::shared_ptr<RunLock> LockRun(const RunOptions& options);
 
 // Where ranks share the work (else `ranks` is null): all get rank 0's data set, settings, machine and number of runs.
 void ShareRunOptions(Ranks* ranks, RunOptions& options);
@@ -160,8 +160,8 @@ void ShareRunOptions(Ranks* ranks, RunOptions& options);
 TrainResult RunTraining(const Context& context, const Dataset& dataset, const TrainConfig& config,
                         const RunOptions& options);
 
-// Gives all ranks what RunTraining left on rank 0 alone: its result, and the seeds that on_seed was told of. Where there
-// are no ranks nothing is done.
+// Sends the outcome of RunTraining from rank 0 to all ranks: its result and the seeds that on_seed received. Without ranks it
+// does nothing.
 void ShareTrained(const Context& context, const Dataset& dataset, TrainResult& result,
                   std::vector<Trained>& trained);
 
@@ -202,7 +202,7 @@ StoredSettings ReadSettings(const std::string& config_path);
 
 // How an unfinished run was begun: what `train --resume` needs besides its name.
 struct UnfinishedRun {
-  std::shared_ptr<RunClaim> claim;
+  std::shared_ptr<RunLock> lock;
   uint32_t runs = 1;
   bool force = false;  // an earlier run of that name was to be replaced
   Overrides overrides;

@@ -52,9 +52,9 @@ IndexSpan AsIndices(const SharedBuffer& buffer, const std::string& what);
 // A NumPy array over the memory of `array`; writable only if `writable`.
 template <class T>
 nb::object Give(const Array<T>& array, const std::vector<size_t>& shape, bool writable) {
-  auto* keeper = new Array<T>(array);
-  T* const data = const_cast<T*>(keeper->data());
-  const nb::capsule owner(keeper, [](void* p) noexcept { delete static_cast<Array<T>*>(p); });
+  auto* holder = new Array<T>(array);
+  T* const data = const_cast<T*>(holder->data());
+  const nb::capsule owner(holder, [](void* p) noexcept { delete static_cast<Array<T>*>(p); });
   static T nothing{};  // an array without elements still needs an address
   T* const address = data == nullptr ? &nothing : data;
   if (writable) return nb::cast(nb::ndarray<nb::numpy, T>(address, shape.size(), shape.data(), owner));

@@ -14,7 +14,7 @@
 namespace l2gcn::python {
 namespace {
 
-constexpr std::chrono::milliseconds kLookForSignals(50);
+constexpr std::chrono::milliseconds kSignalPollInterval(50);
 
 nb::object ProgressDict(const Progress& progress) {
   nb::dict dict;
@@ -53,13 +53,14 @@ Context Call::MakeCallContext(const std::shared_ptr<Ranks>& ranks) {
   context.cancel = &cancel_;
   if (!progress_.is_none()) {
     context.on_progress = [this](const Progress& progress) {
-      Tell(*this, progress_, [&] { return ProgressDict(progress); });
+      Notify(*this, progress_, [&] { return ProgressDict(progress); });
     };
   }
   const auto sentences = [this](const nb::object& callable) -> std::function<void(const std::string&)> {
     if (callable.is_none()) return {};
-    return
-        [this, &callable](const std::string& text) { Tell(*this, callable, [&] { return nb::cast(text); }); };
+    return [this, &callable](const std::string& text) {
+      Notify(*this, callable, [&] { return nb::cast(text); });
+    };
   };
   context.on_note = sentences(note_);
   context.on_warning = sentences(warning_);
@@ -113,7 +114,7 @@ void Call::RunErased(const std::shared_ptr<Ranks>& ranks, const std::function<vo
     });
     std::unique_lock<std::mutex> lock(mutex_);
     while (!done_) {
-      changed_.wait_for(lock, kLookForSignals, [&] { return done_ || asked_ != nullptr; });
+      changed_.wait_for(lock, kSignalPollInterval, [&] { return done_ || asked_ != nullptr; });
       if (done_) break;
       const std::function<void()>* body = asked_;
       lock.unlock();
@@ -144,7 +145,7 @@ void Call::Ask(const std::function<void()>& body) {
   if (cancel_.load(std::memory_order_relaxed)) throw Error(ErrorKind::kCancelled, "stopped by the caller");
 }
 
-void Tell(Call& call, const nb::object& callable, const std::function<nb::object()>& argument) {
+void Notify(Call& call, const nb::object& callable, const std::function<nb::object()>& argument) {
   if (callable.is_none()) return;
   call.Ask([&] { callable(argument()); });
 }

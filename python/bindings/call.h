@@ -91,7 +91,7 @@ class Call {
 };
 
 // Calls `callable` from the working thread, or does nothing where it is None.
-void Tell(Call& call, const nb::object& callable, const std::function<nb::object()>& argument);
+void Notify(Call& call, const nb::object& callable, const std::function<nb::object()>& argument);
 
 void BindCall(nb::module_& module);
 

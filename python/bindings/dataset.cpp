@@ -100,7 +100,7 @@ std::shared_ptr<const void> Together(const SharedBuffer& a, const SharedBuffer& 
 Handle Make(Call& call, const nb::dict& arrays) {
   DatasetArrays given;
   given.name = ValueOf<std::string>(arrays, "name", given.name);
-  given.recipe = ValueOf<std::string>(arrays, "recipe", "");
+  given.preset_row = ValueOf<std::string>(arrays, "preset_row", "");
   given.nodes = ValueOf<uint64_t>(arrays, "nodes", 0);
   given.directed = ValueOf(arrays, "directed", false);
   given.keep_self_loops = ValueOf(arrays, "keep_self_loops", false);
@@ -257,7 +257,7 @@ nb::object GiveRoles(const Split& split) {
 void BindDataset(nb::module_& module) {
   nb::class_<DatasetHandle>(module, "Dataset", "A data set as the library holds it.")
       .def_prop_ro("name", [](const DatasetHandle& h) { return h.data.name; })
-      .def_prop_ro("recipe", [](const DatasetHandle& h) { return h.data.recipe; })
+      .def_prop_ro("preset_row", [](const DatasetHandle& h) { return h.data.preset_row; })
       .def_prop_ro("format", [](const DatasetHandle& h) { return h.data.format; })
       .def_prop_ro("path", [](const DatasetHandle& h) { return h.data.path; })
       .def_prop_ro("spec", [](const DatasetHandle& h) { return h.spec; })

@@ -24,11 +24,11 @@ nb::dict Form(const ModelHandle& handle) {
   nb::dict dict;
   dict["aggregation"] = form.aggregation;
   dict["own_beside"] = form.own_beside;
-  dict["readout"] = form.readout;
+  dict["prediction_head"] = form.prediction_head;
   dict["row_normalise"] = handle.model.preparation.row_normalise;
   dict["heads"] = handle.model.heads.size();
   dict["mean_of_layers"] = handle.model.mean_of_layers;
-  dict["spreads"] = handle.model.spreading.on();
+  dict["propagates_labels"] = handle.model.label_propagation.on();
   return dict;
 }
 

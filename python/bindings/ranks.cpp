@@ -12,7 +12,7 @@ namespace {
 namespace nb = nanobind;
 
 // Told by another thread just before the process ends, so not through the interpreter.
-void TellLoss(const std::string& text) {
+void LogLostRank(const std::string& text) {
   std::fputs(("l2gcn: " + text + "\n").c_str(), stderr);
   std::fflush(stderr);
 }
@@ -21,7 +21,7 @@ std::shared_ptr<RanksHandle> Join() {
   std::shared_ptr<Ranks> ranks;
   {
     const nb::gil_scoped_release release;
-    ranks = JoinRanks(TellLoss, "auto");
+    ranks = JoinRanks(LogLostRank, "auto");
   }
   return ranks == nullptr ? nullptr : std::make_shared<RanksHandle>(RanksHandle{std::move(ranks)});
 }

@@ -18,8 +18,8 @@ using Handle = std::shared_ptr<RunHandle>;
 
 // One decision of a stop policy as a dict; what the callback returns decides whether the layer ends here: True ends
 // it, False lets it go on, None leaves the policy's own decision.
-void TellDecision(Call& call, const nb::object& callable, const LayerView& view, const Observation& seen,
-                  Decision& decision) {
+void NotifyDecision(Call& call, const nb::object& callable, const LayerView& view, const Observation& seen,
+                    Decision& decision) {
   call.Ask([&] {
     nb::dict dict;
     dict["layer"] = view.layer + 1;
@@ -45,7 +45,7 @@ PolicyMaker WatchedBy(Call& call, const nb::object& decision) {
     return std::make_unique<WatchedPolicy>(
         MakeStopPolicy(config, dataset),
         [&call, &decision](const LayerView& view, const Observation& seen, Decision& made) {
-          TellDecision(call, decision, view, seen, made);
+          NotifyDecision(call, decision, view, seen, made);
         });
   };
 }

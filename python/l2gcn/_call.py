@@ -96,7 +96,7 @@ class ProgressBar:
             self.close()
 
     def close(self) -> None:
-        """Ends the bar at hand."""
+        """Ends the current bar."""
         if self._bar is not None:
             self._bar.close()
             self._bar = None

@@ -74,7 +74,7 @@ class Dataset:
         class_names: Optional[list[str]] = None,
         node_ids: Any = None,
         name: str = "arrays",
-        recipe: str = "",
+        preset_row: str = "",
     ) -> Dataset:
         """A data set from arrays the caller holds.
 
@@ -111,7 +111,7 @@ class Dataset:
         if any(part is not None for part in parts.values()):
             arrays["roles"] = roles_of(parts, count)
         arrays.update(_id_arrays(node_ids))
-        arrays.update(name=text_of(name, "name"), recipe=text_of(recipe, "recipe"))
+        arrays.update(name=text_of(name, "name"), preset_row=text_of(preset_row, "preset_row"))
         arrays.update(directed=flag(directed, "directed"), keep_self_loops=flag(keep_self_loops, "keep_self_loops"))
         if class_names is not None:
             if isinstance(class_names, str) or not hasattr(class_names, "__iter__"):
@@ -328,7 +328,7 @@ class Dataset:
         handle = self._handle
         state = {
             "name": handle.name,
-            "recipe": handle.recipe,
+            "preset_row": handle.preset_row,
             "nodes": handle.nodes,
             "directed": handle.directed,
             "keep_self_loops": handle.self_loops > 0,

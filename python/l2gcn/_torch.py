@@ -15,7 +15,7 @@ from torch import nn
 from ._model import Model
 from ._settings import error
 
-LEAST_PROBABILITY = 1e-7  # a mean of layers is kept this far from 0 and 1, as in src/model/spread.cpp
+LEAST_PROBABILITY = 1e-7  # a mean of layers is kept this far from 0 and 1, as in src/model/correct_and_smooth.cpp
 
 
 def make_module(model: Model) -> GraphNetwork:
@@ -47,17 +47,17 @@ class GraphNetwork(nn.Module):
         self.powers = [int(p) for p in np.atleast_1d(config["powers"])]
         self.aggregation: str = form["aggregation"]
         self.own_beside: bool = form["own_beside"]
-        self.readout: str = form["readout"]
+        self.prediction_head: str = form["prediction_head"]
         self.row_normalise: bool = form["row_normalise"]
-        if self.readout not in ("classifier", "last-layer", "hops", "joined-powers"):
-            raise error(f"to_torch: does not know the read-out {self.readout}", "usage")
+        if self.prediction_head not in ("classifier", "last-layer", "hops", "joined-powers"):
+            raise error(f"to_torch: does not know the read-out {self.prediction_head}", "usage")
         for name in ("shift", "factor", "center", "projection"):
             array = tensors.get(f"prepare.{name}")
             self.register_buffer(name, None if array is None else torch.from_numpy(np.array(array)))
         self.fills = _fills(model)
         self.layers = nn.ParameterList()
         self.stacks = nn.ModuleList()
-        if self.readout == "joined-powers":
+        if self.prediction_head == "joined-powers":
             for stack in range(len(self.powers)):
                 names = [f"extra.stack{stack}.layer{layer}.weight" for layer in range(int(config["layers"]))]
                 self.stacks.append(nn.ParameterList([_parameter(tensors[name]) for name in names]))
@@ -138,16 +138,16 @@ class GraphNetwork(nn.Module):
             for _ in range(self.smooth):
                 x = smooth(x)
         a = self.operator(self.adjacency, self.aggregation, edge_index, edge_weight, nodes)
-        if self.readout == "joined-powers":
+        if self.prediction_head == "joined-powers":
             return self._joined(x, a)
         if len(self.heads) > 0:
             return self._with_heads(x, a)
-        if self.readout == "hops":
+        if self.prediction_head == "hops":
             for _ in range(self.hops):
                 x = a(x)
         for weight in self.layers:
             x = torch.relu(self._layer(x, weight, a))
-        return self._layer(x, self.classifier, a) if self.readout == "last-layer" else x @ self.classifier
+        return self._layer(x, self.classifier, a) if self.prediction_head == "last-layer" else x @ self.classifier
 
     def _layer(self, x: torch.Tensor, weight: torch.Tensor, a: Any) -> torch.Tensor:
         if self.own_beside:

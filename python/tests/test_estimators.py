@@ -181,7 +181,7 @@ def test_feature_names():
 
 
 def test_preset_best(citations):
-    """The most accurate recipe: asked about its own nodes, by X or without it, before and after pickling, it says the same."""
+    """The most accurate preset: asked about its own nodes, by X or without it, before and after pickling, it says the same."""
     split = citations.split()
     seen = np.where(split.train | split.val, citations.labels, -1)
     clf = GCNClassifier(epochs=20).fit(citations.features, seen, graph=citations, val=split.val)

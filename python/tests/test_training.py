@@ -55,7 +55,7 @@ def test_same_bytes_for_numpy_arrays(citations):
     """A data set that goes through NumPy and back trains to the same weights."""
     split = citations.split("paper")
     again = l2gcn.Dataset.from_arrays(
-        citations.features, citations, citations.labels, train=split.train, val=split.val, test=split.test, recipe="cora"
+        citations.features, citations, citations.labels, train=split.train, val=split.val, test=split.test, preset_row="cora"
     )
     settings = {"method": "lgcn", "epochs": 10}
     a, b = l2gcn.train(citations, **settings).model.tensors, l2gcn.train(again, **settings).model.tensors
@@ -370,10 +370,10 @@ def test_multilabel_and_thresholds():
     assert scores["test"]["confusion"].shape == (5, 4) and scores["train"]["f1"] > 0.7
 
 
-def test_labels_that_a_model_spreads(citations, tmp_path):
+def test_labels_that_a_model_propagates(citations, tmp_path):
     """A model that looks at train nodes' labels finds them for its own data, and does without elsewhere."""
     run = l2gcn.train(citations, preset="paper", method="lgcn", epochs=10, correct="on", hidden_norm="layer")
-    assert run.model._handle.form["spreads"]
+    assert run.model._handle.form["propagates_labels"]
     split = citations.split()
     own = run.model.predict(citations)
     assert run.f1["test"] == pytest.approx(np.mean(own[split.test] == citations.labels[split.test]))

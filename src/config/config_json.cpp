@@ -79,7 +79,7 @@ void TranslateNames(Json& object) {
     object["hidden_norm"] = object.at("hidden_norm").get<bool>() ? "layer" : "none";
   const auto methods = Methods();
   const bool own_hops = std::any_of(methods.begin(), methods.end(), [&](const Method& method) {
-    return method.readout == Readout::kHops && object.at("method") == method.name;
+    return method.prediction_head == PredictionHead::kHops && object.at("method") == method.name;
   });
   const Json reach = object.contains("reach") ? object.at("reach") : Json(0);
   object.erase("reach");

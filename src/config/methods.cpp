@@ -14,8 +14,8 @@ SamplerMaker MakeFullBatchSampler, MakeMinibatchSampler, MakeGraphSageSampler, M
 
 namespace {
 
-// What all rivals of layer-wise training have in common: the optimiser of the GCN paper.
-void RivalDefaults(TrainConfig& config) {
+// What all baselines of layer-wise training have in common: the optimiser of the GCN paper.
+void BaselineDefaults(TrainConfig& config) {
   config.adjacency = Adjacency::kSym;
   config.init = Init::kXavier;
   config.lr = 0.01;
@@ -26,11 +26,11 @@ void RivalDefaults(TrainConfig& config) {
 
 // The clusters of Cluster-GCN's own table for the sets its paper has. For other sets 0 stands for parts of
 // about 100 nodes, as many of them in a step as fill a batch.
-void ClusterDefaults(const std::string& recipe, TrainConfig& config) {
-  RivalDefaults(config);
-  if (recipe == "ppi") config.parts = 50;
-  if (recipe == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
-  if (recipe == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
+void ClusterDefaults(const std::string& preset_row, TrainConfig& config) {
+  BaselineDefaults(config);
+  if (preset_row == "ppi") config.parts = 50;
+  if (preset_row == "reddit") config.parts = 1500, config.clusters_per_batch = 20;
+  if (preset_row == "amazon3m") config.parts = 15000, config.clusters_per_batch = 10;
 }
 
 constexpr MethodAlias kAliases[] = {
@@ -45,7 +45,7 @@ std::vector<Method> MakeMethods() {
   using Shape = WeightShape;
   const std::vector<DeviceKind> every_device = {DeviceKind::kCpu, DeviceKind::kCuda};
   const std::vector<DeviceKind> cpu_alone = {DeviceKind::kCpu};
-  const auto rival = [](const std::string&, TrainConfig& config) { RivalDefaults(config); };
+  const auto baseline = [](const std::string&, TrainConfig& config) { BaselineDefaults(config); };
   return {
       {.name = "layerwise",
        .sentence = "layer by layer; --stop says what ends a layer",
@@ -53,7 +53,7 @@ std::vector<Method> MakeMethods() {
        .sampler = nullptr,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kClassifier,
+       .prediction_head = PredictionHead::kClassifier,
        .devices = every_device,
        .stop = StopRule::kController,
        .compared = false,
@@ -66,38 +66,38 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeFullBatchSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"precompute"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "minibatch",
        .sentence = "all layers at once, with every neighbour of every node of a batch",
        .loop = Loop::kConventional,
        .sampler = MakeMinibatchSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"precompute"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "graphsage",
        .sentence = "a few neighbours of each node, drawn at random, and the node itself beside their mean",
        .loop = Loop::kConventional,
        .sampler = MakeGraphSageSampler,
        .op = Op::kNeighbourMean,
        .weights = Shape::kOwnAndAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {25, 10};
            }},
       {.name = "fastgcn",
@@ -106,14 +106,14 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeFastGcnSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {400};
              config.precompute = true;  // as its authors do
            }},
@@ -123,14 +123,14 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeLadiesSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {512};
            }},
       {.name = "vrgcn",
@@ -139,14 +139,14 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeVrGcnSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"samples", "precompute"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.samples = {2};
              config.precompute = true;  // as its authors do
            }},
@@ -156,7 +156,7 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeClusterSampler,
        .op = Op::kEnhancedDiagonal,
        .weights = Shape::kAggregated,
-       .readout = Readout::kLastLayer,
+       .prediction_head = PredictionHead::kLastLayer,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
@@ -168,14 +168,14 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeFullBatchSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kHops,
+       .prediction_head = PredictionHead::kHops,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = true,
        .settings = {"hops"},
        .preset =
            [](const std::string&, TrainConfig& config) {
-             RivalDefaults(config);
+             BaselineDefaults(config);
              config.hops = 2;
              config.lr = 0.2;
              config.weight_decay = 5e-6;
@@ -188,19 +188,19 @@ std::vector<Method> MakeMethods() {
        .sampler = MakeFullBatchSampler,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kJoinedPowers,
+       .prediction_head = PredictionHead::kJoinedPowers,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = false,
        .settings = {"powers"},
-       .preset = rival},
+       .preset = baseline},
       {.name = "ngcn-layerwise",
        .sentence = "the same networks, each trained layer by layer, and then the classifier",
        .loop = Loop::kPowersLayerwise,
        .sampler = nullptr,
        .op = Op::kNormalised,
        .weights = Shape::kAggregated,
-       .readout = Readout::kJoinedPowers,
+       .prediction_head = PredictionHead::kJoinedPowers,
        .devices = cpu_alone,
        .stop = StopRule::kFixed,
        .compared = false,

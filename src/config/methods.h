@@ -42,7 +42,7 @@ enum class WeightShape {
 };
 
 // How the layers' output becomes logits.
-enum class Readout {
+enum class PredictionHead {
   kClassifier,    // X Θ, a classifier behind the last layer
   kLastLayer,     // Â X Θ, the last layer itself
   kHops,          // Âᴷ X Θ of the features, with no hidden layer; K as --hops says
@@ -56,13 +56,13 @@ struct Method {
   SamplerMaker* sampler;  // of a conventional training; otherwise null
   MethodOperator op;
   WeightShape weights;
-  Readout readout;
+  PredictionHead prediction_head;
   std::vector<DeviceKind> devices;    // where it can be trained
   StopRule stop;                      // if the user names none
   bool compared;                      // `compare` includes it if the user names no methods
   std::vector<std::string> settings;  // fields it takes that some other methods do not take
-  // Defaults of the method for a data set of this recipe; applied after the data set's own row.
-  void (*preset)(const std::string& recipe, TrainConfig& config);
+  // Defaults of the method for a data set of this preset_row; applied after the data set's own row.
+  void (*preset)(const std::string& preset_row, TrainConfig& config);
 };
 
 // All methods, the default one first.

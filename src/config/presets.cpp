@@ -4,7 +4,7 @@
 //
 // Preset `paper` follows the paper's released program where text and program differ (Cora's learning rate,
 // PPI's classifier). What a method changes in a data set's row is a column of the table in methods.cpp:
-// rivals of layer-wise training take the set's width, batch and split, and their own optimiser.
+// baselines of layer-wise training take the set's width, batch and split, and their own optimiser.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace l2gcn {
 namespace {
 
 struct SetRow {
-  const char* recipe;
+  const char* preset_row;
   uint32_t layers, hidden, batch;
   double lr;
   uint32_t epochs;
@@ -40,15 +40,15 @@ constexpr SetRow kSetRows[] = {
     {"amazon3m", 2, 128, 1024, 0.0001, 80, Scale::kStandard, 100, 0},
 };
 
-const SetRow& SetRowOf(const std::string& recipe) {
+const SetRow& SetRowOf(const std::string& preset_row) {
   for (const SetRow& row : kSetRows) {
-    if (recipe == row.recipe) return row;
+    if (preset_row == row.preset_row) return row;
   }
   return kOtherSets;
 }
 
 void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
-  const SetRow& row = SetRowOf(dataset.recipe);
+  const SetRow& row = SetRowOf(dataset.preset_row);
   config.layers = row.layers;
   config.hidden = {row.hidden};
   config.batch = row.batch;
@@ -56,7 +56,7 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   config.epochs = {row.epochs};
   config.scale = row.scale;
   // Columns of a person's own table come in any unit.
-  if (dataset.recipe.empty() && !dataset.schema.empty()) config.scale = Scale::kStandard;
+  if (dataset.preset_row.empty() && !dataset.schema.empty()) config.scale = Scale::kStandard;
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
   if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {
@@ -93,7 +93,7 @@ SplitCounts CountSplit(const Dataset& dataset, const std::string& split) {
   return counts;
 }
 
-// The most accurate recipe, from what can be seen of the data: how many nodes train and validate, whether nodes
+// The most accurate preset, from what can be seen of the data: how many nodes train and validate, whether nodes
 // have several labels, whether features are dense numbers. The layer and its regularisation are the same for
 // every data set; docs/explanation/default-preset.md has each part's worth.
 void ApplyBest(const Dataset& dataset, const std::string& split, TrainConfig& config) {
@@ -138,7 +138,7 @@ std::string ValueFor(const Overrides& overrides, const std::string& name) {
 // sparse ones the most that averaging can make of them.
 double BytesWithPowers(const Dataset& dataset) {
   const auto nodes = static_cast<double>(dataset.nodes());
-  const uint32_t pca = SetRowOf(dataset.recipe).pca;
+  const uint32_t pca = SetRowOf(dataset.preset_row).pca;
   const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
   const double dense = 4 * nodes * static_cast<double>(columns);
   if (pca > 0 || !dataset.features.is_sparse()) return 3 * dense;
@@ -195,7 +195,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   const std::optional<StopRule> implied = config.stop;
   const bool layerwise = method.loop == TrainingLoop::kLayerwise;
   ApplySetRow(dataset, config);
-  method.preset(dataset.recipe, config);
+  method.preset(dataset.preset_row, config);
   if (layerwise && config.preset == Preset::kBest) ApplyBest(dataset, ValueFor(overrides, "split"), config);
   if (ValueFor(overrides, "lr") == "auto") config.stop = StopRule::kPlateau;
   if (implied) config.stop = implied;

@@ -7,7 +7,7 @@
 namespace l2gcn {
 
 StopPolicyMaker MakeFixedEpochs, MakeEarlyStopping;  // train/stop_policy.cpp
-StopPolicyMaker MakePlateauStopping;                 // train/paired_stop.cpp
+StopPolicyMaker MakePlateauStopping;                 // train/plateau_stopping.cpp
 StopPolicyMaker MakeControllerStopping;              // controller/learned_stop.cpp
 
 const StopPolicyRow& StopPolicyOf(StopRule rule) {

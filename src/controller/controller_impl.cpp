@@ -49,7 +49,7 @@ std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, 
   return inputs;
 }
 
-bool MayStop(double training_loss, double chance_loss) { return training_loss < kLearnt * chance_loss; }
+bool MayStop(double training_loss, double prior_loss) { return training_loss < kLearnt * prior_loss; }
 
 uint32_t GeneralInterval(uint32_t budget) {
   return std::max(1u, (budget + kDecisionsPerBudget / 2) / kDecisionsPerBudget);
@@ -69,7 +69,7 @@ std::vector<double> LossInputs(std::span<const double> losses, const GeneralView
   spread /= static_cast<double>(std::max<size_t>(1, now - begin - 1)) * std::max(recent, 1e-8);
   const double share = static_cast<double>(now) / view.budget;
   // Logarithms make curves of different levels alike; everything is scaled to about ±1.
-  return {std::clamp(recent / view.chance_loss, 0.0, 2.0),
+  return {std::clamp(recent / view.prior_loss, 0.0, 2.0),
           0.25 * std::clamp(SafeLog(recent) - SafeLog(losses.front()), -8.0, 2.0),
           2.0 * std::clamp(SafeLog(recent) - SafeLog(earlier), -1.0, 1.0),
           std::clamp(SafeLog(recent) - SafeLog(long_ago), -2.0, 2.0),
@@ -87,7 +87,7 @@ void AppendValidationInputs(std::span<const double> losses, const GeneralView& v
   const ValidationScore now = scores.back();
   const auto before = [&](size_t decisions, double points) {
     if (scores.size() > decisions) return scores[scores.size() - 1 - decisions];
-    return ValidationScore{now.f1 - points / 100, view.chance_loss};
+    return ValidationScore{now.f1 - points / 100, view.prior_loss};
   };
   const auto change = [&](double loss) { return SafeLog(now.loss) - SafeLog(loss); };
   const auto gain = [&](double f1) { return 100 * (now.f1 - f1); };
@@ -99,7 +99,7 @@ void AppendValidationInputs(std::span<const double> losses, const GeneralView& v
   const ValidationScore last = before(1, 5), third = before(3, 10);
   inputs.insert(
       inputs.end(),
-      {0.5 * change(view.chance_loss),
+      {0.5 * change(view.prior_loss),
        0.5 * std::clamp(change(MeanBefore(losses, losses.size(), 2)), -1.0, 3.0),
        3.0 * std::clamp(change(last.loss), -0.6, 0.3), 1.5 * std::clamp(change(third.loss), -1.0, 0.6),
        std::clamp(gain(last.f1) / 3, -1.0, 2.0), std::clamp(gain(third.f1) / 6, -1.0, 2.0),

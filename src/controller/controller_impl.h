@@ -37,7 +37,7 @@ std::vector<double> PaperInputs(double loss, double first_loss, uint32_t layer, 
 // layers.
 struct GeneralView {
   uint32_t layer = 0, layers = 1, budget = 1, interval = 1;
-  double chance_loss = 1;  // the loss of a classifier that knows nothing
+  double prior_loss = 1;  // the loss of a classifier that knows nothing
 };
 // `scores`: the validation nodes at every decision of the layer so far, the present one last; empty for a net
 // that sees losses alone.
@@ -60,7 +60,7 @@ class BestDecision {
 
 // Whether the general kind may stop a layer: while its training loss is at chance nothing was learned, and a slow start
 // is not to be taken for the end. Holds in training and in the search alike.
-bool MayStop(double training_loss, double chance_loss);
+bool MayStop(double training_loss, double prior_loss);
 
 // Epochs between two decisions of the general kind.
 uint32_t GeneralInterval(uint32_t budget);

@@ -35,11 +35,11 @@ std::optional<PolicyNet::Step> StepFrom(std::span<const double> memory, size_t h
 // nodes held out in their place, goes back to the best weights.
 class GeneralStop final : public StopPolicy {
  public:
-  GeneralStop(const Controller& controller, double chance_loss, bool held_out)
-      : controller_(controller), chance_loss_(chance_loss), held_out_(held_out) {}
+  GeneralStop(const Controller& controller, double prior_loss, bool held_out)
+      : controller_(controller), prior_loss_(prior_loss), held_out_(held_out) {}
 
   void BeginLayer(const LayerView& view) override {
-    view_ = {view.layer, view.layers, view.budget, GeneralInterval(view.budget), chance_loss_};
+    view_ = {view.layer, view.layers, view.budget, GeneralInterval(view.budget), prior_loss_};
     scores_.clear();
     best_ = {};
   }
@@ -50,7 +50,7 @@ class GeneralStop final : public StopPolicy {
     if (sees_validation) scores_.push_back(observation.validation);
     const std::vector<double> inputs = GeneralInputs(observation.losses, view_, scores_);
     step_ = impl.net.Decide(step_ ? &*step_ : nullptr, inputs, 0, 0);
-    return {MayStop(observation.losses.back(), chance_loss_) && step_->probability[1] >= impl.threshold,
+    return {MayStop(observation.losses.back(), prior_loss_) && step_->probability[1] >= impl.threshold,
             step_->probability[1], sees_validation && best_.Offer(observation.validation)};
   }
   bool WantsValidation() const override { return controller_.impl().SeesValidation() && !held_out_; }
@@ -75,7 +75,7 @@ class GeneralStop final : public StopPolicy {
 
  private:
   Controller controller_;
-  double chance_loss_;
+  double prior_loss_;
   bool held_out_;
   GeneralView view_;
   std::vector<ValidationScore> scores_;  // at the layer's decisions so far
@@ -157,15 +157,15 @@ Controller ControllerFor(const PolicyRequest& request) {
 
 std::unique_ptr<StopPolicy> MakeControllerStopping(const PolicyRequest& request) {
   const bool held_out = HeldOutCount(request.config, request.dataset, request.nodes) > 0;
-  return MakeLearnedStop(ControllerFor(request), ChanceLoss(request.dataset.labels), held_out);
+  return MakeLearnedStop(ControllerFor(request), PriorLoss(request.dataset.labels), held_out);
 }
 
-std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss, bool held_out) {
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double prior_loss, bool held_out) {
   if (controller.impl().kind == "paper") return std::make_unique<PaperStop>(controller);
-  return std::make_unique<GeneralStop>(controller, chance_loss, held_out);
+  return std::make_unique<GeneralStop>(controller, prior_loss, held_out);
 }
 
-double ChanceLoss(const Labels& labels) {
+double PriorLoss(const Labels& labels) {
   return labels.multilabel ? std::log(2.0) : std::log(std::max(2.0, static_cast<double>(labels.classes)));
 }
 

@@ -6,10 +6,10 @@
 
 namespace l2gcn {
 
-// `chance_loss`: of a classifier that knows nothing (ln classes; ln 2 for multi-label). `held_out`: it sees train nodes
+// `prior_loss`: of a classifier that knows nothing (ln classes; ln 2 for multi-label). `held_out`: it sees train nodes
 // that the steps leave out where it would see validation nodes.
-std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double chance_loss,
+std::unique_ptr<StopPolicy> MakeLearnedStop(const Controller& controller, double prior_loss,
                                             bool held_out = false);
-double ChanceLoss(const Labels& labels);
+double PriorLoss(const Labels& labels);
 
 }  // namespace l2gcn

@@ -28,8 +28,8 @@ Json ConfigJson(const SearchConfig& config) {
 
 // The configuration with the kind's own numbers where it says 0.
 SearchConfig WithKindDefaults(SearchConfig config, const std::vector<Dataset>& datasets) {
-  const std::string recipe = datasets.front().recipe;
-  const bool paper = config.kind == "paper", ppi = recipe == "ppi", reddit = recipe == "reddit";
+  const std::string preset_row = datasets.front().preset_row;
+  const bool paper = config.kind == "paper", ppi = preset_row == "ppi", reddit = preset_row == "reddit";
   if (config.rounds == 0) config.rounds = paper ? (reddit ? 200 : 50) : 400;
   if (config.interval == 0) config.interval = ppi ? 50 : 10;
   if (config.decisions == 0) config.decisions = reddit ? 40 : 20;

@@ -53,7 +53,7 @@ std::vector<SearchField> MakeSearchFields() {
       WordField("reward", &C::reward, {"loss", "f1"},
                 "What a training is worth: its final loss or its validation F1."),
       WordField(
-          "judge", &C::judge, {"val", "test"},
+          "evaluation-split", &C::evaluation_split, {"val", "test"},
           "Kind general, reward f1: the nodes scored. val: validation nodes, of which half are shown to a "
           "controller that looks at them; test: test nodes, for generated graphs."),
       RealField(

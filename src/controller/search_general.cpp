@@ -1,5 +1,5 @@
 // The search for a general controller. From each data set a few problems are drawn (a subgraph, a seed); a
-// TraceTree answers what stopping at any decision of any layer would have led to. Each round plays several
+// RolloutTree answers what stopping at any decision of any layer would have led to. Each round plays several
 // sampled episodes on every problem and updates by REINFORCE with the problem's own mean as baseline;
 // problems are spread over threads, and their gradients summed in order.
 //
@@ -19,8 +19,8 @@
 #include <limits>
 #include <mutex>
 
+#include "controller/rollout_tree.h"
 #include "controller/search.h"
-#include "controller/trace_tree.h"
 #include "core/clock.h"
 #include "core/error_format.h"
 #include "core/threads.h"
@@ -44,7 +44,7 @@ struct Outcome {
 // One training problem: a sample of a data set and all its outcomes.
 struct Problem {
   std::unique_ptr<Dataset> sample;
-  std::unique_ptr<TraceTree> tree;
+  std::unique_ptr<RolloutTree> tree;
   double full_f1 = 0;  // with every layer at its budget
   double full_seconds = 1;
   double least_cost = 0;  // what the best stops in hindsight cost
@@ -226,8 +226,9 @@ class GeneralSearch {
       ThrowInput("{}: split '{}' has no train node to learn on", dataset.name, split.name);
     }
     if (shows) roles.shown = draw(Role::kVal, 1);
-    if (scores) roles.scored = draw(config_.judge == "test" ? Role::kTest : Role::kVal, 1);
-    if (shows && scores && config_.judge == "val") {  // the same nodes in the same order: half each
+    if (scores) roles.scored = draw(config_.evaluation_split == "test" ? Role::kTest : Role::kVal, 1);
+    if (shows && scores &&
+        config_.evaluation_split == "val") {  // the same nodes in the same order: half each
       const size_t half = roles.shown.size() / 2;
       roles.shown.resize(half);
       roles.scored.erase(roles.scored.begin(), roles.scored.begin() + static_cast<ptrdiff_t>(half));
@@ -238,7 +239,7 @@ class GeneralSearch {
     }
     if (scores && roles.scored.empty()) {
       ThrowUsage("{}: split '{}' has no {} node to score; use --reward loss", dataset.name, split.name,
-                 config_.judge == "test" ? "test" : "validation");
+                 config_.evaluation_split == "test" ? "test" : "validation");
     }
     return roles;
   }
@@ -268,15 +269,15 @@ class GeneralSearch {
       for (uint32_t node : DrawOthers(dataset.nodes(), known, share, others)) nodes.push_back(node);
     }
     problem.sample = std::make_unique<Dataset>(SubsetDataset(context, dataset, nodes));
-    problem.tree = std::make_unique<TraceTree>(context, *problem.sample, config, std::move(roles.train),
-                                               std::move(roles.scored), std::move(roles.shown));
+    problem.tree = std::make_unique<RolloutTree>(context, *problem.sample, config, std::move(roles.train),
+                                                 std::move(roles.scored), std::move(roles.shown));
     Reference(problem);
   }
 
   // What the full budget reaches, and the least cost of stopping all layers but the last at one decision and
   // the last anywhere: all there is with two layers, a good sample with more.
   void Reference(Problem& problem) const {
-    TraceTree& tree = *problem.tree;
+    RolloutTree& tree = *problem.tree;
     std::vector<uint32_t> stops;
     problem.full_seconds = 0;
     for (uint32_t layer = 0; layer < tree.layers(); ++layer) {
@@ -300,7 +301,7 @@ class GeneralSearch {
 
   // What these stops cost, and how many epochs they took.
   Outcome CostOf(const Problem& problem, const std::vector<uint32_t>& stops) const {
-    TraceTree& tree = *problem.tree;
+    RolloutTree& tree = *problem.tree;
     Outcome outcome;
     double seconds = 0, quality = 0;
     std::vector<uint32_t> before;
@@ -313,7 +314,7 @@ class GeneralSearch {
         quality += last ? 100 * (problem.full_f1 - trace.f1[at])
                         : 100 * config_.layer_weight * (trace.f1.back() - trace.f1[at]);
       } else if (last) {
-        quality = trace.losses[trace.decisions[trace.kept[at]] - 1] / tree.chance_loss();
+        quality = trace.losses[trace.decisions[trace.kept[at]] - 1] / tree.prior_loss();
       }
       before.push_back(at);
     }
@@ -326,13 +327,13 @@ class GeneralSearch {
   // One episode; choose(step) says whether to stop. Its cost is the regret.
   template <class Choose>
   Outcome Run(const Problem& problem, const PolicyNet& net, const Choose& choose) const {
-    TraceTree& tree = *problem.tree;
+    RolloutTree& tree = *problem.tree;
     std::vector<PolicyNet::Step> steps;
     std::vector<uint32_t> stops;
     for (uint32_t layer = 0; layer < tree.layers(); ++layer) {
       const LayerTrace& trace = tree.Trace(stops);
       const uint32_t budget = tree.BudgetOf(layer);
-      const GeneralView view{layer, tree.layers(), budget, GeneralInterval(budget), tree.chance_loss()};
+      const GeneralView view{layer, tree.layers(), budget, GeneralInterval(budget), tree.prior_loss()};
       uint32_t at = 0;
       for (;; ++at) {
         const auto losses = std::span(trace.losses).first(trace.decisions[at]);
@@ -341,7 +342,7 @@ class GeneralSearch {
             net.Decide(steps.empty() ? nullptr : &steps.back(), GeneralInputs(losses, view, shown), 0, 0));
         PolicyNet::Step& step = steps.back();
         const bool ended = at + 1 == trace.decisions.size();
-        step.chosen = !ended && MayStop(losses.back(), tree.chance_loss());
+        step.chosen = !ended && MayStop(losses.back(), tree.prior_loss());
         step.action = ended || (step.chosen && choose(step)) ? 1 : 0;
         if (step.action == 1) break;
       }

@@ -1,5 +1,5 @@
 // The controllers inside the binary, as the bytes of their files (src/controller/shipped/), made by
-// scripts/train-default-controller.sh.
+// bench/train_default_controller.sh.
 #pragma once
 
 #include <cstdint>

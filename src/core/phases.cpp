@@ -94,7 +94,7 @@ class PhaseRun {
     return state_.load(std::memory_order_acquire).phase == state.phase;
   }
   void AwaitOther(const PhaseState& state, Patience& patience) const {
-    if (!patience.LookUntil([&] { return !IsNow(state); })) phase_.SleepWhile(state.phase);
+    if (!patience.SpinUntil([&] { return !IsNow(state); })) phase_.SleepWhile(state.phase);
   }
 
   // Runs tasks of the present phase until all are taken; returns how many.
@@ -143,7 +143,7 @@ class PhaseRun {
       const auto changed = [&] {
         return !IsNow(state) || NextOfUnit(state, waiting).kind != Found::kNotReady;
       };
-      if (!waiters_[worker].patience.LookUntil(changed) || !IsNow(state)) return done;
+      if (!waiters_[worker].patience.SpinUntil(changed) || !IsNow(state)) return done;
     }
   }
 

@@ -10,24 +10,24 @@
 namespace l2gcn {
 
 // More than waking a sleeping virtual core costs.
-constexpr std::chrono::microseconds kShortLook(100);
-constexpr std::chrono::microseconds kLongLook(500);
+constexpr std::chrono::microseconds kShortSpin(100);
+constexpr std::chrono::microseconds kLongSpin(500);
 
-struct Look {
+struct SpinResult {
   bool changed;    // false: it was never seen
   bool lost_core;  // for longer than an interrupt takes: something else wanted it
 };
 
 // Looks until `changed()` is true, for a bounded time.
 template <class Changed>
-Look LookUntil(const Changed& changed, std::chrono::microseconds limit = kShortLook) {
+SpinResult SpinUntil(const Changed& changed, std::chrono::microseconds limit = kShortSpin) {
   constexpr std::chrono::microseconds kInterrupt(200);
-  constexpr int kLooksPerClock = 32;  // a clock costs as much as several looks
+  constexpr int kSpinsPerClock = 32;  // a clock costs as much as several looks
   const auto end = std::chrono::steady_clock::now() + limit;
   auto before = end - limit;
-  Look look{false, false};
+  SpinResult look{false, false};
   do {
-    for (int i = 0; i < kLooksPerClock; ++i) {
+    for (int i = 0; i < kSpinsPerClock; ++i) {
       if (changed()) return look.changed = true, look;
       __builtin_ia32_pause();
     }
@@ -47,24 +47,24 @@ class Patience {
   explicit Patience(bool patient = false) : patient_(patient) {}
 
   template <class Changed>
-  bool LookUntil(const Changed& changed) {
-    if (!patient_) return l2gcn::LookUntil(changed).changed;
-    if (short_looks_ > 0) {
-      --short_looks_;
-      return l2gcn::LookUntil(changed).changed;
+  bool SpinUntil(const Changed& changed) {
+    if (!patient_) return l2gcn::SpinUntil(changed).changed;
+    if (short_spins_ > 0) {
+      --short_spins_;
+      return l2gcn::SpinUntil(changed).changed;
     }
-    const Look look = l2gcn::LookUntil(changed, kLongLook);
+    const SpinResult look = l2gcn::SpinUntil(changed, kLongSpin);
     const bool well = look.changed && !look.lost_core;
-    next_short_looks_ = well ? kFewest : std::min(2 * next_short_looks_, kMost);
-    short_looks_ = well ? 0 : next_short_looks_;
+    next_short_spins_ = well ? kFewest : std::min(2 * next_short_spins_, kMost);
+    short_spins_ = well ? 0 : next_short_spins_;
     return look.changed;
   }
 
  private:
   static constexpr uint32_t kFewest = 8, kMost = 1024;
   bool patient_;
-  uint32_t short_looks_ = 0;  // still to come
-  uint32_t next_short_looks_ = kFewest;
+  uint32_t short_spins_ = 0;  // still to come
+  uint32_t next_short_spins_ = kFewest;
 };
 
 // A number that threads wait on. Whoever changes it wakes those who sleep; while nobody sleeps that costs one
@@ -89,7 +89,7 @@ class alignas(64) WaitWord {
   }
   // Both return once the value is no longer `old`; the first one looks for a while before it sleeps.
   void WaitWhile(uint32_t old) const {
-    if (!LookUntil([&] { return Load() != old; }).changed) SleepWhile(old);
+    if (!SpinUntil([&] { return Load() != old; }).changed) SleepWhile(old);
   }
   void SleepWhile(uint32_t old) const;
 

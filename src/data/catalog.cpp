@@ -80,7 +80,7 @@ std::vector<fs::path> FindByName(const std::string& name, const OpenOptions& opt
   return planetoid;
 }
 
-std::string RecipeOf(const std::string& name) {
+std::string PresetRowOf(const std::string& name) {
   for (const char* known : {"cora", "citeseer", "pubmed", "ppi", "reddit", "amazon670k", "amazon3m"}) {
     if (name == known || name == std::string("synthetic:") + known) return known;
   }

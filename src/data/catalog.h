@@ -17,6 +17,6 @@ std::vector<std::filesystem::path> SearchFolders(const OpenOptions& options);
 std::vector<std::filesystem::path> FindByName(const std::string& name, const OpenOptions& options);
 
 // The row of the paper's settings that a data set of this name takes, or "".
-std::string RecipeOf(const std::string& name);
+std::string PresetRowOf(const std::string& name);
 
 }  // namespace l2gcn

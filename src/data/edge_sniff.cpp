@@ -234,7 +234,7 @@ EdgeTextFormat SniffEdgeText(const fs::path& path, const EdgeTextHints& hints) {
   return format;
 }
 
-void NoteEdgeColumns(const Context& context, const fs::path& path, const EdgeTextFormat& format) {
+void LogEdgeColumns(const Context& context, const fs::path& path, const EdgeTextFormat& format) {
   if (format.columns == 2 && format.source == 0) return;
   std::string text = fmt::format("{}: edges from column {} to column {}, ", path.filename().string(),
                                  format.names[format.source], format.names[format.target]);

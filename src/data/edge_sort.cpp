@@ -233,7 +233,7 @@ class Sorter : public EdgeSorter {
     SortByPieces<Entry>(lane.buffer.mutable_span().first(lane.size),
                         lane.scratch.mutable_span().first(lane.size), [&](std::span<Entry> piece) {
                           const auto kept = piece.first(DropRepeats(piece));
-                          TellNodes(kept, nodes);
+                          CollectNodes(kept, nodes);
                           writer.Write(kept.data(), kept.size_bytes());
                         });
     const uint64_t size = writer.written() / sizeof(Entry);
@@ -245,7 +245,7 @@ class Sorter : public EdgeSorter {
   }
 
   // Both directions of every edge are entries, so that sources alone are all nodes.
-  void TellNodes(std::span<const Entry> entries, std::vector<uint32_t>& nodes) const {
+  void CollectNodes(std::span<const Entry> entries, std::vector<uint32_t>& nodes) const {
     if (!options_.on_nodes) return;
     if (nodes.size() < entries.size()) nodes.resize(entries.size());
     size_t count = 0;

@@ -43,7 +43,7 @@ struct Job {
 
 void WriteIds(const IdTable& ids, const fs::path& directory) {
   std::optional<NpyWriter> numbers;
-  ids.TellNodeIds([&](std::span<const int64_t> some) {
+  ids.VisitNodeIds([&](std::span<const int64_t> some) {
     if (!numbers) numbers.emplace(directory / kNodeIdsFile, NpyDescr<int64_t>());
     numbers->Write(some.data(), some.size_bytes());
   });
@@ -226,7 +226,7 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
   RefuseToReplaceOthers(destination);
   const EdgeTextFormat sniffed =
       SniffEdgeText(path, {options.source_column, options.target_column, options.weight_column, {}});
-  NoteEdgeColumns(context, path, sniffed);
+  LogEdgeColumns(context, path, sniffed);
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);
     const auto share = [&](double part) { return static_cast<uint64_t>(part * static_cast<double>(memory)); };
@@ -238,15 +238,15 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
     WriteUnlabelled(staged.path(), ids.nodes());
     NativeInfo info;
     info.name = WithoutCompression(path).stem().string();
-    info.recipe = RecipeOf(info.name);
+    info.preset_row = PresetRowOf(info.name);
     info.nodes = ids.nodes();
     info.edges = sorted.edges;
     info.self_loops = sorted.self_loops;
     info.directed = options.directed;
     info.changes = sorted.changes;
     WriteManifest(staged.path(), info);
-    NoteChanges(context, info.name, info.changes);
-    NoteIds(context, info.name, ids);
+    LogChanges(context, info.name, info.changes);
+    LogIds(context, info.name, ids);
     staged.Commit();
     return info.nodes;
   });

@@ -61,7 +61,7 @@ struct EdgeTextHints {
 // it does not have.
 EdgeTextFormat SniffEdgeText(const std::filesystem::path& path, const EdgeTextHints& hints = {});
 // Says which columns were taken, where a list has more than two or was taken otherwise than in order.
-void NoteEdgeColumns(const Context& context, const std::filesystem::path& path, const EdgeTextFormat& format);
+void LogEdgeColumns(const Context& context, const std::filesystem::path& path, const EdgeTextFormat& format);
 // The cells of the first records, without a header, to tell what another column would match.
 std::vector<std::vector<std::string>> FirstEdgeRecords(const std::filesystem::path& path,
                                                        const EdgeTextFormat& format);

@@ -49,7 +49,7 @@ std::vector<uint32_t> LargestComponent(const Graph& graph) {
 Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<const uint32_t> keep) {
   Dataset kept;
   kept.name = dataset.name;
-  kept.recipe = dataset.recipe;
+  kept.preset_row = dataset.preset_row;
   kept.format = dataset.format;
   kept.path = dataset.path;
   kept.graph = InducedSubgraph(context, dataset.graph, keep);

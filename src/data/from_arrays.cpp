@@ -68,7 +68,7 @@ class ArraysToDataset {
 
   Dataset Make() {
     dataset_.name = arrays_.name;
-    dataset_.recipe = arrays_.recipe;
+    dataset_.preset_row = arrays_.preset_row;
     dataset_.format = kInMemoryFormat;
     nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
     MakeGraph();

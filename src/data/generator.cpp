@@ -130,7 +130,7 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   const GeneratorNodes nodes(plan, layout);
   Dataset dataset;
   dataset.name = "synthetic:" + plan.shape;
-  dataset.recipe = plan.recipe;
+  dataset.preset_row = plan.preset_row;
   dataset.format = "synthetic";
   dataset.edges = plan.edges;
   dataset.graph = DrawGraph(context, plan, layout);

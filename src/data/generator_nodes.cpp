@@ -137,7 +137,7 @@ void GeneratorNodes::FillWordsOf(uint32_t node, uint32_t group, std::span<uint32
 }
 
 void GeneratorNodes::FillWords(uint32_t begin, uint32_t count, uint32_t* columns, float* values) const {
-  std::vector<uint8_t> taken(plan_.features, 0);  // occurrences of each word in the node at hand
+  std::vector<uint8_t> taken(plan_.features, 0);  // occurrences of each word in the current node
   EachGroup(begin, count, [&](uint32_t offset, uint32_t group) {
     const uint32_t length = WordCount(begin + offset);
     FillWordsOf(begin + offset, group, {columns, length}, values, taken);

@@ -26,7 +26,7 @@ struct Stretch {
 // settings scores about what the paper reports, and so that depth pays where it should (docs/reference/synthetic.md).
 struct ShapeRow {
   const char* name;
-  const char* recipe;
+  const char* preset_row;
   uint32_t nodes;
   uint64_t edges;
   uint32_t features;
@@ -198,7 +198,7 @@ GeneratorPlan ResolveGeneratorPlan(const GenerateOptions& options) {
   const ShapeRow& row = ShapeRowOf(options.shape);
   GeneratorPlan plan;
   plan.shape = row.name;
-  plan.recipe = row.recipe;
+  plan.preset_row = row.preset_row;
   plan.seed = options.seed;
   plan.multilabel = row.multilabel;
   plan.kind = row.kind;

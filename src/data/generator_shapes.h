@@ -21,7 +21,7 @@ struct SplitStretch {
 
 struct GeneratorPlan {
   std::string shape;
-  std::string recipe;
+  std::string preset_row;
   uint64_t seed = 0;
   uint32_t nodes = 0;
   uint64_t edges = 0;  // undirected, simple, no self loops; exact

@@ -135,7 +135,7 @@ void StreamWords(const Context& context, const GeneratorPlan& plan, size_t bytes
 NativeInfo InfoOfPlan(const GeneratorPlan& plan) {
   NativeInfo info;
   info.name = "synthetic:" + plan.shape;
-  info.recipe = plan.recipe;
+  info.preset_row = plan.preset_row;
   info.nodes = plan.nodes;
   info.edges = plan.edges;
   info.features = plan.features;

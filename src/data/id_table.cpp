@@ -294,7 +294,7 @@ void IdTable::ToNodes(std::span<uint32_t> keys) const {
   }
 }
 
-void IdTable::TellNodeIds(const std::function<void(std::span<const int64_t>)>& take) const {
+void IdTable::VisitNodeIds(const std::function<void(std::span<const int64_t>)>& take) const {
   if (kind_ == IdKind::kText || identity() || nodes_ == 0) return;
   if (kind_ != IdKind::kSmall) {
     std::vector<int64_t> ids(nodes_);
@@ -318,7 +318,7 @@ void IdTable::TellNodeIds(const std::function<void(std::span<const int64_t>)>& t
 Array<int64_t> IdTable::NodeIds() const {
   Array<int64_t> ids;
   size_t told = 0;
-  TellNodeIds([&](std::span<const int64_t> some) {
+  VisitNodeIds([&](std::span<const int64_t> some) {
     if (ids.empty()) ids = Array<int64_t>::Allocate(nodes_);
     std::copy(some.begin(), some.end(), ids.mutable_data() + told);
     told += some.size();
@@ -353,7 +353,7 @@ void IdTable::DropNames() {
   }
 }
 
-void NoteIds(const Context& context, const std::string& name, const IdTable& ids) {
+void LogIds(const Context& context, const std::string& name, const IdTable& ids) {
   if (ids.identity()) return;
   context.Note(fmt::format("{}: {} {} ids numbered 0 to {}; the map is kept", name, ids.nodes(),
                            ids.kind() == IdKind::kText ? "text" : "integer", int64_t{ids.nodes()} - 1));

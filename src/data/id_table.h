@@ -28,7 +28,7 @@ class IdTable {
 
   IdKind kind() const { return kind_; }
 
-  // Small ids: the key is the id. Safe from several threads once Reserve has been called for the ids at hand.
+  // Small ids: the key is the id. Safe from several threads once Reserve has been called for the current ids.
   void Reserve(uint32_t largest_id);
   void MarkSmall(std::span<const uint32_t> ids);
 
@@ -49,7 +49,7 @@ class IdTable {
   Array<int64_t> NodeIds() const;
   NameTable Names() const;
   // NodeIds() in parts, in order; small ids without an array of all of them.
-  void TellNodeIds(const std::function<void(std::span<const int64_t>)>& take) const;
+  void VisitNodeIds(const std::function<void(std::span<const int64_t>)>& take) const;
   // Gives back what only Resolve and Names need.
   void DropNames();
   uint64_t bytes() const;
@@ -100,6 +100,6 @@ class IdTable {
 };
 
 // Tells how ids became node numbers, where they are not 0 … n−1 already.
-void NoteIds(const Context& context, const std::string& name, const IdTable& ids);
+void LogIds(const Context& context, const std::string& name, const IdTable& ids);
 
 }  // namespace l2gcn

@@ -376,7 +376,7 @@ std::string SplitFile(size_t k) { return fmt::format("split_{}.npy", k); }
 NativeInfo InfoOf(const Dataset& dataset) {
   NativeInfo info;
   info.name = dataset.name;
-  info.recipe = dataset.recipe;
+  info.preset_row = dataset.preset_row;
   info.nodes = dataset.nodes();
   info.edges = dataset.edges;
   info.self_loops = dataset.self_loops;
@@ -406,7 +406,7 @@ Dataset OpenNative(const Context& context, const fs::path& directory, bool verif
   if (verify) CheckBlocks(context, directory, manifest);
   Dataset dataset;
   dataset.name = manifest.Get<std::string>("name");
-  dataset.recipe = manifest.Get<std::string>("recipe");
+  dataset.preset_row = manifest.Get<std::string>("recipe");
   dataset.format = "native";
   dataset.path = directory.string();
   const uint64_t nodes = manifest.Count("nodes");
@@ -432,7 +432,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   json["format"] = kFormatName;
   json["version"] = kFormatVersion;
   json["name"] = info.name;
-  json["recipe"] = info.recipe;
+  json["recipe"] = info.preset_row;
   json["nodes"] = info.nodes;
   json["edges"] = info.edges;
   json["self_loops"] = info.self_loops;

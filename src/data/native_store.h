@@ -51,7 +51,7 @@ std::string SplitFile(size_t k);
 
 // What dataset.json says besides the files.
 struct NativeInfo {
-  std::string name, recipe;
+  std::string name, preset_row;
   uint32_t nodes = 0;
   uint64_t edges = 0, self_loops = 0, features = 0;
   bool directed = false;

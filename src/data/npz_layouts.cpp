@@ -193,7 +193,7 @@ Dataset ReadScipy(const Context& context, const NpzFile& npz, OpenOptions option
       npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names) : NoLabels(nodes);
   if (notes.is_object()) {
     dataset.name = NoteOr(notes, "name", std::string());
-    dataset.recipe = NoteOr(notes, "recipe", std::string());
+    dataset.preset_row = NoteOr(notes, "recipe", std::string());
     dataset.self_loops = NoteOr(notes, "self_loops", dataset.self_loops);
     if (!dataset.labels.multilabel && npz.Has("labels")) {
       dataset.labels.classes = NoteOr(notes, "classes", dataset.labels.classes);

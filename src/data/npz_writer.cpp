@@ -182,7 +182,7 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
     npz.AddStrings("split_names", names);
   }
   const nlohmann::json notes = {{"name", dataset.name},
-                                {"recipe", dataset.recipe},
+                                {"recipe", dataset.preset_row},
                                 {"self_loops", dataset.self_loops},
                                 {"directed", dataset.graph.directed},
                                 {"classes", labels.classes}};

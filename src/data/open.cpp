@@ -113,11 +113,11 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, 
     const fs::path named = path.has_filename() ? path : path.parent_path();
     dataset.name = fs::is_directory(path) ? named.filename().string() : named.stem().string();
   }
-  if (dataset.recipe.empty()) dataset.recipe = RecipeOf(dataset.name);
+  if (dataset.preset_row.empty()) dataset.preset_row = PresetRowOf(dataset.name);
   Context watched = context;
   watched.disk = WatchWithin(context, dataset);
   ValidateDataset(watched, dataset);
-  NoteChanges(context, dataset.name, dataset.changes);
+  LogChanges(context, dataset.name, dataset.changes);
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = true;
   return dataset;
@@ -194,7 +194,7 @@ void GiveRole(Split& split, uint64_t node, Role role, const std::string& where) 
   own = static_cast<uint8_t>(role);
 }
 
-void NoteChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
+void LogChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
   std::vector<std::string> counts;
   const auto tell = [&](uint64_t count, const char* what) {
     if (count > 0) counts.push_back(fmt::format("{} {}", count, what));

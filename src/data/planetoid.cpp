@@ -237,7 +237,7 @@ Dataset ReadPlanetoid(const Context& context, const fs::path& directory, const s
   Dataset dataset;
   dataset.name = name;
   const bool known = name == "cora" || name == "citeseer" || name == "pubmed";
-  dataset.recipe = known ? name : "";
+  dataset.preset_row = known ? name : "";
   dataset.format = "planetoid";
   dataset.path = where;
   dataset.features = Features::Sparse(StackFeatures(layout, all, test, where));

@@ -31,7 +31,7 @@ Labels LabelsOf(const Labels& from, std::span<const uint32_t> nodes) {
 Dataset SubsetDataset(const Context& context, const Dataset& dataset, std::span<const uint32_t> nodes) {
   Dataset subset;
   subset.name = dataset.name;
-  subset.recipe = dataset.recipe;
+  subset.preset_row = dataset.preset_row;
   subset.format = dataset.format;
   subset.graph = InducedSubgraph(context, dataset.graph, nodes);
   subset.features = dataset.features.PickRows(nodes);

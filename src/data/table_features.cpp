@@ -84,7 +84,7 @@ class TableFeatures {
     for (size_t c = 0; c < table_.columns.size(); ++c) {
       if (std::find(skip_.begin(), skip_.end(), c) == skip_.end()) TakeColumn(c);
     }
-    NoteMissing();
+    LogMissing();
     Build();
   }
 
@@ -110,7 +110,7 @@ class TableFeatures {
         Note(fmt::format("column {}: {} numbers such as {} read as numbers", Name(c), values.grouped,
                          table_.format.separator == ';' ? "0,5 (decimal comma)" : "1,234 (groups of three)"));
       }
-      NoteOdd(c);
+      LogOdd(c);
     } else if (IsSplitColumn(values)) {
       TakeSplit(c);
       return Ignore(c, "");
@@ -121,7 +121,7 @@ class TableFeatures {
   }
 
   // Reports units that were dropped and cells that are no numbers.
-  void NoteOdd(size_t c) const {
+  void LogOdd(size_t c) const {
     const ColumnValues& values = table_.columns[c];
     if (!values.unit.empty())
       Note(fmt::format("column {}: numbers with the unit {} are read as numbers", Name(c), values.unit));
@@ -133,7 +133,7 @@ class TableFeatures {
                      values.odd > values.odd_examples.size() ? ", …" : "", values.odd == 1 ? "s" : ""));
   }
 
-  void NoteMissing() const {
+  void LogMissing() const {
     std::vector<std::string> named;
     size_t columns = 0;
     for (const TableColumn& column : dataset_.schema.columns) {

@@ -151,7 +151,7 @@ class SchemaMap {
   }
 
   // Reports columns that are left out or carry another unit, and words spelled otherwise.
-  void NoteColumns(const Context& context) const {
+  void LogColumns(const Context& context) const {
     std::unordered_set<std::string_view> known(schema_.ignored.begin(), schema_.ignored.end());
     known.insert(schema_.label);
     for (const TableColumn& column : schema_.columns) known.insert(column.name);
@@ -179,7 +179,7 @@ class SchemaMap {
   }
 
   // Counts the cells that hold what the schema does not know.
-  void NoteUnseen(const Context& context) const {
+  void LogUnseen(const Context& context) const {
     std::vector<uint64_t> counts(to_.size(), 0);
     std::map<uint32_t, Unseen> numbers;  // of columns that hold numbers here and categories there
     for (size_t row = 0; row < dataset_.features.rows(); ++row) {
@@ -199,7 +199,7 @@ class SchemaMap {
       }
       if (pair.their_mark() != kNoFeature && pair.ours.category && to_[pair.their_mark()] == kNoFeature)
         unseen.missing = counts[pair.their_mark()];
-      NoteUnseenOf(context, pair, unseen);
+      LogUnseenOf(context, pair, unseen);
     }
   }
 
@@ -312,7 +312,7 @@ class SchemaMap {
     for (const auto& [feature, value] : numbers) visit(feature, value);
   }
 
-  void NoteUnseenOf(const Context& context, const Pair& pair, const Unseen& unseen) const {
+  void LogUnseenOf(const Context& context, const Pair& pair, const Unseen& unseen) const {
     const std::string place = fmt::format("{}: column {}", WhereOf(dataset_), pair.ours.name);
     const std::string examples = ListedLevels(unseen.examples);
     const auto cells = [](uint64_t count) { return fmt::format("{} cell{}", count, count == 1 ? "" : "s"); };
@@ -391,9 +391,9 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
 Features ApplySchema(const Context& context, const TableSchema& schema, const Dataset& dataset) {
   if (schema.empty() || dataset.schema.empty()) return dataset.features;
   const SchemaMap map(schema, dataset);
-  map.NoteColumns(context);
+  map.LogColumns(context);
   if (map.IsIdentity()) return dataset.features;
-  map.NoteUnseen(context);
+  map.LogUnseen(context);
   const size_t rows = dataset.features.rows(), width = schema.width();
   if (!dataset.features.stores_sparse()) {
     Matrix dense = Matrix::Zeros(rows, width);

@@ -120,7 +120,7 @@ class TableSetReader {
       };
     }
     format_ = SniffEdgeText(files_.edges, hints);
-    NoteEdgeColumns(context_, files_.edges, format_);
+    LogEdgeColumns(context_, files_.edges, format_);
   }
 
   Dataset Read() {
@@ -243,7 +243,7 @@ class TableSetReader {
       keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
-    NoteNegative(edges);
+    LogNegative(edges);
     const uint64_t positions = Positions(svm ? keyed.keys.size() : 0);
     if (positions > 0) ClaimPositions(positions, edges, ids);
     ids.Finish();
@@ -262,11 +262,11 @@ class TableSetReader {
     } else {
       TakeFeatures(dataset);
     }
-    NoteIds(context_, files_.edges.filename().string(), ids);
+    LogIds(context_, files_.edges.filename().string(), ids);
     return dataset;
   }
 
-  void NoteNegative(const LoadedEdges& edges) const {
+  void LogNegative(const LoadedEdges& edges) const {
     if (edges.negative == 0) return;
     context_.Note(fmt::format(
         "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "

@@ -25,7 +25,7 @@ constexpr size_t kPieceBytes = size_t{1} << 20;  // that a thread looks at in on
 // The smallest of the indices it is told.
 class SmallestIndex {
  public:
-  void Tell(size_t index) {
+  void Offer(size_t index) {
     size_t seen = first_.load(std::memory_order_relaxed);
     while (index < seen && !first_.compare_exchange_weak(seen, index, std::memory_order_relaxed)) {
     }
@@ -50,7 +50,7 @@ size_t FirstWrong(const Context& context, const Array<T>& array, const Wrong& wr
     uint32_t any = 0;
     for (size_t i = 0; i < count; ++i) any |= wrong(values[i]) ? 1u : 0u;
     if (any == 0) return;
-    first.Tell(begin + static_cast<size_t>(std::find_if(values, values + count, wrong) - values));
+    first.Offer(begin + static_cast<size_t>(std::find_if(values, values + count, wrong) - values));
   });
   return first.Get();
 }
@@ -97,10 +97,11 @@ void CheckRows(const Context& context, const Dataset& dataset, const char* what,
     const size_t begin = piece * kRows, count = std::min<size_t>(kRows, rows - begin);
     const uint64_t* const offsets = ViewOf(context.disk, indptr, begin, count + 1, buffers[worker].offsets);
     for (size_t i = 0; i < count; ++i) {
-      if (offsets[i] > offsets[i + 1] || offsets[i + 1] > indices.size()) return wrong_offset.Tell(begin + i);
+      if (offsets[i] > offsets[i + 1] || offsets[i + 1] > indices.size())
+        return wrong_offset.Offer(begin + i);
     }
     const size_t row = FirstWrongRow(context.disk, offsets, count, indices, bound, buffers[worker].indices);
-    if (row != kNothing) wrong_row.Tell(begin + row);
+    if (row != kNothing) wrong_row.Offer(begin + row);
   });
   if (wrong_offset.Get() != kNothing) {
     ThrowInput("{}: the {}'s offsets fall at node {}; the file is damaged", PlaceOf(dataset), what,

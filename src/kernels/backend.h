@@ -1,15 +1,15 @@
-// What a device can do, in the verbs of the training loop. CPU and CUDA are twins behind this face; the
+// What a device can do, in the operations of the training loop. CPU and CUDA are twins behind this face; the
 // trainer and inference know nothing else of a device. MakeBackend (dispatch.cpp) is the only place that
 // names them.
 //
-// Where a matrix lives is the backend's business: in memory, on a card, or in a file. Callers name
+// Where a matrix lives is the backend's business: in memory, on a GPU, or in a file. Callers name
 // rows or blocks of rows and never see a pointer to the whole. Each backend allocates its matrices in one
 // place (cpu/matrix_memory.h, cuda/tensor.h).
 //
 // Random numbers are counter-based (core/rng.h), so every backend draws the same ones:
 //   order           OrderOf says how an epoch orders its samples; batch b of size B is positions
 //                   b·B … min(n, (b+1)·B)−1; with drop_last a last short batch is left out; a set smaller than
-//                   one batch is one batch. A card, whose rows never come from a file, shuffles all samples as
+//                   one batch is one batch. A GPU, whose rows never come from a file, shuffles all samples as
 //                   one, whatever their size.
 //   dropout mask    word (position in batch)·H + h of RandomStream(seed, kDropout, layer, step), step counted
 //                   over the layer; an activation is kept where Uniform ≥ p and scaled by 1/(1−p)
@@ -19,7 +19,7 @@
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
 // weight_decay·w is added to them; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
-// where lr is LayerSpec::lr times the share that its course leaves of it in this step.
+// where lr is LayerSpec::lr times the share that its schedule leaves of it in this step.
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::architecture asks for more:
 //   bias                ReLU(X̂W + b), and logits + c
@@ -44,8 +44,8 @@
 #include "core/propagation.h"
 #include "core/rng.h"
 #include "core/sample_order.h"
+#include "kernels/lr_schedule.h"
 #include "kernels/norm_epsilon.h"
-#include "kernels/rate_course.h"
 #include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/choices.h"
@@ -170,7 +170,7 @@ struct LayerSpec {
   uint32_t batch = 1024;
   bool drop_last = false;
   float lr = 1e-3f;
-  RateCourse course;  // what becomes of lr over the epochs
+  LrSchedule schedule;  // what becomes of lr over the epochs
   float weight_decay = 0;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
@@ -303,7 +303,7 @@ class Backend {
                                                     const LayerSpec& spec, const LayerState& start) = 0;
 
   // Row i to score is row rows[i] of x (empty: row i), which is a layer's input or output. Margins take as much
-  // memory as all logits, so they are told only of rows that are prepared so; not of rows with several labels.
+  // memory as all logits, so they are returned only for rows that were prepared for it; never for rows with several labels.
   virtual std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
                                                             Array<uint32_t> rows, const Targets& targets,
                                                             bool margins = false) = 0;

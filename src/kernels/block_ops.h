@@ -1,4 +1,4 @@
-// The arithmetic of conventional training, in the verbs of block_network.h: products with sampled blocks and
+// The arithmetic of conventional training, in the operations of block_network.h: products with sampled blocks and
 // with weights, activations, losses and updates. Trainers know this face alone; MakeBlockOps (dispatch.cpp)
 // picks the device behind it. Today that is the CPU.
 //

@@ -76,7 +76,7 @@ void CheckUsable(const Device& device) {
              DeviceName(DeviceKind::kCpu));
 }
 
-// What a rank computes with: its cores, or its card, whose rows lie in host memory between two verbs.
+// What a rank computes with: its cores, or its GPU, whose rows lie in host memory between two operations.
 LocalBackends BackendsOfRank(const Context& context, const BackendOptions& options) {
   const Device& device = RowOf(context.device);
   CheckUsable(device);

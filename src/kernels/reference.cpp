@@ -147,10 +147,10 @@ std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, 
   return batches;
 }
 
-// The spec of one step: with the rate that the course leaves there.
+// The spec of one step: with the rate that the schedule leaves there.
 LayerSpec SpecAt(LayerSpec spec, uint64_t step, size_t steps_per_epoch) {
-  spec.lr *= spec.course.InSteps(static_cast<uint32_t>(steps_per_epoch)).Share(step);
-  spec.course = {};
+  spec.lr *= spec.schedule.InSteps(static_cast<uint32_t>(steps_per_epoch)).Share(step);
+  spec.schedule = {};
   return spec;
 }
 

@@ -6,7 +6,7 @@
 namespace l2gcn {
 
 // On the CPU dense kernels' arithmetic is cheaper beyond it than sparse ones' indirection (docs/performance.md has the
-// measurement); on a card, copying dense rows is cheaper than unpacking sparse ones.
+// measurement); on a GPU, copying dense rows is cheaper than unpacking sparse ones.
 constexpr double SparseDensityOf(DeviceKind device) { return device == DeviceKind::kCpu ? 0.25 : 0.03; }
 
 }  // namespace l2gcn

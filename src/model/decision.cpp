@@ -87,18 +87,18 @@ ModelForm FormOf(const Model& model) {
     case MethodOperator::kNeighbourMean:
       form.aggregation = "neighbour-mean";
   }
-  switch (method.readout) {
-    case Readout::kClassifier:
-      form.readout = "classifier";
+  switch (method.prediction_head) {
+    case PredictionHead::kClassifier:
+      form.prediction_head = "classifier";
       break;
-    case Readout::kLastLayer:
-      form.readout = "last-layer";
+    case PredictionHead::kLastLayer:
+      form.prediction_head = "last-layer";
       break;
-    case Readout::kHops:
-      form.readout = "hops";
+    case PredictionHead::kHops:
+      form.prediction_head = "hops";
       break;
-    case Readout::kJoinedPowers:
-      form.readout = "joined-powers";
+    case PredictionHead::kJoinedPowers:
+      form.prediction_head = "joined-powers";
   }
   return form;
 }

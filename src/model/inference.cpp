@@ -7,9 +7,9 @@
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "l2gcn/plan.h"
+#include "model/correct_and_smooth.h"
 #include "model/finite.h"
 #include "model/model_shapes.h"
-#include "model/spread.h"
 
 namespace l2gcn {
 namespace {
@@ -71,7 +71,7 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
     return DenseBlock(model.weights[layer], model.affines.empty() ? Matrix() : model.affines[layer]);
   };
   TensorPtr x = layers > 0 && pipeline_->KeptWhole(0, block_of(0)) ? nullptr : pipeline_->Input(context);
-  if (method.readout == Readout::kHops) x = Powers(context, std::move(x), model.config.hops);
+  if (method.prediction_head == PredictionHead::kHops) x = Powers(context, std::move(x), model.config.hops);
   bool kept = true;  // as long as training has made all layers before
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
@@ -133,9 +133,10 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
                                  rows);
   }
   const Method& method = FindMethod(model.config.method);
-  if (method.readout == Readout::kJoinedPowers) return JoinedLogits(context, model, rows);
+  if (method.prediction_head == PredictionHead::kJoinedPowers) return JoinedLogits(context, model, rows);
   const TensorPtr x = Hidden(context, model, model.weights.size());
-  if (method.readout != Readout::kLastLayer) return backend().Logits(context, *x, model.theta, rows);
+  if (method.prediction_head != PredictionHead::kLastLayer)
+    return backend().Logits(context, *x, model.theta, rows);
   if (method.weights == WeightShape::kOwnAndAggregated) {
     return PickRows(backend().Download(context, *OwnAndAggregated(context, *x, model.theta, false)), rows);
   }
@@ -145,7 +146,7 @@ Matrix Inference::Logits(const Context& context, const Model& model, std::span<c
 }
 
 Matrix Inference::Embedding(const Context& context, const Model& model, size_t layer) {
-  if (FindMethod(model.config.method).readout != Readout::kJoinedPowers) {
+  if (FindMethod(model.config.method).prediction_head != PredictionHead::kJoinedPowers) {
     return backend().Download(context, *Hidden(context, model, layer));
   }
   ThrowUsage("embed: method {} has several networks side by side; use predict", model.config.method);
@@ -183,13 +184,14 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
   CheckFiniteRows(context, dataset, logits, "logits");
-  if (!model.spreading.on()) return logits;
+  if (!model.label_propagation.on()) return logits;
   const std::vector<uint32_t> train = KnownNodes(model, dataset, known);
   if (train.empty()) {
     context.Note("the model uses labels of train nodes, and none are known here: it does without");
     return logits;
   }
-  return Spread(context, inference.pipeline(), dataset.labels, train, logits, model.spreading);
+  return CorrectAndSmooth(context, inference.pipeline(), dataset.labels, train, logits,
+                          model.label_propagation);
 }
 
 Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {

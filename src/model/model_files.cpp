@@ -184,7 +184,7 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   }
   const TrainConfig& config = model.config;
   const Method& method = FindMethod(config.method);
-  const bool joins = method.readout == Readout::kJoinedPowers;
+  const bool joins = method.prediction_head == PredictionHead::kJoinedPowers;
   size_t width = model.preparation.projection.rows > 0 ? model.preparation.projection.cols : model.features;
   const size_t joined =
       method.weights == WeightShape::kOwnAndAggregated ? 2 : 1 + size_t{HopsBesideSelf(config)};
@@ -203,9 +203,10 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   if (method.weights == WeightShape::kOwnAndAggregated) width *= joined;
   if (joins) width = config.powers.size() * config.HiddenOf(config.layers - 1);
   if (model.heads.empty()) CheckShape(model.theta, "the classifier", width, model.classes, where);
-  const Spreading& spreading = model.spreading;
-  if (!(spreading.correct >= 0 && spreading.correct < 1 && spreading.smooth >= 0 && spreading.smooth < 1) ||
-      spreading.rounds > 1000)
+  const LabelPropagation& propagation = model.label_propagation;
+  if (!(propagation.correct >= 0 && propagation.correct < 1 && propagation.smooth >= 0 &&
+        propagation.smooth < 1) ||
+      propagation.rounds > 1000)
     ThrowInput("{}: its spreading of labels is out of range; the file is damaged", where);
   if (!model.class_names.empty() && model.class_names.size() != model.classes) {
     ThrowInput("{}: {} class names for {} classes; the file is damaged", where, model.class_names.size(),
@@ -257,10 +258,10 @@ std::string ConfigTextOf(const Model& model) {
   json["class_names"] = model.class_names;
   if (!model.thresholds.empty()) json["thresholds"] = model.thresholds;
   if (!model.heads.empty()) json["mean_of_layers"] = model.mean_of_layers;
-  if (model.spreading.on()) {
-    json["spreading"] = {{"correct", model.spreading.correct},
-                         {"smooth", model.spreading.smooth},
-                         {"rounds", model.spreading.rounds}};
+  if (model.label_propagation.on()) {
+    json["spreading"] = {{"correct", model.label_propagation.correct},
+                         {"smooth", model.label_propagation.smooth},
+                         {"rounds", model.label_propagation.rounds}};
   }
   json["layers"] = model.weights.size();
   json["row_normalise"] = model.preparation.row_normalise;
@@ -292,9 +293,10 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
     model.mean_of_layers = json.value("mean_of_layers", false);
     if (json.contains("spreading")) {
-      const Json& spreading = json.at("spreading");
-      model.spreading = {spreading.at("correct").get<double>(), spreading.at("smooth").get<double>(),
-                         spreading.at("rounds").get<uint32_t>()};
+      const Json& propagation = json.at("spreading");
+      model.label_propagation = {propagation.at("correct").get<double>(),
+                                 propagation.at("smooth").get<double>(),
+                                 propagation.at("rounds").get<uint32_t>()};
     }
     model.structure = json.value("structure", false);  // older models have neither
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), where);

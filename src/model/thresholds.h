@@ -7,7 +7,7 @@
 //                 always answering the larger class of these nodes. Where there is none, its accuracy is not
 //                 below that answer's; where there is none either, it has the best macro F1 of all.
 //
-// Generated sets decided about both rules (scripts/compare-thresholds.py, notes/controller.md).
+// Generated sets decided about both rules (bench/thresholds.py, notes/controller.md).
 // Candidates lie halfway between neighbouring logits. Of equally good ones the nearest to one half is
 // taken.
 #pragma once

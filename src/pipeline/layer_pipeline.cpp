@@ -71,7 +71,7 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
   preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
   if (config_.pca == 0) LeaveUnscaled(NumberFeatures(schema_), preparation_);
   if (context.device != DeviceKind::kCpu)
-    made_ = GraphInTraining(context);  // a card may still be getting ready
+    made_ = GraphInTraining(context);  // a GPU may still be getting ready
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
@@ -292,7 +292,7 @@ Matrix LayerPipeline::LayerLogits(const Context& context, const LayerInput& xhat
   return HeadLogits(context, backend_->Transform(context, xhat, state.block(), rows), head, {});
 }
 
-DeviceGraphPtr LayerPipeline::SpreadingOperator(const Context& context) {
+DeviceGraphPtr LayerPipeline::PropagationOperator(const Context& context) {
   return backend_->Upload(context, MakePropagation(context, graph_, Adjacency::kSym));
 }
 

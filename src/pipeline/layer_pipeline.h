@@ -1,6 +1,6 @@
 // From a data set to what a layer computes with: the one place that prepares features, builds the operator Â,
 // puts both on the device, smooths features, aggregates activations and decides where all this lives. The
-// layer-wise trainer, the validation probe, the controller's outcome trees, the conventional trainers and
+// layer-wise trainer, the validation probe, the controller's rollout trees, the conventional trainers and
 // inference differ in what they do between these steps, not in the steps.
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
@@ -122,7 +122,7 @@ class LayerPipeline {
   Matrix LayerLogits(const Context& context, const LayerInput& xhat, const LayerState& state,
                      std::span<const uint32_t> rows = {});
   // A device's operator for spreading labels and residuals: D^-½(A+I)D^-½ of the whole graph.
-  DeviceGraphPtr SpreadingOperator(const Context& context);
+  DeviceGraphPtr PropagationOperator(const Context& context);
 
  private:
   LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config);

@@ -1,4 +1,4 @@
-// The plan of a run, by walking through its verbs with counts in place of data: what each one holds, reads and writes.
+// The plan of a run, by walking through its operations with counts in place of data: what each one holds, reads and writes.
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
-  counts.reach = HopsBesideSelf(config);
+  counts.hops = HopsBesideSelf(config);
   counts.smooth = config.smooth;
   counts.head = config.head;
   counts.batch = std::min<uint64_t>(config.batch, train);
@@ -66,7 +66,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   const bool basic = ArchitectureOf(config).basic();
   counts.plain_layers = HasBasicLayers(config) && FindMethod(config.method).loop == TrainingLoop::kLayerwise;
   const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
-                              FindMethod(config.method).readout == Readout::kClassifier;
+                              FindMethod(config.method).prediction_head == PredictionHead::kClassifier;
   counts.scores_in_training =
       counts_answers && !counts.inductive && !config.self_features && inputs <= counts.hidden.back();
   return counts;
@@ -101,7 +101,7 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
     }
     const uint64_t before = layer > 0 ? MatrixBytes(counts, counts.nodes, in, false) : 0;
     const uint64_t joined =
-        counts.reach > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
+        counts.hops > 0 ? counts.copies() * MatrixBytes(counts, counts.nodes, in, sparse) : 0;
     most = std::max(most, before + joined + counts.nodes * out * (4 + counts.element) + logits);
   }
   return static_cast<uint64_t>(kCareful * static_cast<double>(stays + most)) +
@@ -130,7 +130,7 @@ class DiskWalk {
       const uint64_t most = last ? rows : counts_.rows();
       const uint64_t copied = rows < counts_.rows() ? 4 * counts_.entries_of(layer) + 20 * rows : 0;
       if (copied > 0) Move(4 * counts_.train_entries(), copied);
-      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
+      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.hops); ++hop)
         Aggregate(counts_.rows(), rows, counts_.entries_of(layer), in, layer == 0 && hop == 0);
       const uint64_t width = in * counts_.copies(), out = last ? 0 : counts_.hidden[layer];
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
@@ -143,13 +143,13 @@ class DiskWalk {
   void Infer() {
     for (size_t layer = 0; layer < counts_.hidden.size(); ++layer) {
       const uint64_t in = counts_.InputsOf(layer), out = counts_.hidden[layer], nodes = counts_.nodes;
-      if (counts_.reach == 0 && in > out) {
+      if (counts_.hops == 0 && in > out) {
         Move(layer == 0 ? counts_.stored_bytes : Bytes(nodes, in), nodes * out * 4);
         Aggregate(nodes, nodes, counts_.entries, out, false, 4);
         Hold(Bytes(nodes, in + out) + nodes * out * 4);
         continue;
       }
-      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.reach); ++hop)
+      for (uint64_t hop = 0; hop < std::max<uint64_t>(1, counts_.hops); ++hop)
         Aggregate(nodes, nodes, counts_.entries, in, layer == 0 && hop == 0);
       Move(Bytes(nodes, in * counts_.copies()), Bytes(nodes, out));
       Hold(Bytes(nodes, in * (counts_.copies() + 1) + out));
@@ -214,7 +214,7 @@ class DiskWalk {
 uint64_t LeastInMemory(const RunCounts& counts) {
   const uint64_t read = counts.sparse ? 0 : counts.rows() * counts.features * counts.element;
   const uint64_t left = counts.hidden.size() > 1 ? counts.rows() * counts.hidden[0] * counts.element : 0;
-  return std::max<uint64_t>(1, counts.reach) * read + left;
+  return std::max<uint64_t>(1, counts.hops) * read + left;
 }
 
 // A limit on addresses is no budget: mapped files count, too, so a run from disk needs no fewer of them.
@@ -358,15 +358,15 @@ void PlanExchange(const Context& given, const RunCounts& counts, bool trains, Me
   const bool to_disk = !plan.in_memory || given.disk != nullptr;
   const bool all_in_memory = SumOverRanks(ranks, to_disk ? 1 : 0) == 0;
   const Context context = all_in_memory ? ForSharedModel(given) : ForSharedDisk(ForSharedModel(given));
-  const bool on_cards = context.device != DeviceKind::kCpu;
+  const bool on_gpus = context.device != DeviceKind::kCpu;
   plan.device = context.device;
   plan.ranks = ranks.size();
-  plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_cards;
+  plan.shares_memory = ranks.shares_memory() && all_in_memory && !on_gpus;
   plan.why_messages = !ranks.shares_memory() ? ranks.why_messages()
-                      : on_cards             ? "cards get panels of columns"
+                      : on_gpus              ? "GPUs get panels of columns"
                       : !all_in_memory       ? "what does not fit into memory goes to disk"
                                              : "";
-  if (trains && !on_cards && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
+  if (trains && !on_gpus && all_in_memory && !plan.shares_memory) plan.steps = PlanSteps(context, counts);
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {

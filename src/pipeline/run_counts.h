@@ -26,7 +26,7 @@ struct RunCounts {
   uint64_t other_bytes = 0;   // labels and names
   uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
   uint64_t others_bytes = 0;  // … and what of it is not the data set's
-  uint64_t reach = 0, smooth = 0, head = 0, batch = 0;
+  uint64_t hops = 0, smooth = 0, head = 0, batch = 0;
   size_t first_few = 0;  // layers before it have every row
   std::vector<uint64_t> hidden;
   std::vector<uint64_t> epochs;
@@ -37,11 +37,11 @@ struct RunCounts {
     const double share = static_cast<double>(train) / static_cast<double>(std::max<uint64_t>(1, nodes));
     return inductive ? static_cast<uint64_t>(share * share * static_cast<double>(entries)) : entries;
   }
-  uint64_t copies() const { return 1 + reach; }
+  uint64_t copies() const { return 1 + hops; }
   // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
   // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
   double ShareOf(size_t layer) const {
-    if (inductive || reach > 0 || layer < first_few || nodes == 0) return 1;
+    if (inductive || hops > 0 || layer < first_few || nodes == 0) return 1;
     const double degree = static_cast<double>(entries) / static_cast<double>(nodes);
     double share = static_cast<double>(scored) / static_cast<double>(nodes);
     for (size_t later = hidden.size() - 1;; --later) {

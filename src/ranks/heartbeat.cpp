@@ -100,7 +100,7 @@ class BeatingHeart : public Heartbeat {
     for (const Peer& peer : peers_) peer.Say(&kFarewell, 1);
   }
 
-  void Tell(const std::string& reason, int status) override {
+  void Report(const std::string& reason, int status) override {
     parting_ = true;
     std::string message = {kFails, static_cast<char>(status)};
     const auto length = static_cast<uint32_t>(std::min(reason.size(), kMostReason));
@@ -147,7 +147,7 @@ class BeatingHeart : public Heartbeat {
         const std::lock_guard<std::mutex> lock(mutex_);
         Welcome();
         for (Peer& peer : peers_) {
-          if (peer.open() && !parting_) Judge(peer, losses);
+          if (peer.open() && !parting_) CheckPeer(peer, losses);
         }
       }
       for (const Lost& lost : losses) {
@@ -156,7 +156,7 @@ class BeatingHeart : public Heartbeat {
     }
   }
 
-  static void Judge(Peer& peer, std::vector<Lost>& losses) {
+  static void CheckPeer(Peer& peer, std::vector<Lost>& losses) {
     const bool there = peer.Hear();
     Failure failure;
     const bool fails = Understand(peer, failure);

@@ -24,7 +24,7 @@ class Heartbeat {
   // Not a loss from here on, whatever the others do. Called before the ranks part.
   virtual void Part() = 0;
   // Tells rank 0 why this rank fails. Not for rank 0.
-  virtual void Tell(const std::string& reason, int status) = 0;
+  virtual void Report(const std::string& reason, int status) = 0;
 };
 
 // Where rank 0 listens: what the others need, as text.

@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kDataTag = 1, kPostTag = 2, kStepTag = 3;
 constexpr size_t kMostAtOnce = size_t{1} << 30;  // bytes of one transfer
-constexpr std::chrono::microseconds kLookLong(
+constexpr std::chrono::microseconds kSpinTime(
     2000);  // a waiting rank looks for so long, and then sleeps in between
 constexpr std::chrono::microseconds kShortSleep(50), kLongSleep(1000);
 constexpr std::chrono::milliseconds kOwnWords(300);  // in which rank 0 may fail by itself for the same reason
@@ -38,7 +38,7 @@ using RanksClock = std::chrono::steady_clock;
 class LaunchedRanks final : public Ranks {
  public:
   LaunchedRanks(const L2gcnRanksDriver& driver, std::function<void(const std::string&)> tell)
-      : driver_(driver), tell_(std::move(tell)) {
+      : driver_(driver), report_(std::move(tell)) {
     char host[256] = "";
     gethostname(host, sizeof(host) - 1);
     hosts_.assign(size(), "");
@@ -128,10 +128,10 @@ class LaunchedRanks final : public Ranks {
   [[noreturn]] void Abort(const std::string& reason, int status) override {
     failing_ = true;
     if (leads() || heartbeat_ == nullptr) {
-      tell_(leads() ? reason : Name(rank()) + ": " + reason);
+      report_(leads() ? reason : Name(rank()) + ": " + reason);
       End(status);
     }
-    heartbeat_->Tell(reason, status);
+    heartbeat_->Report(reason, status);
     std::this_thread::sleep_for(kUntilKilled);
     End(status);
   }
@@ -145,10 +145,10 @@ class LaunchedRanks final : public Ranks {
   // Between two looks. Transfers go on only while somebody looks, so the first sleeps are short.
   static void Pause(RanksClock::time_point begun) {
     const auto waited = RanksClock::now() - begun;
-    if (waited < kLookLong) {
+    if (waited < kSpinTime) {
       sched_yield();
     } else {
-      std::this_thread::sleep_for(waited < 50 * kLookLong ? kShortSleep : kLongSleep);
+      std::this_thread::sleep_for(waited < 50 * kSpinTime ? kShortSleep : kLongSleep);
     }
   }
 
@@ -167,7 +167,7 @@ class LaunchedRanks final : public Ranks {
   void OnLoss(uint32_t lost, const std::string& reason, int status) {
     if (leads()) std::this_thread::sleep_for(kOwnWords);
     if (failing_) return;
-    if (leads() || rank() == 1) tell_(Name(lost) + ": " + reason);
+    if (leads() || rank() == 1) report_(Name(lost) + ": " + reason);
     End(status);
   }
 
@@ -179,7 +179,7 @@ class LaunchedRanks final : public Ranks {
   }
 
   const L2gcnRanksDriver& driver_;
-  const std::function<void(const std::string&)> tell_;
+  const std::function<void(const std::string&)> report_;
   std::vector<std::string> hosts_;
   std::mutex mutex_;  // one call of the driver at a time
   std::timed_mutex ending_;

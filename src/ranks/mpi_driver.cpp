@@ -53,7 +53,7 @@ extern "C" const struct L2gcnRanksDriver* L2gcnJoinRanks() {
   int provided = 0, length = 0, running = 0;
   MPI_Initialized(&running);  // a Python script may have started it
   // Over sockets Open MPI's way of writing into a receiver's memory leaves half of a link unused while both sides send
-  // (scripts/bench-ranks.sh network). Whoever has set it knows better.
+  // (bench/ranks.sh network). Whoever has set it knows better.
   setenv("OMPI_MCA_btl_tcp_flags", "1", 0);
   if (running != 0) {
     MPI_Query_thread(&provided);

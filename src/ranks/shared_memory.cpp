@@ -109,7 +109,7 @@ std::shared_ptr<void> MapTogether(Ranks& ranks, size_t bytes) {
     number = OpenSharedFile(mapped, file);
     if (number < 0) failure = fmt::format("rank 0's memory is not to be seen: {}", std::strerror(errno));
   }
-  const SharedDescriptor keeper(number);
+  const SharedDescriptor holder(number);
   void* const memory = number >= 0 ? MapSharedFile(number, mapped) : nullptr;
   if (number >= 0 && memory == nullptr) failure = std::strerror(errno);
   std::shared_ptr<void> shared;

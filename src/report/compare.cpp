@@ -21,7 +21,7 @@
 #include "l2gcn/ranks.h"
 #include "l2gcn/work_parts.h"
 #include "report/measured.h"
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 #include "run/trainer_choice.h"
 
 namespace l2gcn {
@@ -269,18 +269,18 @@ Comparison Compare(const Context& context, const Dataset& dataset, const Compare
 }
 
 ComparisonFolder::ComparisonFolder(const std::string& folder, bool force, bool resume) {
-  if (resume) claim_ = RunClaim::TakeUp(folder, force);
-  if (claim_ == nullptr) claim_ = RunClaim::Take(folder, force);
+  if (resume) lock_ = RunLock::TakeUp(folder, force);
+  if (lock_ == nullptr) lock_ = RunLock::Take(folder, force);
 }
 
-std::string ComparisonFolder::keep() const { return claim_->checkpoint().string(); }
+std::string ComparisonFolder::keep() const { return lock_->checkpoint().string(); }
 
 void ComparisonFolder::Commit(const std::string& json, const std::string& text,
                               const std::vector<std::pair<std::string, std::string>>& figures) {
-  for (const auto& [name, content] : figures) WriteFileWhole(claim_->work() / name, content);
-  WriteFileWhole(claim_->work() / "comparison.txt", text + "\n");
-  WriteFileWhole(claim_->work() / "result.json", json + "\n");
-  claim_->Commit();
+  for (const auto& [name, content] : figures) WriteFileWhole(lock_->work() / name, content);
+  WriteFileWhole(lock_->work() / "comparison.txt", text + "\n");
+  WriteFileWhole(lock_->work() / "result.json", json + "\n");
+  lock_->Commit();
 }
 
 }  // namespace l2gcn

@@ -169,7 +169,7 @@ class PredictionLines {
   const Split& split_;
   const DecisionRule rule_;
   CsvNames& cells_;
-  std::vector<float> probabilities_;  // (classes) of the node at hand
+  std::vector<float> probabilities_;  // (classes) of the current node
   std::vector<std::string> names_;    // (classes) as CSV fields
 };
 

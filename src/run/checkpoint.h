@@ -7,7 +7,7 @@
 //                    written before the first of the files below
 //   trained-S.json   seed S is trained and its model written, but not evaluated; checksums of the model's files
 //   seed-S.json      seed S is finished; checksums of all its files
-//   state-0.safetensors, state-1.safetensors   the seed at hand, the last two snapshots in turn
+//   state-0.safetensors, state-1.safetensors   the current seed, the last two snapshots in turn
 //
 // Each is written aside, synced and renamed; each carries a checksum. Of the two snapshots the newer whole
 // one is taken, so that damage to one costs the time between two. A snapshot that cannot be written (a full
@@ -44,7 +44,7 @@ struct KeptSeed {
   FileSums files;
 };
 
-class Checkpoint final : public SnapshotKeeper {
+class Checkpoint final : public Checkpointer {
  public:
   // Throws Error(kUsage) with the difference if `folder` holds progress made with other settings, data or
   // build.
@@ -93,7 +93,7 @@ class Checkpoint final : public SnapshotKeeper {
   const double seconds_between_;
   const uint32_t epochs_between_;
   bool bound_ = false;
-  bool failed_ = false;  // a snapshot could not be written, which was told
+  bool failed_ = false;  // a snapshot could not be written, and a warning was shown
   uint64_t seed_ = 0;
   uint32_t attempt_ = 0;
   uint64_t generation_ = 0;  // of the next snapshot

@@ -1,4 +1,4 @@
-// What tells two data sets apart.
+// A checksum that identifies a data set.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace l2gcn {
 
-// Of each array, how much is read: blocks that are spread evenly over it, which costs nothing and finds two data sets that
-// were mixed up; or every byte, where what follows must not be another data set's.
+// How much of each array is read. kSamples: blocks at even distances, which costs next to nothing and detects data sets that
+// were mixed up. kEverything: every byte, where any difference matters.
 enum class Reads { kSamples, kEverything };
 
 // Names, counts and a checksum of everything that training reads.

@@ -11,11 +11,11 @@
 #include "core/error_format.h"
 #include "core/memory_meter.h"
 #include "core/usable.h"
+#include "model/correct_and_smooth.h"
 #include "model/counts.h"
 #include "model/finite.h"
 #include "model/inference.h"
 #include "model/score.h"
-#include "model/spread.h"
 #include "model/thresholds.h"
 #include "pipeline/layer_pipeline.h"
 #include "train/training_set.h"
@@ -35,21 +35,22 @@ std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset
   return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *threshold->value);
 }
 
-// What validation chose after training, where there was a choice.
-void TellReadOut(const Context& context, const Model& model) {
+// Logs what validation chose after training, where there was a choice.
+void LogPrediction(const Context& context, const Model& model) {
   const TrainConfig& config = model.config;
   if (config.correct == Choice::kOff && (model.heads.empty() || config.predict_from != PredictFrom::kAuto))
     return;
   std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
                                           : "probabilities are the last layer's";
-  const Spreading& spreading = model.spreading;
-  if (spreading.correct > 0)
-    text += fmt::format("; residuals of train nodes are spread ({})", spreading.correct);
-  if (spreading.smooth > 0) text += fmt::format("; labels of train nodes are spread ({})", spreading.smooth);
+  const LabelPropagation& propagation = model.label_propagation;
+  if (propagation.correct > 0)
+    text += fmt::format("; residuals of train nodes are propagated ({})", propagation.correct);
+  if (propagation.smooth > 0)
+    text += fmt::format("; labels of train nodes are propagated ({})", propagation.smooth);
   context.Note(fmt::format("seed {}: {}", model.config.seed, text));
 }
 
-// Logits of every node by the read-out that the model has or that validation chooses. The pipeline goes.
+// Logits of every node by the prediction that the model has or that validation chooses. Releases the pipeline.
 Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                 Trained& trained) {
   Inference inference(std::move(pipeline));
@@ -60,14 +61,14 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
   } else {
     of_layers = inference.LogitsOfLayers(context, trained.model);
   }
-  return ChooseReadOut(context, inference.pipeline(), dataset, trained.split, std::move(of_layers),
-                       trained.model);
+  return ChoosePrediction(context, inference.pipeline(), dataset, trained.split, std::move(of_layers),
+                          trained.model);
 }
 
 // Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
 bool AnswersAreCounted(const Model& model) {
   return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.threshold &&
-         FindMethod(model.config.method).readout == Readout::kClassifier;
+         FindMethod(model.config.method).prediction_head == PredictionHead::kClassifier;
 }
 
 double* F1Of(Role role, SeedResult& result) {
@@ -129,11 +130,11 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
 }
 
-// F1 of each part by the logits of every node, with the read-out and the thresholds that validation chooses.
+// F1 of each part by the logits of every node, with the prediction and the thresholds that validation chooses.
 void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                    Trained& trained) {
   const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
-  TellReadOut(context, trained.model);
+  LogPrediction(context, trained.model);
   trained.model.thresholds = ThresholdsFor(context, dataset, logits, trained);
   for (const Role role : kScoredParts) {
     const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);

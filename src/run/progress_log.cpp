@@ -43,7 +43,7 @@ void ProgressLog::BeginSeed(uint64_t seed) {
   Line(ProgressJson{{"event", "seed"}, {"seed", seed}}.dump());
 }
 
-void ProgressLog::Tell(const Progress& progress) {
+void ProgressLog::Log(const Progress& progress) {
   if (file_ == nullptr) return;
   if (progress.layer != layer_ || progress.losses.size() < losses_) {
     layer_ = progress.layer;

@@ -31,7 +31,7 @@ class ProgressLog {
   ProgressLog& operator=(const ProgressLog&) = delete;
 
   void BeginSeed(uint64_t seed);
-  void Tell(const Progress& progress);
+  void Log(const Progress& progress);
 
  private:
   void Line(const std::string& text);

@@ -25,14 +25,14 @@ std::string FileSafe(std::string name) {
   return name;
 }
 
-std::shared_ptr<RunClaim> ClaimFor(const Dataset& dataset, const TrainConfig& config,
-                                   const RunOptions& options) {
-  if (options.claim != nullptr) return options.claim;
-  std::shared_ptr<RunClaim> claim = options.output.empty()
-                                        ? RunClaim::TakeNext(FileSafe(dataset.name) + "-" + config.method)
-                                        : RunClaim::Take(options.output, options.force);
-  WriteBegun(claim->checkpoint(), options);
-  return claim;
+std::shared_ptr<RunLock> LockFor(const Dataset& dataset, const TrainConfig& config,
+                                 const RunOptions& options) {
+  if (options.lock != nullptr) return options.lock;
+  std::shared_ptr<RunLock> lock = options.output.empty()
+                                      ? RunLock::TakeNext(FileSafe(dataset.name) + "-" + config.method)
+                                      : RunLock::Take(options.output, options.force);
+  WriteBegun(lock->checkpoint(), options);
+  return lock;
 }
 
 // One event a line: each layer, each epoch, the end.
@@ -139,14 +139,14 @@ uint64_t BestOnValidation(const Json& result) {
 }  // namespace
 
 RunWriter::RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options)
-    : options_(options), claim_(ClaimFor(dataset, config, options)) {}
+    : options_(options), lock_(LockFor(dataset, config, options)) {}
 
 std::string RunWriter::SeedDirectory(uint64_t seed) const {
-  return options_.runs == 1 ? directory() : (claim_->target() / fmt::format("seed-{}", seed)).string();
+  return options_.runs == 1 ? directory() : (lock_->target() / fmt::format("seed-{}", seed)).string();
 }
 
 fs::path RunWriter::WorkDirectory(uint64_t seed) const {
-  return options_.runs == 1 ? claim_->work() : claim_->work() / fmt::format("seed-{}", seed);
+  return options_.runs == 1 ? lock_->work() : lock_->work() / fmt::format("seed-{}", seed);
 }
 
 FileSums RunWriter::WriteModel(const Trained& trained) {
@@ -184,36 +184,36 @@ void RunWriter::Commit(const TrainResult& result) {
     if (options_.runs == 1) files = of_seed;
     if (options_.runs > 1) files[fmt::format("seed-{}/result.json", seed)] = of_seed.at("result.json");
   }
-  WriteResult(claim_->work(), result, files);
-  claim_->Commit();
+  WriteResult(lock_->work(), result, files);
+  lock_->Commit();
 }
 
-std::shared_ptr<RunClaim> ClaimRun(const RunOptions& options) {
-  std::shared_ptr<RunClaim> claim = RunClaim::Take(options.output, options.force);
-  WriteBegun(claim->checkpoint(), options);
-  return claim;
+std::shared_ptr<RunLock> LockRun(const RunOptions& options) {
+  std::shared_ptr<RunLock> lock = RunLock::Take(options.output, options.force);
+  WriteBegun(lock->checkpoint(), options);
+  return lock;
 }
 
 UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
   const fs::path target = RunTarget(directory);
-  std::shared_ptr<RunClaim> claim = RunClaim::TakeUp(target, force);
+  std::shared_ptr<RunLock> lock = RunLock::TakeUp(target, force);
   UnfinishedRun run;
   std::error_code error;
-  if (claim != nullptr && !HoldsRun(claim->work())) {
-    if (!fs::exists(claim->checkpoint() / "begun.json", error)) {
+  if (lock != nullptr && !HoldsRun(lock->work())) {
+    if (!fs::exists(lock->checkpoint() / "begun.json", error)) {
       ThrowUsage("{}: was cut off before it wrote down its settings; give the whole command again",
                  target.string());
     }
-    run = ReadBegun(claim->checkpoint());
-    claim->set_replace(force || run.force);
-    run.claim = std::move(claim);
+    run = ReadBegun(lock->checkpoint());
+    lock->set_replace(force || run.force);
+    run.lock = std::move(lock);
     return run;
   }
-  if (claim != nullptr) {
-    CheckWholeRun(claim->work());
-    if (fs::exists(claim->checkpoint() / "begun.json", error))
-      claim->set_replace(force || ReadBegun(claim->checkpoint()).force);
-    claim->Commit();
+  if (lock != nullptr) {
+    CheckWholeRun(lock->work());
+    if (fs::exists(lock->checkpoint() / "begun.json", error))
+      lock->set_replace(force || ReadBegun(lock->checkpoint()).force);
+    lock->Commit();
   }
   if (!HoldsRun(target)) {
     ThrowUsage("--resume {}: there is no unfinished run of that name (no {})", directory,

@@ -6,7 +6,7 @@
 // result.json carries a checksum of itself and, under "files", those of the files beside it, or of the result.json of
 // every seed. Whoever opens a run compares what it reads.
 //
-// They are written into the claim's work directory (run/run_claim.h) and appear in one rename; a directory
+// They are written into the lock's work directory (run/run_lock.h) and appear in one rename; a directory
 // that is not a run is never replaced.
 #pragma once
 
@@ -16,16 +16,16 @@
 
 #include "l2gcn/train.h"
 #include "run/file_sums.h"
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 
 namespace l2gcn {
 
 class RunWriter {
  public:
-  // Takes the run's name unless options.claim has it: options.output, or the next free
+  // Takes the run's name unless options.lock has it: options.output, or the next free
   // runs/DATASET-METHOD-NNN.
   RunWriter(const Dataset& dataset, const TrainConfig& config, const RunOptions& options);
-  RunClaim& claim() { return *claim_; }
+  RunLock& lock() { return *lock_; }
   // As soon as a seed is trained: what follows may fail. Returns the checksums of the files written.
   FileSums WriteModel(const Trained& trained);
   Model ReadModel(uint64_t seed) const;
@@ -35,13 +35,13 @@ class RunWriter {
   void AddSeed(uint64_t seed, const FileSums& files) { seeds_[seed] = files; }
   // result.json of the whole, once every seed is there; then the rename.
   void Commit(const TrainResult& result);
-  std::string directory() const { return claim_->target().string(); }
+  std::string directory() const { return lock_->target().string(); }
   std::string SeedDirectory(uint64_t seed) const;            // where it will be
   std::filesystem::path WorkDirectory(uint64_t seed) const;  // where it is until then
 
  private:
   const RunOptions& options_;
-  std::shared_ptr<RunClaim> claim_;
+  std::shared_ptr<RunLock> lock_;
   std::map<uint64_t, FileSums> seeds_;
 };
 

@@ -18,7 +18,7 @@
 #include "run/checkpoint.h"
 #include "run/evaluation.h"
 #include "run/progress_log.h"
-#include "run/ranks_keeper.h"
+#include "run/ranks_checkpointer.h"
 #include "run/result_json.h"
 #include "run/run_directory.h"
 #include "run/share_trained.h"
@@ -31,8 +31,8 @@ std::string CountOfThings(uint64_t count, const std::string& thing, const std::s
   return fmt::format("{} {}", count, count == 1 ? thing : things.empty() ? thing + "s" : things);
 }
 
-// What there is to learn from, before it begins. Throws Error(kInput) where there is nothing.
-void TellTask(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+// Logs the training task before it begins. Throws Error(kInput) for a data set without labels.
+void LogTask(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   const Labels& labels = dataset.labels;
   if (labels.classes == 0 || (labels.multilabel ? labels.matrix.empty() : labels.classes_of.empty())) {
     ThrowInput(
@@ -55,8 +55,8 @@ void TellTask(const Context& context, const Dataset& dataset, const TrainConfig&
   context.Note(text);
 }
 
-// Says when a model is no better than the same answer for every node.
-void TellBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
+// Notes a model that is no better than one answer for every node.
+void LogBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;
@@ -72,17 +72,17 @@ void TellBaseline(const Context& context, const TrainConfig& config, const SeedR
 constexpr uint32_t kMostRestarts = 3;
 constexpr double kLoweredRate = 1.0 / 3;
 
-// Says that a seed that had diverged ended well, and keeps it in the result.
-void TellRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
-                  uint32_t restarts, SeedResult& result) {
+// Notes that a seed converged after restarts, and records it in the result.
+void LogRestarts(const Context& context, const TrainConfig& given, const TrainConfig& tried,
+                 uint32_t restarts, SeedResult& result) {
   result.restarts = restarts;
   result.lowered_lr = *tried.lr;
   context.Note(fmt::format("seed {}: ended well at --lr {:.4g} in place of {:.4g}, after {}", given.seed,
                            *tried.lr, *given.lr, CountOfThings(restarts, "restart")));
 }
 
-// Where a run's seeds are kept. Of ranks that share the work only rank 0 has a writer and a checkpoint.
-struct Keeping {
+// Where the seeds of a run are written. Among ranks that share the work only rank 0 has a writer and a checkpoint.
+struct SeedOutput {
   const RunOptions& options;
   RunWriter* writer = nullptr;
   Checkpoint* checkpoint = nullptr;
@@ -91,23 +91,25 @@ struct Keeping {
 // Trains one seed, from its last snapshot on if there is one. A training that diverges begins again at a
 // lower rate where the settings say so.
 Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                  const Keeping& keeping) {
-  Checkpoint* const checkpoint = keeping.checkpoint;
-  const PolicyMaker& make_policy = keeping.options.make_policy;
+                  const SeedOutput& output) {
+  Checkpoint* const checkpoint = output.checkpoint;
+  const PolicyMaker& make_policy = output.options.make_policy;
   const SplitNodes nodes = NodesOf(dataset, config);
   uint32_t attempt = Agreed(context, checkpoint != nullptr ? checkpoint->attempt() : 0);
   for (;; ++attempt) {
     TrainConfig tried = config;
     for (uint32_t i = 0; i < attempt; ++i) *tried.lr *= kLoweredRate;
     try {
-      SnapshotKeeper* keeper = checkpoint;
-      std::optional<RanksKeeper> together;
-      if (context.ranks != nullptr && keeping.options.write) keeper = &together.emplace(context, checkpoint);
+      Checkpointer* checkpointer = checkpoint;
+      std::optional<RanksCheckpointer> together;
+      if (context.ranks != nullptr && output.options.write)
+        checkpointer = &together.emplace(context, checkpoint);
       // A policy of the caller's may remember what no snapshot knows: its seed begins anew.
       const auto policy = make_policy ? make_policy(tried, dataset) : MakeStopPolicy(tried, dataset, nodes);
       if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
-      Trained trained = TrainWith(context, dataset, nodes, tried, *policy, make_policy ? nullptr : keeper);
-      if (attempt > 0) TellRestarts(context, config, tried, attempt, trained.result);
+      Trained trained =
+          TrainWith(context, dataset, nodes, tried, *policy, make_policy ? nullptr : checkpointer);
+      if (attempt > 0) LogRestarts(context, config, tried, attempt, trained.result);
       return trained;
     } catch (const Diverged& error) {
       if (config.on_nan != OnNan::kRestart || config.FindsRate() || attempt == kMostRestarts) throw;
@@ -120,45 +122,45 @@ Trained TrainSeed(const Context& context, const Dataset& dataset, const TrainCon
 
 // A seed trained and its model written, by this process or by one before it.
 Trained TrainedSeed(const Context& context, const Dataset& dataset, const TrainConfig& config,
-                    const Keeping& keeping) {
-  Checkpoint* const checkpoint = keeping.checkpoint;
-  if (!keeping.options.write) return TrainSeed(context, dataset, config, keeping);
+                    const SeedOutput& output) {
+  Checkpoint* const checkpoint = output.checkpoint;
+  if (!output.options.write) return TrainSeed(context, dataset, config, output);
   std::optional<KeptSeed> done;
-  if (checkpoint) done = checkpoint->TrainedOnly(config.seed, keeping.writer->WorkDirectory(config.seed));
+  if (checkpoint) done = checkpoint->TrainedOnly(config.seed, output.writer->WorkDirectory(config.seed));
   if (Agreed(context, done.has_value())) {
     Trained trained;
     trained.model =
-        UnpackModel(AgreedText(context, [&] { return PackModel(keeping.writer->ReadModel(config.seed)); }));
+        UnpackModel(AgreedText(context, [&] { return PackModel(output.writer->ReadModel(config.seed)); }));
     trained.split = ResolveSplit(dataset, config.split, config.seed);
     if (done) trained.result = std::move(done->result);
     return trained;
   }
   if (checkpoint) checkpoint->BeginSeed(config.seed);
-  Trained trained = TrainSeed(context, dataset, config, keeping);
+  Trained trained = TrainSeed(context, dataset, config, output);
   if (checkpoint) {
-    const FileSums files = keeping.writer->WriteModel(trained);
+    const FileSums files = output.writer->WriteModel(trained);
     checkpoint->KeepTrained({trained.result, files});
   }
   return trained;
 }
 
-// What an end before the end leaves is told with it.
-[[noreturn]] void RethrowWithProgress(const Error& error, const RunClaim& claim) {
-  if (!claim.HasProgress()) throw error;
+// Adds to an error how the run can be resumed.
+[[noreturn]] void RethrowWithProgress(const Error& error, const RunLock& lock) {
+  if (!lock.HasProgress()) throw error;
   const std::string cause = error.kind() == ErrorKind::kCancelled ? "stopped on request" : error.what();
   throw Error(error.kind(), fmt::format("{}; what is done is kept: go on with l2gcn train --resume {}", cause,
-                                        claim.target().string()));
+                                        lock.target().string()));
 }
 
-// The context with progress told to the log as well, but for lines that only say how much a run from disk has moved.
-Context Telling(const Context& context, ProgressLog* log) {
-  Context telling = context;
-  if (log == nullptr) return telling;
-  telling.on_progress = [show = context.on_progress, log](const Progress& progress) {
+// A copy of the context that also writes progress to the log, except lines that only count the bytes a run from disk has moved.
+Context WithProgressLog(const Context& context, ProgressLog* log) {
+  Context logged = context;
+  if (log == nullptr) return logged;
+  logged.on_progress = [show = context.on_progress, log](const Progress& progress) {
     if (show) show(progress);
-    if (!std::string_view(progress.phase).starts_with(kPhaseOnDisk)) log->Tell(progress);
+    if (!std::string_view(progress.phase).starts_with(kPhaseOnDisk)) log->Log(progress);
   };
-  return telling;
+  return logged;
 }
 
 // The seeds of a run, one after another or shared out over ranks.
@@ -206,25 +208,26 @@ struct SeedLoop {
   }
 
   // Trains and evaluates one seed.
-  Trained Make(const Context& maker, const TrainConfig& seeded, const Keeping& keeping) {
+  Trained Make(const Context& maker, const TrainConfig& seeded, const SeedOutput& output) {
     Stopwatch watch;
     if (log) log->BeginSeed(seeded.seed);
-    const Context telling = Telling(parts.Part(maker, seeded.seed - config.seed), log);
-    Trained trained = TrainedSeed(telling, dataset, seeded, keeping);
-    EvaluateTrained(telling, dataset, trained);
+    const Context logged = WithProgressLog(parts.Part(maker, seeded.seed - config.seed), log);
+    Trained trained = TrainedSeed(logged, dataset, seeded, output);
+    EvaluateTrained(logged, dataset, trained);
     trained.result.seconds.load = options.load_seconds;
     if (options.load_seconds > 0) trained.result.resident.load = loaded;
     trained.result.seconds.total = options.load_seconds + watch.Seconds();
     return trained;
   }
 
-  // Tells and writes a seed that is trained and evaluated.
+  // Logs and writes a seed that is trained and evaluated.
   void Keep(Trained& trained) const {
-    TellBaseline(context, config, trained.result);
+    LogBaseline(context, config, trained.result);
     const uint64_t seed = trained.result.seed;
     if (writer) {
       trained.result.run = writer->SeedDirectory(seed);
-      if (!trained.model.thresholds.empty() || !trained.model.heads.empty() || trained.model.spreading.on())
+      if (!trained.model.thresholds.empty() || !trained.model.heads.empty() ||
+          trained.model.label_propagation.on())
         writer->WriteModel(trained);  // with what evaluation chose
       const FileSums files = writer->WriteSeed(trained, result);
       checkpoint->KeepFinished({trained.result, files});
@@ -247,7 +250,7 @@ struct SeedLoop {
     }
     RunOptions unwritten = options;
     unwritten.write = false;
-    const Keeping alone{Leads(context) ? options : unwritten, writer, checkpoint};
+    const SeedOutput alone{Leads(context) ? options : unwritten, writer, checkpoint};
     ShareOut(
         context, open.size(),
         [&](const Context& maker, size_t at) { return PackTrained(Make(maker, SeedAt(open[at]), alone)); },
@@ -270,7 +273,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
   Validate(config);
   CheckSameData(context, given);
-  TellTask(context, given, config);
+  LogTask(context, given, config);
   const Dataset dataset = WithStructure(context, given);
   const Context on_device = OnDeviceOf(context, config.method);
   const MemoryPlan plan = PlanTraining(on_device, dataset, config, options.runs);
@@ -281,7 +284,7 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
   std::unique_ptr<Checkpoint> checkpoint;
   if (options.write && Leads(context)) {
     writer = std::make_unique<RunWriter>(dataset, config, options);
-    checkpoint = std::make_unique<Checkpoint>(chosen, writer->claim().checkpoint(), dataset, config, options);
+    checkpoint = std::make_unique<Checkpoint>(chosen, writer->lock().checkpoint(), dataset, config, options);
   }
   TrainResult result = BeginResult(chosen, given, config, options);
   if (writer) result.run = writer->directory();
@@ -302,10 +305,10 @@ TrainResult RunTraining(const Context& context, const Dataset& given, const Trai
     }
   } catch (const Error& error) {
     if (!writer) throw;
-    RethrowWithProgress(error, writer->claim());
+    RethrowWithProgress(error, writer->lock());
   } catch (const std::bad_alloc&) {
-    if (!writer || !writer->claim().HasProgress()) throw;
-    RethrowWithProgress(Error(ErrorKind::kRuntime, OutOfMemoryMessage(0)), writer->claim());
+    if (!writer || !writer->lock().HasProgress()) throw;
+    RethrowWithProgress(Error(ErrorKind::kRuntime, OutOfMemoryMessage(0)), writer->lock());
   }
   return result;
 }

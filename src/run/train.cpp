@@ -59,15 +59,15 @@ Context OnDeviceOf(const Context& context, const std::string& method) {
 }
 
 Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                  const TrainConfig& config, StopPolicy& policy, SnapshotKeeper* keeper) {
+                  const TrainConfig& config, StopPolicy& policy, Checkpointer* checkpointer) {
   switch (FindMethod(config.method).loop) {
     case TrainingLoop::kLayerwise: {
       LayerwiseOptions options;
-      options.keeper = keeper;
+      options.checkpointer = checkpointer;
       return FitLayerwise(context, dataset, nodes, config, policy, std::move(options));
     }
     case TrainingLoop::kConventional:
-      return FitConventional(context, dataset, nodes, config, policy, nullptr, keeper);
+      return FitConventional(context, dataset, nodes, config, policy, nullptr, checkpointer);
     case TrainingLoop::kPowersLayerwise:
       return FitNgcnLayerwise(context, dataset, nodes, config, policy);
   }

@@ -21,9 +21,9 @@ SplitNodes NodesOf(const Dataset& dataset, const TrainConfig& config);
 std::unique_ptr<StopPolicy> MakeStopPolicy(const TrainConfig& config, const Dataset& dataset,
                                            const SplitNodes& nodes);
 
-// Train() with all choices made: `context` is one that OnDeviceOf returned. If keeper is not null the
+// Train() with all choices made: `context` is one that OnDeviceOf returned. If checkpointer is not null the
 // training goes on from its snapshot and keeps more of them; ngcn-layerwise alone begins anew.
 Trained TrainWith(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                  const TrainConfig& config, StopPolicy& policy, SnapshotKeeper* keeper = nullptr);
+                  const TrainConfig& config, StopPolicy& policy, Checkpointer* checkpointer = nullptr);
 
 }  // namespace l2gcn

@@ -6,7 +6,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "run/checkpoint.h"
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;

@@ -332,7 +332,7 @@ double BlockNetwork::Loss(const Context& context, const MiniBatch& batch, const 
 
 void BlockNetwork::Backward(const Context& context, Stack& stack, const NetworkInput& input,
                             const MiniBatch& batch) {
-  const float* dz = logits_.data();  // (rows × width) of the layer at hand
+  const float* dz = logits_.data();  // (rows × width) of the current layer
   for (size_t l = stack.size(); l-- > 0;) {
     if (l == 0 && input.features.is_sparse()) {
       BackwardSparse(context, stack[0], input, batch, dz);

@@ -101,7 +101,7 @@ class BlockNetwork {
     size_t width = 0;            // out, padded
     Array<float> w, m, v, grad;  // (WeightRows × width)
     Array<float> transposed;     // Wᵀ, made in backward: (out × padded in), twice for concat
-    size_t rows = 0;             // destinations in the step at hand
+    size_t rows = 0;             // destinations in the current step
     bool transform_first = false;
     const float* y = nullptr;  // what met W: (rows or sources × y_stride)
     size_t y_stride = 0;

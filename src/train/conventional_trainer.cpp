@@ -33,7 +33,7 @@ class ConventionalTrainer final : public EpochSubject {
  public:
   ConventionalTrainer(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                       const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
-                      SnapshotKeeper* keeper)
+                      Checkpointer* checkpointer)
       : context_(context),
         dataset_(dataset),
         nodes_(nodes),
@@ -41,7 +41,7 @@ class ConventionalTrainer final : public EpochSubject {
         method_(FindMethod(config.method)),
         policy_(policy),
         step_losses_(step_losses),
-        keeper_(keeper) {
+        checkpointer_(checkpointer) {
     progress_.trained = BeginTrained(dataset, nodes.split, config);
     CheckTrainSplit(context, dataset, nodes);
   }
@@ -71,9 +71,9 @@ class ConventionalTrainer final : public EpochSubject {
     LayerPipeline::TrainingGraph training = pipeline_->MakeTrainingGraph(context_);
     problem_.graph = std::move(training.graph);
     problem_.a = std::move(training.a);
-    problem_.layers = method_.readout == Readout::kHops ? 1 : config_.layers;
-    problem_.precomputed = config_.precompute || method_.readout == Readout::kHops;
-    problem_.readout = method_.readout == Readout::kJoinedPowers;
+    problem_.layers = method_.prediction_head == PredictionHead::kHops ? 1 : config_.layers;
+    problem_.precomputed = config_.precompute || method_.prediction_head == PredictionHead::kHops;
+    problem_.prediction_head = method_.prediction_head == PredictionHead::kJoinedPowers;
     if (pipeline_->inductive()) {
       targets_ = TargetsOf(dataset_.labels, nodes_.train);
       for (uint32_t i = 0; i < nodes_.train.size(); ++i) problem_.loss_nodes.push_back(i);
@@ -92,7 +92,9 @@ class ConventionalTrainer final : public EpochSubject {
   void Precompute() {
     Report("aggregate");
     Stopwatch watch;
-    const uint32_t hops = method_.readout == Readout::kHops ? config_.hops : config_.precompute ? 1 : 0;
+    const uint32_t hops = method_.prediction_head == PredictionHead::kHops ? config_.hops
+                          : config_.precompute                             ? 1
+                                                                           : 0;
     if (hops > 0) {
       TensorPtr x = pipeline_->Input(context_);
       pipeline_->ReleaseInput();
@@ -118,7 +120,7 @@ class ConventionalTrainer final : public EpochSubject {
     spec.dropout = static_cast<float>(config_.dropout);
     spec.init = config_.init;
     spec.seed = config_.seed;
-    const bool joins = method_.readout == Readout::kJoinedPowers;
+    const bool joins = method_.prediction_head == PredictionHead::kJoinedPowers;
     const bool concat = method_.weights == WeightShape::kOwnAndAggregated;
     for (size_t s = 0; s < (joins ? config_.powers.size() : 1); ++s) {
       std::vector<LayerShape>& shapes = spec.stacks.emplace_back();
@@ -138,8 +140,8 @@ class ConventionalTrainer final : public EpochSubject {
   void TrainEpochs() {
     const uint32_t budget = config_.EpochsOf(0);
     policy_.BeginLayer({0, 1, budget, 0});
-    if (keeper_ != nullptr && keeper_->Start() != nullptr) Restore(*keeper_->Start());
-    EpochLoop loop({context_, config_, policy_, keeper_, peak_, result(), 0, 0, 0, nodes_.train.size()},
+    if (checkpointer_ != nullptr && checkpointer_->Start() != nullptr) Restore(*checkpointer_->Start());
+    EpochLoop loop({context_, config_, policy_, checkpointer_, peak_, result(), 0, 0, 0, nodes_.train.size()},
                    *this, progress_.epochs);
     record().stopped_by = loop.Run(budget, budget) ? policy_.Name() : "budget";
     record().train_seconds = loop.TrainSeconds();
@@ -247,7 +249,7 @@ class ConventionalTrainer final : public EpochSubject {
     const BlockNetwork& network = *progress_.network;
     model.weights.clear();
     model.extra.clear();
-    if (method_.readout != Readout::kJoinedPowers) {
+    if (method_.prediction_head != PredictionHead::kJoinedPowers) {
       for (size_t l = 0; l + 1 < network.layers(0); ++l) model.weights.push_back(network.Weight(0, l));
       model.theta = network.Weight(0, network.layers(0) - 1);
       return;
@@ -284,7 +286,7 @@ class ConventionalTrainer final : public EpochSubject {
   const Method& method_;
   StopPolicy& policy_;
   std::vector<double>* step_losses_;
-  SnapshotKeeper* keeper_;
+  Checkpointer* checkpointer_;
   PeakMeter peak_;
   StretchMeter memory_;  // since the last phase
   std::shared_ptr<LayerPipeline> pipeline_;
@@ -299,8 +301,8 @@ class ConventionalTrainer final : public EpochSubject {
 
 Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                         const TrainConfig& config, StopPolicy& policy, std::vector<double>* step_losses,
-                        SnapshotKeeper* keeper) {
-  return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses, keeper).Fit();
+                        Checkpointer* checkpointer) {
+  return ConventionalTrainer(context, dataset, nodes, config, policy, step_losses, checkpointer).Fit();
 }
 
 }  // namespace l2gcn

@@ -19,7 +19,7 @@ namespace l2gcn {
 // If step_losses is not null, the loss of every step is appended to it.
 Trained FitConventional(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
                         const TrainConfig& config, StopPolicy& policy,
-                        std::vector<double>* step_losses = nullptr, SnapshotKeeper* keeper = nullptr);
+                        std::vector<double>* step_losses = nullptr, Checkpointer* checkpointer = nullptr);
 
 // N-GCN layer by layer: every network over a power of Â is trained as lgcn is, on its own, with its own
 // classifiers; then one classifier is trained over the joined last layers.

@@ -60,12 +60,12 @@ void EpochLoop::RunTo(uint32_t budget, uint32_t target) {
 // Epochs to train at once: few enough to report progress, to be interrupted and to be kept in time.
 uint32_t EpochLoop::NextStretch(uint32_t target) const {
   const uint32_t done = progress_.record.epochs;
-  const bool reports = view_.context.on_progress != nullptr || view_.keeper != nullptr;
+  const bool reports = view_.context.on_progress != nullptr || view_.checkpointer != nullptr;
   const double per_epoch = done == 0 ? kSecondsBetweenReports : SecondsSoFar() / done;
   const double affordable = reports ? kSecondsBetweenReports / std::max(per_epoch, 1e-9) : 1e9;
   auto count = static_cast<uint32_t>(std::clamp<double>(affordable, 1, target - done));
   if (const uint32_t every = view_.config.val_every; every > 0) count = std::min(count, every - done % every);
-  const uint32_t between = view_.keeper != nullptr ? view_.keeper->EpochsBetween() : 0;
+  const uint32_t between = view_.checkpointer != nullptr ? view_.checkpointer->EpochsBetween() : 0;
   if (between > 0) count = std::min(count, between);
   return Agreed(view_.context, count);
 }
@@ -125,12 +125,14 @@ RowScores EpochLoop::ScoreEvaluationNodes() {
 }
 
 void EpochLoop::MaybeCheckpoint() {
-  if (view_.keeper == nullptr || !view_.keeper->Due(view_.epochs_before + progress_.record.epochs)) return;
+  if (view_.checkpointer == nullptr ||
+      !view_.checkpointer->Due(view_.epochs_before + progress_.record.epochs))
+    return;
   Snapshot snapshot;
   progress_.Save(SecondsSoFar(), snapshot);
   snapshot.AddNumbers("policy", view_.policy.Memory());
   subject_.Save(snapshot);
-  view_.keeper->Keep(snapshot);
+  view_.checkpointer->Keep(snapshot);
 }
 
 // The time left is that of epochs as long as those of this layer, up to the budget of every layer.
@@ -153,7 +155,7 @@ void EpochLoop::Report(uint32_t budget) const {
   progress.seconds_left = seconds / record.epochs * static_cast<double>(epochs_left);
   progress.at_most = view_.config.stop != StopRule::kFixed;
   progress.stop_probability = progress_.probability;
-  TellHistory(record, view_.layer + 1, view_.result.validation, progress);
+  LogHistory(record, view_.layer + 1, view_.result.validation, progress);
   view_.context.on_progress(progress);
 }
 

@@ -55,12 +55,12 @@ struct EpochLoopView {
   const Context& context;
   const TrainConfig& config;
   StopPolicy& policy;
-  SnapshotKeeper* keeper;  // null: no checkpoints
-  PeakMeter& peak;         // paused while nodes are scored
-  SeedResult& result;      // gets the validation scores; has the seconds of earlier phases
-  uint32_t layer, layers;  // 0-based; layers is 0 for a network that is trained end to end
-  uint64_t epochs_before;  // trained in all earlier layers
-  size_t train_nodes;      // for progress displays
+  Checkpointer* checkpointer;  // null: no checkpoints
+  PeakMeter& peak;             // paused while nodes are scored
+  SeedResult& result;          // gets the validation scores; has the seconds of earlier phases
+  uint32_t layer, layers;      // 0-based; layers is 0 for a network that is trained end to end
+  uint64_t epochs_before;      // trained in all earlier layers
+  size_t train_nodes;          // for progress displays
 };
 
 class EpochLoop {
@@ -76,7 +76,7 @@ class EpochLoop {
   void RunTo(uint32_t budget, uint32_t target);
   // Scores and asks the rule; returns whether the layer is to end.
   bool Decide();
-  // Of this layer, scores not counted.
+  // Seconds of training in this layer; evaluation is not counted.
   double TrainSeconds() const;
 
  private:

@@ -9,7 +9,7 @@
 #include "core/error_format.h"
 #include "model/counts.h"
 #include "model/metrics.h"
-#include "train/refinement.h"
+#include "train/temperature_scaling.h"
 
 namespace l2gcn {
 
@@ -125,7 +125,7 @@ std::shared_ptr<const RowsToScore> Evaluator::PrepareEvaluationNodes() {
 RowScores Evaluator::ScoreEvaluationNodes(const LayerTraining& training) {
   if (evaluation_rows_ == nullptr) evaluation_rows_ = PrepareEvaluationNodes();
   RowScores scores = pipeline_.backend().Score(context_, training, *evaluation_rows_);
-  if (last_ && !labels_.multilabel) scores.losses = Refine(context_, scores.margins).losses;
+  if (last_ && !labels_.multilabel) scores.losses = ScaleTemperature(context_, scores.margins).losses;
   return scores;
 }
 

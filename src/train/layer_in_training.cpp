@@ -21,12 +21,12 @@ void LayerInTraining::EstimateSchedule(const Tensor& x) {
   const std::span<const uint32_t> rows =
       layer_ == 0 && job_.pipeline.inductive() ? job_.pipeline.InputRows() : std::span<const uint32_t>();
   const uint64_t samples = TrainedNodes();
-  const Course& course = job_.options.course;
+  const AutoSchedule& schedule = job_.options.schedule;
   progress_.rate =
       EstimateRate(job_.context, job_.pipeline.backend(), x, rows, ArchitectureOf(job_.config),
-                   static_cast<double>(samples), static_cast<double>(budget * StepsOf(samples)), course);
-  const auto decay = static_cast<uint32_t>(std::ceil(course.last_part * budget));
-  progress_.course = {budget - std::min(budget, decay), budget};
+                   static_cast<double>(samples), static_cast<double>(budget * StepsOf(samples)), schedule);
+  const auto decay = static_cast<uint32_t>(std::ceil(schedule.last_part * budget));
+  progress_.schedule = {budget - std::min(budget, decay), budget};
 }
 
 void LayerInTraining::Begin(const Snapshot* snapshot) {
@@ -60,7 +60,7 @@ LayerSpec LayerInTraining::Spec() const {
   LayerSpec spec = LayerSpecOf(job_.config, layer_);
   if (!job_.config.FindsRate()) return spec;
   spec.lr = static_cast<float>(progress_.rate);
-  spec.course = progress_.course;
+  spec.schedule = progress_.schedule;
   return spec;
 }
 
@@ -95,8 +95,8 @@ void LayerInTraining::BeginCoolDown(uint32_t budget) {
   const LayerRecord& record = progress_.epochs.record;
   const uint32_t led_there = progress_.best ? record.kept_epoch : record.epochs;
   const auto epochs =
-      static_cast<uint32_t>(std::max(1.0, std::round(job_.options.course.landing * led_there)));
-  progress_.course = {record.epochs, std::min(budget, record.epochs + epochs)};
+      static_cast<uint32_t>(std::max(1.0, std::round(job_.options.schedule.cool_down * led_there)));
+  progress_.schedule = {record.epochs, std::min(budget, record.epochs + epochs)};
   progress_.cooling_down = true;
   const LayerState start = progress_.best ? *progress_.best : training_->Read();
   training_.reset();

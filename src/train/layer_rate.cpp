@@ -35,7 +35,7 @@ RowLengths MeasureRows(const Matrix& x) {
 }  // namespace
 
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerArchitecture& form, double nodes, double steps, const Course& course) {
+                    const LayerArchitecture& form, double nodes, double steps, const AutoSchedule& schedule) {
   const size_t all = rows.empty() ? x.rows : rows.size(), count = std::min(all, kMostRowsSeen);
   std::vector<uint32_t> seen(count);  // evenly spread
   for (size_t i = 0; i < count; ++i) {
@@ -44,11 +44,11 @@ double EstimateRate(const Context& context, Backend& backend, const Tensor& x, s
   }
   const RowLengths mean = MeasureRows(backend.Download(context, x, seen));
   const double relative = mean.sum * std::sqrt(static_cast<double>(x.cols)) / mean.length;
-  const double level = form.norm ? course.norm_rate * std::pow(relative, -course.norm_power)
-                                 : course.plain_rate * std::pow(mean.sum, -course.plain_power);
-  const double few = std::pow(std::max(1.0, course.many_steps / steps), course.few_power);
-  const double plenty = std::pow(std::max(1.0, nodes / course.plenty), course.plenty_power);
-  const double many = form.norm ? 1 : std::min(plenty, course.plenty_most);
+  const double level = form.norm ? schedule.norm_rate * std::pow(relative, -schedule.norm_power)
+                                 : schedule.basic_rate * std::pow(mean.sum, -schedule.basic_power);
+  const double few = std::pow(std::max(1.0, schedule.many_steps / steps), schedule.few_power);
+  const double plenty = std::pow(std::max(1.0, nodes / schedule.plenty), schedule.plenty_power);
+  const double many = form.norm ? 1 : std::min(plenty, schedule.plenty_most);
   return std::clamp(level * few * many, kLeastRate, kMostRate);
 }
 

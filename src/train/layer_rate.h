@@ -9,7 +9,7 @@
 //
 // and more where the budget has few steps: they have to suffice; and more in basic layers with plenty of train nodes, which
 // they do not learn by heart so soon. The constants were picked on generated graphs
-// (train/course.h). Rows are those of the layer's input before it is aggregated; labels are not looked at, nor are
+// (train/auto_schedule.h). Rows are those of the layer's input before it is aggregated; labels are not looked at, nor are
 // nodes that training does not see.
 #pragma once
 
@@ -17,12 +17,12 @@
 #include <span>
 
 #include "kernels/backend.h"
-#include "train/course.h"
+#include "train/auto_schedule.h"
 
 namespace l2gcn {
 
 // `rows` of x are those of nodes in training; empty: all. `nodes` are drawn from, in all `steps` of the layer's budget.
 double EstimateRate(const Context& context, Backend& backend, const Tensor& x, std::span<const uint32_t> rows,
-                    const LayerArchitecture& form, double nodes, double steps, const Course& course);
+                    const LayerArchitecture& form, double nodes, double steps, const AutoSchedule& schedule);
 
 }  // namespace l2gcn

@@ -54,7 +54,7 @@ void SaveProgress(const LayerwiseProgress& progress, const LayerProgress& curren
   snapshot.state["result"] = SeedResultToJson(stored);
   snapshot.state["epochs_done"] = progress.epochs_done;
   snapshot.AddNumber("rate", current.rate);
-  snapshot.state["decay"] = {{"begin", current.course.begin}, {"end", current.course.end}};
+  snapshot.state["decay"] = {{"begin", current.schedule.begin}, {"end", current.schedule.end}};
   snapshot.state["cooling_down"] = current.cooling_down;
   KeepLayers(progress.trained.model, snapshot);
   snapshot.AddLayer("current", state);
@@ -76,7 +76,7 @@ uint32_t RestoreProgress(const Snapshot& snapshot, const LayerwiseShape& shape, 
     progress.trained.result = std::move(stored);
     current.rate = snapshot.TakeNumber("rate");
     const auto& decay = snapshot.state.at("decay");
-    current.course = {decay.at("begin").get<uint32_t>(), decay.at("end").get<uint32_t>()};
+    current.schedule = {decay.at("begin").get<uint32_t>(), decay.at("end").get<uint32_t>()};
     current.cooling_down = snapshot.state.at("cooling_down").get<bool>();
     progress.epochs_done = snapshot.state.at("epochs_done").get<uint32_t>();
     for (uint32_t done = 0; done < layer; ++done) RestoreLayer(snapshot, shape, done, progress.trained.model);

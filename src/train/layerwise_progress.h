@@ -8,7 +8,7 @@
 #include "kernels/backend.h"
 #include "l2gcn/config.h"
 #include "l2gcn/train.h"
-#include "train/course.h"
+#include "train/auto_schedule.h"
 #include "train/epoch_loop.h"
 #include "train/snapshot.h"
 
@@ -27,7 +27,7 @@ struct LayerProgress {
   std::optional<LayerState> best;  // the weights that the stopping rule would return to
   // Of an automatic rate:
   double rate = 0;            // base rate; 0: not yet estimated
-  RateCourse course;          // its decay: over the last part of the budget, or the cool-down
+  LrSchedule schedule;        // its decay: over the last part of the budget, or the cool-down
   bool cooling_down = false;  // the rule ended the layer, and the rate falls from the best weights on
 };
 

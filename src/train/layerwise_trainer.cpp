@@ -93,7 +93,7 @@ class LayerwiseTrainer {
   // Where a snapshot says that layers are done, their activations are computed again from their weights. Returns
   // the layer to go on with.
   uint32_t Resume() {
-    resumed_ = options_.keeper != nullptr ? options_.keeper->Start() : nullptr;
+    resumed_ = options_.checkpointer != nullptr ? options_.checkpointer->Start() : nullptr;
     if (resumed_ == nullptr) return 0;
     Stopwatch setup;
     const LayerwiseShape shape{config_, x_->cols, pipeline_->InputBlocks(), dataset_.labels.classes};
@@ -156,10 +156,10 @@ class LayerwiseTrainer {
 
     LayerRecord& record = layer_.epochs.record;
     record.rate = config_.FindsRate() ? layer_.rate : *config_.lr;
-    EpochLoop loop({context_, config_, policy_, options_.keeper, peak_, result(), layer, config_.layers,
+    EpochLoop loop({context_, config_, policy_, options_.checkpointer, peak_, result(), layer, config_.layers,
                     progress_.epochs_done, nodes_.train.size()},
                    current, layer_.epochs);
-    const bool stopped = !layer_.cooling_down && loop.Run(budget, layer_.course.begin);
+    const bool stopped = !layer_.cooling_down && loop.Run(budget, layer_.schedule.begin);
     if (stopped && CoolsDown(layer)) current.BeginCoolDown(budget);
     record.stopped_by = stopped || layer_.cooling_down ? policy_.Name() : "budget";
     if (layer_.cooling_down) CoolDown(budget, current, loop);
@@ -180,7 +180,7 @@ class LayerwiseTrainer {
 
   // Whether the cool-down was worth it is the rule's to say, unless the nodes it sees took part in the steps.
   void CoolDown(uint32_t budget, const LayerInTraining& current, EpochLoop& loop) {
-    loop.RunTo(budget, layer_.course.end);
+    loop.RunTo(budget, layer_.schedule.end);
     if (current.GivesBack()) {
       layer_.best.reset();
     } else if (policy_.KeepsBest()) {
@@ -190,12 +190,12 @@ class LayerwiseTrainer {
 
   // A run from disk takes long: its checkpoint has every layer as soon as it is trained.
   void KeepFinishedLayer(uint32_t layer, const LayerState& state) {
-    if (options_.keeper == nullptr || context_.disk == nullptr) return;
+    if (options_.checkpointer == nullptr || context_.disk == nullptr) return;
     Snapshot snapshot;
     layer_.epochs.Save(layer_.epochs.record.train_seconds + layer_.epochs.evaluate_seconds, snapshot);
     SaveProgress(progress_, layer_, layer, state, true, snapshot);
     snapshot.AddNumbers("policy", policy_.Memory());
-    options_.keeper->Keep(snapshot);
+    options_.checkpointer->Keep(snapshot);
   }
 
   void KeepWeights(uint32_t layer, const LayerState& state) {

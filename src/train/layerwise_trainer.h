@@ -13,7 +13,7 @@
 
 #include "l2gcn/train.h"
 #include "pipeline/layer_pipeline.h"
-#include "train/course.h"
+#include "train/auto_schedule.h"
 #include "train/snapshot.h"
 #include "train/stop_policy.h"
 #include "train/training_set.h"
@@ -23,10 +23,11 @@ namespace l2gcn {
 // What a caller may want beside the model.
 struct LayerwiseOptions {
   std::vector<double>* step_losses = nullptr;  // gets the loss of every step of every layer, in order
-  uint32_t hops = 1;                 // how often each layer aggregates: N-GCN's power of Â; 0: not at all
-  Matrix* embeddings = nullptr;      // gets the last layer's output of the train nodes, in their order
-  SnapshotKeeper* keeper = nullptr;  // keeps snapshots, and may have one to go on from; not with embeddings
-  Course course;                     // where the rate is found (--lr auto)
+  uint32_t hops = 1;             // how often each layer aggregates: N-GCN's power of Â; 0: not at all
+  Matrix* embeddings = nullptr;  // gets the last layer's output of the train nodes, in their order
+  Checkpointer* checkpointer =
+      nullptr;            // keeps snapshots, and may have one to go on from; not with embeddings
+  AutoSchedule schedule;  // where the rate is found (--lr auto)
   std::shared_ptr<LayerPipeline> pipeline;  // made for these nodes and this data set; null: a new one
 };
 

@@ -28,7 +28,7 @@ struct SamplingProblem {
   std::vector<uint32_t> loss_nodes;  // ascending
   uint32_t layers = 2;               // how many the network has
   bool precomputed = false;          // layer 1 reads rows of Â X: it needs no block
-  bool readout = false;  // a classifier without an operator follows the layers (full batches alone)
+  bool prediction_head = false;  // a classifier without an operator follows the layers (full batches alone)
 };
 
 class Sampler {

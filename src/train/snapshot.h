@@ -41,9 +41,9 @@ struct Snapshot {
 };
 
 // Where snapshots go. A trainer asks Start() once, and Due() at the end of each stretch of epochs.
-class SnapshotKeeper {
+class Checkpointer {
  public:
-  virtual ~SnapshotKeeper() = default;
+  virtual ~Checkpointer() = default;
   // Where to go on; null: at the beginning.
   virtual const Snapshot* Start() const = 0;
   // Whether it is time to keep one; `epochs`: trained so far by this training, over all layers.

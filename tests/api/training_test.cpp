@@ -193,10 +193,10 @@ TEST_F(TrainingTest, AModelTellsItsForm) {
     return FormOf(model);
   };
   EXPECT_EQ(form_of("lgcn").aggregation, "normalised");
-  EXPECT_EQ(form_of("lgcn").readout, "classifier");
-  EXPECT_EQ(form_of("gcn").readout, "last-layer");
-  EXPECT_EQ(form_of("sgc").readout, "hops");
-  EXPECT_EQ(form_of("ngcn").readout, "joined-powers");
+  EXPECT_EQ(form_of("lgcn").prediction_head, "classifier");
+  EXPECT_EQ(form_of("gcn").prediction_head, "last-layer");
+  EXPECT_EQ(form_of("sgc").prediction_head, "hops");
+  EXPECT_EQ(form_of("ngcn").prediction_head, "joined-powers");
   EXPECT_EQ(form_of("clustergcn").aggregation, "enhanced-diagonal");
   EXPECT_EQ(form_of("graphsage").aggregation, "neighbour-mean");
   EXPECT_TRUE(form_of("graphsage").own_beside);

@@ -91,7 +91,7 @@ TEST_F(RanksTest, SharedStepsGiveTheSameBytes) {
   }
 }
 
-TEST_F(RanksTest, CardsGiveTheSameBytesOnAnyNumberOfRanks) {
+TEST_F(RanksTest, GpusGiveTheSameBytesOnAnyNumberOfRanks) {
   const std::string train = "train small -q --epochs 4 --hidden 20 --device cuda --preset ";
   const Outcome probe = Shell("$L2GCN " + train + "paper -o probe");
   if (probe.err.find("--device cuda cannot be used: ") != std::string::npos) GTEST_SKIP() << probe.err;

@@ -14,9 +14,9 @@
 namespace l2gcn {
 namespace {
 
-Dataset SetOf(const std::string& recipe, size_t features = 10, bool multilabel = false) {
+Dataset SetOf(const std::string& preset_row, size_t features = 10, bool multilabel = false) {
   Dataset dataset;
-  dataset.recipe = recipe;
+  dataset.preset_row = preset_row;
   dataset.format = "native";
   dataset.features = Features::Dense(Matrix::Zeros(1, features));
   dataset.labels.multilabel = multilabel;
@@ -36,8 +36,8 @@ std::string MessageOf(ErrorKind kind, Call call) {
   return "";
 }
 
-std::string UsageOf(const Overrides& overrides, const std::string& recipe = "cora") {
-  return MessageOf(ErrorKind::kUsage, [&] { ResolveConfig(overrides, SetOf(recipe)); });
+std::string UsageOf(const Overrides& overrides, const std::string& preset_row = "cora") {
+  return MessageOf(ErrorKind::kUsage, [&] { ResolveConfig(overrides, SetOf(preset_row)); });
 }
 
 TEST(Fields, NamesAreUniqueAndEveryValueRoundTrips) {
@@ -124,7 +124,7 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(FindField("threshold").get(many), "auto");
   const Overrides no_val = {{"preset", "best"}, {"split", "random:0.7,0,0.3"}};
   EXPECT_EQ(FindField("stop").get(ResolveConfig(no_val, LabelledSet(1000, 7))), "fixed");
-  // What the user says wins; a method of the user's brings its own stop; rivals keep the paper's row.
+  // What the user says wins; a method of the user's brings its own stop; baselines keep the paper's row.
   EXPECT_FALSE(
       ResolveConfig({{"preset", "best"}, {"hops", "1"}, {"self-features", "false"}}, LabelledSet(1000, 7))
           .self_features);

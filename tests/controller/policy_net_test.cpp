@@ -110,7 +110,7 @@ TEST(GeneralInputs, DoNotDependOnTheScaleOfTheLoss) {
   ASSERT_EQ(inputs.size(), GeneralShape(8, true).features);
   for (double& loss : curve) loss *= 3;
   for (ValidationScore& score : scores) score.loss *= 3;
-  view.chance_loss *= 3;
+  view.prior_loss *= 3;
   const auto scaled = GeneralInputs(curve, view, scores);
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_NEAR(inputs[i], scaled[i], 1e-9) << i;
   EXPECT_EQ(GeneralInputs(curve, view, {}).size(), GeneralShape(8, false).features);

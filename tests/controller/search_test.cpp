@@ -6,7 +6,7 @@
 
 #include "controller/controller_impl.h"
 #include "controller/learned_stop.h"
-#include "controller/trace_tree.h"
+#include "controller/rollout_tree.h"
 #include "core/files.h"
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
@@ -79,7 +79,7 @@ TEST(Search, AnInterruptedSearchResumesBitForBit) {
 
 // What the tree says of stops (a, b) is what training with those epochs gives, in either setting and with
 // smoothed features.
-TEST(TraceTree, AgreesWithTheTrainer) {
+TEST(RolloutTree, AgreesWithTheTrainer) {
   const Dataset dataset = SmallDataset();
   for (const char* setting : {"inductive", "transductive"}) {
     for (uint32_t smooth : {0u, 2u}) {
@@ -89,8 +89,8 @@ TEST(TraceTree, AgreesWithTheTrainer) {
       FindField("setting").set(config, setting);
       config.smooth = smooth;
       const Split split = ResolveSplit(dataset, config.split, config.seed);
-      TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
-                     NodesWithRole(split, Role::kVal));
+      RolloutTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
+                       NodesWithRole(split, Role::kVal));
       const LayerTrace& first = tree.Trace({});
       const LayerTrace& second = tree.Trace({4});
       ASSERT_EQ(first.decisions.size(), 16u);
@@ -148,15 +148,15 @@ class StopAt final : public StopPolicy {
 };
 
 // With nodes to show, the tree goes back to the best decision's weights as the trainer does.
-TEST(TraceTree, KeepsTheWeightsTheTrainerKeeps) {
+TEST(RolloutTree, KeepsTheWeightsTheTrainerKeeps) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.hidden = {16};
   config.epochs = {32};
   config.lr = 0.05;
   const Split split = ResolveSplit(dataset, config.split, config.seed);
-  TraceTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
-                 NodesWithRole(split, Role::kTest), NodesWithRole(split, Role::kVal));
+  RolloutTree tree(MakeContext(1), dataset, config, NodesWithRole(split, Role::kTrain),
+                   NodesWithRole(split, Role::kTest), NodesWithRole(split, Role::kVal));
   bool went_back = false;
   for (const std::vector<uint32_t>& stops : {std::vector<uint32_t>{15, 15}, {3, 9}, {9, 0}, {0, 15}}) {
     StopAt policy(stops);
@@ -289,7 +289,7 @@ TEST(Search, SaysWhichNodesAreMissing) {
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
   config.reward = "f1";
   EXPECT_NE(refusal(config, "random:0.6,0,0.4").find("no validation node to score"), std::string::npos);
-  config.judge = "test";
+  config.evaluation_split = "test";
   EXPECT_EQ(refusal(config, "random:0.6,0,0.4"), "");
   EXPECT_NE(refusal(config, "random:0.6,0.4,0").find("no test node to score"), std::string::npos);
 }

@@ -115,7 +115,7 @@ TEST(DglPpi, PartsStandSideBySide) {
   }
   const Dataset dataset = OpenFolder(folder.path());
   EXPECT_EQ(dataset.format, "dgl-ppi");
-  EXPECT_EQ(dataset.recipe, "ppi");
+  EXPECT_EQ(dataset.preset_row, "ppi");
   EXPECT_EQ(dataset.nodes(), 6u);
   EXPECT_EQ(dataset.edges, 3u);
   EXPECT_EQ(dataset.labels.classes, 3u);

@@ -79,7 +79,7 @@ std::map<Role, uint64_t> RoleCounts(const GeneratorPlan& plan) {
 
 struct Expected {
   const char* shape;
-  const char* recipe;
+  const char* preset_row;
   uint32_t nodes;
   uint64_t edges;
   uint32_t features, classes;
@@ -105,7 +105,7 @@ TEST(Generator, EveryShapeHasTheCountsOfTheRealSet) {
     EXPECT_EQ(plan.edges, expected.edges);
     EXPECT_EQ(plan.features, expected.features);
     EXPECT_EQ(plan.classes, expected.classes);
-    EXPECT_EQ(plan.recipe, expected.recipe);
+    EXPECT_EQ(plan.preset_row, expected.preset_row);
     const GeneratorLayout layout(plan);
     uint64_t entries = 0, rows = 0;
     for (uint32_t block = 0; block < layout.blocks(); ++block) {

@@ -29,7 +29,7 @@ TEST(Planetoid, Cora) {
   EXPECT_TRUE(cora.features.is_sparse());
   EXPECT_EQ(cora.features.csr().nnz(), 49216u);
   EXPECT_EQ(cora.labels.classes, 7u);
-  EXPECT_EQ(cora.recipe, "cora");
+  EXPECT_EQ(cora.preset_row, "cora");
   ASSERT_EQ(cora.splits.size(), 2u);
   EXPECT_EQ(cora.splits[0].name, "paper");
   EXPECT_EQ(CountRole(cora.splits[0], Role::kTrain), 1208u);

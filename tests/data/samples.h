@@ -68,7 +68,7 @@ inline void ExpectSameFeatures(const Features& a, const Features& b) {
 
 inline void ExpectSameData(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(a.name, b.name);
-  EXPECT_EQ(a.recipe, b.recipe);
+  EXPECT_EQ(a.preset_row, b.preset_row);
   EXPECT_EQ(a.edges, b.edges);
   EXPECT_EQ(a.self_loops, b.self_loops);
   EXPECT_EQ(a.graph.directed, b.graph.directed);

@@ -188,8 +188,8 @@ inline void ExpectNear(const reference::Dense& expected, const Matrix& actual, d
 }
 
 // Aggregate, Transform, Forward in both orders, Logits of picked rows.
-inline void CheckVerbs(const Context& context, Backend& backend, const Shape& shape,
-                       const Tolerance& tolerance) {
+inline void CheckOperations(const Context& context, Backend& backend, const Shape& shape,
+                            const Tolerance& tolerance) {
   const Features features = RandomFeatures(shape, 1);
   const Propagation a = RandomPropagation(shape, 2);
   const reference::Dense x = reference::FromFeatures(features);
@@ -256,7 +256,7 @@ inline void CheckTraining(const Context& context, Backend& backend, const Shape&
   const Targets targets = RandomTargets(shape, samples.size(), 3);
   const LayerState start = RandomState(shape.features, shape.hidden, shape.classes, 4);
   LayerSpec spec = SpecOf(shape);
-  spec.course = {2, 4};  // the rate is level for two epochs and falls in the third
+  spec.schedule = {2, 4};  // the rate is level for two epochs and falls in the third
   auto training =
       backend.BeginLayer(context, aggregated, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;

@@ -23,14 +23,14 @@ class CpuBackendTest : public ::testing::TestWithParam<std::string> {
   void TearDown() override { unsetenv("L2GCN_SIMD"); }
 };
 
-TEST_P(CpuBackendTest, VerbsMatchTheReference) {
+TEST_P(CpuBackendTest, OperationsMatchTheReference) {
   const Context context = MakeContext(2);
   for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
     for (const Shape& shape : backend_cases::Shapes())
-      backend_cases::CheckVerbs(context, *backend, shape, {});
+      backend_cases::CheckOperations(context, *backend, shape, {});
   }
 }
 
@@ -110,7 +110,7 @@ TEST_P(CpuBackendTest, NarrowStorageOnlyRounds) {
     tolerance.product = c.product;
     tolerance.loss = c.product;
     for (const Shape& shape : backend_cases::Shapes()) {
-      backend_cases::CheckVerbs(context, *backend, shape, tolerance);
+      backend_cases::CheckOperations(context, *backend, shape, tolerance);
       backend_cases::CheckTraining(context, *backend, shape, tolerance);
     }
   }

@@ -1,5 +1,5 @@
 // The CUDA twin under the body shared with the CPU, and what only a device has: budgets, layouts, bit
-// equality of repeated runs. Skips where there is no card.
+// equality of repeated runs. Skips where there is no GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -53,11 +53,11 @@ std::vector<Shape> LargeShapes() {
   };
 }
 
-TEST_F(CudaBackendTest, VerbsMatchTheReference) {
+TEST_F(CudaBackendTest, OperationsMatchTheReference) {
   for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const Shape& shape : backend_cases::Shapes())
-      backend_cases::CheckVerbs(context_, *backend, shape, kFp32);
+      backend_cases::CheckOperations(context_, *backend, shape, kFp32);
   }
 }
 
@@ -88,7 +88,7 @@ TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
     backend_cases::CheckScoring(context_, *backend, {shape, {}}, {2e-5, 1e-4, 1e-4});
 }
 
-// Large shapes and tf32 are trained by warpgroups where the card has them.
+// Large shapes and tf32 are trained by warpgroups where the GPU has them.
 TEST_F(CudaBackendTest, NaNStaysNaN) {
   for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
     for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
@@ -102,9 +102,9 @@ TEST_F(CudaBackendTest, NaNStaysNaN) {
 
 TEST_F(CudaBackendTest, NarrowPrecisionsStayNear) {
   for (const Shape& shape : backend_cases::Shapes()) {
-    backend_cases::CheckVerbs(context_, *Make(Precision::kTf32), shape, kTf32);
+    backend_cases::CheckOperations(context_, *Make(Precision::kTf32), shape, kTf32);
     backend_cases::CheckTraining(context_, *Make(Precision::kTf32), shape, kTf32);
-    backend_cases::CheckVerbs(context_, *Make(Precision::kBf16), shape, kBf16);
+    backend_cases::CheckOperations(context_, *Make(Precision::kBf16), shape, kBf16);
     backend_cases::CheckTraining(context_, *Make(Precision::kBf16), shape, kBf16);
   }
 }
@@ -113,7 +113,7 @@ TEST_F(CudaBackendTest, NarrowFeaturesStayNear) {
   for (FeatureType type : {FeatureType::kF16, FeatureType::kBf16}) {
     auto backend = Make(Precision::kFp32, SparseChoice::kNever, type);
     for (const Shape& shape : backend_cases::Shapes()) {
-      backend_cases::CheckVerbs(context_, *backend, shape, kBf16);
+      backend_cases::CheckOperations(context_, *backend, shape, kBf16);
       backend_cases::CheckTraining(context_, *backend, shape, kBf16);
     }
   }

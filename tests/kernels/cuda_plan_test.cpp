@@ -1,4 +1,4 @@
-// Layouts of the training kernel, which need no card to be checked.
+// Layouts of the training kernel, which need no GPU to be checked.
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/train_plan.h"

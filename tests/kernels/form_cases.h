@@ -92,8 +92,8 @@ inline FormInput InputOf(const Context& context, Backend& backend, const FormCas
 }
 
 // Transform of all rows and of picked ones, and rows as a tensor of their own.
-inline void CheckFormVerbs(const Context& context, Backend& backend, const FormCase& one,
-                           const Tolerance& tolerance) {
+inline void CheckFormOperations(const Context& context, Backend& backend, const FormCase& one,
+                                const Tolerance& tolerance) {
   const FormInput input = InputOf(context, backend, one);
   const LayerState state = FormState(one, input.x.cols);
   const DenseBlock block = state.block();
@@ -167,7 +167,7 @@ inline void CheckFormTraining(const Context& context, Backend& backend, const Fo
   const Targets targets = RandomTargets(one.shape, samples.size(), 3);
   const LayerState start = FormState(one, input.x.cols);
   LayerSpec spec = FormSpec(one);
-  spec.course = {2, 4};  // as in CheckTraining
+  spec.schedule = {2, 4};  // as in CheckTraining
   auto training =
       backend.BeginLayer(context, input.device, Array<uint32_t>::CopyOf(samples), targets, spec, start);
   std::vector<double> losses(3), steps;

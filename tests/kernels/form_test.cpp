@@ -30,9 +30,9 @@ class CpuFormTest : public ::testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(CpuFormTest, VerbsMatchTheReference) {
+TEST_P(CpuFormTest, OperationsMatchTheReference) {
   ForEachCase([](const Context& context, Backend& backend, const FormCase& one) {
-    backend_cases::CheckFormVerbs(context, backend, one, {});
+    backend_cases::CheckFormOperations(context, backend, one, {});
   });
 }
 

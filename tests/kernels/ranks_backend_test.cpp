@@ -27,9 +27,9 @@ using ranks_cases::Compare;
 using ranks_cases::CompareFeatures;
 using ranks_cases::CompareForms;
 using ranks_cases::CompareFullGraph;
+using ranks_cases::CompareOperations;
 using ranks_cases::CompareSubgraph;
 using ranks_cases::CompareTraining;
-using ranks_cases::CompareVerbs;
 using ranks_cases::ExpectSeen;
 using ranks_cases::kSizes;
 using ranks_cases::RandomMatrix;
@@ -38,7 +38,7 @@ using ranks_cases::SeenAlone;
 using ranks_cases::SomeGraph;
 using ranks_cases::TrainAndScore;
 
-// As ranks on cards do: rows lie in host memory and are brought to a device, for which the CPU stands.
+// As ranks on GPUs do: rows lie in host memory and are brought to a device, for which the CPU stands.
 std::unique_ptr<Backend> MakeHostedRanks(const Context& context, const BackendOptions& options) {
   const std::shared_ptr<Backend> trainer = MakeCpuBackend(options);
   LocalBackends backends;
@@ -74,7 +74,7 @@ class RanksBackendTest : public ::testing::TestWithParam<FeatureType> {
   const Compare compare_ = OnTheCpu({.features_as = GetParam()});
 };
 
-TEST_P(RanksBackendTest, EveryVerbHasTheBitsOfOneProcess) { CompareVerbs(compare_); }
+TEST_P(RanksBackendTest, EveryOperationHasTheBitsOfOneProcess) { CompareOperations(compare_); }
 TEST_P(RanksBackendTest, RowsOfASubgraph) { CompareSubgraph(compare_); }
 TEST_P(RanksBackendTest, TilesOfAFullGraph) { CompareFullGraph(compare_); }
 TEST_P(RanksBackendTest, SparseAndPreparedFeatures) { CompareFeatures(compare_); }

@@ -1,5 +1,5 @@
 // Cases for backends whose matrices are shared out over ranks, against a backend of one process, bit by bit. Threads
-// stand for ranks. ranks_backend_test.cpp runs them on the CPU, ranks_cuda_test.cpp on a card.
+// stand for ranks. ranks_backend_test.cpp runs them on the CPU, ranks_cuda_test.cpp on a GPU.
 #pragma once
 
 #include <bit>
@@ -110,7 +110,7 @@ inline void ExpectSeen(const std::vector<Matrix>& expected, uint32_t size, Devic
   RunAsRanks(size, 1 + size % 2, run, exchange);
 }
 
-inline void CompareVerbs(const Compare& compare) {
+inline void CompareOperations(const Compare& compare) {
   compare([](Backend& backend, const Context& context, const See& see) {
     const Propagation a = MakePropagation(context, SomeGraph(kRankNodes, kRankNodes), Adjacency::kSym);
     const DeviceGraphPtr graph = backend.Upload(context, a);

@@ -1,4 +1,4 @@
-// Ranks that compute on a card against one process on it, bit by bit. Threads stand for ranks, and share one card. Skips
+// Ranks that compute on a GPU against one process on it, bit by bit. Threads stand for ranks, and share one GPU. Skips
 // where there is none.
 #include "kernels/ranks_cases.h"
 
@@ -10,9 +10,9 @@ using ranks_cases::Compare;
 using ranks_cases::CompareFeatures;
 using ranks_cases::CompareForms;
 using ranks_cases::CompareFullGraph;
+using ranks_cases::CompareOperations;
 using ranks_cases::CompareSubgraph;
 using ranks_cases::CompareTraining;
-using ranks_cases::CompareVerbs;
 using ranks_cases::ExpectSeen;
 using ranks_cases::SeenAlone;
 
@@ -42,7 +42,7 @@ class CudaRanksTest : public ::testing::TestWithParam<CudaRanksCase> {
   };
 };
 
-TEST_P(CudaRanksTest, EveryVerbHasTheBitsOfOneProcess) { CompareVerbs(compare_); }
+TEST_P(CudaRanksTest, EveryOperationHasTheBitsOfOneProcess) { CompareOperations(compare_); }
 TEST_P(CudaRanksTest, RowsOfASubgraph) { CompareSubgraph(compare_); }
 TEST_P(CudaRanksTest, TilesOfAFullGraph) { CompareFullGraph(compare_); }
 TEST_P(CudaRanksTest, SparseAndPreparedFeatures) { CompareFeatures(compare_); }

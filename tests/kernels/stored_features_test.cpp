@@ -35,18 +35,20 @@ bool SameBits(const Matrix& a, const Matrix& b) {
          std::memcmp(a.values.data(), b.values.data(), a.bytes()) == 0;
 }
 
-// All verbs that read features, with `features` as they are and as one f32 matrix.
+// All operations that read features, with `features` as they are and as one f32 matrix.
 void ExpectSameAsWhole(const Context& context, const Shape& shape, const Features& features,
                        const std::string& what) {
   auto backend = MakeBackend(context, {});
   const TensorPtr lazy = backend->Upload(context, features);
   const TensorPtr whole = backend->Upload(context, Features::Dense(features.ToMatrix(context)));
   const DeviceGraphPtr graph = backend->Upload(context, backend_cases::RandomPropagation(shape, 2));
-  const auto expect = [&](const Matrix& a, const Matrix& b, const char* verb) {
-    EXPECT_TRUE(SameBits(a, b)) << verb << ", " << what << ", " << shape.features << " columns";
+  const auto expect = [&](const Matrix& a, const Matrix& b, const char* operation) {
+    EXPECT_TRUE(SameBits(a, b)) << operation << ", " << what << ", " << shape.features << " columns";
   };
   expect(backend->Download(context, *lazy), backend->Download(context, *whole), "download");
-  const auto both = [&](const auto& verb, const char* name) { expect(verb(*lazy), verb(*whole), name); };
+  const auto both = [&](const auto& operation, const char* name) {
+    expect(operation(*lazy), operation(*whole), name);
+  };
   both(
       [&](const Tensor& x) {
         return backend->Download(context, *backend->Aggregate(context, *graph, x, {}));

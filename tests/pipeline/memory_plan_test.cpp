@@ -1,4 +1,4 @@
-// Plans of ranks: that all make the same choices, whatever devices they have. No card is touched.
+// Plans of ranks: that all make the same choices, whatever devices they have. No GPU is touched.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -44,7 +44,7 @@ Dataset WideDataset() {
   return dataset;
 }
 
-// Ranks without a card would measure steps while the others go on.
+// Ranks without a GPU would measure steps while the others go on.
 TEST(MemoryPlan, RanksOfDifferentDevicesPlanTheSame) {
   const Dataset dataset = SmallDataset();
   const TrainConfig config = PaperConfig(dataset);
@@ -77,7 +77,7 @@ TEST(MemoryPlan, RanksThatShareNoModelPlanAlone) {
   });
 }
 
-TEST(MemoryPlan, RanksOnCardsThatGoToDiskTakeTheCpuOrAreRefused) {
+TEST(MemoryPlan, RanksOnGpusThatGoToDiskTakeTheCpuOrAreRefused) {
   TemporaryFolder folder;
   const Dataset dataset = WideDataset();
   TrainConfig config = PaperConfig(dataset);
@@ -98,7 +98,7 @@ TEST(MemoryPlan, RanksOnCardsThatGoToDiskTakeTheCpuOrAreRefused) {
       notes.push_back(text);
     };
     const MemoryPlan roomy = PlanTraining(context, dataset, config);
-    Require(roomy.in_memory && roomy.device == DeviceKind::kCuda, "in memory cards compute");
+    Require(roomy.in_memory && roomy.device == DeviceKind::kCuda, "in memory GPUs compute");
     Require(notes.empty(), "with no note");
     // Rank 1 alone goes to disk.
     if (context.ranks->rank() == 1) context.host_memory = roomy.need_bytes * 9 / 10;
@@ -118,7 +118,7 @@ TEST(MemoryPlan, RanksOnCardsThatGoToDiskTakeTheCpuOrAreRefused) {
       Require(error.kind() == ErrorKind::kUsage, error.what());
       return Require(std::string(error.what()).starts_with("--device cuda: "), error.what());
     }
-    Require(false, "a card was asked for");
+    Require(false, "a GPU was asked for");
   });
 }
 

@@ -1,5 +1,5 @@
 // What happens to a device that a method or a search cannot use: the CPU takes over where nobody asked for
-// the device, and a request is refused. Decided before any device is touched, so no card is needed.
+// the device, and a request is refused. Decided before any device is touched, so no GPU is needed.
 #include <gtest/gtest.h>
 
 #include "l2gcn/compare.h"
@@ -87,8 +87,8 @@ TEST(DeviceChoice, SearchPrefersTheCpuUnlessTheDeviceWasAskedFor) {
   EXPECT_EQ(notes.Naming("search runs on the CPU"), 1);
 }
 
-// Ranks that share a model compute on cards only where each of them has one.
-TEST(DeviceChoice, RanksTakeCardsTogetherOrNotAtAll) {
+// Ranks that share a model compute on GPUs only where each of them has one.
+TEST(DeviceChoice, RanksTakeGpusTogetherOrNotAtAll) {
   for (const uint32_t without : {0u, 1u, 3u}) {
     RunAsRanks(3, 1, [&](const Context& given) {
       Context context = given;

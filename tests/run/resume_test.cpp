@@ -11,7 +11,7 @@
 #include "core/files.h"
 #include "l2gcn/error.h"
 #include "run/checkpoint.h"
-#include "run/run_claim.h"
+#include "run/run_lock.h"
 #include "run/trainer_choice.h"
 #include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
@@ -75,7 +75,7 @@ class ResumeTest : public ::testing::Test {
   RunOptions Taken(const char* name) {
     RunOptions options = OptionsFor(name);
     UnfinishedRun unfinished = OpenUnfinishedRun(options.output, false);
-    options.claim = unfinished.claim;
+    options.lock = unfinished.lock;
     return options;
   }
   // Cuts the training off again and again until it is done; the number of cuts.
@@ -252,9 +252,10 @@ TEST_F(ResumeTest, ARunThatLacksOnlyItsNameIsComparedBeforeItGetsIt) {
 }
 
 // Keeps every snapshot and stops after the n-th.
-class StoppingKeeper final : public SnapshotKeeper {
+class StoppingCheckpointer final : public Checkpointer {
  public:
-  explicit StoppingKeeper(uint32_t stop, const Snapshot* start = nullptr) : stop_(stop), start_(start) {}
+  explicit StoppingCheckpointer(uint32_t stop, const Snapshot* start = nullptr)
+      : stop_(stop), start_(start) {}
   const Snapshot* Start() const override { return start_; }
   bool Due(uint64_t) override { return true; }
   uint32_t EpochsBetween() const override { return 1; }
@@ -288,11 +289,11 @@ TEST_F(ResumeTest, EveryEpochOfEveryConventionalMethod) {
       const SplitNodes nodes = NodesOf(dataset_, config_);
       const Trained whole = Train(context, dataset_, config_);
       for (uint32_t cut = 1; cut < 5; ++cut) {
-        StoppingKeeper first(cut);
+        StoppingCheckpointer first(cut);
         EXPECT_THROW(
             TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &first),
             Error);
-        StoppingKeeper second(1000, &first.kept());
+        StoppingCheckpointer second(1000, &first.kept());
         const Trained rest =
             TrainWith(context, dataset_, nodes, config_, *MakeStopPolicy(config_, dataset_, nodes), &second);
         EXPECT_EQ(rest.result.layers[0].losses, whole.result.layers[0].losses) << method << " cut " << cut;

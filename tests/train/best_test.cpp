@@ -5,7 +5,7 @@
 
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
-#include "model/spread.h"
+#include "model/correct_and_smooth.h"
 #include "same_model.h"
 #include "small_dataset.h"
 
@@ -101,7 +101,7 @@ TEST(Best, ValidationLabelsChooseAndDoNotTrain) {
     const Trained before = TrainedOn(dataset, config);
     Trained after = TrainedOn(Relabelled(dataset, before.split, Role::kVal), config);
     after.model.mean_of_layers = before.model.mean_of_layers;
-    after.model.spreading = before.model.spreading;
+    after.model.label_propagation = before.model.label_propagation;
     EXPECT_TRUE(SameModel(before.model, after.model)) << ingredient.name;
   }
 }
@@ -163,7 +163,7 @@ TEST(Best, LearnsWhatThePlainLayerLearns) {
 }
 
 // A plain layer's answer may be spread, too, and a stored model does it again.
-TEST(Best, PlainLayersSpreadWhereAskedTo) {
+TEST(Best, BasicLayersPropagateLabelsWhereAskedTo) {
   const Context context = MakeContext(1);
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
@@ -171,22 +171,22 @@ TEST(Best, PlainLayersSpreadWhereAskedTo) {
   config.stop = StopRule::kFixed;
   config.correct = Choice::kOn;
   const Trained trained = TrainedOn(dataset, config);
-  EXPECT_TRUE(trained.model.spreading.on());
+  EXPECT_TRUE(trained.model.label_propagation.on());
   const Matrix logits = PredictLogits(context, trained.model, dataset, &trained.split);
   EXPECT_EQ(ScoreClasses(dataset, logits, trained.split, Role::kTest).micro_f1, trained.result.f1_test);
   EXPECT_FALSE(SameBits(logits, PredictLogits(context, trained.model, dataset)));
 }
 
 // One round of spreading by its definition, from answers that know nothing.
-TEST(Best, SpreadsLabelsByTheFormula) {
+TEST(Best, PropagatesLabelsByTheFormula) {
   const Context context = MakeContext(1);
   Dataset dataset = SmallDataset();
   const Trained trained = TrainedOn(dataset, BestConfig());
   LayerPipeline pipeline(context, dataset, trained.model);
   const Matrix logits = Matrix::Zeros(dataset.nodes(), dataset.labels.classes);  // all classes equally likely
   const std::vector<uint32_t> train = TrainNodes(dataset.labels, trained.split);
-  const Spreading once{0, 0.5, 1};
-  Matrix spread = Spread(context, pipeline, dataset.labels, train, logits, once);
+  const LabelPropagation once{0, 0.5, 1};
+  Matrix spread = CorrectAndSmooth(context, pipeline, dataset.labels, train, logits, once);
   for (float& value : spread.values.mutable_span()) value = std::exp(value);
   const auto degree = [&](uint32_t node) {
     return 1.0 + static_cast<double>(dataset.graph.indptr[node + 1] - dataset.graph.indptr[node]);

@@ -13,14 +13,14 @@
 namespace l2gcn {
 namespace {
 
-const std::vector<std::string>& Rivals() {
+const std::vector<std::string>& Baselines() {
   static const std::vector<std::string> methods = {"gcn",    "minibatch",     "graphsage",  "fastgcn",
                                                    "ladies", "vrgcn",         "clustergcn", "sgc",
                                                    "ngcn",   "ngcn-layerwise"};
   return methods;
 }
 
-TrainConfig RivalConfig(const std::string& method, const Dataset& dataset) {
+TrainConfig BaselineConfig(const std::string& method, const Dataset& dataset) {
   return ResolveConfig({{"preset", "paper"},
                         {"method", method},
                         {"split", "uniform:0.5,0.2,0.3"},
@@ -39,8 +39,8 @@ std::vector<float> AllWeights(const Model& model) {
 
 TEST(ConventionalTrainer, SameModelForAnyThreadCount) {
   const Dataset dataset = SmallDataset(false, false, 900);
-  for (const std::string& method : Rivals()) {
-    TrainConfig config = RivalConfig(method, dataset);
+  for (const std::string& method : Baselines()) {
+    TrainConfig config = BaselineConfig(method, dataset);
     config.epochs = {3};
     config.batch = 200;
     const std::vector<float> first = AllWeights(Train(MakeContext(1), dataset, config).model);
@@ -54,8 +54,8 @@ TEST(ConventionalTrainer, SameModelForAnyThreadCount) {
 TEST(ConventionalTrainer, EveryMethodLearnsAndItsModelSurvivesTheDisk) {
   for (bool sparse : {false, true}) {
     const Dataset dataset = SmallDataset(false, sparse);
-    for (const std::string& method : Rivals()) {
-      TrainConfig config = RivalConfig(method, dataset);
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
       config.epochs = {60};
       Trained trained = Train(MakeContext(2), dataset, config);
       EvaluateTrained(MakeContext(2), dataset, trained);
@@ -74,8 +74,8 @@ TEST(ConventionalTrainer, EveryMethodLearnsAndItsModelSurvivesTheDisk) {
 TEST(ConventionalTrainer, TestAndValidationLabelsAreNeverRead) {
   for (bool transductive : {false, true}) {
     Dataset dataset = SmallDataset();
-    for (const std::string& method : Rivals()) {
-      TrainConfig config = RivalConfig(method, dataset);
+    for (const std::string& method : Baselines()) {
+      TrainConfig config = BaselineConfig(method, dataset);
       config.epochs = {3};
       config.setting = transductive ? Setting::kTransductive : Setting::kInductive;
       const Trained before = Train(MakeContext(2), dataset, config);
@@ -97,7 +97,7 @@ TEST(ConventionalTrainer, FullBatchEqualsMiniBatchWithAllNeighbours) {
     const Dataset dataset = SmallDataset();
     std::vector<double> losses[2];
     for (int i : {0, 1}) {
-      TrainConfig config = RivalConfig(i == 0 ? "gcn" : "minibatch", dataset);
+      TrainConfig config = BaselineConfig(i == 0 ? "gcn" : "minibatch", dataset);
       config.layers = 3;
       config.batch = 120;
       config.dropout = 0;
@@ -115,7 +115,7 @@ TEST(ConventionalTrainer, FullBatchEqualsMiniBatchWithAllNeighbours) {
 TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt) {
   const Dataset dataset = SmallDataset();
   for (const char* method : {"lgcn", "gcn", "sgc"}) {
-    TrainConfig config = RivalConfig(method, dataset);
+    TrainConfig config = BaselineConfig(method, dataset);
     config.val_every = 5;
     const Trained trained = Train(MakeContext(2), dataset, config);
     ASSERT_EQ(trained.result.validation.size(), trained.result.layers.size() * 5) << method;
@@ -130,7 +130,7 @@ TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt
     EvaluateTrained(MakeContext(1), dataset, evaluated);
     EXPECT_NEAR(trained.result.validation.back().f1, evaluated.result.f1_val, 1e-6) << method;
   }
-  TrainConfig config = RivalConfig("gcn", dataset);
+  TrainConfig config = BaselineConfig("gcn", dataset);
   config.epochs = {200};
   config.stop = StopRule::kEarly;
   config.watch = Watch::kValidationF1;
@@ -154,7 +154,7 @@ class BestAtEpoch final : public StopPolicy {
 TEST(ConventionalTrainer, GoesBackToTheBestWeights) {
   const Dataset dataset = SmallDataset();
   for (const char* method : {"gcn", "graphsage", "ngcn"}) {
-    TrainConfig config = RivalConfig(method, dataset);
+    TrainConfig config = BaselineConfig(method, dataset);
     const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
     BestAtEpoch policy;
     const Trained back = FitConventional(MakeContext(1), dataset, nodes, config, policy);
@@ -176,7 +176,7 @@ TEST(ConventionalTrainer, CudaIsRefusedClearly) {
   Context context = MakeContext(1);
   context.device = DeviceKind::kCuda;
   try {
-    Train(context, dataset, RivalConfig("graphsage", dataset));
+    Train(context, dataset, BaselineConfig("graphsage", dataset));
     FAIL() << "trained";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);

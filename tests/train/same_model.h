@@ -21,8 +21,9 @@ inline bool SameModel(const Model& a, const Model& b) {
   if (a.weights.size() != b.weights.size() || a.affines.size() != b.affines.size() ||
       a.heads.size() != b.heads.size())
     return false;
-  bool same = a.mean_of_layers == b.mean_of_layers && a.spreading.correct == b.spreading.correct &&
-              a.spreading.smooth == b.spreading.smooth && SameBits(a.theta, b.theta);
+  bool same = a.mean_of_layers == b.mean_of_layers &&
+              a.label_propagation.correct == b.label_propagation.correct &&
+              a.label_propagation.smooth == b.label_propagation.smooth && SameBits(a.theta, b.theta);
   for (size_t l = 0; l < a.weights.size(); ++l) same = same && SameBits(a.weights[l], b.weights[l]);
   for (size_t l = 0; l < a.affines.size(); ++l) same = same && SameBits(a.affines[l], b.affines[l]);
   for (size_t l = 0; l < a.heads.size(); ++l) same = same && SameHead(a.heads[l], b.heads[l]);

@@ -39,7 +39,7 @@ struct SmallProblem {
     problem.graph = dataset.graph;
     problem.a = MakePropagation(context, dataset.graph, Adjacency::kSym);
     problem.layers = layers;
-    problem.readout = method == "ngcn";
+    problem.prediction_head = method == "ngcn";
     for (uint32_t i = 0; i < dataset.nodes(); ++i) {
       if (all_nodes || i % 4 == 0) problem.loss_nodes.push_back(i);
     }

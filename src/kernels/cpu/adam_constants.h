@@ -8,7 +8,7 @@
 
 namespace l2gcn {
 
-// `step` counts from 1 and is Adam's own; `rate` is what the course makes of spec.lr.
+// `step` counts from 1 and is Adam's own; `rate` is what the schedule makes of spec.lr.
 inline AdamConstants AdamConstantsAt(const LayerSpec& spec, float rate, uint64_t step) {
   const double t = static_cast<double>(step);
   return {static_cast<float>(rate / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),

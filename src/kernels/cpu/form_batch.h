@@ -66,7 +66,7 @@ class FormBatch {
   const LayerSpec spec_;
   const SampleDraw draw_;
   const uint32_t batch_;                    // of draw_
-  std::optional<SampleDraw::Epoch> epoch_;  // at hand
+  std::optional<SampleDraw::Epoch> epoch_;  // the current one
   size_t size_ = 0;
   uint64_t done_ = 0;
   std::vector<uint32_t> drawn_, rows_;         // (batch) samples, and their rows of the input

@@ -199,7 +199,7 @@ class CpuFormTraining final : public CpuTraining {
   }
   PhasePlan UpdatePlan() {
     now_.updating = true;
-    rate_ = spec_.lr * spec_.course.InSteps(batch_.steps()).Share(now_.done);
+    rate_ = spec_.lr * spec_.schedule.InSteps(batch_.steps()).Share(now_.done);
     w_adam_ = AdamConstantsAt(spec_, rate_, w_steps_ + now_.done + 1);
     other_adam_ = AdamConstantsAt(spec_, rate_, theta_steps_ + now_.done + 1);
     w_adam_.weight_decay = other_adam_.weight_decay = 0;  // taken apart from Adam

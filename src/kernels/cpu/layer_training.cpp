@@ -195,7 +195,7 @@ class CpuLayerTraining final : public CpuTraining {
       row_ends_ = CutRows(GradientCosts(), team_.size());
       cut_for_ = team_.size();
     }
-    const float rate = spec_.lr * spec_.course.InSteps(steps_).Share(now_.done);
+    const float rate = spec_.lr * spec_.schedule.InSteps(steps_).Share(now_.done);
     w_adam_ = AdamConstantsAt(spec_, rate, w_steps_ + now_.done + 1);
     theta_adam_ = AdamConstantsAt(spec_, rate, theta_steps_ + now_.done + 1);
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_.size()};

@@ -109,7 +109,7 @@ class BlockScorer {
   const CpuRowsToScore& rows_;
   const size_t x_stride_, widest_;
   Array<float> gathered_;  // (kProductRows × x_stride_)
-  Array<float> y_, h_;     // (kProductRows × stride of the weights at hand)
+  Array<float> y_, h_;     // (kProductRows × stride of the current weights)
 };
 
 // Rows that are worth waking a thread for, in whole blocks.

@@ -1,5 +1,5 @@
 // Matrix products by cuBLAS, which is loaded when it is first wanted: the program starts, and trains layers of the
-// paper's form on a card, where the library is not installed.
+// paper's form on a GPU, where the library is not installed.
 //
 // Products are row-major, of operands in f32 or, with --precision bf16, in bf16; sums and results are f32. The
 // workspace is this class's own and products go to one stream, so equal calls give equal bits and may be captured in

@@ -67,7 +67,7 @@ class CudaBackend final : public Backend {
                 std::span<const uint32_t> rows) override {
     return DownloadTensor(device_, pool_, *Multiply(AsCuda(x), theta, rows, false, RowKind::kF32));
   }
-  // Some rows are picked on the card, so that no others travel.
+  // Some rows are picked on the GPU, so that no others travel.
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
     if (rows.empty()) return DownloadTensor(device_, pool_, AsCuda(x));
     return DownloadTensor(device_, pool_, AsCuda(*PickRows(context, x, rows)));
@@ -107,7 +107,7 @@ class CudaBackend final : public Backend {
     return ScoreOutput(context, device_, theta, CheckedCast<CudaRowsToScore>(rows), options_.precision);
   }
 
-  // What a budget has sent to host memory may stay there; what it has let on the card makes room.
+  // What a budget has sent to host memory may stay there; what it has let on the GPU makes room.
   void KeepSpare(TensorPtr tensor) override {
     const bool on_host = AsCuda(*tensor).dense.on_host();
     if (!on_host && device_->has_budget()) return;

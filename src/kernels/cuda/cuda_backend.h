@@ -9,13 +9,13 @@
 
 namespace l2gcn::cuda {
 
-// Makes backends that share the card of `context`: its stream, its budget, and each other's tensors.
+// Makes backends that share the GPU of `context`: its stream, its budget, and each other's tensors.
 std::function<std::unique_ptr<Backend>(const BackendOptions& options)> CudaBackendMaker(
     const Context& context);
 
 // Why no device can be used, or "".
 std::string WhyNoDevice();
-// Makes a card's context, which all threads of the process share. What fails here fails again where the card is used.
+// Makes a GPU's context, which all threads of the process share. What fails here fails again where the GPU is used.
 void StartDevice(uint32_t index);
 
 }  // namespace l2gcn::cuda

@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const FormDraw a) {
     now.size = size;
     now.terms = a.multilabel ? static_cast<double>(size) * a.classes : static_cast<double>(size);
     now.scale = 1.0f / static_cast<float>(now.terms);
-    now.rate = a.lr * a.fall.Share(at.done);
+    now.rate = a.lr * a.decay.Share(at.done);
     const auto adam = [&](uint64_t steps, float& step_size, float& inverse_bias) {
       const double t = static_cast<double>(steps + 1);
       step_size = static_cast<float>(now.rate / (1.0 - pow(static_cast<double>(a.beta1), t)));

@@ -1,4 +1,4 @@
-// What a layer of any form (LayerArchitecture) does on a card besides its matrix products: draws a batch, gathers its rows,
+// What a layer of any form (LayerArchitecture) does on a GPU besides its matrix products: draws a batch, gathers its rows,
 // normalises, activates, drops, takes the loss and its gradient, and updates.
 //
 // Widths are padded to multiples of 8 with zeros that stay zeros. A batch always has the same number of rows: those
@@ -17,7 +17,7 @@
 
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
-#include "kernels/rate_course.h"
+#include "kernels/lr_schedule.h"
 
 namespace l2gcn::cuda {
 
@@ -52,7 +52,7 @@ struct FormCursor {
   uint64_t slot = 0;                      // where this step's loss goes
 };
 
-// What the step at hand makes of it.
+// What the current step makes of it.
 struct FormNow {
   uint32_t size;                      // rows of the batch
   float scale;                        // of a loss's gradient: 1 / terms
@@ -71,7 +71,7 @@ struct FormDraw {
   bool multilabel = false;
   uint64_t seed = 0;
   uint32_t layer = 0;
-  RateFall fall;  // what becomes of lr, by steps of the layer
+  LrDecay decay;  // what becomes of lr, by steps of the layer
   float lr = 0, beta1 = 0, beta2 = 0;
   uint32_t* drawn = nullptr;       // (batch) samples
   uint32_t* rows = nullptr;        // (batch) their rows, or kNoRow

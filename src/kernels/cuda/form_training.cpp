@@ -11,7 +11,7 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two looks at the wish to stop: a few tens of milliseconds.
+// Steps between two checks for a request to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerRound = 256;
 // Gathered rows of a forward pass, and their number at most.
 constexpr size_t kGatheredBytes = size_t{64} << 20, kGatheredRows = 8192;
@@ -367,7 +367,7 @@ class CudaFormTraining final : public CudaTraining {
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
-    a.fall = spec_.course.InSteps(steps_per_epoch_);
+    a.decay = spec_.schedule.InSteps(steps_per_epoch_);
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.drawn = drawn_.as<uint32_t>();

@@ -1,4 +1,4 @@
-// Layers of any form on a card: training, and the forward pass of one hidden layer.
+// Layers of any form on a GPU: training, and the forward pass of one hidden layer.
 //
 // A step is about fifteen launches: the batch is drawn and its rows are gathered side by side from the input's parts,
 // products go to cuBLAS (blas.h), everything between them to form_kernels.h. The first step is launched as it is; then

@@ -16,7 +16,7 @@
 namespace l2gcn::cuda {
 namespace {
 
-// Steps between two looks at the wish to stop: a few tens of milliseconds.
+// Steps between two checks for a request to stop: a few tens of milliseconds.
 constexpr uint64_t kStepsPerLaunch = 4096;
 
 // W's columns and Θ's rows as the kernel wants them: slice after slice, padded with zeros.
@@ -324,7 +324,7 @@ class CudaLayerTraining final : public CudaTraining {
     a.seed = spec_.seed;
     a.layer = spec_.layer;
     a.lr = spec_.lr;
-    a.fall = spec_.course.InSteps(steps_per_epoch_);
+    a.decay = spec_.schedule.InSteps(steps_per_epoch_);
     a.weight_decay = spec_.weight_decay;
     a.dropout = spec_.dropout;
     a.beta1 = spec_.beta1;

@@ -31,8 +31,8 @@ std::string WhyNoDevice() {
 
 namespace {
 
-// The card that an index stands for: after the last one the first is counted again.
-int CardOf(uint32_t index) {
+// The GPU that an index stands for: after the last one the first is counted again.
+int GpuOf(uint32_t index) {
   int count = 0;
   Check(cudaGetDeviceCount(&count), "counting devices");
   if (count == 0) ThrowUsage("no CUDA device was found");
@@ -42,15 +42,15 @@ int CardOf(uint32_t index) {
 }  // namespace
 
 void StartDevice(uint32_t index) {
-  cudaSetDevice(CardOf(index));
+  cudaSetDevice(GpuOf(index));
   cudaFree(nullptr);  // where choosing a device does not make its context yet
   cudaGetLastError();
 }
 
-Device::Device(uint32_t index, uint64_t budget) : card_(CardOf(index)), budget_(budget) {
+Device::Device(uint32_t index, uint64_t budget) : gpu_(GpuOf(index)), budget_(budget) {
   MakeCurrent();
   cudaDeviceProp properties{};
-  Check(cudaGetDeviceProperties(&properties, card_), "asking for the device's properties");
+  Check(cudaGetDeviceProperties(&properties, gpu_), "asking for the device's properties");
   limits_ = {properties.multiProcessorCount, static_cast<int>(properties.sharedMemPerBlockOptin),
              properties.major};
   name_ = properties.name;
@@ -58,7 +58,7 @@ Device::Device(uint32_t index, uint64_t budget) : card_(CardOf(index)), budget_(
   // Freed memory stays with the process, so that a layer's arrays cost no system call.
   cudaMemPool_t pool;
   uint64_t keep = budget_ != 0 ? budget_ : UINT64_MAX;
-  Check(cudaDeviceGetDefaultMemPool(&pool, card_), "asking for the memory pool");
+  Check(cudaDeviceGetDefaultMemPool(&pool, gpu_), "asking for the memory pool");
   Check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep), "setting up the memory pool");
 }
 

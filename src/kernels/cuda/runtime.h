@@ -17,11 +17,11 @@ namespace l2gcn::cuda {
 // The device in use: its stream, its limits, and how much of its memory is taken.
 //
 // With a budget, large arrays that do not fit it live in pinned host memory, which kernels read and write
-// over the bus; without one, an array that the card cannot hold is an error that names the budget flag.
+// over the bus; without one, an array that the GPU cannot hold is an error that names the budget flag.
 class Device {
  public:
-  // Makes card `index` (Context::device_index) the calling thread's; budget in bytes, 0: none. Throws Error(kUsage) if
-  // there is no card.
+  // Makes GPU `index` (Context::device_index) the calling thread's; budget in bytes, 0: none. Throws Error(kUsage) if
+  // there is no GPU.
   Device(uint32_t index, uint64_t budget);
   ~Device();
   Device(const Device&) = delete;
@@ -31,11 +31,11 @@ class Device {
   const DeviceLimits& limits() const { return limits_; }
   const std::string& name() const { return name_; }
   uint64_t peak_bytes() const { return peak_; }
-  // What a short-lived array may take under the budget (no budget: what the card has free).
+  // What a short-lived array may take under the budget (no budget: what the GPU has free).
   uint64_t FreeBytes() const;
   void Synchronise(const char* what) const;
-  // Makes the card the calling thread's.
-  void MakeCurrent() const { Check(cudaSetDevice(card_), "choosing the device"); }
+  // Makes the GPU the calling thread's.
+  void MakeCurrent() const { Check(cudaSetDevice(gpu_), "choosing the device"); }
   bool has_budget() const { return budget_ != 0; }
   // Called before every allocation with the memory that will then be in use, and the most that was before. It may free.
   using BeforeAllocation = std::function<void(uint64_t wanted, uint64_t peak)>;
@@ -48,7 +48,7 @@ class Device {
   void* Allocate(size_t bytes, const char* what);
   void Release(void* data, size_t bytes);
 
-  const int card_;
+  const int gpu_;
   cudaStream_t stream_ = nullptr;
   DeviceLimits limits_;
   std::string name_;

@@ -1,4 +1,4 @@
-// Losses and right and wrong answers of rows by a layer in training on a card. Activations and logits are made for a
+// Losses and right and wrong answers of rows by a layer in training on a GPU. Activations and logits are made for a
 // block of rows at a time and reduced there; a loss and a miss for each row and three counts come to the host, and where they
 // are wanted the rows' margins. A row's loss depends on the row alone and counts are whole numbers, so equal calls give
 // equal bits.

@@ -67,7 +67,7 @@ __device__ __forceinline__ float MissOf(const ScoreArguments& a, const RowScore&
 }
 
 // How far the row's logits are ahead of that of its class (kernels/row_loss.h).
-__device__ void TellMargins(const ScoreArguments& a, const float* z, uint32_t lane, size_t row) {
+__device__ void WriteMargins(const ScoreArguments& a, const float* z, uint32_t lane, size_t row) {
   const float truth = Logit(a, z, static_cast<uint32_t>(a.classes_of[row]));
   for (uint32_t c = lane; c < a.classes; c += 32) a.margins[row * a.classes + c] = Logit(a, z, c) - truth;
 }
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kThreads) ScoreKernel(const ScoreArguments a) 
                                ? SigmoidScore(a, z, lane, a.label_rows + row * a.label_bytes)
                                : SoftmaxScore(a, z, lane, static_cast<uint32_t>(a.classes_of[row]));
     if (lane == 0) a.losses[row] = score.loss, a.misses[row] = MissOf(a, score);
-    if (a.margins != nullptr) TellMargins(a, z, lane, row);
+    if (a.margins != nullptr) WriteMargins(a, z, lane, row);
     counts[0] += score.true_positive, counts[1] += score.false_positive, counts[2] += score.false_negative;
   }
   if (lane < 3) atomicAdd(&sums[lane], counts[lane]);

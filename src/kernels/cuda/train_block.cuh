@@ -1,7 +1,7 @@
 // What every variant of the training kernel shares: the loop over steps, which samples a block takes, their
 // labels, where gradients are left, the loss of a step and Adam's update of a block's share.
 //
-// Sums have a fixed order everywhere, so a run is reproducible bit for bit on one card and plan.
+// Sums have a fixed order everywhere, so a run is reproducible bit for bit on one GPU and plan.
 #pragma once
 
 #include "core/rng.h"
@@ -129,7 +129,7 @@ class TrainBlock {
       PickSample(next);
       ++turn;
       if (!ends) continue;
-      if (threadIdx.x == 0) AdvancePowers(a_.lr * a_.fall.Share(a_.steps_before + step));
+      if (threadIdx.x == 0) AdvancePowers(a_.lr * a_.decay.Share(a_.steps_before + step));
       slice_barrier_.Wait();
       variant.Update();
       slice_barrier_.Meet();

@@ -10,7 +10,7 @@
 //   the next step's rows start loading; the slice's blocks meet
 //   Update         owned share: Σ partials in the order of the row groups, Adam, publish; the blocks meet
 //
-// Sums have a fixed order everywhere, so a run is reproducible bit for bit on one card and plan. A step is a
+// Sums have a fixed order everywhere, so a run is reproducible bit for bit on one GPU and plan. A step is a
 // chain of latencies, not of arithmetic: rows, width and threads are compile-time constants so that little
 // else is executed.
 #pragma once

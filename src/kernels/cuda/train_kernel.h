@@ -8,7 +8,7 @@
 #include "core/rng.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/cuda/train_plan.h"
-#include "kernels/rate_course.h"
+#include "kernels/lr_schedule.h"
 #include "l2gcn/choices.h"
 
 namespace l2gcn::cuda {
@@ -46,7 +46,7 @@ struct TrainArguments {
   uint64_t seed = 0;
   uint32_t layer = 0;
   uint64_t steps_before = 0;  // steps of this layer before first_epoch: names the dropout masks
-  RateFall fall;              // what becomes of lr, by steps of the layer
+  LrDecay decay;              // what becomes of lr, by steps of the layer
   float lr = 0, weight_decay = 0, dropout = 0, beta1 = 0, beta2 = 0, epsilon = 0;
   double w_beta1_power = 1, w_beta2_power = 1;  // β^t before the first step, for W and for Θ
   double theta_beta1_power = 1, theta_beta2_power = 1;

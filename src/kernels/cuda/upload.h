@@ -1,4 +1,4 @@
-// Arrays on their way to a card. Copies from pageable memory run at a tenth of the bus's rate, because one thread of the
+// Arrays on their way to a GPU. Copies from pageable memory run at a tenth of the bus's rate, because one thread of the
 // driver stages them; and page-locking a large array costs more than copying it. So several threads fill small
 // page-locked slots and send them off, each filling one slot while its other one is on the way.
 #pragma once

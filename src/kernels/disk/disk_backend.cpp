@@ -274,7 +274,7 @@ class DiskBackend final : public Backend {
     };
     std::future<std::vector<std::shared_ptr<void>>> reading;
     for (size_t first = 0; first < count; first += size) {
-      progress_.Tell(context);
+      progress_.Report(context);
       const std::vector<std::shared_ptr<void>> memory = first == 0 ? read(0) : reading.get();
       if (first + size < count) reading = std::async(std::launch::async, read, first + size);
       const size_t end = std::min(count, first + size);

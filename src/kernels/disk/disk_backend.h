@@ -1,6 +1,6 @@
 // A backend whose matrices lie on disk, for graphs and features larger than memory (Context::disk).
 //
-// How each verb moves its data, with N nodes, F columns and a panel of p columns that fits into memory:
+// How each operation moves its data, with N nodes, F columns and a panel of p columns that fits into memory:
 //   Aggregate   for each panel: the panel is read, the graph's rows stream past it, the panel of the result is written.
 //               A row's sum keeps its order, so the bits are those of the aggregation in memory.
 //   Transform, Logits, Download, PickRows   block of rows by block of rows

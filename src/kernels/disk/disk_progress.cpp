@@ -7,13 +7,13 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kSecondsBetweenTelling = 0.25;
+constexpr double kSecondsBetweenReports = 0.25;
 
 }  // namespace
 
-void DiskProgress::Tell(const Context& context) {
+void DiskProgress::Report(const Context& context) {
   context.CheckCancelled();
-  if (!context.on_progress || told_.Seconds() < kSecondsBetweenTelling) return;
+  if (!context.on_progress || told_.Seconds() < kSecondsBetweenReports) return;
   told_ = Stopwatch();
   const DiskUse use = disk_->Use();
   const double moved = static_cast<double>(use.read_bytes + use.written_bytes);

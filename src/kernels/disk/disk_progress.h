@@ -14,7 +14,7 @@ class DiskProgress {
  public:
   explicit DiskProgress(std::shared_ptr<DiskMemory> disk) : disk_(std::move(disk)) {}
   // Throws if the run is to stop.
-  void Tell(const Context& context);
+  void Report(const Context& context);
 
  private:
   const std::shared_ptr<DiskMemory> disk_;

@@ -319,7 +319,7 @@ void PanelAggregation::StreamPast(const Context& context, const Pass& pass, size
   WriteBehind writer(out);
   size_t done = 0;
   while (const Propagation* rows = stream.Next()) {
-    progress.Tell(context);
+    progress.Report(context);
     if (ahead != nullptr) ahead->Allow((++done * tasks + pass.cuts.size() - 1) / pass.cuts.size());
     const DeviceGraphPtr part = pass.kernels.Upload(context, *rows);
     Features result =

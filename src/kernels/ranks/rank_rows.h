@@ -29,7 +29,7 @@ class RankRows {
   Features features_;
 };
 
-// Of a whole matrix, of which every rank holds a share.
+// The shape of a whole matrix, of which every rank holds a share.
 struct RankMatrixShape {
   size_t rows = 0, cols = 0;
 };

@@ -1,10 +1,10 @@
 // A backend whose matrices are shared out over ranks (Context::ranks): rank r of R holds rows N·r/R … N·(r+1)/R − 1 of
-// every matrix of N rows. Every rank calls every verb at the same time.
+// every matrix of N rows. Every rank calls every operation at the same time.
 //
 // Where all ranks see one memory (Ranks::shares_memory), the CPU computes and nothing goes to disk, what Aggregate reads
 // lies there, each
 // rank sums its own rows of the result, and nothing is moved (kernels/ranks/shared_rows.h). Elsewhere, with F columns of
-// b bytes, Aggregate moves its data by columns; the other verbs move theirs in both cases:
+// b bytes, Aggregate moves its data by columns; the other operations move theirs in both cases:
 //   Aggregate   columns are the unit. In rounds every rank gets a panel of columns of all rows from the others (the
 //               first transpose), sums it with the whole graph, and sends everyone its rows of the result (the second
 //               one): together 2·N·F·b·(R−1)/R bytes over all ranks. A row's sum keeps its order, so the bits are
@@ -17,7 +17,7 @@
 //               steps run on the threads of all, which would be idle. Where rows travel by messages, all ranks may
 //               share the steps (kernels/ranks/step_choice.h, rank_steps.h); rows then go to who computes with them
 //   Score       own rows with rank 0's weights; the loss of each row comes back, and their mean is taken in order
-// Arithmetic is left to backends of the rank's own (LocalBackends). Those of cards keep rows in host memory
+// Arithmetic is left to backends of the rank's own (LocalBackends). Those of GPUs keep rows in host memory
 // (kernels/ranks/hosted_backend.h).
 //
 // Guarantees: every result has the bits that the local backend gives. Over ranks whole numbers are summed, and, where

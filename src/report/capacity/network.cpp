@@ -76,7 +76,7 @@ class Confusion {
 
   Dense Gradient(const Dense& x) {
     const size_t graphs = set_.graphs.size(), width = x.cols;
-    const Dense z = Readout(x);
+    const Dense z = PredictionHead(x);
     if (tau_squared_ == 0) tau_squared_ = kNarrow * MeanSquaredDistance(z);
     const double squares = std::inner_product(z.values.begin(), z.values.end(), z.values.begin(), 0.0);
     if (tau_squared_ <= kRounding * squares / static_cast<double>(graphs)) {
@@ -115,7 +115,7 @@ class Confusion {
     for (size_t g = 1; g < z.rows; ++g) sum += SquaredDistance(z.row(g - 1), z.row(g), z.cols);
     return z.rows > 1 ? sum / static_cast<double>(z.rows - 1) : 1;
   }
-  Dense Readout(const Dense& x) const {
+  Dense PredictionHead(const Dense& x) const {
     Dense z(set_.graphs.size(), x.cols);
     for (size_t g = 0; g < z.rows; ++g) {
       for (uint32_t row = set_.first[g]; row < set_.first[g + 1]; ++row) {

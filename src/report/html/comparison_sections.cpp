@@ -93,13 +93,13 @@ bool IsBestOfItsData(const std::vector<RunRecord>& runs, const ReportJson& resul
            one.value("split", ReportJson::object()).value("name", "");
   };
   const double f1 = At(result, "f1", "test");
-  size_t rivals = 0;
+  size_t baselines = 0;
   for (const RunRecord& run : runs) {
     if (key(run.result) != key(result)) continue;
-    ++rivals;
+    ++baselines;
     if (At(run.result, "f1", "test") > f1) return false;
   }
-  return rivals > 1 && std::isfinite(f1);
+  return baselines > 1 && std::isfinite(f1);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kNodesListed = 12, kUnlabelledListed = 20, kMostClassRows = 500, kMostConfusionShown = 30;
 
 // How one node fared.
-struct JudgedNode {
+struct ScoredNode {
   uint32_t node = 0;
   double sureness = 0;  // probability of the class chosen; multi-label: minus the mean loss of the labels
   bool right = false;
@@ -42,28 +42,28 @@ std::string LabelsText(const Dataset& dataset, const Answers* answers, uint32_t 
   return text.empty() ? "none" : text;
 }
 
-JudgedNode Judge(const Dataset& dataset, const Answers& answers, uint32_t node) {
+ScoredNode ScoreNode(const Dataset& dataset, const Answers& answers, uint32_t node) {
   const float* const logits = answers.logits.row(node);
   const uint32_t classes = dataset.labels.classes;
   std::vector<float> p(logits, logits + classes);
   RowToProbabilities(p.data(), classes, dataset.labels.multilabel);
-  JudgedNode judged{node, 0, true};
+  ScoredNode scored{node, 0, true};
   if (!dataset.labels.multilabel) {
     const uint32_t chosen = answers.rule.ClassOf(logits);
-    judged.sureness = p[chosen];
-    judged.right = dataset.labels.classes_of[node] == static_cast<int32_t>(chosen);
-    return judged;
+    scored.sureness = p[chosen];
+    scored.right = dataset.labels.classes_of[node] == static_cast<int32_t>(chosen);
+    return scored;
   }
   for (uint32_t c = 0; c < classes; ++c) {
     const bool on = dataset.labels.matrix[size_t{node} * classes + c] != 0;
-    judged.right = judged.right && answers.rule.IsOn(c, logits[c]) == on;
-    judged.sureness += std::log(std::max(1e-12, on ? double{p[c]} : 1 - double{p[c]})) / classes;
+    scored.right = scored.right && answers.rule.IsOn(c, logits[c]) == on;
+    scored.sureness += std::log(std::max(1e-12, on ? double{p[c]} : 1 - double{p[c]})) / classes;
   }
-  return judged;
+  return scored;
 }
 
-std::vector<Cell> NodeRow(const Dataset& dataset, const Answers& answers, const JudgedNode& judged) {
-  const uint32_t node = judged.node;
+std::vector<Cell> NodeRow(const Dataset& dataset, const Answers& answers, const ScoredNode& scored) {
+  const uint32_t node = scored.node;
   const bool many = dataset.labels.multilabel;
   const std::string truth = many ? LabelsText(dataset, nullptr, node)
                                  : dataset.ClassName(static_cast<uint32_t>(dataset.labels.classes_of[node]));
@@ -72,34 +72,34 @@ std::vector<Cell> NodeRow(const Dataset& dataset, const Answers& answers, const 
   return {{dataset.NodeName(node), "w"},
           {truth, "l w"},
           {said, "l w"},
-          {many ? fmt::format("{:.4f}", -judged.sureness) : fmt::format("{:.4f}", judged.sureness)},
+          {many ? fmt::format("{:.4f}", -scored.sureness) : fmt::format("{:.4f}", scored.sureness)},
           {fmt::format("{}", dataset.graph.degree(node))}};
 }
 
 void AddNodes(const Dataset& dataset, const Answers& answers, const Split& split, Page& page) {
-  std::vector<JudgedNode> judged;
+  std::vector<ScoredNode> scored;
   const bool has_test = std::find(split.roles.begin(), split.roles.end(),
                                   static_cast<uint8_t>(Role::kTest)) != split.roles.end();
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     if (!dataset.labels.IsLabelled(node)) continue;
     if (has_test && split.roles[node] != static_cast<uint8_t>(Role::kTest)) continue;
-    judged.push_back(Judge(dataset, answers, node));
+    scored.push_back(ScoreNode(dataset, answers, node));
   }
-  if (judged.empty()) return;
+  if (scored.empty()) return;
   page.Section("Nodes");
   const bool many = dataset.labels.multilabel;
   const std::vector<std::string> head = {"node", "truth", "model", many ? "mean loss" : "probability",
                                          "neighbours"};
   page.BeginPair();
   for (const bool mistaken : {false, true}) {
-    std::vector<JudgedNode> chosen;
-    std::copy_if(judged.begin(), judged.end(), std::back_inserter(chosen),
-                 [&](const JudgedNode& one) { return many || one.right != mistaken; });
+    std::vector<ScoredNode> chosen;
+    std::copy_if(scored.begin(), scored.end(), std::back_inserter(chosen),
+                 [&](const ScoredNode& one) { return many || one.right != mistaken; });
     // Multi-label: the most mistaken are those of the largest loss; else the surest of the wrong ones.
     const bool lowest = many && mistaken;
     const size_t count = std::min(kNodesListed, chosen.size());
     std::partial_sort(chosen.begin(), chosen.begin() + static_cast<ptrdiff_t>(count), chosen.end(),
-                      [&](const JudgedNode& a, const JudgedNode& b) {
+                      [&](const ScoredNode& a, const ScoredNode& b) {
                         if (a.sureness != b.sureness)
                           return lowest ? a.sureness < b.sureness : a.sureness > b.sureness;
                         return a.node < b.node;

@@ -14,7 +14,7 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+constexpr auto kPollInterval = std::chrono::milliseconds(500);
 constexpr auto kFirstPageTime = std::chrono::seconds(1);
 constexpr uint64_t kMostProgressBytes = uint64_t{64} << 20;
 
@@ -65,7 +65,7 @@ RunPages::RunPages(const Context& context, const std::string& run, const ReportO
         run);
   }
   shown_ = {200, MessagePage(run_, "The report is being built; this page follows.", "building"), "building"};
-  Look();
+  Poll();
   building_.wait_for(kFirstPageTime);
 }
 
@@ -78,7 +78,7 @@ HttpResponse RunPages::Answer(const HttpRequest& request) {
   if (request.path == "/favicon.ico") return {.status = 204, .type = ""};
   if (request.path != "/" && request.path != "/version")
     return TextResponse(404, "there is nothing here; see /\n");
-  Look();
+  Poll();
   if (request.path == "/version") return TextResponse(200, shown_.version);
   static const std::string policy = ContentSecurityPolicy(true) + "; frame-ancestors 'none'";
   return {.status = shown_.status,
@@ -87,14 +87,14 @@ HttpResponse RunPages::Answer(const HttpRequest& request) {
           .headers = {{"Content-Security-Policy", policy}}};
 }
 
-void RunPages::Look() {
+void RunPages::Poll() {
   if (building_.valid()) {
     if (building_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
     shown_ = building_.get();
   }
   const auto now = std::chrono::steady_clock::now();
-  if (!built_.empty() && now - looked_ < kBetweenLooks) return;
-  looked_ = now;
+  if (!built_.empty() && now - polled_ < kPollInterval) return;
+  polled_ = now;
   const std::string result = StampOf(result_), progress = result.empty() ? StampOf(progress_) : "";
   const std::string version = !result.empty() ? result : !progress.empty() ? progress : "starting";
   if (version == built_) return;

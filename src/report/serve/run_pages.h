@@ -35,7 +35,7 @@ class RunPages {
   };
 
   // Notices what has changed, at most twice a second.
-  void Look();
+  void Poll();
   Built Build(bool finished, const std::string& version) const;
 
   const Context& context_;
@@ -44,7 +44,7 @@ class RunPages {
   const std::filesystem::path result_, progress_;
   Built shown_;
   std::string built_;  // the version being built or shown
-  std::chrono::steady_clock::time_point looked_;
+  std::chrono::steady_clock::time_point polled_;
   std::future<Built> building_;
 };
 

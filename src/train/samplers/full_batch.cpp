@@ -29,7 +29,7 @@ class FullBatchSampler final : public Sampler {
     std::vector<uint32_t> all(problem_.graph.nodes);
     std::iota(all.begin(), all.end(), 0u);
     const bool every_node = problem_.loss_nodes.size() == all.size();
-    const uint32_t layers = problem_.layers + (problem_.readout ? 1 : 0);
+    const uint32_t layers = problem_.layers + (problem_.prediction_head ? 1 : 0);
     batch_.blocks.assign(layers, nullptr);
     if (problem_.layers == first) {
       batch_.nodes.assign(layers + 1, problem_.loss_nodes);
@@ -41,7 +41,8 @@ class FullBatchSampler final : public Sampler {
     const auto whole = inner || every_node ? MakeWhole(context, {}) : nullptr;
     for (uint32_t l = first; l < problem_.layers; ++l) batch_.blocks[l] = whole;
     if (!every_node)
-      batch_.blocks.back() = problem_.readout ? PickLossNodes() : MakeWhole(context, problem_.loss_nodes);
+      batch_.blocks.back() =
+          problem_.prediction_head ? PickLossNodes() : MakeWhole(context, problem_.loss_nodes);
   }
 
   // The loss nodes' rows as they are.

@@ -141,7 +141,7 @@ class VrGcnSampler final : public ExpandingSampler {
   bool dropout_;
   NodeIndex index_;
   std::unique_ptr<BlockOps> ops_;
-  Block remainder_;              // (destinations × all nodes) of the layer at hand
+  Block remainder_;              // (destinations × all nodes) of the current layer
   std::vector<Matrix> history_;  // H̄ of each hidden layer (nodes × padded width)
 };
 
