@@ -82,6 +82,8 @@ bool EpochLoop::Decide() {
     scores = ScoreEvaluationNodes();
     observation.validation = {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(),
                               scores.loss};
+    progress_.shown_epoch = record.epochs;
+    progress_.shown_f1 = observation.validation.f1;
     observation.node_losses = scores.losses;
     observation.node_misses = scores.misses;
   }
@@ -155,6 +157,8 @@ void EpochLoop::Report(uint32_t budget) const {
   progress.seconds_left = seconds / record.epochs * static_cast<double>(epochs_left);
   progress.at_most = view_.config.stop != StopRule::kFixed;
   progress.stop_probability = progress_.probability;
+  progress.validation_epoch = progress_.shown_epoch;
+  progress.validation_f1 = progress_.shown_f1;
   LogHistory(record, view_.layer + 1, view_.result.validation, progress);
   view_.context.on_progress(progress);
 }

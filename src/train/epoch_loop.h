@@ -42,6 +42,8 @@ struct EpochProgress {
   double seconds_before = 0;    // trained by the process that was interrupted
   uint32_t decision_at = 0;     // epoch of the next decision
   uint32_t scored_epoch = 0;    // epoch that `score` belongs to; 0: none
+  uint32_t shown_epoch = 0;     // of the last F1 of a rule's own evaluation nodes, for displays; 0: none
+  double shown_f1 = 0;
   ValidationScore score;
 
   // All but the record. `seconds`: trained by now.

@@ -149,7 +149,7 @@ TEST_F(TrainTest, TheResultIsReadAtAGlance) {
   const Outcome outcome = RunWell(words);
   size_t at = 0;
   for (const char* part :
-       {"F1 (micro, %)", "test ", " ± ", "baseline", "chosen         preset best, stop early, lr ",
+       {"F1 (micro, %)", "test ", " ± ", "baseline", "chosen         preset best, stop plateau, lr auto",
         "run            run", "l2gcn predict run -o predictions.csv", "l2gcn report run"}) {
     const size_t found = outcome.out.find(part, at);
     ASSERT_NE(found, std::string::npos) << part << " in " << outcome.out;

@@ -103,7 +103,7 @@ TEST_F(UsageTest, HelpAllShowsEveryOptionInGroups) {
     settings += shown;
   }
   EXPECT_LE(settings, 34u);
-  EXPECT_NE(all.find("[0.001]"), std::string::npos) << "default of --lr";
+  EXPECT_NE(all.find("[auto]"), std::string::npos) << "default of --lr";
   for (const char* option :
        {"--features-as", "--min-degree", "--largest-component", "--exchange", "--local-data"}) {
     EXPECT_NE(all.find(option), std::string::npos) << option;

@@ -52,6 +52,7 @@ TEST(Fields, NamesAreUniqueAndEveryValueRoundTrips) {
     EXPECT_EQ(field.get(config), before) << field.name;
     for (const std::string& choice : field.choices) {
       field.set(config, choice);
+      if (field.name == "setting" && choice == "auto") continue;  // leaves what the preset chose
       EXPECT_EQ(field.get(config), field.name == "method" ? FindMethod(choice).name : choice);
     }
   }
@@ -107,15 +108,15 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   const Overrides best = {{"preset", "best"}};
   const TrainConfig small = ResolveConfig(best, LabelledSet(1000, 7));
   EXPECT_EQ(small.method, "layerwise");
-  EXPECT_EQ(FindField("stop").get(small), "early");
+  EXPECT_EQ(small.stop, StopRule::kPlateau);
+  EXPECT_TRUE(small.FindsRate());
+  EXPECT_EQ(small.setting, Setting::kTransductive);
   EXPECT_EQ(FindField("watch").get(small), "val");
-  EXPECT_EQ(small.lr, 0.001);
   EXPECT_EQ(small.batch, 256u);
   EXPECT_EQ(small.epochs[0], 100u);
   EXPECT_EQ(small.hidden_norm, HiddenNorm::kLayer);
   EXPECT_EQ(FindField("scale").get(small), "standard") << "dense features";
   const TrainConfig large = ResolveConfig(best, LabelledSet(400000, 7));
-  EXPECT_EQ(large.lr, 0.003);
   EXPECT_EQ(large.batch, 4096u);
   EXPECT_EQ(large.epochs[0], 16u);
   EXPECT_EQ(FindField("watch").get(ResolveConfig(best, LabelledSet(1000, 2))), "val-loss");
@@ -123,7 +124,24 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(FindField("watch").get(many), "val-loss");
   EXPECT_EQ(FindField("threshold").get(many), "auto");
   const Overrides no_val = {{"preset", "best"}, {"split", "random:0.7,0,0.3"}};
-  EXPECT_EQ(FindField("stop").get(ResolveConfig(no_val, LabelledSet(1000, 7))), "fixed");
+  EXPECT_EQ(ResolveConfig(no_val, LabelledSet(1000, 7)).stop, StopRule::kPlateau) << "holds nodes out";
+  EXPECT_EQ(ResolveConfig(no_val, LabelledSet(20, 2)).stop, StopRule::kFixed) << "too few to hold any out";
+  Dataset apart = LabelledSet(1000, 7);
+  apart.inductive = true;
+  EXPECT_EQ(ResolveConfig(best, apart).setting, Setting::kInductive);
+  EXPECT_EQ(ResolveConfig({{"setting", "transductive"}}, apart).setting, Setting::kTransductive);
+  EXPECT_EQ(ResolveConfig({{"setting", "auto"}}, apart).setting, Setting::kInductive);
+  EXPECT_EQ(ResolveConfig({{"preset", "paper"}}, LabelledSet(1000, 7)).setting, Setting::kInductive);
+  // A rule or a rate that the user names is followed by a fixed rate, or by early stopping.
+  const auto early = [&](uint32_t nodes, const Overrides& said) {
+    const TrainConfig config = ResolveConfig(said, LabelledSet(nodes, 7));
+    EXPECT_EQ(config.stop, StopRule::kEarly);
+    return config.lr.value_or(0);
+  };
+  EXPECT_EQ(early(1000, {{"stop", "early"}}), 0.001);
+  EXPECT_EQ(early(400000, {{"stop", "early"}}), 0.003);
+  EXPECT_EQ(early(1000, {{"lr", "0.02"}}), 0.02);
+  EXPECT_EQ(ResolveConfig({{"method", "lgcn"}}, LabelledSet(1000, 7)).lr, 0.001);
   // What the user says wins; a method of the user's brings its own stop; baselines keep the paper's row.
   EXPECT_FALSE(
       ResolveConfig({{"preset", "best"}, {"hops", "1"}, {"self-features", "false"}}, LabelledSet(1000, 7))
@@ -154,7 +172,7 @@ TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   EXPECT_EQ(preset({{"controller", "paper"}}, small), "paper");
   EXPECT_EQ(ResolveConfig({{"controller", "mine"}}, small).stop, StopRule::kController);
   // What is shown where no data set is known yet.
-  EXPECT_EQ(FindField("stop").get(ResolveConfig({}, Dataset{})), "early");
+  EXPECT_EQ(ResolveConfig({}, Dataset{}).stop, StopRule::kPlateau);
 }
 
 // Powers side by side take three times the memory of the features, which a set that trained until now may not have.

@@ -7,13 +7,13 @@
 namespace l2gcn {
 namespace {
 
-constexpr double kSecondsBetweenReports = 0.25;
+constexpr double kSecondsBetweenDiskReports = 0.25;
 
 }  // namespace
 
 void DiskProgress::Report(const Context& context) {
   context.CheckCancelled();
-  if (!context.on_progress || since_report_.Seconds() < kSecondsBetweenReports) return;
+  if (!context.on_progress || since_report_.Seconds() < kSecondsBetweenDiskReports) return;
   since_report_ = Stopwatch();
   const DiskUse use = disk_->Use();
   const double moved = static_cast<double>(use.read_bytes + use.written_bytes);
