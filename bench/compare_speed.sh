@@ -1,19 +1,21 @@
 #!/usr/bin/env bash
 # Two builds of the program in turns: the ratio of their training and aggregation seconds, median and standard error.
-#   bench/compare_speed.sh BEFORE AFTER [PAIRS [THREADS]]   [10 2]; sets: cora, pubmed (L2GCN_DATA), the Reddit shape
+#   bench/compare_speed.sh BEFORE AFTER [PAIRS [THREADS]]   [10 2]
+# Sets: cora, pubmed (L2GCN_DATA) and the Reddit shape, with preset paper and with preset best; both builds stop alike.
 set -euo pipefail
 before=$1 after=$2 pairs=${3:-10} threads=${4:-2}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$before" generate reddit -o "$work/reddit" -q >/dev/null
-seconds() { "$1" train "$2" --preset paper --method lgcn --device cpu --threads "$threads" ${3:+--epochs "$3"} --json -q -o "$work/run" --force |
+paper=(--preset paper --method lgcn) best=(--preset best --stop early --setting inductive)
+seconds() { local -n preset=$4; "$1" train "$2" "${preset[@]}" --device cpu --threads "$threads" ${3:+--epochs "$3"} --json -q -o "$work/run" --force |
   python3 -c 'import json, sys; s = json.load(sys.stdin)["seconds"]; print(s["train"], s["aggregate"])'; }
 for ((i = 0; i < pairs; ++i)); do
-  for job in cora: pubmed: "$work/reddit:3"; do
-    set=${job%:*} epochs=${job##*:}
-    if ((i % 2)); then a=$(seconds "$before" "$set" "$epochs") b=$(seconds "$after" "$set" "$epochs")
-    else b=$(seconds "$after" "$set" "$epochs") a=$(seconds "$before" "$set" "$epochs"); fi
-    echo "${set##*/} $a $b" >>"$work/pairs"
+  for job in paper:cora: paper:pubmed: "paper:$work/reddit:3" best:cora:30 best:pubmed:5 "best:$work/reddit:2"; do
+    IFS=: read -r name set epochs <<<"$job"
+    if ((i % 2)); then a=$(seconds "$before" "$set" "$epochs" "$name") b=$(seconds "$after" "$set" "$epochs" "$name")
+    else b=$(seconds "$after" "$set" "$epochs" "$name") a=$(seconds "$before" "$set" "$epochs" "$name"); fi
+    echo "$name/${set##*/} $a $b" >>"$work/pairs"
   done
 done
 python3 - "$work/pairs" <<'PYTHON'
