@@ -428,7 +428,7 @@ void ExpectMomentsInNorm(const LayerState& expected, const LayerState& actual, d
 }
 
 // A batch that holds all samples: one step, whose moments are the gradient.
-TEST_F(CudaBackendTest, OneStepOfEveryFormIsTheCpus) {
+TEST_F(CudaBackendTest, OneStepOfEveryArchitectureIsTheCpus) {
   for (GeneralCase c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     c.shape.batch = c.shape.nodes;
@@ -450,7 +450,8 @@ TEST_F(CudaBackendTest, OneStepOfEveryFormIsTheCpus) {
   }
 }
 
-TEST_F(CudaBackendTest, EpochsOfEveryFormAreTheCpus) {
+// Batch norm divides by the deviation of few rows, which makes more of TF32's rounding.
+TEST_F(CudaBackendTest, EpochsOfEveryArchitectureAreTheCpus) {
   for (const GeneralCase& c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     BackendOptions options;
@@ -458,11 +459,12 @@ TEST_F(CudaBackendTest, EpochsOfEveryFormAreTheCpus) {
     const Outcome expected = TrainGeneral(MakeContext(2), options, c, 2, 2);
     ExpectAgreement(expected, TrainGeneral(context_, options, c, 2, 2), 1e-4, 3e-3);
     options.precision = Precision::kTf32;
-    ExpectAgreement(expected, TrainGeneral(context_, options, c, 2, 2), 5e-3, 3e-2);
+    const double loss = c.architecture.norm == HiddenNorm::kBatch ? 2e-2 : 5e-3;
+    ExpectAgreement(expected, TrainGeneral(context_, options, c, 2, 2), loss, 3e-2);
   }
 }
 
-TEST_F(CudaBackendTest, FormsWithNarrowFeaturesStayNear) {
+TEST_F(CudaBackendTest, ArchitecturesWithNarrowFeaturesStayNear) {
   for (FeatureType type : {FeatureType::kF16, FeatureType::kBf16}) {
     for (const GeneralCase& c : GeneralCases()) {
       SCOPED_TRACE(c.name);
@@ -475,7 +477,7 @@ TEST_F(CudaBackendTest, FormsWithNarrowFeaturesStayNear) {
   }
 }
 
-TEST_F(CudaBackendTest, FormsRepeatBitByBitHoweverEpochsAreCut) {
+TEST_F(CudaBackendTest, ArchitecturesRepeatBitByBitHoweverEpochsAreCut) {
   for (const GeneralCase& c : GeneralCases()) {
     SCOPED_TRACE(c.name);
     for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
@@ -496,7 +498,7 @@ TEST_F(CudaBackendTest, FormsRepeatBitByBitHoweverEpochsAreCut) {
 }
 
 // Rounds of steps are longer than an epoch here: the loss of every step finds its place.
-TEST_F(CudaBackendTest, ManyShortStepsOfAForm) {
+TEST_F(CudaBackendTest, ManyShortStepsOfAGeneralLayer) {
   const GeneralCase c{
       "many steps", {600, 12, 16, 4, 1, false, false, false}, Architecture{true, kLayer, 8, 0.1f}};
   BackendOptions options;
@@ -555,7 +557,7 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
   }
 }
 
-TEST_F(CudaBackendTest, CancellationStopsAFormBetweenRounds) {
+TEST_F(CudaBackendTest, CancellationStopsAGeneralLayerBetweenRounds) {
   std::atomic<bool> cancel{true};
   auto backend = Make(Precision::kTf32);
   const GeneralCase c{"", backend_cases::Shapes()[0], Architecture{true, kLayer, 8, 0}};
@@ -571,7 +573,7 @@ TEST_F(CudaBackendTest, CancellationStopsAFormBetweenRounds) {
 }
 
 // Features in host memory are read from there; nothing but the workspace of products differs.
-TEST_F(CudaBackendTest, FormsTrainUnderABudget) {
+TEST_F(CudaBackendTest, GeneralLayersTrainUnderABudget) {
   const GeneralCase c{
       "", {20000, 512, 64, 12, 1024, false, false, false}, Architecture{true, kLayer, 0, 0.2f}};
   Context tight = context_;
