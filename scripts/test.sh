@@ -73,12 +73,12 @@ build() {
   cmake --build --preset "$preset" ${1:+--target "$@"}
 }
 
-# run_tests PRESET: under its test preset, two at a time or as many as there are cores.
+# run_tests PRESET: under its test preset, a few more at a time than there are cores, as many tests wait.
 run_tests() {
   local preset=$1 report="$PWD/build/$1/tests.xml"
   echo "== test $preset"
   rm -f "$report"
-  ctest --preset "$preset" -j "$(nproc)" --output-junit "$report" >"build/$preset/tests.log" 2>&1 || tail -n 60 "build/$preset/tests.log"
+  ctest --preset "$preset" -j $(($(nproc) * 3 / 2)) --output-junit "$report" >"build/$preset/tests.log" 2>&1 || tail -n 60 "build/$preset/tests.log"
   if [ ! -s "$report" ]; then
     echo "FAILED: the tests of $preset did not run" >&2
     count 0 1 0
