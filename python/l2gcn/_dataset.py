@@ -456,8 +456,9 @@ spec : str, path, or object
 
 {_interop.describe_kinds("    ")}
 model : Model, optional
-    The model that will predict on a node table. Its id and label columns are found by name, so `id` and `label` need not be
-    given again; the label column may be missing. Its feature columns become features whatever they hold.
+    The model that will predict on a node table. Its id column is found by name, so `id` need not be given again. So is the
+    label column of files, which may be missing; for DataFrames name it with `label`, if there is one. The model's feature
+    columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md).
