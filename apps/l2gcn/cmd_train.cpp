@@ -36,20 +36,41 @@ struct TrainOptions {
 
 std::string SecondsLine(const Json& seconds) {
   const auto of = [&](const char* phase) { return seconds.at(phase).get<double>(); };
+  const double choose = seconds.value("choose", 0.0);
   const double validate = of(seconds.contains("looks") ? "looks" : "validate");  // `looks`: earlier versions
   return fmt::format(
       "{:.3f} (aggregate {:.3f} + train {:.3f} + transform {:.3f}); "
-      "load {:.3f}, setup {:.3f}, {}evaluate {:.3f}, total {:.3f}",
+      "load {:.3f}, {}setup {:.3f}, {}evaluate {:.3f}, total {:.3f}",
       of("aggregate") + of("train") + of("transform"), of("aggregate"), of("train"), of("transform"),
-      of("load"), of("setup"), validate > 0 ? fmt::format("validate {:.3f}, ", validate) : "", of("evaluate"),
-      of("total"));
+      of("load"), choose > 0 ? fmt::format("choose {:.3f}, ", choose) : "", of("setup"),
+      validate > 0 ? fmt::format("validate {:.3f}, ", validate) : "", of("evaluate"), of("total"));
+}
+
+// The architecture that trials chose; with several seeds how often each was. Runs of earlier versions have no trials.
+std::string TrialsText(const Json& result) {
+  std::map<std::string, uint32_t> chosen;
+  for (const Json& run : result.at("runs")) {
+    for (const Json& trial : run.value("trials", Json::array())) {
+      if (!trial.at("chosen").get<bool>()) continue;
+      const auto adjacency = trial.at("adjacency").get<std::vector<std::string>>();
+      ++chosen[fmt::format("adjacency {}, hidden-norm {}", fmt::join(adjacency, ","),
+                           trial.at("hidden_norm").get<std::string>())];
+    }
+  }
+  std::string text;
+  for (const auto& [architecture, seeds] : chosen) {
+    text += fmt::format(
+        "{}{}{}", text.empty() ? "; by trial " : " or ", architecture,
+        chosen.size() > 1 ? fmt::format(" ({} of {} seeds)", seeds, result.at("runs").size()) : "");
+  }
+  return text;
 }
 
 // What the user left to the program, in one line.
 std::string ChosenText(const Json& result, const TrainConfig& config) {
   const auto text = [&](const char* name) { return FindField(name).get(config); };
-  return fmt::format("preset {}, stop {}, lr {}, epochs {}", text("preset"), text("stop"), text("lr"),
-                     EpochsText(result));
+  return fmt::format("preset {}, stop {}, lr {}, epochs {}{}", text("preset"), text("stop"), text("lr"),
+                     EpochsText(result), TrialsText(result));
 }
 
 // On the test nodes, or the validation nodes where there is none. Runs of earlier versions did not store it.

@@ -56,8 +56,10 @@ struct TrainConfig {
   bool raw_features = false;                   // whether deeper layers read the input features X⁰ as well
   bool bias = false;                           // added to every product
   HiddenNorm hidden_norm = HiddenNorm::kNone;  // before each ReLU
-  double input_dropout = 0;                    // share of a layer's input set to 0 in a training step
-  uint32_t head = 0;  // width of a hidden layer between each layer and its classifier; 0: none
+  bool architecture_trial =
+      false;                 // whether short trainings may replace adjacency and hidden_norm, seed by seed
+  double input_dropout = 0;  // share of a layer's input set to 0 in a training step
+  uint32_t head = 0;         // width of a hidden layer between each layer and its classifier; 0: none
   PredictFrom predict_from = PredictFrom::kLast;
   Choice correct = Choice::kOff;  // Correct & Smooth
   ThetaStart theta = ThetaStart::kKeep;

@@ -17,11 +17,12 @@
 
 namespace l2gcn {
 
-// Seconds per phase. train counts the layers' training alone; setup is device context, upload, capture; validate is what
+// Seconds per phase. choose is what trials of architectures take. train counts the layers' training alone; setup is device context, upload, capture; validate is what
 // stopping rules evaluate while a layer trains, and is not part of train. Layers' outputs that evaluations need for every node and
 // that evaluation uses again count as evaluate.
 struct PhaseSeconds {
-  double load = 0, setup = 0, aggregate = 0, train = 0, validate = 0, transform = 0, evaluate = 0, total = 0;
+  double load = 0, choose = 0, setup = 0, aggregate = 0, train = 0, validate = 0, transform = 0, evaluate = 0,
+         total = 0;
 };
 
 // The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase
@@ -55,6 +56,15 @@ struct ValidationPoint {
   double f1 = 0;
 };
 
+// A short training that helped to choose the architecture (TrainConfig::architecture_trial).
+struct ArchitectureTrial {
+  std::vector<Adjacency> adjacency;
+  HiddenNorm hidden_norm = HiddenNorm::kNone;
+  uint32_t epochs = 0;
+  double loss = 0;      // mean over the evaluation nodes
+  bool chosen = false;  // the training that follows has these parts
+};
+
 struct SeedResult {
   uint64_t seed = 0;
   double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
@@ -64,6 +74,7 @@ struct SeedResult {
   std::string split;                                        // its name
   uint64_t train_nodes = 0, val_nodes = 0, test_nodes = 0;  // of it
   uint64_t unused_nodes = 0, unlabelled_nodes = 0;          // labelled but in no part; without a label
+  std::vector<ArchitectureTrial> trials;                    // in order; empty: nothing was left to choose
   std::vector<LayerRecord> layers;
   PhaseSeconds seconds;
   std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)

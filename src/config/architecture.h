@@ -1,6 +1,8 @@
 // The layer architecture that a configuration sets.
 #pragma once
 
+#include <vector>
+
 #include "config/methods.h"
 #include "core/layer_architecture.h"
 #include "l2gcn/config.h"
@@ -10,6 +12,9 @@ namespace l2gcn {
 inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
   return {config.bias, config.hidden_norm, config.head, static_cast<float>(config.input_dropout)};
 }
+
+// What the trials of TrainConfig::architecture_trial try in place of the configuration's own operator.
+inline std::vector<Adjacency> TrialOperators() { return {Adjacency::kSym, Adjacency::kMean}; }
 
 // The blocks of a layer's input that follow from X: X, then hop by hop one for each operator, Â₁X, Â₂X, Â₁²X, …; without
 // self features ÂX alone.

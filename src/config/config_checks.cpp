@@ -53,6 +53,7 @@ void CheckInput(const TrainConfig& config) {
   if (config.hops > 1)
     ThrowUsage("--hops {}: more than one hop needs --self-features; add it, or use --hops 1", config.hops);
   if (config.raw_features) ThrowUsage("raw_features: needs self_features; add it");
+  if (config.architecture_trial) ThrowUsage("architecture_trial: needs self_features; add it");
 }
 
 // Sampled and conventional methods have one operator and read one hop.
@@ -96,6 +97,8 @@ void Validate(const TrainConfig& config) {
   CheckParts(config);
   if (FindMethod(config.method).prediction_head != PredictionHead::kHops) CheckInput(config);
   CheckOperators(config);
+  if (config.architecture_trial && !config.FindsRate())
+    ThrowUsage("architecture_trial: trials need a rate that is found for each layer; use lr auto");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {
     ThrowUsage("--lr auto: method {} needs a number; a rate is estimated layer by layer, for {}",
                config.method, fmt::join(FindField("controller").methods, ", "));

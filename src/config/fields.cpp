@@ -208,6 +208,8 @@ std::vector<Field> ArchitectureFields() {
                       "How the adjacency matrix is normalised: row+i (D⁻¹(A+I)+I), row, sym, sum, mean "
                       "(D⁻¹A) or none (neighbours are ignored). Several, such as sym,mean, give a layer one "
                       "aggregate each; that needs --self-features."),
+      ByPreset(FlagField("architecture-trial", &C::architecture_trial,
+                         "Choose adjacency and hidden_norm by short trainings, on the evaluation nodes.")),
       ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
                            "Whether the next layer's classifier starts from this layer's.")),
       ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),

@@ -76,6 +76,9 @@ constexpr uint64_t kRestOfBatch = 8;  // a last batch below an eighth of the oth
 constexpr double kMostBytesWithPowers =
     8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 
+// Trials take two thirds more than that, and add to the time of the training.
+constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
+
 // Counts the split that the run will use. A split that cannot be had is refused there.
 SplitCounts ExpectedCounts(const Dataset& dataset, const std::string& split) {
   if (dataset.nodes() == 0 || dataset.labels.classes == 0) return {};
@@ -84,6 +87,19 @@ SplitCounts ExpectedCounts(const Dataset& dataset, const std::string& split) {
   } catch (const Error&) {
     return {dataset.nodes(), 0, 0};
   }
+}
+
+// Bytes of the features of every node with both of their powers beside them, as preset `best` reads them; of
+// sparse ones the most that averaging can make of them.
+double BytesWithPowers(const Dataset& dataset) {
+  const auto nodes = static_cast<double>(dataset.nodes());
+  const uint32_t pca = SetRowOf(dataset.preset_row).pca;
+  const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
+  const double dense = 4 * nodes * static_cast<double>(columns);
+  if (pca > 0 || !dataset.features.is_sparse()) return 3 * dense;
+  const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
+  const double own = static_cast<double>(dataset.features.bytes());
+  return own + std::min(dense, grows * own) + std::min(dense, grows * grows * own);
 }
 
 // The most accurate preset, from what can be seen of the data: how many nodes train and validate, whether nodes
@@ -120,6 +136,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
     config.lr.reset();
     config.stop = StopRule::kPlateau;
+    config.architecture_trial = BytesWithPowers(dataset) <= kMostBytesWithTrials;
     return;
   }
   config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon overfitted
@@ -139,19 +156,6 @@ std::string ValueFor(const Overrides& overrides, const std::string& name) {
 bool IsAutomatic(const Overrides& overrides, std::optional<StopRule> implied) {
   const std::string lr = ValueFor(overrides, "lr"), stop = ValueFor(overrides, "stop");
   return (lr.empty() || lr == "auto") && (stop.empty() || stop == StopName(StopRule::kPlateau)) && !implied;
-}
-
-// Bytes of the features of every node with both of their powers beside them, as preset `best` reads them; of
-// sparse ones the most that averaging can make of them.
-double BytesWithPowers(const Dataset& dataset) {
-  const auto nodes = static_cast<double>(dataset.nodes());
-  const uint32_t pca = SetRowOf(dataset.preset_row).pca;
-  const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
-  const double dense = 4 * nodes * static_cast<double>(columns);
-  if (pca > 0 || !dataset.features.is_sparse()) return 3 * dense;
-  const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
-  const double own = static_cast<double>(dataset.features.bytes());
-  return own + std::min(dense, grows * own) + std::min(dense, grows * grows * own);
 }
 
 // The preset of a run whose user names none. Conventional methods have the paper's rows alone. A controller that
@@ -186,6 +190,13 @@ bool DropsLast(const Dataset& dataset, const TrainConfig& config, bool layerwise
   return config.preset == Preset::kPaper && *config.stop != StopRule::kController;
 }
 
+// Trials choose what the user leaves open alone, for layers whose rate and end are found, too.
+bool HasTrials(const Overrides& overrides, const TrainConfig& config) {
+  if (!ValueFor(overrides, "architecture-trial").empty()) return config.architecture_trial;
+  const bool open = ValueFor(overrides, "adjacency").empty() && ValueFor(overrides, "hidden-norm").empty();
+  return config.architecture_trial && open && config.FindsRate() && config.self_features;
+}
+
 // A preset's list is made for the preset's number of layers; the user may have changed that.
 void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
@@ -215,6 +226,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     if (field.name != "method") field.set(config, value);
   }
   if (!config.stop) config.stop = method.stop;
+  config.architecture_trial = HasTrials(overrides, config);
   if (ValueFor(overrides, "drop-last").empty()) config.drop_last = DropsLast(dataset, config, layerwise);
   Validate(config);
   for (const auto& [name, value] : overrides) {

@@ -51,7 +51,9 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
-  counts.aggregates = BlocksOfHops(config) - 1;
+  TrainConfig widest = config;
+  if (config.architecture_trial) widest.adjacency = TrialOperators();
+  counts.aggregates = BlocksOfHops(widest) - 1;
   counts.raw_features = config.raw_features ? counts.features : 0;
   counts.smooth = config.smooth;
   counts.head = config.head;

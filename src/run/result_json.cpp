@@ -29,9 +29,9 @@ std::pair<double, double> MeanAndDeviation(const std::vector<SeedResult>& seeds,
 
 PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
   PhaseSeconds mean;
-  for (auto field :
-       {&PhaseSeconds::load, &PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-        &PhaseSeconds::validate, &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+  for (auto field : {&PhaseSeconds::load, &PhaseSeconds::choose, &PhaseSeconds::setup,
+                     &PhaseSeconds::aggregate, &PhaseSeconds::train, &PhaseSeconds::validate,
+                     &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -157,6 +157,7 @@ Json ResultJson(const TrainResult& result) {
                     {"f1", F1Json(seed)},
                     {"epochs", EpochsJson(seed)},
                     {"loss", LossJson(seed)},
+                    {"trials", TrialsToJson(seed.trials)},
                     {"layers", StopsJson(seed)},
                     {"validation", ValidationJson(seed)},
                     {"baseline", BaselineJson(seed)},
@@ -208,9 +209,9 @@ Json ValidationPointJson(const ValidationPoint& point) {
 }
 
 Json SecondsJson(const PhaseSeconds& s) {
-  return {{"load", s.load},         {"setup", s.setup},       {"aggregate", s.aggregate},
-          {"train", s.train},       {"validate", s.validate}, {"transform", s.transform},
-          {"evaluate", s.evaluate}, {"total", s.total}};
+  return {{"load", s.load},           {"choose", s.choose},     {"setup", s.setup},
+          {"aggregate", s.aggregate}, {"train", s.train},       {"validate", s.validate},
+          {"transform", s.transform}, {"evaluate", s.evaluate}, {"total", s.total}};
 }
 
 std::string ResultToJson(const TrainResult& result) {

@@ -4,11 +4,13 @@
 
 #include "config/methods.h"
 #include "config/stop_policies.h"
+#include "core/clock.h"
 #include "core/error_format.h"
 #include "model/model_shapes.h"
 #include "ranks/collectives.h"
 #include "run/checkpoint.h"
 #include "run/ranks_checkpointer.h"
+#include "train/architecture_trial.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
 
@@ -47,6 +49,23 @@ std::optional<TrainedSeed> TrainedBefore(const Job& job, const Checkpoint* check
   return seed;
 }
 
+// Layer by layer, with the architecture that trials choose where the configuration leaves it open. A training that goes on
+// from a snapshot repeats the trials: they choose the same again.
+TrainedSeed FitChosen(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
+  TrainConfig config = job.config;
+  std::vector<ArchitectureTrial> trials;
+  const Stopwatch choosing;
+  if (config.architecture_trial)
+    config = ChooseArchitecture(job.context, job.dataset, *job.nodes, config, trials);
+  const double choose_seconds = trials.empty() ? 0 : choosing.Seconds();
+  LayerwiseOptions options;
+  options.checkpointer = checkpointer;
+  TrainedSeed seed = FitLayerwise(job.context, job.dataset, *job.nodes, config, policy, options);
+  seed.trained.result.trials = std::move(trials);
+  seed.trained.result.seconds.choose = choose_seconds;
+  return seed;
+}
+
 // One attempt, from the last snapshot on if there is one.
 TrainedSeed TrainOnce(const Job& job, const RunOptions& options, Checkpoint* checkpoint) {
   Checkpointer* checkpointer = checkpoint;
@@ -71,11 +90,8 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const Job& job) {
 
 TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
   switch (FindMethod(job.config.method).loop) {
-    case TrainingLoop::kLayerwise: {
-      LayerwiseOptions options;
-      options.checkpointer = checkpointer;
-      return FitLayerwise(job.context, job.dataset, *job.nodes, job.config, policy, options);
-    }
+    case TrainingLoop::kLayerwise:
+      return FitChosen(job, policy, checkpointer);
     case TrainingLoop::kConventional:
       return FitConventional(job.context, job.dataset, *job.nodes, job.config, policy, nullptr, checkpointer);
     case TrainingLoop::kPowersLayerwise:

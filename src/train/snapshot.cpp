@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "config/choice_names.h"
 #include "core/error_format.h"
 
 namespace l2gcn {
@@ -57,10 +58,11 @@ LayerRecord LayerFromJson(const Json& json) {
 }
 
 constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
-    {"load", &PhaseSeconds::load},           {"setup", &PhaseSeconds::setup},
-    {"aggregate", &PhaseSeconds::aggregate}, {"train", &PhaseSeconds::train},
-    {"validate", &PhaseSeconds::validate},   {"transform", &PhaseSeconds::transform},
-    {"evaluate", &PhaseSeconds::evaluate},   {"total", &PhaseSeconds::total}};
+    {"load", &PhaseSeconds::load},           {"choose", &PhaseSeconds::choose},
+    {"setup", &PhaseSeconds::setup},         {"aggregate", &PhaseSeconds::aggregate},
+    {"train", &PhaseSeconds::train},         {"validate", &PhaseSeconds::validate},
+    {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
+    {"total", &PhaseSeconds::total}};
 
 constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
     {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
@@ -146,6 +148,40 @@ LayerState Snapshot::TakeLayer(const std::string& prefix, std::span<const Parame
   return layer;
 }
 
+Json TrialsToJson(const std::vector<ArchitectureTrial>& trials) {
+  Json json = Json::array();
+  for (const ArchitectureTrial& trial : trials) {
+    Json adjacency = Json::array();
+    for (const Adjacency one : trial.adjacency) adjacency.push_back(NameOf<Adjacency>(kAdjacencyNames, one));
+    json.push_back({{"adjacency", adjacency},
+                    {"hidden_norm", NameOf<HiddenNorm>(kHiddenNormNames, trial.hidden_norm)},
+                    {"epochs", trial.epochs},
+                    {"loss", NumberToJson(trial.loss)},
+                    {"chosen", trial.chosen}});
+  }
+  return json;
+}
+
+std::vector<ArchitectureTrial> TrialsFromJson(const Json& json) {
+  const auto named = [](const auto* found, const std::string& name) {
+    if (found == nullptr) ThrowInput("a trial names '{}', which this version does not know", name);
+    return *found;
+  };
+  std::vector<ArchitectureTrial> trials;
+  for (const Json& one : json) {
+    ArchitectureTrial trial;
+    for (const std::string& name : one.at("adjacency").get<std::vector<std::string>>())
+      trial.adjacency.push_back(named(FindChoice<Adjacency>(kAdjacencyNames, name), name));
+    const auto norm = one.at("hidden_norm").get<std::string>();
+    trial.hidden_norm = named(FindChoice<HiddenNorm>(kHiddenNormNames, norm), norm);
+    trial.epochs = one.at("epochs").get<uint32_t>();
+    trial.loss = NumberFromJson(one.at("loss"));
+    trial.chosen = one.at("chosen").get<bool>();
+    trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
 Json SeedResultToJson(const SeedResult& result) {
   Json json;
   json["seed"] = result.seed;
@@ -154,6 +190,7 @@ Json SeedResultToJson(const SeedResult& result) {
                       NumberToJson(result.baseline_test)};
   json["split"] = {result.split,      result.train_nodes,  result.val_nodes,
                    result.test_nodes, result.unused_nodes, result.unlabelled_nodes};
+  json["trials"] = TrialsToJson(result.trials);
   json["layers"] = Json::array();
   for (const LayerRecord& layer : result.layers) json["layers"].push_back(LayerToJson(layer));
   for (const auto& [name, member] : kPhases) json["seconds"][name] = result.seconds.*member;
@@ -185,6 +222,7 @@ SeedResult SeedResultFromJson(const Json& json) {
   uint64_t* const counts[] = {&result.train_nodes, &result.val_nodes, &result.test_nodes,
                               &result.unused_nodes, &result.unlabelled_nodes};
   for (size_t i = 0; i < 5; ++i) *counts[i] = split.at(1 + i).get<uint64_t>();
+  result.trials = TrialsFromJson(json.value("trials", Json::array()));  // files of earlier versions have none
   for (const Json& layer : json.at("layers")) result.layers.push_back(LayerFromJson(layer));
   for (const auto& [name, member] : kPhases) result.seconds.*member = json.at("seconds").value(name, 0.0);
   for (const Json& point : json.at("validation"))

@@ -276,11 +276,11 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportJson
   const ReportJson& memory = result.at("memory");
   const ReportJson resident = memory.value("resident_bytes", ReportJson::object());
   for (const char* phase :
-       {"load", "setup", "aggregate", "train", "transform", "validate", "looks", "evaluate"}) {
+       {"load", "choose", "setup", "aggregate", "train", "transform", "validate", "looks", "evaluate"}) {
     const double spent = NumberAt(seconds, phase), bytes = NumberAt(resident, phase);
-    // Earlier versions stored `validate` as `looks`. Runs that evaluate nothing while training have 0.
+    // Earlier versions stored `validate` as `looks`. Runs that choose or evaluate nothing while training have 0.
     const bool validates = std::string_view(phase) == "validate" || std::string_view(phase) == "looks";
-    if (!std::isfinite(spent) || (spent == 0 && validates)) continue;
+    if (!std::isfinite(spent) || (spent == 0 && (validates || phase == std::string_view("choose")))) continue;
     rows.push_back({{validates ? "validate" : phase},
                     {SecondsText(spent)},
                     {PercentText(spent / total)},
