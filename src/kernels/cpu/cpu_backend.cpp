@@ -11,10 +11,11 @@
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
-#include "kernels/cpu/fused_training.h"
-#include "kernels/cpu/general_training.h"
+#include "kernels/cpu/fused_step.h"
+#include "kernels/cpu/general_step.h"
 #include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_products.h"
@@ -187,17 +188,14 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
                                             Array<uint32_t> samples, const Targets& targets,
                                             const LayerSpec& spec, const LayerState& start) override {
-    if (!spec.architecture.basic() || xhat.blocks.size() > 1) {
-      InputBlocks input = BlocksOf(context, xhat);
-      for (StoredMatrix& part : input.dense) {
-        if (part.prepared()) part = ReadWhole(context, part.source);
-      }
-      return MakeCpuGeneralTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
-                                    options_.profile);
+    InputBlocks input = BlocksOf(context, xhat);
+    for (StoredMatrix& part : input.dense) {
+      if (part.prepared()) part = ReadWhole(context, part.source);
     }
-    const StoredMatrix& stored = AsStored(*xhat.blocks.front());
-    return MakeCpuFusedTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
-                                std::move(samples), targets, spec, start, options_.profile);
+    const bool fused = spec.architecture.basic() && xhat.blocks.size() == 1;
+    auto step = fused ? MakeFusedStep(kernels_, input.single(), std::move(samples), targets, spec, start)
+                      : MakeGeneralStep(kernels_, std::move(input), std::move(samples), targets, spec, start);
+    return std::make_unique<CpuLayerTraining>(std::move(step), spec, options_.profile);
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
@@ -208,7 +206,7 @@ class CpuBackend final : public Backend {
     return prepared;
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
-    return ScoreRows(context, kernels_, CheckedCast<CpuTraining>(training).Weights(),
+    return ScoreRows(context, kernels_, CheckedCast<CpuLayerTraining>(training).Weights(),
                      CheckedCast<CpuRowsToScore>(rows));
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
