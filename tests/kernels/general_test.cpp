@@ -76,9 +76,8 @@ TEST_P(CpuGeneralTest, TheFusedStepComputesWhatTheGeneralOneDoes) {
       LayerSpec spec = backend_cases::SpecOf(shape);
       spec.dropout = 0;
       spec.weight_decay_type = decay;
-      CpuLayerTraining fused(MakeFusedStep(kernels, x, {}, targets, spec, start), spec, false);
-      CpuLayerTraining general(MakeGeneralStep(kernels, InputBlocks(x), {}, targets, spec, start), spec,
-                               false);
+      CpuLayerTraining fused(MakeFusedStep(kernels, x, {}, targets, spec, start), spec);
+      CpuLayerTraining general(MakeGeneralStep(kernels, InputBlocks(x), {}, targets, spec, start), spec);
       std::vector<double> losses(2), expected(2);
       fused.RunEpochs(context, 0, 2, losses);
       general.RunEpochs(context, 0, 2, expected);

@@ -115,9 +115,7 @@ class FusedStep final : public TrainingStep {
     return {static_cast<uint32_t>(SparseCuts() + row_ends_.size()), team_};
   }
 
-  void Run(const PhaseTask& task, LapTimer& timer) override {
-    updating_ ? UpdateWeights(task, timer) : ForwardAndLoss(task, timer);
-  }
+  void Run(const PhaseTask& task) override { updating_ ? UpdateWeights(task) : ForwardAndLoss(task); }
 
  private:
   // What a worker has for itself.
@@ -167,28 +165,28 @@ class FusedStep final : public TrainingStep {
   uint32_t UnitTasks() const { return by_groups_ ? static_cast<uint32_t>(groups_.tasks()) : 1; }
   size_t UnitBegin(size_t unit) const { return std::min(unit * UnitRows(), size_); }
 
-  void ForwardAndLoss(const PhaseTask& task, LapTimer& timer) {
+  void ForwardAndLoss(const PhaseTask& task) {
     const size_t unit = task.task / UnitTasks(), part = task.task % UnitTasks();
     const Range samples{UnitBegin(unit), UnitBegin(unit + 1)};
     if (UnitTasks() == 1) {
-      ForwardOf(samples, samples.end, task, timer);
-      if (by_groups_) GradientsOfGroup(unit, samples, groups_.AllRows(), timer);
+      ForwardOf(samples, samples.end, task);
+      if (by_groups_) GradientsOfGroup(unit, samples, groups_.AllRows());
     } else if (part < groups_.panels()) {
       const size_t begin = std::min(samples.begin + part * kPanelRows, samples.end);
-      ForwardOf({begin, std::min(begin + kPanelRows, samples.end)}, samples.end, task, timer);
+      ForwardOf({begin, std::min(begin + kPanelRows, samples.end)}, samples.end, task);
     } else {
-      GradientsOfGroup(unit, samples, groups_.Piece(part - groups_.panels()), timer);
+      GradientsOfGroup(unit, samples, groups_.Piece(part - groups_.panels()));
     }
   }
   // Panels of a unit that ends at row `unit_end` of the batch.
-  void ForwardOf(Range samples, size_t unit_end, const PhaseTask& task, LapTimer& timer) {
+  void ForwardOf(Range samples, size_t unit_end, const PhaseTask& task) {
     const Range drawn = DrawnWith(samples);
     DrawRows(task.worker, 2, drawn.begin, drawn.end);
     for (size_t panel = samples.begin; panel < samples.end; panel += kPanelRows) {
       PrefetchQueue queue;
       if (!input_.is_sparse) queue = LinesAfter(task, panel + kPanelRows, unit_end);
       const size_t left = UnitBegin(task.share_end / UnitTasks()) - panel;
-      PanelForwardAndLoss(panel, std::min(kPanelRows, samples.end - panel), left, queue, timer);
+      PanelForwardAndLoss(panel, std::min(kPanelRows, samples.end - panel), left, queue);
     }
   }
 
@@ -199,17 +197,14 @@ class FusedStep final : public TrainingStep {
 
   // The panel of `count` rows that begins at row `panel` of the batch; `left` rows of this worker's share
   // begin with it.
-  void PanelForwardAndLoss(size_t panel, size_t count, size_t left, PrefetchQueue queue, LapTimer& timer) {
+  void PanelForwardAndLoss(size_t panel, size_t count, size_t left, PrefetchQueue queue) {
     float* h = h_.mutable_data() + panel * w_.stride();      // (count × hidden)
     float* z = z_.mutable_data() + panel * theta_.stride();  // (count × classes)
-    timer.Lap(StepPhase::kDraw);
-    Hidden(panel, count, left, h, queue, timer);
+    Hidden(panel, count, left, h, queue);
     if (spec_.dropout > 0) Drop(h, panel, count);
     kernels_.gemm({count, PadWidth(classes_), hidden_, h, w_.stride(), theta_.row(0), theta_.stride(), z,
                    theta_.stride()});
-    timer.Lap(StepPhase::kLogits);
     loss_.Gradient(panel, count, theta_.stride(), z);
-    timer.Lap(StepPhase::kLoss);
     kernels_.gemm({count, PadWidth(hidden_), classes_, z, theta_.stride(), theta_t_.data(), w_.stride(),
                    dh_.mutable_data() + panel * w_.stride(), w_.stride(), Finish::kMask, h,
                    1.0f / (1.0f - spec_.dropout)});
@@ -217,20 +212,17 @@ class FusedStep final : public TrainingStep {
       kernels_.pack(dh_.data(), w_.stride(), batch_, PadWidth(hidden_), panel, panel + count,
                     packed_dh_.mutable_data());
     }
-    timer.Lap(StepPhase::kHiddenGradient);
   }
 
   // Gradients of rows `rows` over the samples of one group, as a rule on the core that has them in its cache.
-  void GradientsOfGroup(size_t unit, Range samples, Range rows, LapTimer& timer) {
+  void GradientsOfGroup(size_t unit, Range samples, Range rows) {
     if (samples.begin == samples.end) return;
     float* const partial = gradients_.Of(unit);
     if (rows.begin < DenseRows()) {
       kernels_.gemm_transposed(GradientOfW(samples, {rows.begin, std::min(rows.end, DenseRows())}, partial));
-      timer.Lap(StepPhase::kWeightGradient);
     }
     if (rows.end > DenseRows()) {
       kernels_.gemm_transposed(GradientOfTheta(samples, ThetaRows(rows), partial + PartialOfTheta()));
-      timer.Lap(StepPhase::kThetaGradient);
     }
   }
   // Rows `rows` of X̂ᵀdH and of HᵀdZ over some samples of the batch, to these rows of grad.
@@ -263,24 +255,21 @@ class FusedStep final : public TrainingStep {
   }
 
   // ReLU(X̂W) of a panel of the batch.
-  void Hidden(size_t panel, size_t count, size_t left, float* h, PrefetchQueue queue, LapTimer& timer) {
+  void Hidden(size_t panel, size_t count, size_t left, float* h, PrefetchQueue queue) {
     const uint32_t* rows = DrawnFor(at_.done).rows.data() + panel;
     if (input_.is_sparse) {
       kernels_.sparse_gemm(count, PadWidth(hidden_), SparseRowsOf(rows, left - count), w_.row(0), w_.stride(),
                            h, w_.stride(), true);
-      timer.Lap(StepPhase::kHidden);
       return;
     }
     float* x = x_.mutable_data() + panel * XStride();
     kernels_.gather(count, features_, input_.data(), input_.type, rows, x, XStride());
-    timer.Lap(StepPhase::kGather);
     GemmArgs product{count,     PadWidth(hidden_), features_, x,          XStride(),
                      w_.row(0), w_.stride(),       h,         w_.stride()};
     product.finish = Finish::kRelu;
     product.prefetch = &queue;
     if (!packed_w_.empty()) product.packed_b = packed_w_.data(), product.packed_k = features_;
     kernels_.gemm(product);
-    timer.Lap(StepPhase::kHidden);
   }
 
   SparseRows SparseRowsOf(const uint32_t* rows, size_t ahead) const {
@@ -321,47 +310,41 @@ class FusedStep final : public TrainingStep {
 
   // Gradients over the whole batch, then Adam: of a sparse layer's cut of W, or of a piece of the rows of W
   // and Θ.
-  void UpdateWeights(const PhaseTask& task, LapTimer& timer) {
+  void UpdateWeights(const PhaseTask& task) {
     const size_t cuts = SparseCuts();
-    if (task.task < cuts) return UpdateCut(task.task, timer);
+    if (task.task < cuts) return UpdateCut(task.task);
     const Range rows = PieceOf(task.task - cuts);
     const Range next = task.next < task.tasks && task.next >= cuts ? PieceOf(task.next - cuts) : Range{0, 0};
     PrefetchQueue queue;
     if (!by_groups_) queue = FirstLines(next, task.worker);
-    if (rows.begin < DenseRows()) UpdateW({rows.begin, std::min(rows.end, DenseRows())}, queue, timer);
-    if (rows.end > DenseRows()) UpdateTheta(ThetaRows(rows), queue, timer);
+    if (rows.begin < DenseRows()) UpdateW({rows.begin, std::min(rows.end, DenseRows())}, queue);
+    if (rows.end > DenseRows()) UpdateTheta(ThetaRows(rows), queue);
   }
-  void UpdateCut(size_t cut, LapTimer& timer) {
+  void UpdateCut(size_t cut) {
     const Range rows{cuts_.features[cut], cuts_.features[cut + 1]};
     std::fill(w_.grad_row(rows.begin), w_.grad_row(rows.end), 0.0f);
     kernels_.sparse_gemm_grad(size_, PadWidth(hidden_), SparseRowsOf(DrawnFor(at_.done).rows.data(), 0),
                               cuts_.offsets.data() + cut, cuts_.features.size(), dh_.data(), w_.stride(),
                               w_.grad_row(0), w_.stride());
-    timer.Lap(StepPhase::kWeightGradient);
     w_.StepRows(kernels_, rows.begin, rows.end);
-    timer.Lap(StepPhase::kUpdate);
   }
-  void UpdateW(Range rows, PrefetchQueue& queue, LapTimer& timer) {
+  void UpdateW(Range rows, PrefetchQueue& queue) {
     if (by_groups_) {
       AddGroups(rows, 0, w_);
     } else {
       SumGroups(GradientOfW({0, size_}, rows, w_.grad_row(0)), queue);
     }
-    timer.Lap(StepPhase::kWeightGradient);
     w_.StepRows(kernels_, rows.begin, rows.end);
     if (!packed_w_.empty()) PackW(rows);
-    timer.Lap(StepPhase::kUpdate);
   }
-  void UpdateTheta(Range rows, PrefetchQueue& queue, LapTimer& timer) {
+  void UpdateTheta(Range rows, PrefetchQueue& queue) {
     if (by_groups_) {
       AddGroups(rows, PartialOfTheta(), theta_);
     } else {
       SumGroups(GradientOfTheta({0, size_}, rows, theta_.grad_row(0)), queue);
     }
-    timer.Lap(StepPhase::kThetaGradient);
     theta_.StepRows(kernels_, rows.begin, rows.end);
     theta_.TransposeRows(rows.begin, rows.end, w_.stride(), theta_t_);
-    timer.Lap(StepPhase::kUpdate);
   }
   // The two ways to the same sum: of what the first phase has computed, or all of it now.
   void AddGroups(Range rows, size_t partial, CpuParameter& to) const {

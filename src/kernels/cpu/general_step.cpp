@@ -90,12 +90,12 @@ class GeneralStep final : public TrainingStep {
     return {static_cast<uint32_t>(pieces_.size()), team_};
   }
 
-  void Run(const PhaseTask& task, LapTimer& timer) override {
-    if (stage_ == Stage::kUpdate) return Update(pieces_[task.task], timer);
+  void Run(const PhaseTask& task) override {
+    if (stage_ == Stage::kUpdate) return Update(pieces_[task.task]);
     const size_t panel = task.task * kPanelRows, count = std::min(kPanelRows, batch_.size() - panel);
     const Stage end = LastStage(stage_);
     for (Stage stage = stage_; stage <= end; stage = Following(stage))
-      RunStage(stage, panel, count, workers_[task.worker], timer);
+      RunStage(stage, panel, count, workers_[task.worker]);
   }
 
  private:
@@ -176,25 +176,23 @@ class GeneralStep final : public TrainingStep {
     if (stage == Stage::kHeadGradient) first_.CombineGradients(batch_.size());
   }
 
-  void RunStage(Stage stage, size_t panel, size_t count, Worker& worker, LapTimer& timer) {
+  void RunStage(Stage stage, size_t panel, size_t count, Worker& worker) {
     const bool sums = SumFollows(stage);
     switch (stage) {
       case Stage::kInput:
         batch_.Gather(panel, count, worker.keys);
-        timer.Lap(StepPhase::kGather);
         FirstProduct(panel, count, worker);
         if (sums) first_.SumMoments(kernels_, panel, count);
         break;
       case Stage::kHidden:
         Values(first_, RandomUse::kDropout, panel, count, worker);
-        timer.Lap(StepPhase::kHidden);
         if (!head_) break;
         MultiplyDense(first_.h.data() + panel * first_.stride, first_.stride, 0, *head_, panel, count);
         if (sums) head_->SumMoments(kernels_, panel, count);
         break;
       case Stage::kLoss:
         if (head_) Values(*head_, RandomUse::kHeadDropout, panel, count, worker);
-        Loss(panel, count, timer);
+        Loss(panel, count);
         Gradient(z_.data() + panel * theta_.stride(), theta_.stride(), classes(), theta_t_, last(), panel,
                  count);
         if (sums) last().SumGradients(kernels_, panel, count);
@@ -208,7 +206,6 @@ class GeneralStep final : public TrainingStep {
         break;
       case Stage::kGradient:
         first_.Gradient(kernels_, panel, count);
-        timer.Lap(StepPhase::kHiddenGradient);
         break;
       case Stage::kUpdate:
         break;
@@ -258,7 +255,7 @@ class GeneralStep final : public TrainingStep {
                   1.0f / (1.0f - spec_.dropout), layer.h.mutable_data() + panel * layer.stride);
   }
 
-  void Loss(size_t panel, size_t count, LapTimer& timer) {
+  void Loss(size_t panel, size_t count) {
     const size_t stride = theta_.stride();
     float* z = z_.mutable_data() + panel * stride;
     kernels_.gemm({count, PadWidth(classes()), last().width, last().h.data() + panel * last().stride,
@@ -268,9 +265,7 @@ class GeneralStep final : public TrainingStep {
         for (size_t c = 0; c < classes(); ++c) z[i * stride + c] += bias_.weights.w[c];
       }
     }
-    timer.Lap(StepPhase::kLogits);
     loss_.Gradient(panel, count, stride, z);
-    timer.Lap(StepPhase::kLoss);
   }
 
   // To layer.d, from the gradient `above` (count × width) of the products that follow; their weights transposed are
@@ -285,28 +280,25 @@ class GeneralStep final : public TrainingStep {
 
   // ---- the update -----------------------------------------------------------------------------------------
 
-  void Update(const Piece& piece, LapTimer& timer) {
+  void Update(const Piece& piece) {
     switch (piece.what) {
       case PieceOf::kSparseRows:
-        return UpdateSparse(piece.begin, timer);
+        return UpdateSparse(piece.begin);
       case PieceOf::kDenseRows:
         DenseGradient(batch_.x(0) + (piece.begin - input().sparse.cols), batch_.x_stride(), piece,
                       first_.product_gradient(), first_.weight);
-        timer.Lap(StepPhase::kWeightGradient);
         first_.weight.StepRows(kernels_, piece.begin, piece.end);
         first_.PackRows(kernels_, piece.begin, piece.end);
         break;
       case PieceOf::kHead:
         DenseGradient(first_.h.data() + piece.begin, first_.stride, piece, head_->product_gradient(),
                       head_->weight);
-        timer.Lap(StepPhase::kWeightGradient);
         head_->weight.StepRows(kernels_, piece.begin, piece.end);
         head_->PackRows(kernels_, piece.begin, piece.end);
         head_->weight.TransposeRows(piece.begin, piece.end, first_.stride, head_t_);
         break;
       case PieceOf::kTheta:
         DenseGradient(last().h.data() + piece.begin, last().stride, piece, z_.data(), theta_);
-        timer.Lap(StepPhase::kThetaGradient);
         theta_.StepRows(kernels_, piece.begin, piece.end);
         theta_.TransposeRows(piece.begin, piece.end, last().stride, theta_t_);
         break;
@@ -322,10 +314,9 @@ class GeneralStep final : public TrainingStep {
         bias_.StepRows(kernels_, 0, 1);
         break;
     }
-    timer.Lap(StepPhase::kUpdate);
   }
 
-  void UpdateSparse(size_t cut, LapTimer& timer) {
+  void UpdateSparse(size_t cut) {
     const size_t begin = batch_.cuts().features[cut], end = batch_.cuts().features[cut + 1],
                  stride = first_.stride;
     float* grad = first_.weight.grad.mutable_data();
@@ -333,9 +324,7 @@ class GeneralStep final : public TrainingStep {
     kernels_.sparse_gemm_grad(batch_.size(), PadWidth(first_.width), batch_.sparse_rows(0),
                               batch_.cut_offsets(cut), batch_.cuts().features.size(),
                               first_.product_gradient(), stride, grad, stride);
-    timer.Lap(StepPhase::kWeightGradient);
     first_.weight.StepRows(kernels_, begin, end);
-    timer.Lap(StepPhase::kUpdate);
   }
 
   // Rows of grad = Aᵀ·D over the batch, A (samples × lda) from the piece's first column on.

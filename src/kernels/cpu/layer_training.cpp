@@ -7,8 +7,8 @@
 
 namespace l2gcn {
 
-CpuLayerTraining::CpuLayerTraining(std::unique_ptr<TrainingStep> step, const LayerSpec& spec, bool profile)
-    : step_(std::move(step)), spec_(spec), steps_(step_->draw().steps()), profile_(profile) {}
+CpuLayerTraining::CpuLayerTraining(std::unique_ptr<TrainingStep> step, const LayerSpec& spec)
+    : step_(std::move(step)), spec_(spec), steps_(step_->draw().steps()) {}
 
 void CpuLayerTraining::RunEpochs(const Context& context, uint32_t first, uint32_t count,
                                  std::span<double> losses, std::vector<double>* step_losses) {
@@ -18,12 +18,7 @@ void CpuLayerTraining::RunEpochs(const Context& context, uint32_t first, uint32_
   step_->BeginRun(at);
   Stopwatch watch;
   RunPhases(
-      context, team_.most(), BeginStep(at, want_loss()),
-      [&](const PhaseTask& task) {
-        LapTimer& timer = workers_[task.worker].timer;
-        timer.Lap(StepPhase::kWait);
-        step_->Run(task, timer);
-      },
+      context, team_->most(), BeginStep(at, want_loss()), [&](const PhaseTask& task) { step_->Run(task); },
       [&]() -> PhasePlan {
         if (const PhasePlan next = step_->Next(); next.tasks > 0) return next;
         if (step_losses != nullptr) step_losses->push_back(step_->Loss());
@@ -32,14 +27,11 @@ void CpuLayerTraining::RunEpochs(const Context& context, uint32_t first, uint32_
         if (++at.step == steps_) at.step = 0, ++at.epoch;
         if (at.epoch == first + count) return {};
         if (context.cancel != nullptr && context.cancel->load(std::memory_order_relaxed)) return {};
-        team_.Took(watch.Seconds());
+        team_->Took(watch.Seconds());
         watch = {};
         return BeginStep(at, want_loss());
       },
       step_->heads());
-  for (const Worker& worker : workers_) {
-    for (size_t phase = 0; phase < kStepPhases; ++phase) seconds_[phase] += worker.timer.seconds()[phase];
-  }
   context.CheckCancelled();
 }
 
@@ -48,11 +40,10 @@ void CpuLayerTraining::Prepare(const Context& context, uint32_t first_epoch) {
   const auto likely =
       static_cast<uint32_t>(std::clamp(step_->WorthThreads(), 1.0, static_cast<double>(context.threads)));
   const uint32_t most = std::min(context.threads, 2 * likely);
-  if (team_.most() != most || workers_.empty()) {
+  if (!team_ || team_->most() != most) {
     team_ = TeamSize(std::min(likely, context.pool->Prompt()), most);
     step_->Prepare(most);
   }
-  workers_.assign(most, {LapTimer(profile_)});
   // A training that goes on where another ended counts its steps from the layer's first epoch, too: they name the
   // dropout's random streams.
   if (steps_done_ > 0 || first_epoch == 0) return;
@@ -63,7 +54,7 @@ void CpuLayerTraining::Prepare(const Context& context, uint32_t first_epoch) {
 PhasePlan CpuLayerTraining::BeginStep(const StepPosition& at, bool want_loss) {
   const float rate = spec_.lr * spec_.schedule.InSteps(steps_).Share(at.done);
   for (CpuParameter* parameter : step_->parameters()) parameter->BeginStep(spec_, rate, at.done);
-  return step_->Begin(at, team_.size(), want_loss);
+  return step_->Begin(at, team_->size(), want_loss);
 }
 
 LayerState CpuLayerTraining::Read() const {

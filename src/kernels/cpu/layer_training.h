@@ -1,8 +1,9 @@
-// Runs the steps of one layer's training on the CPU: epochs, phases, threads, learning rates, losses and timers. How a step
+// Runs the steps of one layer's training on the CPU: epochs, phases, threads, learning rates and losses. How a step
 // is computed is its TrainingStep's business.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/team_size.h"
@@ -13,30 +14,22 @@ namespace l2gcn {
 
 class CpuLayerTraining final : public LayerTraining {
  public:
-  CpuLayerTraining(std::unique_ptr<TrainingStep> step, const LayerSpec& spec, bool profile);
+  CpuLayerTraining(std::unique_ptr<TrainingStep> step, const LayerSpec& spec);
 
   void RunEpochs(const Context& context, uint32_t first, uint32_t count, std::span<double> losses,
                  std::vector<double>* step_losses = nullptr) override;
   LayerState Read() const override;
-  StepSeconds Profile() const override { return seconds_; }
   CpuLayerWeights Weights() const { return step_->Weights(); }
 
  private:
-  struct alignas(64) Worker {
-    LapTimer timer;
-  };
-
   void Prepare(const Context& context, uint32_t first_epoch);
   PhasePlan BeginStep(const StepPosition& at, bool want_loss);
 
   const std::unique_ptr<TrainingStep> step_;
   const LayerSpec spec_;
-  const uint32_t steps_;  // of an epoch
-  const bool profile_;
+  const uint32_t steps_;     // of an epoch
   uint64_t steps_done_ = 0;  // of the layer
-  StepSeconds seconds_{};
-  TeamSize team_;
-  std::vector<Worker> workers_;  // (team_.most())
+  std::optional<TeamSize> team_;
 };
 
 }  // namespace l2gcn

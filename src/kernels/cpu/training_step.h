@@ -39,11 +39,11 @@ class TrainingStep {
   // Called by one thread between phases.
   virtual PhasePlan Begin(const StepPosition& at, uint32_t workers, bool want_loss) = 0;
   virtual PhasePlan Next() = 0;
-  // A task of the current phase; its time is booked with `timer`.
-  virtual void Run(const PhaseTask& task, LapTimer& timer) = 0;
+  // A task of the current phase.
+  virtual void Run(const PhaseTask& task) = 0;
   // How many tasks of a unit are heads, in phases that have units.
   virtual uint32_t heads() const { return 0; }
-  // Of the step that has ended, if it was wanted.
+  // The loss of the step that has ended, if it was wanted.
   virtual double Loss() const = 0;
 };
 
