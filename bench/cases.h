@@ -10,11 +10,10 @@
 namespace l2gcn::bench {
 
 struct Options {
-  std::string only;      // run figures whose name contains this
-  double seconds = 1;    // spend about this long on each
-  bool profile = false;  // layers: microseconds a step spends in each phase
-  bool bf16 = false;     // layers: products in bf16, where the processor has AMX
-  uint32_t nodes = 0;    // panels: over so many; 0: over several
+  std::string only;    // run figures whose name contains this
+  double seconds = 1;  // spend about this long on each
+  bool bf16 = false;   // layers: products in bf16, where the processor has AMX
+  uint32_t nodes = 0;  // panels: over so many; 0: over several
   bool Wants(const std::string& name) const { return name.find(only) != std::string::npos; }
 };
 

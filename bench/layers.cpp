@@ -16,7 +16,6 @@ constexpr int kTurns = 4;
 
 void TimeLayer(const Context& context, const Options& options, const LayerProblem& problem, Report& report) {
   BackendOptions backend_options;
-  backend_options.profile = options.profile;
   if (options.bf16) backend_options.precision = Precision::kBf16;
   auto backend = MakeBackend(context, backend_options);
   const Features features = RandomFeatures(context, problem.samples, problem.features, problem.density);
@@ -43,14 +42,6 @@ void TimeLayer(const Context& context, const Options& options, const LayerProble
   report.Add({"layer", problem.name, best, samples * problem.FlopsPerSample() / best / 1e9, 0,
               fmt::format("{:.1f} us a step, {} epochs, sgemm {:.0f}", 1e6 * best / steps, epoch - 1, sgemm),
               sgemm});
-  if (backend_options.profile) {
-    const char* names[] = {"draw", "gather", "hidden", "logits", "loss",
-                           "dh",   "wait",   "dW",     "dTheta", "update"};
-    const StepSeconds s = training->Profile();
-    for (size_t i = 0; i < kStepPhases; ++i)
-      fmt::print("   {} {:.1f}", names[i], 1e6 * s[i] / (epoch * steps) / context.threads);
-    fmt::print(" us\n");
-  }
 }
 
 }  // namespace

@@ -24,7 +24,6 @@ int Run(int argc, char** argv) {
   app.add_option("--nodes", options.nodes, "Panels: over so many nodes; 0: over several");
   app.add_option("--threads", threads, "Threads; 0: one per core")->capture_default_str();
   app.add_option("--seconds", options.seconds, "Time to spend on each figure")->capture_default_str();
-  app.add_flag("--profile", options.profile, "Layers: show where a step's time goes");
   app.add_flag("--bf16", options.bf16, "Layers: products in bf16, where the processor has AMX");
   app.add_option("--json", json, "Write the figures to this file");
   CLI11_PARSE(app, argc, argv);

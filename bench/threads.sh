@@ -77,8 +77,3 @@ echo "the whole run, ${numbers[-1]} threads:"
 for name in reddit amazon670k pubmed cora; do
   echo "$name $(grep -o '"seconds":{[^}]*}' "$work/$name-${numbers[-1]}.json" | head -1)"
 done
-
-echo "where a step goes, ${numbers[-1]} threads (microseconds a thread):"
-for only in reddit amazon670k pubmed/ cora; do
-  "$bench" --threads "${numbers[-1]}" --groups layers --only "$only" --seconds 0.5 --profile | tail -n +3
-done

@@ -183,7 +183,7 @@ RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const
 }
 
 // What an unfinished run says of itself; the command line may repeat it, and must not contradict.
-RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
+RunOptions OldRun(const TrainOptions& options, RunOptions run) {
   const auto refuse = [&](const std::string& what, const std::string& before, const std::string& now) {
     throw Error(
         ErrorKind::kUsage,
@@ -194,22 +194,10 @@ RunOptions OldRun(const TrainOptions& options, UnfinishedRun unfinished) {
   std::string spec = options.data.spec;
   OpenOptions open = options.data.open;
   MakePathsAbsolute(spec, open);
-  if (options.data.named() && spec != unfinished.dataset_spec)
-    refuse("data set", unfinished.dataset_spec, spec);
-  RunOptions run;
-  run.output = options.resume;
-  run.force = unfinished.force;
-  run.runs = unfinished.runs;
-  run.dataset_spec = unfinished.dataset_spec;
-  run.open_options = unfinished.open_options;
-  run.overrides = unfinished.overrides;
-  run.machine = unfinished.machine;
-  run.checkpoint_seconds = unfinished.checkpoint_seconds;
-  run.checkpoint_epochs = unfinished.checkpoint_epochs;
+  if (options.data.named() && spec != run.dataset_spec) refuse("data set", run.dataset_spec, spec);
+  const uint32_t runs = run.runs;
   SetFields(RunFields(), options.run, run);
-  if (run.runs != unfinished.runs)
-    refuse("--runs", std::to_string(unfinished.runs), std::to_string(run.runs));
-  run.lock = std::move(unfinished.lock);
+  if (run.runs != runs) refuse("--runs", std::to_string(runs), std::to_string(run.runs));
   return run;
 }
 
@@ -243,8 +231,9 @@ void FollowTraining(const TrainOptions& options, const TrainConfig& config, cons
 Overrides WithStored(TrainOptions& options) {
   const Overrides& flags = options.config.overrides();
   if (options.settings.empty()) return flags;
-  const StoredSettings stored = ReadSettings(options.settings);
-  if (!options.data.named() && stored.has_source) {
+  RunOptions stored;
+  const bool names_data = ReadSettings(options.settings, stored);
+  if (!options.data.named() && names_data) {
     const std::string data_dir = options.data.open.data_dir;
     options.data.spec = stored.dataset_spec;
     options.data.open = stored.open_options;
@@ -264,12 +253,12 @@ RunOptions BegunRun(Program& program, const TrainOptions& options, const Overrid
   none.runs = 0;
   if (!program.leads()) return none;
   if (options.resume.empty()) return NewRun(options, overrides, program.machine());
-  UnfinishedRun unfinished = OpenUnfinishedRun(options.resume, options.output.force);
-  if (unfinished.finished_json.empty()) return OldRun(options, std::move(unfinished));
+  RunOptions unfinished = ResumeRun(options.resume, options.output.force);
+  if (unfinished.lock != nullptr) return OldRun(options, std::move(unfinished));
   program.terminal().Note(options.resume + ": was finished already");
-  const Json result = ParseJson(unfinished.finished_json, options.resume + "/result.json");
-  program.terminal().Print(program.json() ? unfinished.finished_json
-                                          : Summary(result, OpenRun(options.resume).model.config));
+  const std::string json = ReadRunResult(unfinished.output);
+  const Json result = ParseJson(json, unfinished.output + "/result.json");
+  program.terminal().Print(program.json() ? json : Summary(result, OpenRun(unfinished.output).model.config));
   return none;
 }
 

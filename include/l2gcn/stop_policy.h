@@ -9,10 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace l2gcn {
@@ -75,38 +73,7 @@ class StopPolicy {
   virtual void Restore(std::span<const double>) {}
 };
 
-// Another policy with somebody watching: `on_decision` is called with every decision and may change it, for
-// instance set `stop`. Python's callbacks and progress displays hang here.
-class WatchedPolicy final : public StopPolicy {
- public:
-  using OnDecision = std::function<void(const LayerView&, const Observation&, Decision&)>;
-  WatchedPolicy(std::unique_ptr<StopPolicy> inner, OnDecision on_decision)
-      : inner_(std::move(inner)), on_decision_(std::move(on_decision)) {}
-
-  void BeginLayer(const LayerView& view) override {
-    view_ = view;
-    inner_->BeginLayer(view);
-  }
-  uint32_t EpochsUntilDecision(uint32_t epoch) const override { return inner_->EpochsUntilDecision(epoch); }
-  Decision Decide(const Observation& observation) override {
-    Decision decision = inner_->Decide(observation);
-    const bool stop = decision.stop;
-    if (on_decision_) on_decision_(view_, observation, decision);
-    stopped_by_watcher_ = decision.stop && !stop;
-    return decision;
-  }
-  bool WantsValidation() const override { return inner_->WantsValidation(); }
-  bool WantsNodeLosses() const override { return inner_->WantsNodeLosses(); }
-  bool KeepsBest() const override { return inner_->KeepsBest(); }
-  std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
-  std::vector<double> Memory() const override { return inner_->Memory(); }
-  void Restore(std::span<const double> memory) override { inner_->Restore(memory); }
-
- private:
-  std::unique_ptr<StopPolicy> inner_;
-  OnDecision on_decision_;
-  LayerView view_;
-  bool stopped_by_watcher_ = false;
-};
+// Sees every decision of a policy and may change it, for instance set `stop`.
+using OnDecision = std::function<void(const LayerView&, const Observation&, Decision&)>;
 
 }  // namespace l2gcn

@@ -117,17 +117,9 @@ Trained Train(const Context& context, const Dataset& dataset, const TrainConfig&
 // The same with a policy of the caller's in place of the configuration's.
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy);
 
-// The policy that the configuration asks for, as Train() makes it, for WatchedPolicy to wrap.
-std::unique_ptr<StopPolicy> MakeStopPolicy(const Context& context, const Dataset& dataset,
-                                           const TrainConfig& config);
-
 // Chooses what the model predicts from, its thresholds and Correct & Smooth where its configuration asks for them, then
 // fills the f1, baseline and split fields of trained.result.
 void EvaluateTrained(const Context& context, const Dataset& dataset, Trained& trained);
-
-// Gets the policy that a seed's configuration asks for, and returns it, wrapped or not, or another one.
-using PolicyMaker =
-    std::function<std::unique_ptr<StopPolicy>(const TrainConfig& config, std::unique_ptr<StopPolicy> own)>;
 
 class Ranks;
 class RunLock;  // holds a run's name (run/run_lock.h)
@@ -138,7 +130,8 @@ struct RunOptions {
   bool force = false;       // replace an existing run
   uint32_t runs = 1;        // seeds config.seed … config.seed + runs − 1
   double load_seconds = 0;  // what opening the data set took, for the record
-  PolicyMaker make_policy;  // called once for each seed; empty: the configuration's own policy
+  // Called with every decision about when a layer ends; may be empty. The training then keeps no snapshots.
+  OnDecision on_decision;
   // Called with every seed once it is trained and evaluated; may be empty.
   std::function<void(const Trained&)> on_seed;
   // How the data set was opened, so that evaluate, predict and embed can open it again. A data set made from
@@ -151,7 +144,7 @@ struct RunOptions {
   uint32_t checkpoint_epochs = 0;
   Overrides overrides;  // what the user said of the settings: all that is needed to resolve them again
   Overrides machine;    // what the user said of the machine (MachineFields()), for whoever resumes the run
-  // The lock on the run's name (LockRun, OpenUnfinishedRun); null: RunTraining takes it.
+  // The lock on the run's name (LockRun, ResumeRun); null: RunTraining takes it.
   std::shared_ptr<RunLock> lock;
 };
 
@@ -177,7 +170,7 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
 void ShareTrained(const Context& context, TrainResult& result, std::vector<Trained>& trained);
 
 // Writes what Train() returned, one for each seed, as the run directory that RunTraining would have written
-// (options.runs, .write and .make_policy are not looked at). Evaluate first if the run is to have scores.
+// (options.runs, .write and .on_decision are not looked at). Evaluate first if the run is to have scores.
 TrainResult SaveRun(const Context& context, const Dataset& dataset, std::span<const Trained> trained,
                     const RunOptions& options);
 
@@ -201,31 +194,13 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed = -1);
 // The result that a run directory holds, as ResultToJson wrote it, once its checksum has been compared.
 std::string ReadRunResult(const std::string& directory);
 
-// Settings to train with again: a run's config.json, or a plain object of settings. Where a run's result.json
-// stands beside the file, also what it was trained on.
-struct StoredSettings {
-  Overrides overrides;  // those that the file names
-  bool has_source = false;
-  std::string dataset_spec;
-  OpenOptions open_options;
-};
-StoredSettings ReadSettings(const std::string& config_path);
+// Settings to train with again, from a run's config.json or a plain object of settings, to options.overrides. Where a run's
+// result.json beside the file says what it was trained on, that goes to options.dataset_spec and .open_options. Returns
+// whether it does.
+bool ReadSettings(const std::string& config_path, RunOptions& options);
 
-// How an unfinished run was begun: what `train --resume` needs besides its name.
-struct UnfinishedRun {
-  std::shared_ptr<RunLock> lock;
-  uint32_t runs = 1;
-  bool force = false;  // an earlier run of that name was to be replaced
-  Overrides overrides;
-  Overrides machine;  // applies where the user says nothing else
-  std::string dataset_spec;
-  OpenOptions open_options;
-  double checkpoint_seconds = 60;
-  uint32_t checkpoint_epochs = 0;
-  std::string finished_json;  // not empty: the run is finished, and this is its result
-};
-// Takes up the unfinished run called `directory`; one that lacks only its last rename gets it. Throws
-// Error(kUsage) where there is nothing of that name, or another process is at it.
-UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force);
+// Takes up the unfinished run called `directory`, as it was begun; one that lacks only its last rename gets it. A run that is
+// finished has no lock. Throws Error(kUsage) where there is nothing of that name, or another process is at it.
+RunOptions ResumeRun(const std::string& directory, bool force);
 
 }  // namespace l2gcn

@@ -39,16 +39,6 @@ void NotifyDecision(Call& call, const nb::object& callable, const LayerView& vie
   });
 }
 
-PolicyMaker WatchedBy(Call& call, const nb::object& decision) {
-  if (decision.is_none()) return {};
-  return [&call, &decision](const TrainConfig&, std::unique_ptr<StopPolicy> own) {
-    return std::make_unique<WatchedPolicy>(
-        std::move(own), [&call, &decision](const LayerView& view, const Observation& seen, Decision& made) {
-          NotifyDecision(call, decision, view, seen, made);
-        });
-  };
-}
-
 RunOptions OptionsFor(const RunHandle& run, const std::string& output, bool force) {
   RunOptions options;
   options.output = output;
@@ -69,13 +59,17 @@ Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Override
   run->overrides = overrides;
   RunOptions options = OptionsFor(*run, output, force);
   SetFields(RunFields(), run_settings, options);
-  options.make_policy = WatchedBy(call, decision);
+  if (!decision.is_none()) {
+    options.on_decision = [&](const LayerView& view, const Observation& seen, Decision& made) {
+      NotifyDecision(call, decision, view, seen, made);
+    };
+  }
   options.on_seed = [&](const Trained& trained) { run->trained.push_back(trained); };
   call.RunByRanks([&](const Context& context) {
     const Dataset& dataset = run->data->data;
     const TrainConfig config = ResolveConfig(overrides, dataset);
     Context sharing = context;
-    if (options.make_policy) sharing.ranks.reset();  // rank 0's callback decides, and no other
+    if (options.on_decision) sharing.ranks.reset();  // rank 0's callback decides, and no other
     if (sharing.ranks != nullptr || Leads(context))
       run->result = RunTraining(sharing, dataset, config, options);
     run->result.config = config;

@@ -48,7 +48,6 @@
 #include "core/sample_order.h"
 #include "kernels/lr_schedule.h"
 #include "kernels/norm_constants.h"
-#include "kernels/step_profile.h"
 #include "l2gcn/array.h"
 #include "l2gcn/choices.h"
 #include "l2gcn/context.h"
@@ -110,7 +109,6 @@ struct BackendOptions {
   Precision precision = Precision::kTf32;
   FeatureType features_as = FeatureType::kF32;
   SparseChoice sparse = SparseChoice::kAuto;
-  bool profile = false;  // keep the seconds of each phase of a step
 
   bool operator==(const BackendOptions&) const = default;
 };
@@ -178,8 +176,6 @@ class LayerTraining {
                          std::vector<double>* step_losses = nullptr) = 0;
   // The current weights and optimiser state, on the host.
   virtual LayerState Read() const = 0;
-  // Where the time of RunEpochs went, if BackendOptions::profile; all 0 on a backend that does not tell.
-  virtual StepSeconds Profile() const { return {}; }
 };
 
 // Rows to be scored while layers train, with what they should become, where a backend wants them.

@@ -99,15 +99,15 @@ void WriteBegun(const fs::path& folder, const RunOptions& options) {
   WriteSealedJson((folder / "begun.json").string(), BegunOf(options));
 }
 
-UnfinishedRun ReadBegun(const fs::path& folder) {
+RunOptions ReadBegun(const fs::path& folder) {
   const std::string path = (folder / "begun.json").string();
-  UnfinishedRun run = BegunFrom(ReadSealedJson(path), path);
+  RunOptions run = BegunFrom(ReadSealedJson(path), path);
   if (run.runs == 0) ThrowInput("{}: damaged: 0 runs", path);
   return run;
 }
 
-UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where) {
-  UnfinishedRun run;
+RunOptions BegunFrom(const nlohmann::ordered_json& json, const std::string& where) {
+  RunOptions run;
   try {
     if (json.at("format") != kCheckpointFormat || json.at("version") != kCheckpointVersion)
       ThrowInput("{}: not of a version this program can go on with; start the training again", where);
@@ -331,7 +331,7 @@ void ShareRunOptions(Ranks* ranks, RunOptions& options) {
   const std::string where = "rank 0's options";
   const std::string text = TextOfRank0(*ranks, ranks->leads() ? JsonText(BegunOf(options)) : "");
   if (ranks->leads()) return;
-  const UnfinishedRun begun = BegunFrom(ParseJson(text, where), where);
+  const RunOptions begun = BegunFrom(ParseJson(text, where), where);
   options.runs = begun.runs;
   options.overrides = begun.overrides;
   options.machine = begun.machine;

@@ -28,8 +28,8 @@ namespace l2gcn {
 nlohmann::ordered_json BegunOf(const RunOptions& options);
 void WriteBegun(const std::filesystem::path& folder, const RunOptions& options);
 // Throws Error(kInput) for a damaged file.
-UnfinishedRun ReadBegun(const std::filesystem::path& folder);
-UnfinishedRun BegunFrom(const nlohmann::ordered_json& json, const std::string& where);
+RunOptions ReadBegun(const std::filesystem::path& folder);
+RunOptions BegunFrom(const nlohmann::ordered_json& json, const std::string& where);
 
 // A checksum over every array of the data set that training reads.
 uint64_t DatasetChecksum(const Context& context, const Dataset& dataset);

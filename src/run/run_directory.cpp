@@ -183,18 +183,18 @@ std::shared_ptr<RunLock> LockRun(const RunOptions& options) {
   return lock;
 }
 
-UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
+RunOptions ResumeRun(const std::string& directory, bool force) {
   const fs::path target = RunTarget(directory);
   std::shared_ptr<RunLock> lock = RunLock::TakeUp(target, force);
-  UnfinishedRun run;
   std::error_code error;
   if (lock != nullptr && !HoldsRun(lock->work())) {
     if (!fs::exists(lock->checkpoint() / "begun.json", error)) {
       ThrowUsage("{}: was cut off before it wrote down its settings; give the whole command again",
                  target.string());
     }
-    run = ReadBegun(lock->checkpoint());
+    RunOptions run = ReadBegun(lock->checkpoint());
     lock->set_replace(force || run.force);
+    run.output = directory;
     run.lock = std::move(lock);
     return run;
   }
@@ -208,8 +208,9 @@ UnfinishedRun OpenUnfinishedRun(const std::string& directory, bool force) {
     ThrowUsage("--resume {}: there is no unfinished run of that name (no {})", directory,
                UnfinishedPath(target).string());
   }
-  run.finished_json = ReadRunResult(target.string());
-  return run;
+  RunOptions finished;
+  finished.output = target.string();
+  return finished;
 }
 
 std::string ReadRunResult(const std::string& directory) {
@@ -276,29 +277,27 @@ OpenedRun OpenRun(const std::string& directory, int64_t seed) {
   return opened;
 }
 
-StoredSettings ReadSettings(const std::string& config_path) {
+bool ReadSettings(const std::string& config_path, RunOptions& options) {
   const fs::path path = config_path, beside = path.parent_path() / "result.json";
   if (!fs::is_regular_file(path))
     ThrowUsage("--config {}: no such file; expected a run's config.json, or a JSON object of settings",
                config_path);
-  StoredSettings settings;
   std::string where = config_path;
   try {
     const Json json = ReadJsonFile(path.string());
     const bool of_run = json.is_object() && json.contains("config");
     if (of_run) CheckModelConfig(json, where);
-    settings.overrides = OverridesFromJson(JsonText(of_run ? json.at("config") : json), where);
-    if (!fs::is_regular_file(beside)) return settings;
+    options.overrides = OverridesFromJson(JsonText(of_run ? json.at("config") : json), where);
+    if (!fs::is_regular_file(beside)) return false;
     where = beside.string();
     OpenedRun source;
     SourceFromJson(ReadResult(beside.parent_path()).at("source"), where, source);
-    settings.has_source = true;
-    settings.dataset_spec = source.dataset_spec;
-    settings.open_options = source.open_options;
+    options.dataset_spec = source.dataset_spec;
+    options.open_options = source.open_options;
+    return source.knows_data;
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: {}", where, error.what());
   }
-  return settings;
 }
 
 }  // namespace l2gcn

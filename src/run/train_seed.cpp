@@ -13,6 +13,7 @@
 #include "train/architecture_trial.h"
 #include "train/conventional_trainer.h"
 #include "train/layerwise_trainer.h"
+#include "train/stop_policy.h"
 
 namespace l2gcn {
 namespace {
@@ -73,9 +74,8 @@ TrainedSeed TrainOnce(const Job& job, const RunOptions& options, Checkpoint* che
   if (job.context.ranks != nullptr && options.write)
     checkpointer = &together.emplace(job.context, checkpoint);
   std::unique_ptr<StopPolicy> policy = MakeStopPolicy(job);
-  if (options.make_policy) {
-    policy = options.make_policy(job.config, std::move(policy));
-    if (policy == nullptr) ThrowUsage("RunOptions::make_policy returned no policy");
+  if (options.on_decision) {
+    policy = std::make_unique<WatchedPolicy>(std::move(policy), options.on_decision);
     checkpointer = nullptr;  // the caller's may remember what no snapshot knows: its seed begins anew
   }
   return FitMethod(job, *policy, checkpointer);
@@ -118,11 +118,6 @@ TrainedSeed TrainSeed(const Job& job, const RunOptions& options, Checkpoint* che
       if (checkpoint != nullptr) checkpoint->Restart();
     }
   }
-}
-
-std::unique_ptr<StopPolicy> MakeStopPolicy(const Context& context, const Dataset& dataset,
-                                           const TrainConfig& config) {
-  return MakeStopPolicy(MakeJob(context, dataset, config));
 }
 
 Trained Train(const Context& context, const Dataset& dataset, const TrainConfig& config, StopPolicy& policy) {

@@ -54,7 +54,7 @@ std::string DescribeUnfinishedJson(const std::string& directory) {
   const bool training = !TryLock(work) && errno == EWOULDBLOCK;
   Json json = {{"run", target.string()}, {"training", training}};
   if (fs::exists(folder / "begun.json", error)) {
-    const UnfinishedRun begun = ReadBegun(folder);
+    const RunOptions begun = ReadBegun(folder);
     json["dataset"] = begun.open_options.edges.empty() ? begun.dataset_spec : begun.open_options.edges;
     json["runs"] = begun.runs;
     json["seeds_finished"] = FinishedSeeds(folder);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "l2gcn/choices.h"
@@ -43,6 +45,38 @@ class EarlyStopping final : public StopPolicy {
   Watch watch_;
   double best_ = 0;
   uint32_t best_epoch_ = 0;
+};
+
+// Another policy with somebody watching (RunOptions::on_decision).
+class WatchedPolicy final : public StopPolicy {
+ public:
+  WatchedPolicy(std::unique_ptr<StopPolicy> inner, OnDecision on_decision)
+      : inner_(std::move(inner)), on_decision_(std::move(on_decision)) {}
+
+  void BeginLayer(const LayerView& view) override {
+    view_ = view;
+    inner_->BeginLayer(view);
+  }
+  uint32_t EpochsUntilDecision(uint32_t epoch) const override { return inner_->EpochsUntilDecision(epoch); }
+  Decision Decide(const Observation& observation) override {
+    Decision decision = inner_->Decide(observation);
+    const bool stop = decision.stop;
+    on_decision_(view_, observation, decision);
+    stopped_by_watcher_ = decision.stop && !stop;
+    return decision;
+  }
+  bool WantsValidation() const override { return inner_->WantsValidation(); }
+  bool WantsNodeLosses() const override { return inner_->WantsNodeLosses(); }
+  bool KeepsBest() const override { return inner_->KeepsBest(); }
+  std::string Name() const override { return stopped_by_watcher_ ? "callback" : inner_->Name(); }
+  std::vector<double> Memory() const override { return inner_->Memory(); }
+  void Restore(std::span<const double> memory) override { inner_->Restore(memory); }
+
+ private:
+  std::unique_ptr<StopPolicy> inner_;
+  OnDecision on_decision_;
+  LayerView view_;
+  bool stopped_by_watcher_ = false;
 };
 
 }  // namespace l2gcn

@@ -49,7 +49,6 @@ class MistakesTest : public ::testing::Test {
     change(config);
     ExpectError(what, [&] { Validate(config); });
     ExpectError(what, [&] { Train(context_, dataset_, config); });
-    ExpectError(what, [&] { MakeStopPolicy(context_, dataset_, config); });
   }
   void ExpectBadDataset(const char* what, const std::function<void(Dataset&)>& change) {
     Dataset dataset = dataset_;

@@ -66,24 +66,29 @@ TEST_F(TrainingTest, ACallersPolicyStopsLayers) {
 TEST_F(TrainingTest, AWatcherSeesEveryDecisionAndMayStop) {
   config_.stop = StopRule::kEarly;
   config_.patience = 100;
+  RunOptions options;
+  options.write = false;
+  options.runs = 2;
   uint32_t decisions = 0;
-  WatchedPolicy policy(MakeStopPolicy(context_, dataset_, config_),
-                       [&](const LayerView& view, const Observation& observation, Decision& decision) {
-                         ++decisions;
-                         if (view.layer == 1 && observation.epoch == 5) decision.stop = true;
-                       });
-  const Trained trained = Train(context_, dataset_, config_, policy);
-  EXPECT_EQ(decisions, 12u + 5u);
-  EXPECT_EQ(trained.result.layers[0].stopped_by, "budget");
-  EXPECT_EQ(trained.result.layers[1].stopped_by, "callback");
+  options.on_decision = [&](const LayerView& view, const Observation& observation, Decision& decision) {
+    ++decisions;
+    if (view.layer == 1 && observation.epoch == 5) decision.stop = true;
+  };
+  const TrainResult result = RunTraining(context_, dataset_, config_, options);
+  EXPECT_EQ(decisions, 2 * (12u + 5u));
+  for (const SeedResult& seed : result.seeds) {
+    EXPECT_EQ(seed.layers[0].stopped_by, "budget");
+    EXPECT_EQ(seed.layers[1].stopped_by, "callback");
+  }
 }
 
-TEST_F(TrainingTest, WhatAPolicyThrowsReachesTheCaller) {
-  WatchedPolicy policy(MakeStopPolicy(context_, dataset_, config_),
-                       [](const LayerView&, const Observation&, Decision&) {
-                         throw Error(ErrorKind::kUsage, "thrown by a callback");
-                       });
-  EXPECT_THROW(Train(context_, dataset_, config_, policy), Error);
+TEST_F(TrainingTest, WhatAWatcherThrowsReachesTheCaller) {
+  RunOptions options;
+  options.write = false;
+  options.on_decision = [](const LayerView&, const Observation&, Decision&) {
+    throw Error(ErrorKind::kUsage, "thrown by a callback");
+  };
+  EXPECT_THROW(RunTraining(context_, dataset_, config_, options), Error);
 }
 
 TEST_F(TrainingTest, ProgressAndCancellation) {
@@ -146,23 +151,6 @@ TEST_F(TrainingTest, RunsAreSavedFromMemory) {
   options.output = Path("twice");
   EXPECT_THROW(SaveRun(context_, dataset_, trained, options), Error);
   EXPECT_THROW(SaveRun(context_, dataset_, {}, options), Error);
-}
-
-TEST_F(TrainingTest, RunTrainingTakesAPolicyForEachSeed) {
-  RunOptions options;
-  options.write = false;
-  options.runs = 2;
-  uint32_t made = 0;
-  options.make_policy = [&](const TrainConfig& config, std::unique_ptr<StopPolicy> own) {
-    EXPECT_EQ(config.seed, made++);
-    EXPECT_EQ(own->Name(), "budget");
-    return std::make_unique<StopAtThree>();
-  };
-  const TrainResult result = RunTraining(context_, dataset_, config_, options);
-  EXPECT_EQ(made, 2u);
-  EXPECT_EQ(result.seeds[1].layers[0].epochs, 3u);
-  options.make_policy = [](const TrainConfig&, std::unique_ptr<StopPolicy>) { return nullptr; };
-  EXPECT_THROW(RunTraining(context_, dataset_, config_, options), Error);
 }
 
 TEST_F(TrainingTest, DecisionsFollowFromLogitsAndThresholds) {

@@ -11,6 +11,8 @@
 #include "l2gcn/controller.h"
 #include "l2gcn/error.h"
 #include "l2gcn/train.h"
+#include "run/job.h"
+#include "run/train_seed.h"
 #include "train/layerwise_trainer.h"
 #include "train/small_dataset.h"
 
@@ -182,9 +184,9 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.method = "l2gcn";
-  EXPECT_TRUE(MakeStopPolicy(MakeContext(1), dataset, config)->WantsValidation());
+  EXPECT_TRUE(MakeStopPolicy(MakeJob(MakeContext(1), dataset, config))->WantsValidation());
   config.split = "random:0.6,0,0.4";
-  EXPECT_FALSE(MakeStopPolicy(MakeContext(1), dataset, config)->WantsValidation());
+  EXPECT_FALSE(MakeStopPolicy(MakeJob(MakeContext(1), dataset, config))->WantsValidation());
   const Trained trained = Train(MakeContext(1), dataset, config);
   EXPECT_FALSE(trained.result.layers[0].probabilities.empty());
 
@@ -192,7 +194,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
   Controller::Shipped("general").Save(file.string());
   config.controller = {ControllerChoice::Kind::kFile, file.string()};
   try {
-    MakeStopPolicy(MakeContext(1), dataset, config);
+    MakeStopPolicy(MakeJob(MakeContext(1), dataset, config));
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kUsage);

@@ -19,7 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const uint8_t role : opened.split.roles) sum = sum + role;
   });
   OnlyErrors([&] { ReadRunResult(run); });
-  OnlyErrors([&] { ReadSettings(run + "/config.json"); });
-  OnlyErrors([&] { OpenUnfinishedRun((folder / "cut").string(), false); });
+  RunOptions options;
+  OnlyErrors([&] { ReadSettings(run + "/config.json", options); });
+  OnlyErrors([&] { ResumeRun((folder / "cut").string(), false); });
   return 0;
 }

@@ -4,9 +4,10 @@
 #include <cstdlib>
 
 #include "general_cases.h"
-#include "kernels/cpu/fused_training.h"
-#include "kernels/cpu/general_training.h"
+#include "kernels/cpu/fused_step.h"
+#include "kernels/cpu/general_step.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/layer_training.h"
 #include "kernels/levels.h"
 
 namespace l2gcn {
@@ -75,14 +76,14 @@ TEST_P(CpuGeneralTest, TheFusedStepComputesWhatTheGeneralOneDoes) {
       LayerSpec spec = backend_cases::SpecOf(shape);
       spec.dropout = 0;
       spec.weight_decay_type = decay;
-      const auto fused = MakeCpuFusedTraining(kernels, x, {}, targets, spec, start, false);
-      const auto general = MakeCpuGeneralTraining(kernels, InputBlocks(x), {}, targets, spec, start, false);
+      CpuLayerTraining fused(MakeFusedStep(kernels, x, {}, targets, spec, start), spec);
+      CpuLayerTraining general(MakeGeneralStep(kernels, InputBlocks(x), {}, targets, spec, start), spec);
       std::vector<double> losses(2), expected(2);
-      fused->RunEpochs(context, 0, 2, losses);
-      general->RunEpochs(context, 0, 2, expected);
+      fused.RunEpochs(context, 0, 2, losses);
+      general.RunEpochs(context, 0, 2, expected);
       for (size_t epoch = 0; epoch < 2; ++epoch)
         EXPECT_NEAR(losses[epoch], expected[epoch], 1e-5 * expected[epoch]);
-      const LayerState a = fused->Read(), b = general->Read();
+      const LayerState a = fused.Read(), b = general.Read();
       ASSERT_EQ(a.parameters.size(), b.parameters.size());
       for (size_t i = 0; i < a.parameters.size(); ++i) {
         EXPECT_EQ(a.parameters[i].steps, b.parameters[i].steps);

@@ -74,8 +74,7 @@ class ResumeTest : public ::testing::Test {
   }
   RunOptions Taken(const char* name) {
     RunOptions options = OptionsFor(name);
-    UnfinishedRun unfinished = OpenUnfinishedRun(options.output, false);
-    options.lock = unfinished.lock;
+    options.lock = ResumeRun(options.output, false).lock;
     return options;
   }
   // Cuts the training off again and again until it is done; the number of cuts.
@@ -295,14 +294,14 @@ TEST_F(ResumeTest, ARunThatLacksOnlyItsNameIsComparedBeforeItGetsIt) {
     bytes.back() = static_cast<char>(bytes.back() ^ 1);
     WriteFileWhole(root_ / "cut.unfinished" / split, bytes);
     try {
-      OpenUnfinishedRun((root_ / "cut").string(), false);
+      ResumeRun((root_ / "cut").string(), false);
       FAIL() << "no error";
     } catch (const Error& error) {
       EXPECT_NE(std::string(error.what()).find(split), std::string::npos) << error.what();
     }
     bytes.back() = static_cast<char>(bytes.back() ^ 1);
     WriteFileWhole(root_ / "cut.unfinished" / split, bytes);
-    EXPECT_FALSE(OpenUnfinishedRun((root_ / "cut").string(), false).finished_json.empty());
+    EXPECT_EQ(ResumeRun((root_ / "cut").string(), false).lock, nullptr);
     fs::remove_all(root_ / "cut");
   }
 }

@@ -11,10 +11,11 @@
 #include "core/threads.h"
 #include "kernels/checked_cast.h"
 #include "kernels/cpu/aggregate.h"
-#include "kernels/cpu/fused_training.h"
-#include "kernels/cpu/general_training.h"
+#include "kernels/cpu/fused_step.h"
+#include "kernels/cpu/general_step.h"
 #include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/layer_training.h"
 #include "kernels/cpu/matrix_memory.h"
 #include "kernels/cpu/padded_weights.h"
 #include "kernels/cpu/row_products.h"
@@ -138,15 +139,21 @@ class CpuBackend final : public Backend {
 
   TensorPtr Transform(const Context& context, const LayerInput& x, const HiddenParameters& hidden,
                       std::span<const uint32_t> rows) override {
-    const bool basic = hidden.basic() && x.blocks.size() == 1;
+    if (hidden.basic() && x.blocks.size() == 1) {
+      const PaddedWeights weight(hidden.weight, {}, {}, hidden.weight.rows);
+      return MakeTensor(
+          Narrowed(context, Multiply(context, InputBlocks(AsStored(*x.blocks.front())), weight, rows, true)));
+    }
+    const PaddedHidden padded(hidden);
+    const CpuHidden layer = padded.view();
     return MakeTensor(
-        Narrowed(context, basic ? Multiply(context, AsStored(*x.blocks.front()), hidden.weight, rows, true)
-                                : HiddenRows(context, BlocksOf(context, x), hidden, rows)));
+        Narrowed(context, Multiply(context, BlocksOf(context, x), *layer.weight, rows, false, &layer)));
   }
 
   Matrix Logits(const Context& context, const Tensor& x, const Matrix& theta,
                 std::span<const uint32_t> rows) override {
-    return Multiply(context, AsStored(x), theta, rows, false);
+    const PaddedWeights weights(theta, {}, {}, theta.rows);
+    return Multiply(context, InputBlocks(AsStored(x)), weights, rows, false);
   }
 
   Matrix Download(const Context& context, const Tensor& x, std::span<const uint32_t> rows) override {
@@ -187,17 +194,14 @@ class CpuBackend final : public Backend {
   std::unique_ptr<LayerTraining> BeginLayer(const Context& context, const LayerInput& xhat,
                                             Array<uint32_t> samples, const Targets& targets,
                                             const LayerSpec& spec, const LayerState& start) override {
-    if (!spec.architecture.basic() || xhat.blocks.size() > 1) {
-      InputBlocks input = BlocksOf(context, xhat);
-      for (StoredMatrix& part : input.dense) {
-        if (part.prepared()) part = ReadWhole(context, part.source);
-      }
-      return MakeCpuGeneralTraining(kernels_, std::move(input), std::move(samples), targets, spec, start,
-                                    options_.profile);
+    InputBlocks input = BlocksOf(context, xhat);
+    for (StoredMatrix& part : input.dense) {
+      if (part.prepared()) part = ReadWhole(context, part.source);
     }
-    const StoredMatrix& stored = AsStored(*xhat.blocks.front());
-    return MakeCpuFusedTraining(kernels_, stored.prepared() ? ReadWhole(context, stored.source) : stored,
-                                std::move(samples), targets, spec, start, options_.profile);
+    const bool fused = spec.architecture.basic() && xhat.blocks.size() == 1;
+    auto step = fused ? MakeFusedStep(kernels_, input.single(), std::move(samples), targets, spec, start)
+                      : MakeGeneralStep(kernels_, std::move(input), std::move(samples), targets, spec, start);
+    return std::make_unique<CpuLayerTraining>(std::move(step), spec);
   }
 
   std::shared_ptr<const RowsToScore> PrepareScoring(const Context& context, const LayerInput& x,
@@ -208,7 +212,7 @@ class CpuBackend final : public Backend {
     return prepared;
   }
   RowScores Score(const Context& context, const LayerTraining& training, const RowsToScore& rows) override {
-    return ScoreRows(context, kernels_, CheckedCast<CpuTraining>(training).Weights(),
+    return ScoreRows(context, kernels_, CheckedCast<CpuLayerTraining>(training).Weights(),
                      CheckedCast<CpuRowsToScore>(rows));
   }
   RowScores Score(const Context& context, const Matrix& theta, const RowsToScore& rows) override {
@@ -228,7 +232,8 @@ class CpuBackend final : public Backend {
   }
   TensorPtr TransformAggregate(const Context& context, const DeviceGraph& graph, const Tensor& x,
                                const Matrix& w) override {
-    const StoredMatrix narrow(Multiply(context, AsStored(x), w, {}, false));
+    const PaddedWeights weights(w, {}, {}, w.rows);
+    const StoredMatrix narrow(Multiply(context, InputBlocks(AsStored(x)), weights, {}, false));
     Matrix out = AggregateDense(context, kernels_, memory_, AsOperator(graph), narrow, {}).dense;
     float* values = out.values.mutable_data();
     ParallelFor(context, out.values.size(), 1 << 16, [&](size_t begin, size_t end) {
@@ -319,24 +324,31 @@ class CpuBackend final : public Backend {
     std::memcpy(out, padded.data(), x.cols * sizeof(float));
   }
 
-  // Rows of X·W (all, or those named), block by block of kProductRows rows.
-  Matrix Multiply(const Context& context, const StoredMatrix& x, const Matrix& w,
-                  std::span<const uint32_t> rows, bool relu) {
+  // Rows of X·W (all, or those named), or of the hidden layer that they are the products of; block by block of
+  // kProductRows rows.
+  Matrix Multiply(const Context& context, const InputBlocks& x, const PaddedWeights& w,
+                  std::span<const uint32_t> rows, bool relu, const CpuHidden* hidden = nullptr) {
     L2GCN_ASSERT(x.cols == w.rows);
     const size_t count = rows.empty() ? x.rows : rows.size();
-    const PaddedWeights padded(w, {}, {}, w.rows);
+    const size_t x_stride = x.dense.empty() ? 0 : GatheredStride(x);
+    const bool two = hidden != nullptr || (x.sparse.cols > 0 && !x.dense.empty());
     Matrix out = memory_.NewMatrix(count, w.cols);
     float* out_values = out.values.mutable_data();
     ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
-      Array<float> gathered = Array<float>::Allocate(x.is_sparse ? 0 : kProductRows * PadStride(x.cols));
-      Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);  // (kProductRows × stride)
+      Array<float> gathered = Array<float>::Allocate(kProductRows * x_stride);
+      Array<float> y = Array<float>::Allocate(kProductRows * w.stride);  // (kProductRows × stride), like more
+      Array<float> more = Array<float>::Allocate(two ? kProductRows * w.stride : 0);
+      float inverse[kProductRows];
       uint32_t picked[kProductRows];
       for (size_t from = begin; from < end; from += kProductRows) {
         const size_t size = std::min(kProductRows, end - from);
         for (size_t i = 0; i < size; ++i)
           picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        MultiplyBlock(kernels_, x, padded, picked, size, relu, gathered.mutable_data(), block.mutable_data());
-        CopyRows(block.data(), padded.stride, size, w.cols, out_values + from * w.cols);
+        BlocksProduct(kernels_, x, w, picked, size, relu, x_stride, gathered.mutable_data(),
+                      more.mutable_data(), y.mutable_data());
+        if (hidden != nullptr)
+          Activate(kernels_, *hidden, size, y.mutable_data(), inverse, more.mutable_data());
+        CopyRows((hidden != nullptr ? more : y).data(), w.stride, size, w.cols, out_values + from * w.cols);
       }
     });
     return out;
@@ -361,36 +373,6 @@ class CpuBackend final : public Backend {
     return out;
   }
 
-  // A hidden layer's rows (all, or those named), block by block of kProductRows rows.
-  Matrix HiddenRows(const Context& context, const InputBlocks& x, const HiddenParameters& layer,
-                    std::span<const uint32_t> rows) {
-    L2GCN_ASSERT(x.cols == layer.weight.rows);
-    const size_t count = rows.empty() ? x.rows : rows.size(), hidden = layer.weight.cols;
-    const PaddedHidden padded(layer);
-    const CpuHidden view = padded.view();
-    const PaddedWeights& w = *view.weight;
-    Matrix out = memory_.NewMatrix(count, hidden);
-    float* out_values = out.values.mutable_data();
-    ParallelFor(context, count, kProductRows, [&](size_t begin, size_t end) {
-      const size_t x_stride = GatheredStride(x);
-      Array<float> gathered = Array<float>::Allocate(kProductRows * x_stride);
-      Array<float> y = Array<float>::Allocate(kProductRows * w.stride);
-      Array<float> more = Array<float>::Allocate(kProductRows * w.stride);
-      float inverse[kProductRows];
-      uint32_t picked[kProductRows];
-      for (size_t from = begin; from < end; from += kProductRows) {
-        const size_t size = std::min(kProductRows, end - from);
-        for (size_t i = 0; i < size; ++i)
-          picked[i] = rows.empty() ? static_cast<uint32_t>(from + i) : rows[from + i];
-        BlocksProduct(kernels_, x, w, picked, size, x_stride, gathered.mutable_data(), more.mutable_data(),
-                      y.mutable_data());
-        Activate(kernels_, view, size, y.mutable_data(), inverse, more.mutable_data());
-        CopyRows(more.data(), w.stride, size, hidden, out_values + from * hidden);
-      }
-    });
-    return out;
-  }
-
   // ReLU(Â X W), X̂ block by block: no second matrix of X's size is needed.
   Matrix AggregateAndMultiply(const Context& context, const Propagation& a, const StoredMatrix& x,
                               const Matrix& w) {
@@ -400,10 +382,12 @@ class CpuBackend final : public Backend {
     uint32_t in_order[kProductRows];
     std::iota(in_order, in_order + kProductRows, 0u);
     const auto multiply = [&](const StoredMatrix& rows, size_t first) {
-      Array<float> gathered = Array<float>::Allocate(kProductRows * PadStride(x.cols));
+      const InputBlocks input(rows);
+      const size_t x_stride = GatheredStride(input);
+      Array<float> gathered = Array<float>::Allocate(kProductRows * x_stride);
       Array<float> block = Array<float>::Allocate(kProductRows * padded.stride);
-      MultiplyBlock(kernels_, rows, padded, in_order, rows.rows, true, gathered.mutable_data(),
-                    block.mutable_data());
+      BlocksProduct(kernels_, input, padded, in_order, rows.rows, true, x_stride, gathered.mutable_data(),
+                    nullptr, block.mutable_data());
       CopyRows(block.data(), padded.stride, rows.rows, w.cols, out_values + first * w.cols);
     };
     AggregateBlocks(context, kernels_, a, x, kProductRows, options_.features_as, multiply);

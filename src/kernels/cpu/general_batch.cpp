@@ -5,17 +5,14 @@
 namespace l2gcn {
 
 GeneralBatch::GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples,
-                           const Targets& targets, const LayerSpec& spec)
+                           const LayerSpec& spec)
     : kernels_(kernels),
       input_(std::move(input)),
-      targets_(targets),
       spec_(spec),
       draw_(kernels, std::move(samples), spec, input_.rows, sparse() ? 0 : input_.cols),
       batch_(draw_.batch()) {
   drawn_.resize(batch_);
   rows_.resize(batch_);
-  class_targets_.resize(targets_.multilabel ? 0 : batch_);
-  label_targets_.resize(targets_.multilabel ? batch_ : 0);
   if (dense()) x_ = Array<float>::Zeros(batch_ * x_stride());
   if (!sparse()) return;
   stretch_.resize(2 * size_t{batch_});
@@ -23,19 +20,14 @@ GeneralBatch::GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<u
   for (uint32_t i = 0; i < batch_; ++i) even_[i] = 2 * i;
 }
 
-void GeneralBatch::Draw(uint32_t epoch, uint32_t step, uint64_t done) {
-  size_ = draw_.SizeOf(step);
-  done_ = done;
-  draw_.Await(epoch, step);
-  draw_.Draw(epoch, step, 0, size_, epoch_, drawn_.data(), rows_.data());
+void GeneralBatch::Draw(const StepPosition& at) {
+  size_ = draw_.SizeOf(at.step);
+  done_ = at.done;
+  draw_.Await(at.epoch, at.step);
+  draw_.Draw(at.epoch, at.step, 0, size_, epoch_, drawn_.data(), rows_.data());
+  if (!sparse()) return;
   uint64_t nonzeros = 0;
   for (size_t i = 0; i < size_; ++i) {
-    if (targets_.multilabel) {
-      label_targets_[i] = targets_.matrix.data() + size_t{drawn_[i]} * targets_.classes;
-    } else {
-      class_targets_[i] = targets_.classes_of[drawn_[i]];
-    }
-    if (!sparse()) continue;
     stretch_[2 * i] = nonzeros;
     nonzeros += input_.sparse.indptr[rows_[i] + 1] - input_.sparse.indptr[rows_[i]];
   }

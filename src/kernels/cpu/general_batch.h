@@ -1,4 +1,4 @@
-// The mini-batch that a step of general_training.cpp takes: which samples, their targets, and their rows of the input, with
+// The mini-batch that a step of general_step.cpp takes: which samples, and their rows of the input, with
 // the input's dropout applied. Rows of dense parts are gathered side by side; the non-zeros of sparse rows that are not
 // dropped are copied, because what is dropped differs from sample to sample.
 //
@@ -16,29 +16,24 @@
 #include "kernels/cpu/input_blocks.h"
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/sample_draw.h"
+#include "kernels/cpu/training_step.h"
 
 namespace l2gcn {
 
 class GeneralBatch {
  public:
-  GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples, const Targets& targets,
-               const LayerSpec& spec);
+  GeneralBatch(const CpuKernels& kernels, InputBlocks input, Array<uint32_t> samples, const LayerSpec& spec);
 
   const InputBlocks& input() const { return input_; }
-  uint32_t samples_in_all() const { return draw_.samples(); }
-  uint32_t most() const { return batch_; }          // samples of a step
-  uint32_t steps() const { return draw_.steps(); }  // of an epoch
-  size_t size() const { return size_; }             // samples of the step drawn last
+  const SampleDraw& draw() const { return draw_; }
+  uint32_t most() const { return batch_; }  // samples of a step
+  size_t size() const { return size_; }     // samples of the step drawn last
+  std::span<const uint32_t> drawn() const { return std::span(drawn_).first(size_); }
   bool sparse() const { return input_.sparse.cols > 0; }
   bool dense() const { return input_.dense_cols() > 0; }
 
-  // The samples of a step; `done` counts the layer's steps before it.
-  void Draw(uint32_t epoch, uint32_t step, uint64_t done);
-  double LossTerms(std::span<const float> class_weights) const {
-    return LossTermsOf(targets_, class_weights, std::span(drawn_).first(size_));
-  }
-  const int32_t* class_targets(size_t panel) const { return class_targets_.data() + panel; }
-  const uint8_t* const* label_targets(size_t panel) const { return label_targets_.data() + panel; }
+  // Draws the samples of a step.
+  void Draw(const StepPosition& at);
 
   // Inputs of the batch's rows panel … panel + count − 1; keys (count) is scratch.
   void Gather(size_t panel, size_t count, uint32_t* keys);
@@ -62,20 +57,17 @@ class GeneralBatch {
 
   const CpuKernels& kernels_;
   const InputBlocks input_;
-  const Targets targets_;
   const LayerSpec spec_;
   const SampleDraw draw_;
   const uint32_t batch_;                    // of draw_
   std::optional<SampleDraw::Epoch> epoch_;  // the current one
   size_t size_ = 0;
   uint64_t done_ = 0;
-  std::vector<uint32_t> drawn_, rows_;         // (batch) samples, and their rows of the input
-  std::vector<int32_t> class_targets_;         // (batch) unless multilabel
-  std::vector<const uint8_t*> label_targets_;  // (batch) if multilabel
-  Array<float> x_;                             // (batch × dense columns)
-  std::vector<uint64_t> stretch_;              // (2 · batch) where each row's kept non-zeros begin and end
-  std::vector<uint32_t> even_;                 // (batch) 0, 2, 4, …: row numbers into stretch_
-  std::vector<uint32_t> indices_;              // of the kept non-zeros
+  std::vector<uint32_t> drawn_, rows_;  // (batch) samples, and their rows of the input
+  Array<float> x_;                      // (batch × dense columns)
+  std::vector<uint64_t> stretch_;       // (2 · batch) where each row's kept non-zeros begin and end
+  std::vector<uint32_t> even_;          // (batch) 0, 2, 4, …: row numbers into stretch_
+  std::vector<uint32_t> indices_;       // of the kept non-zeros
   std::vector<float> values_;
   std::vector<uint32_t> cut_offsets_;  // (2 · batch × cuts + 1) where each cut's stretch of a row begins
   FeatureCuts cuts_;

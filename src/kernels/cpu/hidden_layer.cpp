@@ -7,28 +7,6 @@
 #include "kernels/norm_constants.h"
 
 namespace l2gcn {
-namespace {
-
-size_t PanelsOf(size_t batch) { return (batch + kBatchPanel - 1) / kBatchPanel; }
-
-}  // namespace
-
-CpuParameter::CpuParameter(const LayerState& state, const std::string& of) : name(of) {
-  const Parameter* const from = state.Find(of);
-  if (from == nullptr) return;
-  weights = PaddedWeights(from->value, from->m, from->v, from->value.rows);
-  steps = from->steps;
-  trained = from->trained();
-  decays = IsWeight(of);
-  if (trained) grad = Array<float>::Zeros(weights.rows * weights.stride);
-}
-
-Parameter CpuParameter::Read(uint64_t steps_done) const {
-  const auto unpad = [&](const Array<float>& from) { return weights.Unpad(from, weights.rows); };
-  if (!trained) return {name, unpad(weights.w), {}, {}, 0};
-  return {name, unpad(weights.w), unpad(weights.m), unpad(weights.v), steps + steps_done};
-}
-
 HiddenLayer::HiddenLayer(const LayerState& start, const std::string& prefix, HiddenNorm kind, size_t batch)
     : width(start[prefix + "weight"].value.cols),
       stride(PadStride(width)),
@@ -47,21 +25,21 @@ HiddenLayer::HiddenLayer(const LayerState& start, const std::string& prefix, Hid
   inverse_ = Array<float>::Zeros(norm == HiddenNorm::kBatch ? stride : batch);
   if (norm != HiddenNorm::kBatch) return;
   mean_ = Array<float>::Zeros(stride);
-  panel_sums_ = Array<float>::Zeros(PanelsOf(batch) * 2 * stride);
+  panel_sums_ = Array<float>::Zeros((batch + kPanelRows - 1) / kPanelRows * 2 * stride);
   slopes_ = Array<float>::Zeros(3 * stride);
 }
 
 void HiddenLayer::PreparePacked(const CpuKernels& kernels, size_t first) {
-  const size_t rows = weight.weights.rows - first;
+  const size_t rows = weight.rows - first;
   if (kernels.pack == nullptr || rows == 0) return;
   first_packed_ = first;
   packed_ = Array<uint16_t>::Zeros(kernels.packed_values(rows, PadWidth(width)));
-  PackRows(kernels, first, weight.weights.rows);
+  PackRows(kernels, first, weight.rows);
 }
 
 void HiddenLayer::PackRows(const CpuKernels& kernels, size_t begin, size_t end) {
   if (packed_.empty()) return;
-  kernels.pack(weight.row(first_packed_), stride, weight.weights.rows - first_packed_, PadWidth(width),
+  kernels.pack(weight.row(first_packed_), stride, weight.rows - first_packed_, PadWidth(width),
                begin - first_packed_, end - first_packed_, packed_.mutable_data());
 }
 
@@ -89,11 +67,11 @@ void HiddenLayer::SumMoments(const CpuKernels& kernels, size_t panel, size_t cou
 // Means and squared distances of panels to those of the batch (Chan et al., 1979).
 void HiddenLayer::CombineMoments(size_t batch) {
   std::vector<double> mean(stride, 0.0), squares(stride, 0.0);
-  for (size_t panel = 0; panel < batch; panel += kBatchPanel) {
+  for (size_t panel = 0; panel < batch; panel += kPanelRows) {
     const float* const means = PanelSums(panel);
     const float* const more = means + stride;
     const auto before = static_cast<double>(panel),
-               rows = static_cast<double>(std::min(kBatchPanel, batch - panel));
+               rows = static_cast<double>(std::min(kPanelRows, batch - panel));
     const double share = rows / (before + rows), spread = before * share;
     for (size_t c = 0; c < width; ++c) {
       const double apart = static_cast<double>(means[c]) - mean[c];
@@ -142,7 +120,7 @@ void HiddenLayer::CombineGradients(size_t batch) {
   float* const of_weight = norm_weight.grad.mutable_data();
   std::fill_n(of_bias, stride, 0.0f);
   std::fill_n(of_weight, stride, 0.0f);
-  for (size_t panel = 0; panel < batch; panel += kBatchPanel) {
+  for (size_t panel = 0; panel < batch; panel += kPanelRows) {
     const float* const sums = PanelSums(panel);
     for (size_t c = 0; c < width; ++c) of_bias[c] += sums[c], of_weight[c] += sums[stride + c];
   }

@@ -9,32 +9,11 @@
 
 #include "core/layer_parameters.h"
 #include "kernels/cpu/activation.h"
-#include "kernels/cpu/adam_constants.h"
 #include "kernels/cpu/kernels.h"
-#include "kernels/cpu/padded_weights.h"
+#include "kernels/cpu/parameter.h"
+#include "kernels/cpu/sample_groups.h"
 
 namespace l2gcn {
-
-constexpr size_t kBatchPanel = 32;  // rows of a batch that go through a layer together
-
-// One of a layer's parameters in training.
-struct CpuParameter {
-  std::string name;
-  PaddedWeights weights;  // no rows: the layer does not have it
-  Array<float> grad;      // like weights
-  uint64_t steps = 0;     // of Adam, before the layer's first epoch
-  bool trained = false;
-  bool decays = false;
-  AdamStep adam;  // of the current step
-
-  CpuParameter() = default;
-  CpuParameter(const LayerState& state, const std::string& of);
-
-  bool exists() const { return weights.rows > 0; }
-  // As it is after `steps_done` steps of the layer.
-  Parameter Read(uint64_t steps_done) const;
-  const float* row(size_t i) const { return weights.w.data() + i * weights.stride; }
-};
 
 // One batch's values are all (batch × width) with the weights' stride.
 class HiddenLayer {
@@ -79,7 +58,7 @@ class HiddenLayer {
   Array<float> dy;  // gradient of the products, with a norm
 
  private:
-  float* PanelSums(size_t panel) { return panel_sums_.mutable_data() + panel / kBatchPanel * 2 * stride; }
+  float* PanelSums(size_t panel) { return panel_sums_.mutable_data() + panel / kPanelRows * 2 * stride; }
 
   Array<float> inverse_;  // 1 / √(var + ε): (batch) of LayerNorm's rows, (stride) of batch norm's columns
   // Batch norm alone has these:

@@ -22,6 +22,8 @@ struct InputBlocks {
     }
   }
 
+  // The matrix that a basic layer's input consists of.
+  StoredMatrix single() const { return dense.empty() ? StoredMatrix(sparse) : dense.front(); }
   size_t dense_cols() const { return cols - sparse.cols; }
   size_t bytes() const {
     size_t sum = sparse.cols > 0 ? sparse.bytes() : 0;

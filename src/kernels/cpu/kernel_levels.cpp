@@ -14,7 +14,7 @@ namespace l2gcn {
 extern const CpuKernels kBaselineKernels;
 extern const CpuKernels kAvx2Kernels;
 extern const CpuKernels kAvx512Kernels;
-CpuKernels WithAmxProducts(CpuKernels kernels);
+extern const CpuKernels kAmxProducts;  // the products alone
 
 namespace {
 
@@ -26,7 +26,15 @@ struct KernelLevel {
 };
 
 const CpuKernels& AmxKernels() {
-  static const CpuKernels kernels = WithAmxProducts(kAvx512Kernels);
+  static const CpuKernels kernels = [] {
+    CpuKernels amx = kAvx512Kernels;
+    amx.name = kAmxProducts.name;
+    amx.gemm = kAmxProducts.gemm;
+    amx.gemm_transposed = kAmxProducts.gemm_transposed;
+    amx.packed_values = kAmxProducts.packed_values;
+    amx.pack = kAmxProducts.pack;
+    return amx;
+  }();
   return kernels;
 }
 

@@ -339,16 +339,20 @@ void AmxGemmTransposed(const GemmArgs& g) {
   }
 }
 
+// A constant: no code of this file may run before the processor is known to have its instructions.
+constexpr CpuKernels MakeProducts() {
+  CpuKernels products{};
+  products.name = "avx512 with products in bf16 on AMX";
+  products.gemm = AmxGemm;
+  products.gemm_transposed = AmxGemmTransposed;
+  products.packed_values = AmxPackedValues;
+  products.pack = AmxPack;
+  return products;
+}
+
 }  // namespace
 
-CpuKernels WithAmxProducts(CpuKernels kernels);
-CpuKernels WithAmxProducts(CpuKernels kernels) {
-  kernels.name = "avx512 with products in bf16 on AMX";
-  kernels.gemm = AmxGemm;
-  kernels.gemm_transposed = AmxGemmTransposed;
-  kernels.packed_values = AmxPackedValues;
-  kernels.pack = AmxPack;
-  return kernels;
-}
+extern const CpuKernels kAmxProducts;
+const CpuKernels kAmxProducts = MakeProducts();
 
 }  // namespace l2gcn

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/error_format.h"
+
 namespace l2gcn {
 
 void GatherRows(const CpuKernels& kernels, const StoredMatrix& x, const uint32_t* picked, size_t count,
@@ -18,13 +20,14 @@ void GatherRows(const CpuKernels& kernels, const StoredMatrix& x, const uint32_t
 }
 
 void BlocksProduct(const CpuKernels& kernels, const InputBlocks& x, const PaddedWeights& w,
-                   const uint32_t* picked, size_t size, size_t x_stride, float* gathered, float* more,
-                   float* y) {
+                   const uint32_t* picked, size_t size, bool relu, size_t x_stride, float* gathered,
+                   float* more, float* y) {
+  L2GCN_ASSERT(!relu || x.sparse.cols == 0 || x.dense.empty());
   const size_t n = PadWidth(w.cols), sparse_cols = x.sparse.cols;
   if (sparse_cols > 0) {
     kernels.sparse_gemm(size, n,
                         {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0},
-                        w.w.data(), w.stride, y, w.stride, false);
+                        w.w.data(), w.stride, y, w.stride, relu);
   }
   if (x.dense.empty()) return;
   size_t column = 0;
@@ -34,24 +37,11 @@ void BlocksProduct(const CpuKernels& kernels, const InputBlocks& x, const Padded
   }
   float* const product = sparse_cols > 0 ? more : y;
   kernels.gemm({size, n, column, gathered, x_stride, w.w.data() + sparse_cols * w.stride, w.stride, product,
-                w.stride});
+                w.stride, relu ? Finish::kRelu : Finish::kNone});
   if (sparse_cols == 0) return;
   for (size_t i = 0; i < size; ++i) {
     for (size_t c = 0; c < n; ++c) y[i * w.stride + c] += more[i * w.stride + c];
   }
-}
-
-void MultiplyBlock(const CpuKernels& kernels, const StoredMatrix& x, const PaddedWeights& w,
-                   const uint32_t* picked, size_t size, bool relu, float* gathered, float* block) {
-  if (x.is_sparse) {
-    kernels.sparse_gemm(size, PadWidth(w.cols),
-                        {x.sparse.indptr.data(), x.sparse.indices.data(), x.sparse.values.data(), picked, 0},
-                        w.w.data(), w.stride, block, w.stride, relu);
-    return;
-  }
-  GatherRows(kernels, x, picked, size, gathered, PadStride(x.cols));
-  kernels.gemm({size, PadWidth(w.cols), x.cols, gathered, PadStride(x.cols), w.w.data(), w.stride, block,
-                w.stride, relu ? Finish::kRelu : Finish::kNone});
 }
 
 }  // namespace l2gcn

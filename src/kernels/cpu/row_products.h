@@ -18,17 +18,14 @@ constexpr size_t kProductRows = 64;  // rows of a block
 void GatherRows(const CpuKernels& kernels, const StoredMatrix& x, const uint32_t* picked, size_t count,
                 float* gathered, size_t stride);
 
-// block (size × w.stride) = rows `picked` of X · W; gathered (size × PadStride(k)) is scratch.
-void MultiplyBlock(const CpuKernels& kernels, const StoredMatrix& x, const PaddedWeights& w,
-                   const uint32_t* picked, size_t size, bool relu, float* gathered, float* block);
-
 // The stride of gathered rows of `x`. Widths of parts are padded where they end, so that the last one may reach a pad
 // further.
 inline size_t GatheredStride(const InputBlocks& x) { return PadStride(x.dense_cols() + kPad); }
 
-// y (size × w.stride) = rows `picked` of X · W; gathered (size × x_stride) and more (like y) are scratch.
+// y (size × w.stride) = rows `picked` of X · W, or ReLU of them where X is all sparse or all dense; gathered (size × x_stride)
+// is scratch, and so is more (like y) where X is sparse in part.
 void BlocksProduct(const CpuKernels& kernels, const InputBlocks& x, const PaddedWeights& w,
-                   const uint32_t* picked, size_t size, size_t x_stride, float* gathered, float* more,
-                   float* y);
+                   const uint32_t* picked, size_t size, bool relu, size_t x_stride, float* gathered,
+                   float* more, float* y);
 
 }  // namespace l2gcn

@@ -38,15 +38,4 @@ void SampleDraw::Await(uint32_t epoch, uint32_t step) const {
   spec_.windows->Await(epoch, last / OrderIn(epoch).window);
 }
 
-double LossTermsOf(const Targets& targets, std::span<const float> class_weights,
-                   std::span<const uint32_t> drawn) {
-  const auto size = static_cast<double>(drawn.size());
-  if (targets.multilabel) return size * static_cast<double>(targets.classes);
-  if (class_weights.empty()) return size;
-  double sum = 0;
-  for (const uint32_t sample : drawn)
-    sum += double{class_weights[static_cast<size_t>(targets.classes_of[sample])]};
-  return sum;
-}
-
 }  // namespace l2gcn

@@ -46,9 +46,4 @@ class SampleDraw {
   const uint32_t sample_count_, batch_, steps_;
 };
 
-// What the summed loss of a batch is divided by: its samples, its entries, or its samples' class weights. `drawn`: the
-// batch's samples; class_weights (classes) may be empty.
-double LossTermsOf(const Targets& targets, std::span<const float> class_weights,
-                   std::span<const uint32_t> drawn);
-
 }  // namespace l2gcn

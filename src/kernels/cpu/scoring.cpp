@@ -34,8 +34,8 @@ class BlockScorer {
     for (size_t i = 0; i < count; ++i)
       picked[i] = rows_.rows.empty() ? static_cast<uint32_t>(first + i) : rows_.rows[first + i];
     const bool hidden = layer_.hidden.weight != nullptr;
-    BlocksProduct(kernels_, rows_.x, hidden ? *layer_.hidden.weight : layer_.theta, picked, count, x_stride_,
-                  gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
+    BlocksProduct(kernels_, rows_.x, hidden ? *layer_.hidden.weight : layer_.theta, picked, count, false,
+                  x_stride_, gathered_.mutable_data(), h_.mutable_data(), y_.mutable_data());
     if (hidden) FinishHidden(count);
     for (size_t i = 0; i < count; ++i) {
       float* const logits = y_.mutable_data() + i * stride();

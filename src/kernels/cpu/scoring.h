@@ -17,11 +17,6 @@ struct CpuLayerWeights {
   const float* bias = nullptr;  // (classes) of the logits, or null
 };
 
-class CpuTraining : public LayerTraining {
- public:
-  virtual CpuLayerWeights Weights() const = 0;
-};
-
 struct CpuRowsToScore final : RowsToScore {
   InputBlocks x;
   Array<uint32_t> rows;  // of x; empty: all

@@ -98,7 +98,6 @@ class RankTraining final : public LayerTraining {
                  std::vector<double>* step_losses) override;
   // On every rank: rank 0's.
   LayerState Read() const override;
-  StepSeconds Profile() const override { return own_ != nullptr ? own_->Profile() : StepSeconds{}; }
 
   const LayerTraining* own() const { return own_.get(); }
   const LayerSpec& spec() const { return spec_; }

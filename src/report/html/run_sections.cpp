@@ -13,6 +13,16 @@
 #include "report/html/sections.h"
 
 namespace l2gcn {
+Chart EpochChart(const char* title, const char* y_label) {
+  Chart chart;
+  chart.title = title;
+  chart.width = kPairWidth, chart.height = kPairHeight;
+  chart.x_label = "epoch of the layer";
+  chart.y_label = y_label;
+  chart.whole_x = true;
+  return chart;
+}
+
 namespace {
 
 double NumberAt(const ReportJson& json, const char* key) {
@@ -48,16 +58,6 @@ std::string RateText(double amount, double seconds, double ceiling) {
   const double rate = amount / seconds / 1e9;
   return ceiling > 0 ? fmt::format("{:.1f} ({:.0f} % of the best)", rate, 100 * rate / ceiling)
                      : fmt::format("{:.1f}", rate);
-}
-
-Chart EpochChart(const char* title, const char* y_label) {
-  Chart chart;
-  chart.title = title;
-  chart.width = kPairWidth, chart.height = kPairHeight;
-  chart.x_label = "epoch of the layer";
-  chart.y_label = y_label;
-  chart.whole_x = true;
-  return chart;
 }
 
 ReportJson LayersOf(const ReportJson& run) { return run.value("layers", ReportJson::array()); }

@@ -11,6 +11,9 @@
 
 namespace l2gcn {
 
+// A chart over the epochs of each layer, beside another one; without series.
+Chart EpochChart(const char* title, const char* y_label);
+
 using ReportJson = nlohmann::ordered_json;
 
 // What result.json says: scores with their deviation, losses, decisions, seconds and memory. `run` is the entry of

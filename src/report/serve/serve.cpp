@@ -135,12 +135,7 @@ ChartSeries Thinned(const ChartSeries& series) {
 void AddLiveChart(const std::map<uint64_t, ChartSeries>& series, const char* title, const char* y_label,
                   Page& page) {
   if (series.empty()) return;
-  Chart chart;
-  chart.title = title;
-  chart.width = kPairWidth, chart.height = kPairHeight;
-  chart.x_label = "epoch of the layer";
-  chart.y_label = y_label;
-  chart.whole_x = true;
+  Chart chart = EpochChart(title, y_label);
   for (const auto& [layer, one] : series) chart.series.push_back(Thinned(one));
   page.Figure(chart, "");
 }

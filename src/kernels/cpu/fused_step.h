@@ -1,4 +1,4 @@
-// One layer's mini-batch training on the CPU. A step has two phases of tasks (core/phases.h):
+// A step of the basic layer. It has two phases of tasks:
 //   1. a panel of rows: gather, X̂W, ReLU, ·Θ, loss, its gradient, ·Θᵀ, all while in cache;
 //   2. a piece of the rows of W and Θ: their gradients, summed over the whole batch, and Adam.
 // A gradient is the sum, in order, of the gradients of groups of samples, which are the same for any number of
@@ -9,15 +9,13 @@
 
 #include <memory>
 
-#include "kernels/backend.h"
-#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/stored_matrix.h"
+#include "kernels/cpu/training_step.h"
 
 namespace l2gcn {
 
-std::unique_ptr<LayerTraining> MakeCpuFusedTraining(const CpuKernels& kernels, StoredMatrix input,
-                                                    Array<uint32_t> samples, const Targets& targets,
-                                                    const LayerSpec& spec, const LayerState& start,
-                                                    bool profile);
+std::unique_ptr<TrainingStep> MakeFusedStep(const CpuKernels& kernels, StoredMatrix input,
+                                            Array<uint32_t> samples, const Targets& targets,
+                                            const LayerSpec& spec, const LayerState& start);
 
 }  // namespace l2gcn
