@@ -73,8 +73,11 @@ constexpr double kMostSamples = 4e6;  // a layer is shown, unless that is fewer 
 constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
 constexpr uint64_t kRestOfBatch = 8;  // a last batch below an eighth of the others is a rest
-constexpr double kMostBytesWithPowers =
-    8.0 * (1ull << 30);  // of a set that `best` trains without being asked
+constexpr uint32_t kHopsOfBest = 2;
+constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `best` trains without being asked
+// Labels are few below so many train nodes, if there are four times as many nodes.
+constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
+constexpr uint32_t kHopsOfFewLabels = 6, kMostEpochsOfFewLabels = 300;
 
 // Trials take two thirds more than that, and add to the time of the training.
 constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
@@ -89,17 +92,33 @@ SplitCounts ExpectedCounts(const Dataset& dataset, const std::string& split) {
   }
 }
 
-// Bytes of the features of every node with both of their powers beside them, as preset `best` reads them; of
-// sparse ones the most that averaging can make of them.
-double BytesWithPowers(const Dataset& dataset) {
+// Bytes of the features of every node with so many hops beside them, as preset `best` reads them; of sparse ones the
+// most that averaging can make of them.
+double BytesWithHops(const Dataset& dataset, uint32_t hops) {
   const auto nodes = static_cast<double>(dataset.nodes());
   const uint32_t pca = SetRowOf(dataset.preset_row).pca;
   const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
   const double dense = 4 * nodes * static_cast<double>(columns);
-  if (pca > 0 || !dataset.features.is_sparse()) return 3 * dense;
+  if (pca > 0 || !dataset.features.is_sparse()) return (1 + hops) * dense;
   const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
   const double own = static_cast<double>(dataset.features.bytes());
-  return own + std::min(dense, grows * own) + std::min(dense, grows * grows * own);
+  double bytes = own, of_hop = own;
+  for (uint32_t hop = 0; hop < hops; ++hop) {
+    of_hop = std::min(dense, grows * of_hop);
+    bytes += of_hop;
+  }
+  return bytes;
+}
+
+// Where few nodes of many have a label, one layer that reads further and drops more generalises better.
+void ApplyFewLabels(const Dataset& dataset, TrainConfig& config) {
+  if (BytesWithHops(dataset, kHopsOfFewLabels) > kMostBytesWithHops) return;
+  config.layers = 1;
+  config.hops = kHopsOfFewLabels;
+  config.dropout = 0.7;
+  config.input_dropout = 0.6;
+  config.epochs = {kMostEpochsOfFewLabels};
+  config.architecture_trial = false;
 }
 
 // The most accurate preset, from what can be seen of the data: how many nodes train and validate, whether nodes
@@ -108,7 +127,7 @@ double BytesWithPowers(const Dataset& dataset) {
 void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic, TrainConfig& config) {
   const SplitCounts counts = ExpectedCounts(dataset, split);
   config.layers = 2;
-  config.hops = 2, config.self_features = true;
+  config.hops = kHopsOfBest, config.self_features = true;
   config.hidden = {256};
   config.head = 256;
   config.hidden_norm = HiddenNorm::kLayer;
@@ -136,7 +155,9 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
     config.lr.reset();
     config.stop = StopRule::kPlateau;
-    config.architecture_trial = BytesWithPowers(dataset) <= kMostBytesWithTrials;
+    config.architecture_trial = BytesWithHops(dataset, kHopsOfBest) <= kMostBytesWithTrials;
+    if (counts.train < kFewTrainNodes && kNodesPerLabel * counts.train < dataset.nodes())
+      ApplyFewLabels(dataset, config);
     return;
   }
   config.lr = counts.train < kFewNodes ? 0.001 : 0.003;  // few nodes are soon overfitted
@@ -166,7 +187,7 @@ std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
   if (!said.empty()) return said;
   const bool layerwise = method.empty() || FindMethod(method).loop == TrainingLoop::kLayerwise;
   const bool controller = !ValueFor(overrides, "controller").empty();
-  return layerwise && !controller && BytesWithPowers(dataset) <= kMostBytesWithPowers ? "best" : "paper";
+  return layerwise && !controller && BytesWithHops(dataset, kHopsOfBest) <= kMostBytesWithHops ? "best" : "paper";
 }
 
 void CheckTakes(const Field& field, const Method& method) {

@@ -10,6 +10,7 @@
 #include "data/catalog.h"
 #include "data/reader.h"
 #include "l2gcn/version.h"
+#include "train/snapshot.h"
 
 namespace l2gcn {
 namespace {
