@@ -77,7 +77,7 @@ constexpr uint32_t kHopsOfBest = 2;
 constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 // Labels are few below so many train nodes, if there are four times as many nodes.
 constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
-constexpr uint32_t kHopsOfFewLabels = 6, kMostEpochsOfFewLabels = 300;
+constexpr uint32_t kHopsOfFewLabels = 8, kMostEpochsOfFewLabels = 300;
 
 // Trials take two thirds more than that, and add to the time of the training.
 constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
@@ -110,13 +110,14 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
   return bytes;
 }
 
-// Where few nodes of many have a label, one layer that reads further and drops more generalises better.
+// Where few nodes of many have a label, one layer that reads further and drops more generalises better, and every node's
+// words count the same.
 void ApplyFewLabels(const Dataset& dataset, TrainConfig& config) {
   if (BytesWithHops(dataset, kHopsOfFewLabels) > kMostBytesWithHops) return;
   config.layers = 1;
   config.hops = kHopsOfFewLabels;
-  config.dropout = 0.7;
-  config.input_dropout = 0.6;
+  config.dropout = config.input_dropout = 0.8;
+  if (config.scale == Scale::kNone) config.scale = Scale::kRow;
   config.epochs = {kMostEpochsOfFewLabels};
   config.architecture_trial = false;
 }
@@ -187,7 +188,8 @@ std::string ChoosePreset(const Overrides& overrides, const Dataset& dataset) {
   if (!said.empty()) return said;
   const bool layerwise = method.empty() || FindMethod(method).loop == TrainingLoop::kLayerwise;
   const bool controller = !ValueFor(overrides, "controller").empty();
-  return layerwise && !controller && BytesWithHops(dataset, kHopsOfBest) <= kMostBytesWithHops ? "best" : "paper";
+  return layerwise && !controller && BytesWithHops(dataset, kHopsOfBest) <= kMostBytesWithHops ? "best"
+                                                                                               : "paper";
 }
 
 void CheckTakes(const Field& field, const Method& method) {

@@ -104,6 +104,21 @@ Dataset LabelledSet(uint32_t nodes, uint32_t classes, bool multilabel = false) {
   return dataset;
 }
 
+TEST(Presets, OneLayerWithManyHopsWhereFewOfManyNodesHaveALabel) {
+  const Overrides few = {{"split", "random:0.1,0.2,0.7"}}, many = {{"split", "random:0.3,0.2,0.5"}};
+  const TrainConfig config = ResolveConfig(few, LabelledSet(2000, 2));
+  EXPECT_EQ(config.layers, 1u);
+  EXPECT_EQ(config.hops, 8u);
+  EXPECT_EQ(config.dropout, 0.8);
+  EXPECT_FALSE(config.architecture_trial);
+  EXPECT_EQ(FindField("scale").get(config), "standard") << "dense features";
+  EXPECT_EQ(ResolveConfig(many, LabelledSet(2000, 2)).layers, 2u) << "a third of the nodes is not few";
+  EXPECT_EQ(ResolveConfig(few, LabelledSet(20000, 2)).layers, 2u) << "2,000 labels are not few";
+  Overrides by_hand = few;
+  by_hand.emplace_back("layers", "3");
+  EXPECT_EQ(ResolveConfig(by_hand, LabelledSet(2000, 2)).layers, 3u);
+}
+
 TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   const Overrides best = {{"preset", "best"}};
   const TrainConfig small = ResolveConfig(best, LabelledSet(1000, 7));
