@@ -91,6 +91,48 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
+LayerPipeline::LayerPipeline(const LayerPipeline& other, const TrainConfig& config)
+    : graph_(other.graph_),
+      schema_(other.schema_),
+      features_(other.features_),
+      config_(config),
+      inductive_(other.inductive_),
+      train_nodes_(other.train_nodes_),
+      preparation_(other.preparation_),
+      backend_(other.backend_),
+      shared_(other.shared_),
+      input_(other.input_),
+      input_is_free_(other.input_is_free_),
+      smooth_seconds_(other.smooth_seconds_) {}
+
+std::shared_ptr<LayerPipeline> LayerPipeline::WithLayers(const Context& context, const TrainConfig& config) {
+  L2GCN_ASSERT(FindMethod(config.method).op == MethodOperator::kNormalised);
+  if (shared_ == nullptr) {
+    shared_ = std::make_shared<SharedInput>(Input(context));
+    if (made_ && inductive_) shared_->Subgraph([&] { return made_->graph; });
+    made_.reset();
+  }
+  return std::shared_ptr<LayerPipeline>(new LayerPipeline(*this, config));
+}
+
+void LayerPipeline::EndSharing() {
+  if (shared_ != nullptr) shared_->KeepOnly(config_.adjacency);
+  shares_once_more_ = true;
+}
+
+TensorPtr LayerPipeline::Product(const Context& context, const DeviceGraph& a, const Tensor& x,
+                                 std::span<const uint32_t> rows) {
+  const auto make = [&] { return backend_->Aggregate(context, a, x, rows); };
+  return shared_ == nullptr ? make() : shared_->Product(&a, x, make);
+}
+
+DeviceGraphPtr LayerPipeline::SharedOperator(const Context& context, Adjacency name, bool whole) {
+  const Graph graph =
+      whole ? graph_ : shared_->Subgraph([&] { return InducedSubgraph(context, graph_, train_nodes_); });
+  return shared_->Operator(name, whole,
+                           [&] { return backend_->Upload(context, MakePropagation(context, graph, name)); });
+}
+
 TensorPtr LayerPipeline::MakeInput(const Context& context) {
   const Features prepared = ApplyPreparation(context, preparation_, features_);
   TensorPtr x = backend_->Upload(context, prepared);
@@ -112,6 +154,7 @@ TensorPtr LayerPipeline::Input(const Context& context) {
 
 void LayerPipeline::ReleaseInput() {
   if (input_is_free_ || input_ == nullptr || config_.raw_features) return;
+  if (shared_ != nullptr && !shares_once_more_) return;
   spare_input_ = input_;
   backend_->KeepSpare(std::move(input_));
 }
@@ -140,6 +183,10 @@ LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& con
 }
 
 const std::vector<DeviceGraphPtr>& LayerPipeline::TrainOperators(const Context& context) {
+  if (train_operators_.empty() && shared_ != nullptr) {
+    for (const Adjacency name : config_.adjacency)
+      train_operators_.push_back(SharedOperator(context, name, !inductive_));
+  }
   if (train_operators_.empty()) MakeTrainingGraph(context);
   return train_operators_;
 }
@@ -195,16 +242,28 @@ LayerInput LayerPipeline::Aggregate(const Context& context, uint32_t layer, Tens
   if (layer == 0) kept_.clear();  // a training begins
   // X⁰ holds every node; in the inductive setting the operator's nodes are the train nodes among them.
   std::span<const uint32_t> rows = layer == 0 ? InputRows() : std::span<const uint32_t>();
+  LayerInput input = AggregateRows(context, layer, std::move(x), rows, hops);
+  if (layer == 0 && shares_once_more_) shared_.reset();
+  return input;
+}
+
+LayerInput LayerPipeline::AggregateRows(const Context& context, uint32_t layer, TensorPtr x,
+                                        std::span<const uint32_t> rows, uint32_t hops) {
   if (!config_.self_features) {
     for (uint32_t hop = 0; hop < hops; ++hop, rows = {})
-      x = backend_->Aggregate(context, OperatorFor(context, layer), *x, rows);
+      x = Product(context, OperatorFor(context, layer), *x, rows);
     return x;
   }
-  LayerInput input = rows.empty() ? std::move(x) : backend_->PickRows(context, *x, rows);
-  x.reset();
+  LayerInput input = std::move(x);
+  if (!rows.empty()) {
+    const Tensor& all = *input.blocks.front();
+    const auto pick = [&] { return backend_->PickRows(context, all, rows); };
+    input = LayerInput(shared_ == nullptr ? pick() : shared_->Product(nullptr, all, pick));
+  }
   AddHops(context, TrainOperators(context), config_.hops, input);
   AddRawFeatures(context, layer, InputRows(), input);
-  return backend_->MergeSparse(std::move(input));
+  if (shared_ == nullptr) return backend_->MergeSparse(std::move(input));
+  return shared_->Merged(input, [&] { return backend_->MergeSparse(input); });
 }
 
 const Tensor& LayerPipeline::LastHop(const LayerInput& input, size_t operators, size_t which) {
@@ -219,7 +278,7 @@ void LayerPipeline::AddHops(const Context& context, const std::vector<DeviceGrap
     const LayerInput before = input;
     for (size_t which = 0; which < all; ++which) {
       const Tensor& x = LastHop(before, all, which);
-      input.blocks.push_back(backend_->Aggregate(context, *operators[which], x, {}));
+      input.blocks.push_back(Product(context, *operators[which], x, {}));
     }
   }
 }
@@ -253,6 +312,11 @@ const std::vector<Propagation>& LayerPipeline::Whole(const Context& context) {
 
 const std::vector<DeviceGraphPtr>& LayerPipeline::WholeOperators(const Context& context) {
   if (!whole_operators_.empty()) return whole_operators_;
+  if (shared_ != nullptr) {
+    for (const Adjacency name : config_.adjacency)
+      whole_operators_.push_back(SharedOperator(context, name, true));
+    return whole_operators_;
+  }
   whole_operators_ = TrainsWithWhole() && !train_operators_.empty()
                          ? train_operators_
                          : UploadAll(context, *backend_, Whole(context));

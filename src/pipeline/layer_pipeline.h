@@ -32,6 +32,7 @@
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
 #include "l2gcn/model.h"
+#include "pipeline/shared_input.h"
 
 namespace l2gcn {
 
@@ -44,6 +45,11 @@ class LayerPipeline {
   // For a trained model: with the preparation that it brings; columns of tables are found by name. Throws
   // Error(kInput) if columns are missing or too many, or the data set has another number of features.
   LayerPipeline(const Context& context, const Dataset& dataset, const Model& model);
+  // For other layers of the same features, nodes, setting and device, which may also have other operators. What both compute
+  // from X⁰ is computed once (pipeline/shared_input.h) and kept until all of them are gone, or let go of it by EndSharing.
+  std::shared_ptr<LayerPipeline> WithLayers(const Context& context, const TrainConfig& config);
+  // No pipeline shares this one's input any more: what others alone needed goes now, the rest once layer 1 is aggregated.
+  void EndSharing();
 
   Backend& backend() { return *backend_; }
   const Preparation& preparation() const { return preparation_; }
@@ -134,6 +140,12 @@ class LayerPipeline {
 
  private:
   LayerPipeline(const Dataset& dataset, const TrainConfig& config);
+  LayerPipeline(const LayerPipeline& other, const TrainConfig& config);
+  TensorPtr Product(const Context& context, const DeviceGraph& a, const Tensor& x,
+                    std::span<const uint32_t> rows);
+  LayerInput AggregateRows(const Context& context, uint32_t layer, TensorPtr x,
+                           std::span<const uint32_t> rows, uint32_t hops);
+  DeviceGraphPtr SharedOperator(const Context& context, Adjacency name, bool whole);
   TensorPtr MakeInput(const Context& context);
   const std::vector<Propagation>& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
@@ -148,7 +160,9 @@ class LayerPipeline {
   bool inductive_;
   std::vector<uint32_t> train_nodes_;
   Preparation preparation_;
-  std::unique_ptr<Backend> backend_;
+  std::shared_ptr<Backend> backend_;
+  std::shared_ptr<SharedInput> shared_;                            // null: no other pipeline has this input
+  bool shares_once_more_ = false;                                  // until layer 1 is aggregated
   TensorPtr input_;                                                // null: not made yet, or released
   std::weak_ptr<const Tensor> spare_input_;                        // released, and maybe still there
   bool input_is_free_ = false;                                     // the input shares the data set's memory

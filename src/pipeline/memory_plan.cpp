@@ -52,7 +52,10 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   TrainConfig widest = config;
-  if (config.architecture_trial) widest.adjacency = TrialOperators();
+  if (config.architecture_trial) {
+    widest.adjacency = TrialOperators();
+    counts.tried_operators = widest.adjacency.size();
+  }
   counts.aggregates = BlocksOfHops(widest) - 1;
   counts.raw_features = config.raw_features ? counts.features : 0;
   counts.smooth = config.smooth;
@@ -95,9 +98,13 @@ uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
     const uint64_t in = counts.InputsOf(layer), out = counts.hidden[layer];
     const bool sparse = counts.sparse && layer == 0;
     if (trains) {
-      most = std::max(most, subgraph + (layer > 0 ? MatrixBytes(counts, counts.rows(), in, false) : 0) +
-                                MatrixBytes(counts, counts.rows(), counts.WidthOf(layer, in), sparse) +
-                                MatrixBytes(counts, counts.rows(), out, false));
+      // Trials keep the blocks of sparse features beside what they are merged to.
+      const uint64_t width = counts.WidthOf(layer, in), copies = sparse && counts.tried_operators > 0 ? 2 : 1;
+      most = std::max(
+          most, subgraph + (layer > 0 ? MatrixBytes(counts, counts.rows(), in, false) : 0) +
+                    copies * MatrixBytes(counts, counts.rows(), width, sparse) +
+                    MatrixBytes(counts, counts.rows(), out, false) +
+                    (layer == 0 ? MatrixBytes(counts, counts.nodes, counts.TrialColumns(), sparse) : 0));
     }
     const uint64_t before = layer > 0 ? MatrixBytes(counts, counts.nodes, in, false) : 0;
     const uint64_t joined =
@@ -135,7 +142,8 @@ class DiskWalk {
       const uint64_t width = counts_.WidthOf(layer, in), out = last ? 0 : counts_.hidden[layer];
       Samples(width, counts_.hidden[layer], counts_.epochs[layer]);
       if (!last) Move(Bytes(rows, width), Bytes(rows, out));
-      Hold(on_disk + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
+      const uint64_t tried = layer == 0 ? Bytes(counts_.nodes, counts_.TrialColumns()) : 0;
+      Hold(on_disk + tried + Bytes(most, width + out) + (last ? Bytes(counts_.train, width) + copied : 0));
       on_disk = Bytes(most, out);
     }
   }

@@ -22,11 +22,12 @@ struct RunCounts {
   uint64_t element = 4;       // bytes of one, in activations
   uint64_t stored_bytes = 0;  // of the features as they lie
   uint64_t graph_bytes = 0;
-  uint64_t other_bytes = 0;   // labels and names
-  uint64_t held_bytes = 0;    // by the process before the run, not mapped from files: all that is here …
-  uint64_t others_bytes = 0;  // … and what of it is not the data set's
-  uint64_t aggregates = 0;    // beside X in a layer's input; 0: the input is ÂX alone
-  uint64_t raw_features = 0;  // columns of X⁰ in the input of every later layer
+  uint64_t other_bytes = 0;      // labels and names
+  uint64_t held_bytes = 0;       // by the process before the run, not mapped from files: all that is here …
+  uint64_t others_bytes = 0;     // … and what of it is not the data set's
+  uint64_t aggregates = 0;       // beside X in a layer's input; 0: the input is ÂX alone
+  uint64_t raw_features = 0;     // columns of X⁰ in the input of every later layer
+  uint64_t tried_operators = 0;  // of trials, which share the aggregates of X⁰; 0: there are no trials
   uint64_t smooth = 0, head = 0, batch = 0;
   size_t first_few = 0;  // layers before it have every row
   std::vector<uint64_t> hidden;
@@ -41,6 +42,10 @@ struct RunCounts {
   uint64_t copies() const { return 1 + aggregates; }
   // Columns of X̂, whose layer has `in` of X.
   uint64_t WidthOf(size_t layer, uint64_t in) const { return copies() * in + (layer > 0 ? raw_features : 0); }
+  // Columns over every node that trials keep beside layer 1's X̂ for their validation nodes: all hops but the last.
+  uint64_t TrialColumns() const {
+    return inductive && tried_operators > 0 ? (copies() - tried_operators) * features : 0;
+  }
   // The share of rows of a layer's X̂ in training that lead to a row that is scored, as if every node had the mean number
   // of neighbours, drawn from all nodes; 1 where all are computed (LayerPipeline::NeedLastRowsOf).
   double ShareOf(size_t layer) const {

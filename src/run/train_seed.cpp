@@ -4,7 +4,6 @@
 
 #include "config/methods.h"
 #include "config/stop_policies.h"
-#include "core/clock.h"
 #include "core/error_format.h"
 #include "model/model_shapes.h"
 #include "ranks/collectives.h"
@@ -53,17 +52,18 @@ std::optional<TrainedSeed> TrainedBefore(const Job& job, const Checkpoint* check
 // Layer by layer, with the architecture that trials choose where the configuration leaves it open. A training that goes on
 // from a snapshot repeats the trials: they choose the same again.
 TrainedSeed FitChosen(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
-  TrainConfig config = job.config;
-  std::vector<ArchitectureTrial> trials;
-  const Stopwatch choosing;
-  if (config.architecture_trial)
-    config = ChooseArchitecture(job.context, job.dataset, *job.nodes, config, trials);
-  const double choose_seconds = trials.empty() ? 0 : choosing.Seconds();
   LayerwiseOptions options;
   options.checkpointer = checkpointer;
-  TrainedSeed seed = FitLayerwise(job.context, job.dataset, *job.nodes, config, policy, options);
-  seed.trained.result.trials = std::move(trials);
-  seed.trained.result.seconds.choose = choose_seconds;
+  if (!job.config.architecture_trial)
+    return FitLayerwise(job.context, job.dataset, *job.nodes, job.config, policy, options);
+  ChosenArchitecture chosen = ChooseArchitecture(job.context, job.dataset, *job.nodes, job.config);
+  options.pipeline = std::move(chosen.pipeline);
+  TrainedSeed seed = FitLayerwise(job.context, job.dataset, *job.nodes, chosen.config, policy, options);
+  SeedResult& result = seed.trained.result;
+  result.trials = std::move(chosen.trials);
+  result.seconds.setup += chosen.setup_seconds;
+  result.seconds.aggregate += chosen.aggregate_seconds;
+  result.seconds.choose = chosen.choose_seconds;
   return seed;
 }
 

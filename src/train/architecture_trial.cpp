@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 
+#include "core/clock.h"
 #include "core/error_format.h"
 #include "pipeline/layer_pipeline.h"
 #include "train/held_out.h"
@@ -80,30 +81,54 @@ class ArchitectureTrials {
         nodes_(nodes),
         config_(TrialConfig(config, dataset, nodes)) {}
 
-  // Trains with these parts. Trainings with the same operators share one pipeline.
+  // Trains with these parts.
   Trial Run(const std::vector<Adjacency>& adjacency, HiddenNorm norm) {
-    if (pipeline_ == nullptr || adjacency != config_.adjacency) {
-      pipeline_.reset();
-      config_.adjacency = adjacency;
-      pipeline_ = std::make_shared<LayerPipeline>(context_, dataset_, config_, nodes_.train);
-    }
+    config_.adjacency = adjacency;
     config_.hidden_norm = norm;
     LossesAtTheEnd policy;
     LayerwiseOptions options;
-    options.pipeline = pipeline_;
-    FitLayerwise(context_, dataset_, nodes_, config_, policy, options);
+    options.pipeline = PipelineFor(config_);
+    const PhaseSeconds seconds =
+        FitLayerwise(context_, dataset_, nodes_, config_, policy, options).trained.result.seconds;
+    setup_seconds_ += seconds.setup;
+    aggregate_seconds_ += seconds.aggregate;
     Trial trial{{adjacency, norm, config_.epochs.front(), 0, false}, policy.TakeLosses()};
     for (const float loss : trial.losses) trial.record.loss += double{loss};
     trial.record.loss /= static_cast<double>(trial.losses.size());
     return trial;
   }
 
+  // For the training that ends the trials.
+  ChosenArchitecture Choose(TrainConfig config) {
+    ChosenArchitecture chosen;
+    chosen.pipeline = PipelineFor(config);
+    chosen.pipeline->EndSharing();
+    chosen.config = std::move(config);
+    chosen.setup_seconds = setup_seconds_;
+    chosen.aggregate_seconds = aggregate_seconds_;
+    chosen.choose_seconds = watch_.Seconds() - setup_seconds_ - aggregate_seconds_;
+    return chosen;
+  }
+
  private:
+  std::shared_ptr<LayerPipeline> PipelineFor(const TrainConfig& config) {
+    if (input_ == nullptr) {
+      const Stopwatch setup;
+      input_ = std::make_shared<LayerPipeline>(context_, dataset_, config, nodes_.train);
+      input_->Input(context_);
+      setup_seconds_ += setup.Seconds() - input_->smooth_seconds();
+      aggregate_seconds_ += input_->smooth_seconds();
+    }
+    return input_->WithLayers(context_, config);
+  }
+
+  const Stopwatch watch_;
   const Context context_;
   const Dataset& dataset_;
   const SplitNodes& nodes_;
   TrainConfig config_;
-  std::shared_ptr<LayerPipeline> pipeline_;
+  std::shared_ptr<LayerPipeline> input_;  // of all trials
+  double setup_seconds_ = 0, aggregate_seconds_ = 0;
 };
 
 // Whether the losses of `other` are lower on average by more than chance explains.
@@ -121,8 +146,8 @@ bool IsBetter(const Trial& other, const Trial& best) {
 
 }  // namespace
 
-TrainConfig ChooseArchitecture(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
-                               const TrainConfig& config, std::vector<ArchitectureTrial>& records) {
+ChosenArchitecture ChooseArchitecture(const Context& context, const Dataset& dataset, const SplitNodes& nodes,
+                                      const TrainConfig& config) {
   ArchitectureTrials trials(context, dataset, nodes, config);
   std::vector<Trial> tried;
   size_t best = 0;
@@ -134,12 +159,12 @@ TrainConfig ChooseArchitecture(const Context& context, const Dataset& dataset, c
   attempt(TrialOperators(), config.hidden_norm);
   attempt(tried[best].record.adjacency, HiddenNorm::kBatch);
   tried[best].record.chosen = true;
-  records.clear();
-  for (const Trial& trial : tried) records.push_back(trial.record);
-  TrainConfig chosen = config;
-  chosen.architecture_trial = false;
-  chosen.adjacency = tried[best].record.adjacency;
-  chosen.hidden_norm = tried[best].record.hidden_norm;
+  TrainConfig best_config = config;
+  best_config.architecture_trial = false;
+  best_config.adjacency = tried[best].record.adjacency;
+  best_config.hidden_norm = tried[best].record.hidden_norm;
+  ChosenArchitecture chosen = trials.Choose(std::move(best_config));
+  for (const Trial& trial : tried) chosen.trials.push_back(trial.record);
   return chosen;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
 #include "l2gcn/train.h"
@@ -31,21 +33,14 @@ const Dataset& Shared() {
   return dataset;
 }
 
-struct Chosen {
-  TrainConfig config;
-  std::vector<ArchitectureTrial> trials;
-};
-
-Chosen ChosenFor(const Dataset& dataset, uint32_t threads = 1) {
+ChosenArchitecture ChosenFor(const Dataset& dataset, uint32_t threads = 1) {
   const TrainConfig config = ResolveConfig({}, dataset);
-  Chosen choice;
-  choice.config = ChooseArchitecture(MakeContext(threads), dataset,
-                                     ResolveSplit(dataset, config.split, config.seed), config, choice.trials);
-  return choice;
+  return ChooseArchitecture(MakeContext(threads), dataset, ResolveSplit(dataset, config.split, config.seed),
+                            config);
 }
 
 TEST(ArchitectureTrial, TakesTheNeighboursMeanWhereItIsClearlyBetter) {
-  const Chosen choice = ChosenFor(Shared());
+  const ChosenArchitecture choice = ChosenFor(Shared());
   EXPECT_EQ(choice.config.adjacency, (std::vector{Adjacency::kSym, Adjacency::kMean}));
   EXPECT_FALSE(choice.config.architecture_trial);
   ASSERT_EQ(choice.trials.size(), 3u);
@@ -69,14 +64,14 @@ TEST(ArchitectureTrial, KeepsTheDefaultWhereNothingIsBetter) {
   dataset.labels.classes_of = Array<int32_t>::Allocate(dataset.nodes());
   for (uint32_t i = 0; i < dataset.nodes(); ++i)
     dataset.labels.classes_of.mutable_data()[i] = static_cast<int32_t>(random.Below(i, 6));
-  const Chosen choice = ChosenFor(dataset);
+  const ChosenArchitecture choice = ChosenFor(dataset);
   EXPECT_EQ(choice.config.adjacency, std::vector{Adjacency::kSym});
   EXPECT_EQ(choice.config.hidden_norm, HiddenNorm::kLayer);
   EXPECT_TRUE(choice.trials[0].chosen);
 }
 
 TEST(ArchitectureTrial, IsTheSameForAnyNumberOfThreads) {
-  const Chosen one = ChosenFor(Shared(), 1), three = ChosenFor(Shared(), 3);
+  const ChosenArchitecture one = ChosenFor(Shared(), 1), three = ChosenFor(Shared(), 3);
   ASSERT_EQ(one.trials.size(), three.trials.size());
   for (size_t i = 0; i < one.trials.size(); ++i) {
     EXPECT_EQ(one.trials[i].loss, three.trials[i].loss) << i;
@@ -92,7 +87,7 @@ TEST(ArchitectureTrial, NeverReadsTestLabels) {
     int32_t& label = changed.labels.classes_of.mutable_data()[i];
     if (split.roles[i] == static_cast<uint8_t>(Role::kTest)) label = (label + 1) % 6;
   }
-  const Chosen choice = ChosenFor(Shared()), other = ChosenFor(changed);
+  const ChosenArchitecture choice = ChosenFor(Shared()), other = ChosenFor(changed);
   for (size_t i = 0; i < choice.trials.size(); ++i)
     EXPECT_EQ(choice.trials[i].loss, other.trials[i].loss) << i;
 }
@@ -113,6 +108,27 @@ TEST(ArchitectureTrial, TrainsWhatItChose) {
   const Trained given = Train(context, Shared(), config);
   EXPECT_TRUE(given.result.trials.empty());
   EXPECT_TRUE(SameModel(trained.model, given.model));
+}
+
+// The training that follows reads what the trials aggregated: one choice of rows, and two hops of either operator. It ends
+// the trials' hold on what it does not need.
+TEST(ArchitectureTrial, SharesTheInputWithTheTraining) {
+  for (const char* setting : {"inductive", "transductive"}) {
+    const Context context = MakeContext(1);
+    const TrainConfig config = ResolveConfig({{"setting", setting}}, Shared());
+    const SplitNodes nodes(ResolveSplit(Shared(), config.split, config.seed));
+    ChosenArchitecture choice = ChooseArchitecture(context, Shared(), nodes, config);
+    LayerPipeline alone(context, Shared(), choice.config, nodes.train);
+    const LayerInput expected = alone.Aggregate(context, 0, alone.Input(context));
+    const LayerInput blocks = choice.pipeline->Aggregate(context, 0, choice.pipeline->Input(context));
+    ASSERT_EQ(blocks.blocks.size(), expected.blocks.size());
+    for (size_t i = 0; i < blocks.blocks.size(); ++i) {
+      const Matrix a = alone.backend().Download(context, *expected.blocks[i]),
+                   b = alone.backend().Download(context, *blocks.blocks[i]);
+      EXPECT_TRUE(std::ranges::equal(a.values.span(), b.values.span())) << setting << " " << i;
+      EXPECT_LE(blocks.blocks[i].use_count(), 2) << setting << " " << i;  // X⁰ is the pipeline's, too
+    }
+  }
 }
 
 // Several labels a node, and no validation node: train nodes are held out then.
