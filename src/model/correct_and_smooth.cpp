@@ -64,9 +64,12 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
   return g;
 }
 
-// Adds the propagated residuals of train nodes to `probabilities`.
+// Probabilities, with the propagated residuals of train nodes added where `propagation` corrects.
 Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                 std::span<const uint32_t> train, Matrix probabilities, const LabelPropagation& propagation) {
+                 std::span<const uint32_t> train, const Matrix& logits, const LabelPropagation& propagation) {
+  Matrix probabilities = CopyOf(context, logits);
+  LogitsToProbabilities(probabilities, labels.multilabel);
+  if (propagation.correct == 0) return probabilities;
   Matrix residual = {LargeArray<float>(context.disk, probabilities.values.size()), probabilities.rows,
                      probabilities.cols};
   std::fill_n(residual.values.mutable_data(), residual.values.size(), 0.0f);
@@ -83,18 +86,15 @@ Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& gr
   return probabilities;
 }
 
-Matrix PropagateOver(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                     std::span<const uint32_t> train, const Matrix& logits,
-                     const LabelPropagation& propagation) {
-  Matrix p = CopyOf(context, logits);
-  LogitsToProbabilities(p, labels.multilabel);
-  if (propagation.correct > 0)
-    p = Corrected(context, backend, graph, labels, train, std::move(p), propagation);
+// Logits of probabilities that have been mixed with their neighbours', train nodes having their labels, where `propagation`
+// smooths.
+Matrix Smoothed(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
+                std::span<const uint32_t> train, Matrix probabilities, const LabelPropagation& propagation) {
   if (propagation.smooth > 0) {
-    for (const uint32_t node : train) PlaceLabels(labels, node, p.mutable_row(node));
-    p = Rounds(context, backend, graph, p, propagation.smooth, propagation.rounds);
+    for (const uint32_t node : train) PlaceLabels(labels, node, probabilities.mutable_row(node));
+    probabilities = Rounds(context, backend, graph, probabilities, propagation.smooth, propagation.rounds);
   }
-  return ToLogits(std::move(p), labels.multilabel);
+  return ToLogits(std::move(probabilities), labels.multilabel);
 }
 
 Matrix RowsOf(const Matrix& from, std::span<const uint32_t> rows) {
@@ -134,7 +134,9 @@ Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const L
                         std::span<const uint32_t> train, const Matrix& logits,
                         const LabelPropagation& propagation) {
   const DeviceGraphPtr graph = pipeline.PropagationOperator(context);
-  return PropagateOver(context, pipeline.backend(), *graph, labels, train, logits, propagation);
+  Backend& backend = pipeline.backend();
+  return Smoothed(context, backend, *graph, labels, train,
+                  Corrected(context, backend, *graph, labels, train, logits, propagation), propagation);
 }
 
 Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
@@ -165,10 +167,14 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
   const Matrix base = best;
   bool forced = config.correct == Choice::kOn;
   const DeviceGraphPtr graph = pipeline.PropagationOperator(context);
+  Backend& backend = pipeline.backend();
   for (const double correct : {0.0, kCorrect}) {
+    const Matrix corrected =
+        Corrected(context, backend, *graph, labels, train, base, {correct, 0, kPropagationRounds});
     for (const double smooth : kSmoothWeights) {
       const LabelPropagation tried{correct, smooth, kPropagationRounds};
-      Matrix propagated = PropagateOver(context, pipeline.backend(), *graph, labels, train, base, tried);
+      Matrix propagated =
+          Smoothed(context, backend, *graph, labels, train, CopyOf(context, corrected), tried);
       const double propagated_f1 = score(propagated);
       if (!forced && propagated_f1 <= f1) continue;
       forced = false;

@@ -65,6 +65,15 @@ TensorPtr Inference::Powers(const Context& context, TensorPtr x, uint32_t power)
   return x;
 }
 
+// The output of layer `layer` for every node, or what it is made of, where the training just before has left it; else null.
+TensorPtr Inference::LeftByTraining(const Context& context, const Model& model, size_t layer) {
+  const HiddenParameters& hidden = model.layers[layer];
+  if (TensorPtr made = pipeline_->KeptWhole(layer, hidden)) return made;
+  if (hidden.basic() || !pipeline_->HoldsEveryNode(context)) return nullptr;
+  const LayerInput xhat = pipeline_->TakeLastInput(hidden);
+  return xhat.empty() ? nullptr : pipeline_->Transform(context, xhat, hidden);
+}
+
 TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t layers,
                             const std::function<void(const TensorPtr&)>& see) {
   const Method& method = FindMethod(model.config.method);
@@ -75,7 +84,7 @@ TensorPtr Inference::Hidden(const Context& context, const Model& model, size_t l
   for (size_t layer = 0; layer < layers; ++layer) {
     context.CheckCancelled();
     const HiddenParameters& hidden = model.layers[layer];
-    if (const TensorPtr made = kept ? pipeline_->KeptWhole(layer, hidden) : nullptr) {
+    if (const TensorPtr made = kept ? LeftByTraining(context, model, layer) : nullptr) {
       x = made;
       if (see) see(x);
       continue;

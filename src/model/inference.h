@@ -54,6 +54,7 @@ class Inference {
   // `see` is called with each layer's output.
   TensorPtr Hidden(const Context& context, const Model& model, size_t layers,
                    const std::function<void(const TensorPtr&)>& see = nullptr);
+  TensorPtr LeftByTraining(const Context& context, const Model& model, size_t layer);
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
   Matrix LastLayer(const Context& context, const Tensor& x, const Model& model);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);

@@ -64,6 +64,13 @@ std::vector<DeviceGraphPtr> UploadAll(const Context& context, Backend& backend,
   return uploaded;
 }
 
+// Whether both are the same block of memory.
+bool AreSame(const HiddenParameters& a, const HiddenParameters& b) {
+  return std::all_of(std::begin(kHiddenParts), std::end(kHiddenParts), [&](const auto& part) {
+    return (a.*part.second).values.data() == (b.*part.second).values.data();
+  });
+}
+
 }  // namespace
 
 LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
@@ -347,22 +354,30 @@ TensorPtr LayerPipeline::ForwardWhole(const Context& context, uint32_t layer, co
   return backend_->Transform(context, backend_->Aggregate(context, a, *x, {}), hidden);
 }
 
-bool LayerPipeline::KeepWhole(const HiddenParameters& hidden, TensorPtr output) {
-  constexpr size_t kMostBytes = size_t{32} << 20;  // of all layers
+bool LayerPipeline::HoldsEveryNode(const Context& context) const {
+  return TrainsWithWhole() && needed_.empty() && context.disk == nullptr && context.ranks == nullptr;
+}
+
+bool LayerPipeline::KeepWhole(const HiddenParameters& hidden, TensorPtr output, size_t most_bytes) {
   size_t bytes = output->bytes;
   for (const Kept& kept : kept_) bytes += kept.output->bytes;
-  if (bytes > kMostBytes) return false;
+  if (bytes > most_bytes) return false;
   kept_.push_back({hidden, std::move(output)});
   return true;
 }
 
 TensorPtr LayerPipeline::KeptWhole(size_t layer, const HiddenParameters& hidden) const {
   if (layer >= kept_.size()) return nullptr;
-  const Kept& kept = kept_[layer];
-  const bool same = std::all_of(std::begin(kHiddenParts), std::end(kHiddenParts), [&](const auto& part) {
-    return (kept.hidden.*part.second).values.data() == (hidden.*part.second).values.data();
-  });
-  return same ? kept.output : nullptr;
+  return AreSame(kept_[layer].hidden, hidden) ? kept_[layer].output : nullptr;
+}
+
+void LayerPipeline::KeepLastInput(const HiddenParameters& hidden, LayerInput xhat) {
+  last_ = hidden;
+  last_input_ = std::move(xhat);
+}
+
+LayerInput LayerPipeline::TakeLastInput(const HiddenParameters& hidden) {
+  return AreSame(last_, hidden) ? std::exchange(last_input_, {}) : LayerInput();
 }
 
 Matrix LayerPipeline::HeadLogits(const Context& context, const TensorPtr& x, const Head& head,

@@ -90,9 +90,12 @@ class LayerPipeline {
   std::vector<uint32_t> RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const;
   // Entries of Â that the aggregation of a layer reads.
   uint64_t EntriesIn(const Context& context, uint32_t layer);
-  // The last layer's X̂ may be used again to score the nodes whose rows it has; empty where it was not kept.
-  void KeepLastInput(LayerInput xhat) { last_input_ = std::move(xhat); }
-  LayerInput TakeLastInput() { return std::exchange(last_input_, {}); }
+  // The X̂ that the last layer, `hidden`, was trained on may be used again to score the nodes whose rows it has. Whoever takes
+  // it has it alone; empty where it was not kept.
+  void KeepLastInput(const HiddenParameters& hidden, LayerInput xhat);
+  LayerInput TakeLastInput(const HiddenParameters& hidden);
+  // Whether X̂ and X in training have a row for every node, and are where inference would have them.
+  bool HoldsEveryNode(const Context& context) const;
   // Rows of layer `layer`'s X̂ that the loss counts; empty: all of them.
   Array<uint32_t> SampleRows(uint32_t layer = 0, uint32_t hops = 1) const;
   // Row of X⁰ for each node of the graph in training; empty: node i is row i.
@@ -124,9 +127,8 @@ class LayerPipeline {
                          const HiddenParameters& hidden);
   // What ForwardWhole gave for the next layer, counted from the first one, may be used again by whoever asks with the
   // same block, which is known by its memory. The next training, which begins where its first layer is aggregated, lets
-  // go of it. Only for as many bytes as are next to nothing beside a training's own;
-  // false: not kept.
-  bool KeepWhole(const HiddenParameters& hidden, TensorPtr output);
+  // go of it. Of all layers no more than `most_bytes` are kept; false: this one is not.
+  bool KeepWhole(const HiddenParameters& hidden, TensorPtr output, size_t most_bytes);
   // That of layer `layer` (0-based); null where it was not kept.
   TensorPtr KeptWhole(size_t layer, const HiddenParameters& hidden) const;
   // Logits of `rows` of a layer's output x; empty: all.
@@ -171,6 +173,7 @@ class LayerPipeline {
   std::vector<DeviceGraphPtr> train_operators_, whole_operators_;  // empty: not made yet
   std::vector<NeededRows> needed_;                // by layer; empty: every layer has every row
   std::vector<DeviceGraphPtr> needed_operators_;  // of those that have fewer
+  HiddenParameters last_;                         // of the last input
   LayerInput last_input_;
   struct Kept {
     HiddenParameters hidden;

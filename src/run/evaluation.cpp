@@ -105,8 +105,8 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   LayerPipeline& layers = inference.pipeline();
   Backend& backend = layers.backend();
   // Rows of the last layer that training aggregated serve again, where they are summed in the order of inference.
-  const LayerInput xhat = layers.TakeLastInput();
   const HiddenParameters& hidden = trained.model.layers.back();
+  const LayerInput xhat = layers.TakeLastInput(hidden);
   const bool again = xhat.blocks.size() == 1 && (hidden.weight.rows <= hidden.weight.cols || !hidden.basic());
   const TensorPtr x =
       again ? layers.Transform(context, xhat, hidden) : inference.LastHidden(context, trained.model);

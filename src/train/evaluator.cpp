@@ -12,6 +12,11 @@
 #include "train/temperature_scaling.h"
 
 namespace l2gcn {
+namespace {
+
+constexpr size_t kMostBytesLeft = size_t{32} << 20;  // of outputs: next to nothing beside a training's own
+
+}  // namespace
 
 ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
                            const Matrix& logits) {
@@ -151,7 +156,7 @@ double Evaluator::EndLayer(const HiddenParameters& hidden) {
     x_ = pipeline_.Transform(context_, std::exchange(whole_xhat_, {}), hidden);
   }
   const bool here = context_.disk == nullptr && context_.ranks == nullptr;  // not on disk, and whole
-  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(hidden, x_);
+  leaves_ = leaves_ && hops_ == 1 && here && pipeline_.KeepWhole(hidden, x_, kMostBytesLeft);
   return leaves_ ? hops_seconds_ + watch.Seconds() : 0;
 }
 

@@ -1,5 +1,6 @@
 #include "train/layerwise_trainer.h"
 
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -48,9 +49,8 @@ class LayerwiseTrainer {
       KeepWeights(layer, state);
       if (layer + 1 < config_.layers || options_.embeddings != nullptr) {
         Transform(layer, std::move(xhat), state.hidden());
-      } else if (!pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr &&
-                 context_.ranks == nullptr) {
-        pipeline_->KeepLastInput(std::move(xhat));
+      } else if (LeavesLastInput()) {
+        pipeline_->KeepLastInput(state.hidden(), std::move(xhat));
       }
     }
     if (options_.embeddings != nullptr) {
@@ -61,6 +61,17 @@ class LayerwiseTrainer {
 
  private:
   SeedResult& result() { return progress_.trained.result; }
+
+  // Whether what training computes for every node serves evaluation, which would compute the same bits again. Basic
+  // layers multiply before they aggregate where that is less work.
+  bool LeavesOutputs() const {
+    return options_.hops == 1 && !HasBasicLayers(config_) && pipeline_->HoldsEveryNode(context_);
+  }
+  bool LeavesLastInput() const {
+    const bool from_disk = !pipeline_->inductive() && options_.hops == 1 && context_.disk != nullptr &&
+                           context_.ranks == nullptr;
+    return from_disk || LeavesOutputs();
+  }
 
   // Features, operator and targets; what touches the device is set-up time.
   void Prepare() {
@@ -104,6 +115,7 @@ class LayerwiseTrainer {
       evaluator_->BeginLayer(done, false);
       const LayerInput xhat = pipeline_->Aggregate(context_, done, std::move(x_), options_.hops);
       x_ = pipeline_->Transform(context_, xhat, hidden);
+      LeaveOutput(hidden);
       evaluator_->EndLayer(hidden);
     }
     result().seconds.setup += setup.Seconds();
@@ -214,6 +226,7 @@ class LayerwiseTrainer {
     Report("transform", layer);
     const Stopwatch watch;
     x_ = pipeline_->Transform(context_, xhat, hidden);
+    LeaveOutput(hidden);
     xhat = {};
     LayerRecord& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
@@ -224,6 +237,11 @@ class LayerwiseTrainer {
     const double spared = evaluator_->EndLayer(hidden);  // of evaluation
     if (evaluator_->scores()) result().seconds.validate += evaluating.Seconds() - spared;
     result().seconds.evaluate += spared;
+  }
+
+  // The next layer reads the output as a block of its own input, so that it takes no memory of its own.
+  void LeaveOutput(const HiddenParameters& hidden) {
+    if (LeavesOutputs()) pipeline_->KeepWhole(hidden, x_, std::numeric_limits<size_t>::max());
   }
 
   TrainedSeed Finish() {

@@ -242,15 +242,45 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
   }
 }
 
+// Transductive training computes every layer for every node, the last one as far as its input.
+TEST(LayerPipeline, TransductiveTrainingServesEvaluation) {
+  const Context context = MakeContext(2);
+  for (const bool sparse : {false, true}) {
+    for (const uint32_t layers : {1u, 3u}) {
+      const Dataset dataset = SmallDataset(false, sparse);
+      TrainConfig config = SmallConfig();
+      config.setting = Setting::kTransductive;
+      config.layers = layers;
+      config.hidden = {16};
+      config.epochs = {3};
+      config.hops = 2, config.self_features = true, config.hidden_norm = HiddenNorm::kLayer, config.head = 8;
+      const TrainedSeed seed = FitFixed(context, dataset, config);
+      const Model& model = seed.trained.model;
+      for (size_t layer = 0; layer + 1 < layers; ++layer)
+        EXPECT_NE(seed.pipeline->KeptWhole(layer, model.layers[layer]), nullptr) << layer;
+      HiddenParameters other = model.layers.back();
+      other.weight = other.weight.Clone();
+      EXPECT_TRUE(seed.pipeline->TakeLastInput(other).empty()) << "other weights";
+      const Matrix again = Inference(seed.pipeline).Logits(context, model, {});
+      EXPECT_TRUE(seed.pipeline->TakeLastInput(model.layers.back()).empty()) << "it was not used";
+      const Matrix fresh =
+          Inference(std::make_shared<LayerPipeline>(context, dataset, model)).Logits(context, model, {});
+      ASSERT_EQ(again.bytes(), fresh.bytes());
+      EXPECT_EQ(std::memcmp(again.values.data(), fresh.values.data(), fresh.bytes()), 0) << sparse << layers;
+    }
+  }
+}
+
 TEST(LayerPipeline, KeepsNoLargeOutputs) {
   const Context context = MakeContext(1);
   const Dataset dataset = SmallDataset();
   LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
-  const HiddenParameters hidden(Matrix::Zeros(2, 2));
-  const TensorPtr large =
-      pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(9 << 10, 1 << 10)));
-  EXPECT_FALSE(pipeline.KeepWhole(hidden, large));
+  const HiddenParameters hidden(Matrix::Zeros(2, 2)), next(Matrix::Zeros(2, 2));
+  const TensorPtr output = pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(100, 10)));
+  EXPECT_FALSE(pipeline.KeepWhole(hidden, output, output->bytes - 1));
   EXPECT_EQ(pipeline.KeptWhole(0, hidden), nullptr);
+  EXPECT_TRUE(pipeline.KeepWhole(hidden, output, output->bytes));
+  EXPECT_FALSE(pipeline.KeepWhole(next, output, output->bytes)) << "more than that in all layers";
 }
 
 TEST(LayerPipeline, AnotherTrainingKeepsItsOwnOutputs) {
@@ -259,11 +289,11 @@ TEST(LayerPipeline, AnotherTrainingKeepsItsOwnOutputs) {
   LayerPipeline pipeline(context, dataset, SmallConfig(), SmallNodes(dataset).train);
   const TensorPtr output = pipeline.backend().Upload(context, Features::Dense(Matrix::Zeros(3, 2)));
   const HiddenParameters before(Matrix::Zeros(2, 2)), hidden(Matrix::Zeros(2, 2));
-  EXPECT_TRUE(pipeline.KeepWhole(before, output));
+  EXPECT_TRUE(pipeline.KeepWhole(before, output, output->bytes));
   EXPECT_EQ(pipeline.KeptWhole(0, before), output);
   pipeline.Aggregate(context, 0, pipeline.Input(context));
   EXPECT_EQ(pipeline.KeptWhole(0, before), nullptr);
-  EXPECT_TRUE(pipeline.KeepWhole(hidden, output));
+  EXPECT_TRUE(pipeline.KeepWhole(hidden, output, output->bytes));
   pipeline.Aggregate(context, 1, pipeline.Input(context));
   EXPECT_EQ(pipeline.KeptWhole(0, hidden), output);
 }
