@@ -112,7 +112,7 @@ def main():
     for name in args.sets:
         if name not in SETS:
             parser.error(f"unknown set '{name}'; expected one of {', '.join(SETS)}")
-    variants = GROUPS.get(args.what) or {"default": "", options: options}
+    variants = GROUPS.get(args.what) or {"default": "", **({options: options} if options else {})}
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         rows = {(name, variant): [pool.submit(train, args.program, name, text, seed) for seed in range(args.seeds)]
                 for name in args.sets or SETS for variant, text in variants.items()}
