@@ -80,12 +80,27 @@ struct TableSchema {
   uint32_t width() const;
 };
 
+// Edges of one kind, which a layer aggregates by an operator of their own: an edge type, a weight column, or edges between
+// two types of nodes.
+struct Relation {
+  std::string name;  // "bought", "user:bought:item"
+  Graph graph;       // of all nodes
+};
+
+// Nodes of one type, which are numbered one after the other.
+struct NodeType {
+  std::string name;
+  uint32_t first = 0, count = 0;
+};
+
 struct Dataset {
   std::string name;        // as shown to people: "cora", "synthetic:reddit", a file's stem
   std::string preset_row;  // row of the paper's settings: "cora", "pubmed", "ppi", "reddit", …; "" for others
   std::string format;      // "planetoid", "native", "synthetic", …
   std::string path;        // where it was found; empty if generated
-  Graph graph;
+  Graph graph;             // all edges
+  std::vector<Relation> relations;   // the same edges by kind; empty: they are of one kind
+  std::vector<NodeType> node_types;  // empty: nodes are of one type
   Features features;
   TableSchema schema;      // where the features come from a table; empty otherwise
   bool structure = false;  // the features were made from the graph (WithStructure)
