@@ -78,6 +78,9 @@ constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `bes
 // Labels are few below so many train nodes, if there are four times as many nodes.
 constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
 constexpr uint32_t kHopsOfFewLabels = 8, kMostEpochsOfFewLabels = 300;
+// Features with at most this share of elements that are not 0 are words; it is seen in so many rows.
+constexpr double kMostNonzeros = 0.25;
+constexpr size_t kRowsLookedAt = 1024;
 
 // Trials take two thirds more than that, and add to the time of the training.
 constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
@@ -108,6 +111,20 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
     bytes += of_hop;
   }
   return bytes;
+}
+
+// Whether features are words rather than measurements: sparse, or dense with few elements that are not 0. Standardising would make
+// rare words outweigh all others, so the same features are treated alike however they are stored. Looks at some rows alone.
+bool AreMostlyZero(const Features& features) {
+  if (features.is_sparse()) return true;
+  const size_t rows = std::min(features.rows(), kRowsLookedAt), cols = features.cols();
+  std::vector<float> row(cols);
+  size_t nonzeros = 0;
+  for (size_t i = 0; i < rows; ++i) {
+    features.ReadRows(i * features.rows() / rows, 1, row.data());
+    nonzeros += cols - static_cast<size_t>(std::count(row.begin(), row.end(), 0.0f));
+  }
+  return static_cast<double>(nonzeros) <= kMostNonzeros * static_cast<double>(rows * cols);
 }
 
 // Where few nodes of many have a label, one layer that reads further and drops more generalises better, and every node's
@@ -147,7 +164,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   const double epochs = kMostSamples / std::max(1.0, static_cast<double>(counts.train));
   config.epochs = {static_cast<uint32_t>(std::clamp(epochs, double{kLeastEpochs}, double{kMostEpochs}))};
   config.patience = std::max(3u, config.epochs[0] * 3 / 10);
-  if (config.scale == Scale::kNone && !dataset.features.is_sparse()) config.scale = Scale::kStandard;
+  if (config.scale == Scale::kNone && !AreMostlyZero(dataset.features)) config.scale = Scale::kStandard;
   // F1 of two classes, or of many labels, moves in jumps where the loss still distinguishes epochs.
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;

@@ -18,7 +18,7 @@ Dataset SetOf(const std::string& preset_row, size_t features = 10, bool multilab
   Dataset dataset;
   dataset.preset_row = preset_row;
   dataset.format = "native";
-  dataset.features = Features::Dense(Matrix::Zeros(1, features));
+  dataset.features = Features::Dense({Array<float>::Filled(features, 1.0f), 1, features});
   dataset.labels.multilabel = multilabel;
   return dataset;
 }
@@ -168,6 +168,20 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_NE(UsageOf({{"method", "gcn"}, {"head", "8"}}).find("--head"), std::string::npos);
   EXPECT_NE(UsageOf({{"preset", "paper"}, {"predict-from", "mean"}}).find("--predict-from mean"),
             std::string::npos);
+}
+
+TEST(Presets, BestScalesMeasurementsAndLeavesWordsAlone) {
+  Dataset dataset = LabelledSet(1000, 7);
+  const auto scale = [&](size_t every) {
+    Matrix features = Matrix::Allocate(1000, 10);
+    float* values = features.values.mutable_data();
+    for (size_t i = 0; i < features.values.size(); ++i) values[i] = i % every == 0 ? 1.0f : 0.0f;
+    dataset.features = Features::Dense(std::move(features));
+    return FindField("scale").get(ResolveConfig({{"preset", "best"}}, dataset));
+  };
+  EXPECT_EQ(scale(1), "standard");
+  EXPECT_EQ(scale(3), "standard");
+  EXPECT_EQ(scale(7), "none");
 }
 
 TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
