@@ -91,7 +91,16 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   };
   add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
   add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN", "Label column of the table [the last]");
+  add_file("--label", open.label_column, "COLUMN",
+           "Label column of the table, or A,B: targets of a regression [the last]");
+  command.Advance(*command
+                       .add_option("--task", open.task,
+                                   "What labels are: classes, or numbers to predict [by their values]")
+                       ->type_name("NAME")
+                       ->check(CLI::IsMember({"classification", "regression"}))
+                       ->group(kTablesGroup));
+  add_file("--sample-weight", open.sample_weight_column, "COLUMN",
+           "Column of the node table with weights of nodes in the loss of a regression");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   add_file("--source", open.source_column, "COLUMN",

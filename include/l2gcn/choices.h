@@ -41,6 +41,8 @@ enum class Init { kFanIn, kXavier };
 enum class SparseChoice { kAuto, kAlways, kNever };
 // How dense products are computed. A CPU computes bf16 where it has AMX, and everything else in fp32.
 enum class Precision { kFp32, kTf32, kBf16 };
+// What a regression minimises, on standardised targets. The Huber loss is squared up to a difference of 1.
+enum class Loss { kSquared, kAbsolute, kHuber };
 // What happens when a loss or a weight becomes NaN or infinite.
 enum class OnNan { kStop, kRestart };
 

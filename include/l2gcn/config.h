@@ -73,6 +73,7 @@ struct TrainConfig {
   uint32_t smooth = 0;  // times features are averaged over neighbours before training
   SparseChoice sparse = SparseChoice::kAuto;
   FeatureType features_as = FeatureType::kF32;
+  Loss loss = Loss::kSquared;  // of a regression
   // For rare classes
   ClassWeights class_weights;
   std::optional<Threshold> threshold;  // no value: one half

@@ -1,6 +1,8 @@
 // A data set: graph, node features, labels, splits, and the names that predictions carry back out.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,16 +17,35 @@
 
 namespace l2gcn {
 
-// Labels: one class a node, or a set of labels a node.
+// What a model learns of a node: its class, a set of labels, or numbers.
+enum class Task : uint8_t { kClass, kLabels, kRegression };
+
+// Labels: one class a node, a set of labels a node, or the targets of a regression.
 struct Labels {
   bool multilabel = false;
-  uint32_t classes = 0;
-  Array<int32_t> classes_of;  // (nodes) class, −1 = unlabelled; empty if multilabel
-  Array<uint8_t> matrix;      // (nodes × classes) 0/1; empty unless multilabel
-  Array<uint8_t> labelled;    // (nodes) 0/1, multilabel only; empty: all are labelled
+  uint32_t classes = 0;       // of a regression: targets a node
+  Array<int32_t> classes_of;  // (nodes) class, −1 = unlabelled; Task::kClass alone
+  Array<uint8_t> matrix;      // (nodes × classes) 0/1; Task::kLabels alone
+  Array<uint8_t> labelled;    // (nodes) 0/1, Task::kLabels alone; empty: all are labelled
+  Matrix targets;             // (nodes × classes), NaN = missing; Task::kRegression alone
+  Array<float>
+      node_weights;  // (nodes) above 0, by which nodes count in the loss of a regression; empty: alike
 
+  Task task() const {
+    return targets.cols > 0 ? Task::kRegression : multilabel ? Task::kLabels : Task::kClass;
+  }
+  // A regression's node is labelled if it has one target at least.
   bool IsLabelled(uint32_t node) const {
-    return multilabel ? (labelled.empty() || labelled[node] != 0) : classes_of[node] >= 0;
+    switch (task()) {
+      case Task::kClass:
+        return classes_of[node] >= 0;
+      case Task::kLabels:
+        return labelled.empty() || labelled[node] != 0;
+      case Task::kRegression:
+        break;
+    }
+    const float* row = targets.row(node);
+    return std::any_of(row, row + targets.cols, [](float value) { return !std::isnan(value); });
   }
 };
 
@@ -72,9 +93,10 @@ struct TableSchema {
   std::vector<TableColumn> columns;  // in the order of the features
   std::vector<std::string>
       ignored;        // columns that became no features: split columns, too many words, nothing at all
-  std::string label;  // name of the label column, or empty
-  std::string id;     // name of the id column, or empty: row k is node k
-  std::string path;   // file of the table, for messages; not stored
+  std::string label;  // name of the label column, or of those of a regression with commas between; or empty
+  bool regression = false;  // the label columns hold targets of a regression
+  std::string id;           // name of the id column, or empty: row k is node k
+  std::string path;         // file of the table, for messages; not stored
 
   bool empty() const { return columns.empty(); }
   uint32_t width() const;
@@ -108,7 +130,7 @@ struct Dataset {
       false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
   std::vector<Split> splits;             // those the files bring; the first is the default
-  std::vector<std::string> class_names;  // (classes) or empty
+  std::vector<std::string> class_names;  // (classes) or empty; of a regression the targets' names
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
   uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
@@ -135,14 +157,17 @@ struct OpenOptions {
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;            // edge list
-  std::string nodes;            // node table: id, features, label
-  std::string features;         // feature file beside the edge list
-  std::string labels;           // label file beside the edge list
-  std::string label_column;     // column of the node or label table that holds labels; empty: the last
-  bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
-  std::string id_column;        // of the node, label and feature tables; empty: found
-  bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
+  std::string edges;         // edge list
+  std::string nodes;         // node table: id, features, label
+  std::string features;      // feature file beside the edge list
+  std::string labels;        // label file beside the edge list
+  std::string label_column;  // column of the node or label table that holds labels; empty: the last. Several
+                             // targets of a regression: with commas between
+  std::string task;          // "regression" or "classification"; empty: by the values of the labels
+  std::string sample_weight_column;  // of the node table: by what nodes count in the loss; empty: alike
+  bool label_optional = false;       // a table without `label_column`, or where that is empty, has no labels
+  std::string id_column;             // of the node, label and feature tables; empty: found
+  bool id_optional = false;          // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
       weight_column;  // of the edge list; empty: found. Weight "none": none
   // Columns of the node table that become features whatever they hold. Those of a model are named here when

@@ -5,6 +5,7 @@
 
 #include "core/error_format.h"
 #include "core/json_text.h"
+#include "data/labels.h"
 
 namespace l2gcn {
 
@@ -46,6 +47,7 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
   json["features"] = dataset.features.cols();
   json["classes"] = dataset.labels.classes;
   json["multilabel"] = dataset.labels.multilabel;
+  if (dataset.labels.task() == Task::kRegression) json["task"] = kRegressionTask;
   json["self_loops"] = dataset.self_loops;
   json["splits"] = Json::array();
   for (const Split& split : dataset.splits) json["splits"].push_back(split.name);
@@ -73,6 +75,8 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["missing"] = options.missing;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
+  json["task"] = options.task;
+  json["sample_weight_column"] = options.sample_weight_column;
   return JsonText(json);
 }
 
@@ -80,6 +84,7 @@ void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
   if (options.label_column.empty() && !schema.empty() && !schema.label.empty()) {
     options.label_column = schema.label;
     options.label_optional = true;
+    options.task = schema.regression ? kRegressionTask : kClassificationTask;
   }
   if (options.id_column.empty() && !options.no_ids && !schema.id.empty()) {
     options.id_column = schema.id;
@@ -111,6 +116,8 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.missing = json.value("missing", options.missing);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
+    options.task = json.value("task", options.task);
+    options.sample_weight_column = json.value("sample_weight_column", options.sample_weight_column);
   } catch (const Json::exception& error) {
     ThrowInput("{}: the options under which the data set was opened cannot be read: {}", where, error.what());
   }

@@ -23,6 +23,7 @@ enum class GeneratorUse : uint32_t {
   kNoise = 8,
   kVocabulary = 9,
   kWords = 10,
+  kTargets = 11,
 };
 
 inline RandomStream GeneratorStream(uint64_t seed, GeneratorUse use, uint32_t index = 0) {

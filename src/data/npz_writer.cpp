@@ -162,7 +162,9 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
     npz.Add<float>("attr_matrix", x.values.span(), {nodes, x.cols});
   }
   const Labels& labels = dataset.labels;
-  if (labels.multilabel) {
+  if (labels.task() == Task::kRegression) {
+    npz.Add<float>("labels", labels.targets.values.span(), {nodes, labels.classes});
+  } else if (labels.multilabel) {
     npz.Add<uint8_t>("labels", labels.matrix.span(), {nodes, labels.classes});
     if (!labels.labelled.empty()) npz.Add<uint8_t>("labelled", labels.labelled.span());
   } else if (labels.classes > 0) {

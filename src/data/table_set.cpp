@@ -21,6 +21,7 @@
 #include "data/table_labels.h"
 #include "data/table_match.h"
 #include "data/table_numbers.h"
+#include "data/table_targets.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -69,7 +70,7 @@ class TableSetReader {
     }
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
       const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
-      features_ = ReadRows(files_.features, format, kNoTableColumn);
+      features_ = ReadRows(files_.features, format, {});
     }
   }
 
@@ -77,25 +78,51 @@ class TableSetReader {
     const TableFormat format = SniffTable(path, true, {options_.id_column, options_.label_column});
     if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
       if (!options_.label_column.empty()) {
-        label_column_ = options_.label_optional ? FindColumn(format, options_.label_column)
-                                                : ColumnNamed(format, path, "--label", options_.label_column);
+        label_columns_ = NamedLabels(format, path);
       } else if (!options_.label_optional) {
-        label_column_ = format.columns() - 1;
+        label_columns_ = {format.columns() - 1};
       }
     } else if (files_.nodes.empty()) {
-      label_column_ = 0;
+      label_columns_ = {0};
     } else {
       ThrowInput("{}: expected an id and at least one more column", path.string());
     }
-    labels_ = ReadRows(path, format, label_column_);
-    if (label_column_ == labels_->id_column && label_column_ != kNoTableColumn)
-      ThrowUsage("--label {}: that column of {} holds the ids", format.names[label_column_], path.string());
+    std::vector<size_t> as_text = label_columns_;
+    if (const std::string& name = options_.sample_weight_column; !name.empty()) {
+      weight_column_ = ColumnNamed(format, path, "--sample-weight", name);
+      as_text.push_back(weight_column_);
+    }
+    labels_ = ReadRows(path, format, as_text);
+    for (const size_t column : label_columns_) {
+      if (column == labels_->id_column)
+        ThrowUsage("--label {}: that column of {} holds the ids", format.names[column], path.string());
+      if (column == weight_column_)
+        ThrowUsage("--sample-weight {}: that column is a label", format.names[column]);
+    }
   }
 
-  NodeRows ReadRows(const fs::path& path, const TableFormat& format, size_t label) const {
+  // The columns that --label names: one, or the targets of a regression with commas between.
+  std::vector<size_t> NamedLabels(const TableFormat& format, const fs::path& path) const {
+    if (const size_t whole = FindColumn(format, options_.label_column); whole != kNoTableColumn)
+      return {whole};
+    std::vector<size_t> columns;
+    std::stringstream names(options_.label_column);
+    for (std::string name; std::getline(names, name, ',');) {
+      const size_t column =
+          options_.label_optional ? FindColumn(format, name) : ColumnNamed(format, path, "--label", name);
+      if (column == kNoTableColumn) return {};  // a model's label, some of whose columns this table lacks
+      if (std::find(columns.begin(), columns.end(), column) != columns.end())
+        ThrowUsage("--label {}: column {} stands twice", options_.label_column, name);
+      columns.push_back(column);
+    }
+    return columns;
+  }
+
+  // `as_text`: the columns of labels and weights.
+  NodeRows ReadRows(const fs::path& path, const TableFormat& format, std::vector<size_t> as_text) const {
     NodeRows rows;
-    rows.id_column = IdColumnOf(path, format, label);
-    std::vector<size_t> as_text = {rows.id_column, label};
+    rows.id_column = IdColumnOf(path, format, as_text);
+    as_text.push_back(rows.id_column);
     std::erase(as_text, kNoTableColumn);
     rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
     if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
@@ -119,7 +146,7 @@ class TableSetReader {
   }
 
   // The user's, else a column called id, else the first; none where rows are nodes in order.
-  size_t IdColumnOf(const fs::path& path, const TableFormat& format, size_t label) const {
+  size_t IdColumnOf(const fs::path& path, const TableFormat& format, std::span<const size_t> labels) const {
     if (options_.no_ids && !options_.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
     if (!options_.id_column.empty()) {
       const size_t named = FindColumn(format, options_.id_column);
@@ -131,7 +158,7 @@ class TableSetReader {
     const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
     if (named == format.names.end()) return 0;
     const auto column = static_cast<size_t>(named - format.names.begin());
-    if (column == label) return 0;
+    if (std::find(labels.begin(), labels.end(), column) != labels.end()) return 0;
     if (!format.names[0].empty()) return column;
     context_.Note(
         fmt::format("{}: ids are in column {}; the column without a name counts the rows and is left out",
@@ -316,29 +343,75 @@ class TableSetReader {
   void TakeLabels(Dataset& dataset, const std::vector<std::string>& svm_labels) {
     const uint32_t nodes = dataset.nodes();
     if (HasExtension(files_.labels, {".npy"})) {
-      dataset.labels = LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names);
+      dataset.labels =
+          LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names, options_.task);
     } else if (!labels_ && !svm_labels.empty()) {
       const std::vector<std::string_view> texts(svm_labels.begin(), svm_labels.end());
       dataset.labels =
           LabelsFromTexts(context_, files_.features.filename().string(), texts, dataset.class_names);
-    } else if (!labels_ || (label_column_ == kNoTableColumn && !IsMultilabelTable())) {
+    } else if (!labels_ || (label_columns_.empty() && !IsMultilabelTable())) {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
       dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
     } else {
-      std::vector<std::string_view> texts(nodes);
-      for (uint32_t node = 0; node < nodes; ++node) {
-        const uint32_t row = labels_->row_of[node];
-        if (row != kNoTableRow) texts[node] = labels_->table.columns[label_column_].text[row];
-      }
-      dataset.schema.label = labels_->table.format.names[label_column_];
-      const LabelColumn column{*labels_, label_column_, !options_.label_column.empty()};
-      if (!options_.label_optional) AskWhetherLabel(context_, column, texts);
-      dataset.labels = LabelsFromTexts(context_, column.Place(), texts, dataset.class_names);
+      TakeColumnLabels(dataset);
     }
+    TakeWeights(dataset);
   }
 
-  bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
+  // Classes, or the targets of a regression.
+  void TakeColumnLabels(Dataset& dataset) const {
+    const TableFormat& format = labels_->table.format;
+    for (const size_t column : label_columns_)
+      dataset.schema.label += (dataset.schema.label.empty() ? "" : ",") + format.names[column];
+    const LabelColumn label{*labels_, label_columns_.front(), !options_.label_column.empty()};
+    std::vector<std::string_view> texts(dataset.nodes());
+    for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+      const uint32_t row = labels_->row_of[node];
+      if (row != kNoTableRow) texts[node] = labels_->table.columns[label.column].text[row];
+    }
+    dataset.schema.regression = IsRegression(label, texts);
+    if (dataset.schema.regression) {
+      dataset.labels = TargetsOf(*labels_, label_columns_, dataset.nodes(), dataset.class_names);
+      return;
+    }
+    if (!options_.label_optional && options_.task.empty()) AskWhetherLabel(context_, label, texts);
+    dataset.labels = LabelsFromTexts(context_, label.Place(), texts, dataset.class_names);
+  }
+
+  // Whether the user says so, or the numbers do. A column that nobody named must not become a target unasked.
+  bool IsRegression(const LabelColumn& label, std::span<const std::string_view> texts) const {
+    if (!options_.task.empty()) {
+      if (options_.task == kClassificationTask && label_columns_.size() > 1)
+        ThrowUsage("--label {}: several columns are targets of a regression; name one for --task {}",
+                   options_.label_column, options_.task);
+      return options_.task == kRegressionTask;
+    }
+    if (label_columns_.size() > 1) return true;
+    if (!AreMeasurements(texts)) return false;
+    if (!label.named) AskWhetherLabel(context_, label, texts);
+    context_.Note(
+        fmt::format("{}: numbers that are not whole: the targets of a regression; --task classification "
+                    "makes them classes",
+                    label.Place()));
+    return true;
+  }
+
+  void TakeWeights(Dataset& dataset) const {
+    if (options_.sample_weight_column.empty()) return;
+    if (weight_column_ == kNoTableColumn)
+      ThrowUsage("--sample-weight {}: no table has rows of nodes; give one by --nodes",
+                 options_.sample_weight_column);
+    if (dataset.labels.task() != Task::kRegression)
+      ThrowUsage("--sample-weight {}: for a regression; classes have --class-weights",
+                 options_.sample_weight_column);
+    dataset.schema.ignored.push_back(labels_->table.format.names[weight_column_]);
+    dataset.labels.node_weights = NodeWeightsOf(*labels_, weight_column_, dataset.labels, dataset.nodes());
+  }
+
+  bool IsMultilabelTable() const {
+    return options_.label_column.empty() && options_.task != kRegressionTask && HoldsLabelSets(*labels_);
+  }
 
   void TakeFeatures(Dataset& dataset) {
     if (HasExtension(files_.features, {".npy"})) {
@@ -347,16 +420,19 @@ class TableSetReader {
       dataset.features = Features::Sparse(
           ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(context_, files_.features), "")));
     } else if (features_) {
-      TakeColumns(dataset, *features_, kNoTableColumn);
+      TakeColumns(dataset, *features_, {});
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
-      TakeColumns(dataset, *labels_, label_column_);
+      std::vector<size_t> taken = label_columns_;
+      taken.push_back(weight_column_);
+      TakeColumns(dataset, *labels_, std::move(taken));
     } else {
       dataset.features = Features::None(dataset.nodes());
     }
   }
 
-  void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
-    std::vector<size_t> skip = {rows.id_column, label};
+  // `skip`: the columns of labels and weights.
+  void TakeColumns(Dataset& dataset, const NodeRows& rows, std::vector<size_t> skip) const {
+    skip.push_back(rows.id_column);
     const TableFormat& format = rows.table.format;
     // A row number that a program put before the ids.
     if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
@@ -370,7 +446,8 @@ class TableSetReader {
   const OpenOptions& options_;
   EdgeTextFormat format_;
   std::optional<NodeRows> labels_, features_;
-  size_t label_column_ = kNoTableColumn;
+  std::vector<size_t> label_columns_;  // several: targets of a regression
+  size_t weight_column_ = kNoTableColumn;
   std::unordered_set<std::string> known_;  // ids of the tables
 };
 

@@ -48,7 +48,8 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.stored_bytes = dataset.features.bytes();
   counts.graph_bytes =
       dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
-  counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
+  counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes() +
+                       2 * dataset.labels.targets.values.bytes();  // and standardised
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   TrainConfig widest = config;

@@ -1,0 +1,25 @@
+// Targets of a regression, and weights of nodes, that stand in the columns of a table.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "data/node_rows.h"
+#include "l2gcn/dataset.h"
+
+namespace l2gcn {
+
+// Whether every cell that is filled is a number, and some number is not whole.
+bool AreMeasurements(std::span<const std::string_view> cells);
+
+// The columns `targets` of `rows`, whose cells were kept as text. Empty cells are missing targets; words and infinite numbers
+// are refused.
+Labels TargetsOf(const NodeRows& rows, std::span<const size_t> targets, size_t nodes,
+                 std::vector<std::string>& class_names);
+
+// Weights of the nodes in `column`, likewise. Every node that `labels` labels needs one above 0; others have 1.
+Array<float> NodeWeightsOf(const NodeRows& rows, size_t column, const Labels& labels, size_t nodes);
+
+}  // namespace l2gcn
