@@ -233,6 +233,8 @@ std::vector<Field> OptimisationFields() {
       ByPreset(ChoiceField("weight-decay-type", &C::weight_decay_type, kWeightDecayNames,
                            "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
                            "from Adam, as in AdamW.")),
+      ChoiceField("loss", &C::loss, kLossNames,
+                  "What a regression minimises: squared, absolute or huber errors of standardised targets."),
       ClassWeightsField(),
       ThresholdField(),
       ChoiceField(
