@@ -78,9 +78,9 @@ constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `bes
 // Labels are few below so many train nodes, if there are four times as many nodes.
 constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
 constexpr uint32_t kHopsOfFewLabels = 8, kMostEpochsOfFewLabels = 300;
-// Features with at most this share of elements that are not 0 are words; it is seen in so many rows.
+// Features with at most this share of elements that are not 0 are words; they are counted in so many rows.
 constexpr double kMostNonzeros = 0.25;
-constexpr size_t kRowsLookedAt = 1024;
+constexpr size_t kRowsSampled = 256;
 
 // Trials take two thirds more than that, and add to the time of the training.
 constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
@@ -114,10 +114,10 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
 }
 
 // Whether features are words rather than measurements: sparse, or dense with few elements that are not 0. Standardising would make
-// rare words outweigh all others, so the same features are treated alike however they are stored. Looks at some rows alone.
+// rare words outweigh all others, so the same features are treated alike however they are stored.
 bool AreMostlyZero(const Features& features) {
   if (features.is_sparse()) return true;
-  const size_t rows = std::min(features.rows(), kRowsLookedAt), cols = features.cols();
+  const size_t rows = std::min(features.rows(), kRowsSampled), cols = features.cols();
   std::vector<float> row(cols);
   size_t nonzeros = 0;
   for (size_t i = 0; i < rows; ++i) {

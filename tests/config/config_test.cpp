@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <set>
@@ -211,10 +212,12 @@ TEST(Presets, LargeSetsStayWithPlainLayers) {
     dataset.features = std::move(features);
     return FindField("preset").get(ResolveConfig({}, dataset));
   };
-  const uint16_t nothing = 0;
-  const auto dense = [&](size_t rows, size_t cols) {  // no row of it is read
-    return Features::Stored(FeatureType::kF16, Array<uint16_t>::Borrow(nullptr, &nothing, rows * cols), rows,
-                            cols);
+  const auto dense = [](size_t rows, size_t cols) {  // zeros that take no memory
+    const size_t bytes = rows * cols * sizeof(uint16_t);
+    void* const zeros = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const std::shared_ptr<void> owner(zeros, [bytes](void* memory) { munmap(memory, bytes); });
+    auto values = Array<uint16_t>::Borrow(owner, static_cast<const uint16_t*>(zeros), rows * cols);
+    return Features::Stored(FeatureType::kF16, std::move(values), rows, cols);
   };
   EXPECT_EQ(preset(700000, dense(700000, 1000)), "best");
   EXPECT_EQ(preset(720000, dense(720000, 1000)), "paper");
