@@ -22,7 +22,7 @@ std::string DefaultMethod();
 struct TrainConfig {
   // What is trained
   std::string method = DefaultMethod();
-  std::string preset = "paper";  // where defaults come from: paper, best
+  bool best_preset = false;  // defaults come from preset best, not paper
   uint32_t layers = 2;
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
   std::vector<uint32_t> epochs = {80};   // likewise; the cap where a stopping rule may end a layer earlier
@@ -57,16 +57,19 @@ struct TrainConfig {
   Choice sparse = Choice::kAuto;  // whether sparse features stay sparse once aggregated
   FeatureType features_as = FeatureType::kF32;
   // For rare classes
-  std::string class_weights;  // of the loss: "": all the same, "balanced", or a table of class,weight
+  // What classes count in the loss: all the same, balanced, or by a table of class,weight.
+  bool balanced_classes = false;
+  std::string class_weights_file;
   // Probability above which a label is on, or class 1 of two is chosen. No value: one half, or what is chosen on the
   // validation nodes.
   std::optional<double> threshold;
   bool choose_threshold = false;
   // When a layer ends
-  std::optional<StopRule> stop;        // no value: the method's own
-  uint32_t patience = 10;              // early: epochs without improvement
-  Watch watch = Watch::kLoss;          // early
-  std::string controller = "general";  // controller: one that the library ships, general or paper, or a file
+  std::optional<StopRule> stop;   // no value: the method's own
+  uint32_t patience = 10;         // early: epochs without improvement
+  Watch watch = Watch::kLoss;     // early
+  std::string controller_file;    // controller; "": the one that ships with the library, general or
+  bool paper_controller = false;  // … the one of the paper
   std::optional<double>
       hold_out;  // share of the train nodes kept from the steps, to decide by; no value: automatic
   // What the sampled and conventional methods need besides
@@ -86,6 +89,7 @@ struct TrainConfig {
 
   bool ChoosesThreshold() const { return choose_threshold && !threshold; }
   bool HasThreshold() const { return choose_threshold || threshold; }
+  bool WeighsClasses() const { return balanced_classes || !class_weights_file.empty(); }
   bool FindsRate() const { return !lr.has_value(); }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
@@ -95,7 +99,7 @@ struct TrainConfig {
   }
 };
 
-// What people are told of a setting.
+// A setting as it is shown to people.
 struct FieldText {
   enum class Kind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
   // Where a setting can be given. Basic ones are in --help, advanced ones in --help-all under the name of their group. Those

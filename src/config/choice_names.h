@@ -17,6 +17,8 @@ struct ChoiceName {
   const char* name;
 };
 
+// Of TrainConfig::best_preset.
+inline constexpr ChoiceName<bool> kPresetNames[] = {{false, "paper"}, {true, "best"}};
 inline constexpr ChoiceName<StopRule> kStopNames[] = {{StopRule::kFixed, "fixed"},
                                                       {StopRule::kEarly, "early"},
                                                       {StopRule::kController, "controller"},

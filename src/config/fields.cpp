@@ -87,6 +87,20 @@ Field ThresholdField() {
   return field;
 }
 
+Field ClassWeightsField() {
+  Field field = {
+      "class-weights", FieldText::Kind::kText, "balanced|FILE",
+      "What classes count in the loss: balanced, or a table of class,weight; by default all the same."};
+  field.set = [](TrainConfig& config, const std::string& value) {
+    config.balanced_classes = value == "balanced";
+    config.class_weights_file = config.balanced_classes ? "" : value;
+  };
+  field.get = [](const TrainConfig& config) {
+    return config.balanced_classes ? "balanced" : config.class_weights_file;
+  };
+  return field;
+}
+
 // Names of methods, and those of the paper for layerwise training with one stopping rule.
 Field MethodField() {
   Field field = {"method", FieldText::Kind::kText, "NAME", "How the network is trained.", BuiltMethods()};
@@ -114,11 +128,16 @@ Field StopField() {
 }
 
 Field ControllerField() {
-  Field field = TextField(
-      "controller", "general|paper|FILE", &TrainConfig::controller,
-      "Learned controller of --stop controller: one of the two that ship with the program, or a file.");
+  Field field = {
+      "controller", FieldText::Kind::kText, "general|paper|FILE",
+      "Learned controller of --stop controller: one of the two that ship with the program, or a file."};
   field.set = [](TrainConfig& config, const std::string& value) {
-    config.controller = value.empty() ? "general" : value;
+    config.paper_controller = value == "paper";
+    config.controller_file = value == "general" || value == "paper" ? "" : value;
+  };
+  field.get = [](const TrainConfig& config) -> std::string {
+    if (!config.controller_file.empty()) return config.controller_file;
+    return config.paper_controller ? "paper" : "general";
   };
   return field;
 }
@@ -149,8 +168,8 @@ std::vector<Field> GeneralFields() {
   using C = TrainConfig;
   return {
       Basic(MethodField()),
-      Basic(WordField(
-          "preset", &C::preset, {"paper", "best"},
+      Basic(ChoiceField(
+          "preset", &C::best_preset, kPresetNames,
           "Defaults: best for accuracy, or the paper's (l2gcn). best chooses them from the data; paper has "
           "the "
           "paper's settings for each data set, and trains as --method l2gcn unless you name another.")),
@@ -210,9 +229,7 @@ std::vector<Field> OptimisationFields() {
       ByPreset(ChoiceField("weight-decay-type", &C::decoupled_weight_decay, kWeightDecayNames,
                            "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
                            "from Adam, as in AdamW.")),
-      TextField(
-          "class-weights", "balanced|FILE", &C::class_weights,
-          "What classes count in the loss: balanced, or a table of class,weight; by default all the same."),
+      ClassWeightsField(),
       ThresholdField(),
       ChoiceField(
           "on-nan", &C::restart_on_nan, kOnNanNames,

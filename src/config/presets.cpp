@@ -227,7 +227,7 @@ bool LastBatchIsARest(const Dataset& dataset, const TrainConfig& config) {
 bool DropsLast(const Dataset& dataset, const TrainConfig& config, bool layerwise) {
   if (!layerwise) return false;
   if (*config.stop == StopRule::kPlateau) return LastBatchIsARest(dataset, config);
-  return config.preset == "paper" && *config.stop != StopRule::kController;
+  return !config.best_preset && *config.stop != StopRule::kController;
 }
 
 // Trials choose what the user leaves open alone, for layers whose rate and end are found, too.
@@ -254,7 +254,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   const bool layerwise = method.loop == TrainingLoop::kLayerwise;
   ApplySetRow(dataset, config);
   method.preset(dataset.preset_row, config);
-  if (layerwise && config.preset == "best")
+  if (layerwise && config.best_preset)
     ApplyBest(dataset, ValueFor(overrides, "split"), IsAutomatic(overrides, implied), config);
   if (ValueFor(overrides, "lr") == "auto") config.stop = StopRule::kPlateau;
   if (implied) config.stop = implied;

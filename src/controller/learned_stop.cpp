@@ -138,16 +138,16 @@ class PaperStop final : public StopPolicy {
 // The user's controller, or a shipped one. Without validation nodes the general one is that which sees training
 // losses alone.
 Controller ControllerFor(const PolicyRequest& request) {
-  const std::string& choice = request.config.controller;
+  const std::string& file = request.config.controller_file;
   const bool validated = HasValidationLabels(request.dataset, request.nodes);
-  if (choice == "paper") return Controller::Shipped("paper");
-  if (choice == "general") return Controller::Shipped(validated ? "general" : "general-loss");
-  Controller controller = Controller::Load(choice);
+  if (file.empty() && request.config.paper_controller) return Controller::Shipped("paper");
+  if (file.empty()) return Controller::Shipped(validated ? "general" : "general-loss");
+  Controller controller = Controller::Load(file);
   if (controller.impl().SeesValidation() && !validated) {
     ThrowUsage(
         "{}: this controller needs validation nodes, and split '{}' of {} has none; learn one with l2gcn "
         "learn-controller --sees loss, use a shipped one, or take another --split",
-        choice, request.nodes.split.name, request.dataset.name);
+        file, request.nodes.split.name, request.dataset.name);
   }
   return controller;
 }

@@ -53,9 +53,8 @@ void LogBaseline(const Context& context, const TrainConfig& config, const SeedRe
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
   std::string advice = config.scale == Scale::kNone ? "--scale standard, another --lr" : "another --lr";
-  advice += config.class_weights.empty()
-                ? ", more --epochs, or --class-weights balanced where classes are rare"
-                : " or more --epochs";
+  advice += !config.WeighsClasses() ? ", more --epochs, or --class-weights balanced where classes are rare"
+                                    : " or more --epochs";
   context.Note(fmt::format(
       "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try {}",
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));

@@ -96,7 +96,7 @@ TEST_F(MistakesTest, Configurations) {
   config = config_;
   config.method = "l2gcn";
   config.stop = StopRule::kController;
-  config.controller = (folder_ / "absent").string();
+  config.controller_file = (folder_ / "absent").string();
   ExpectError("no such controller", [&] { Train(context_, dataset_, config); });
   ExpectError("unknown adjacency", [&] { ResolveConfig({{"adjacency", "up"}}, dataset_); });
   ExpectError("unknown stop", [&] { ResolveConfig({{"stop", "never"}}, dataset_); });

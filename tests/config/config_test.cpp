@@ -189,7 +189,7 @@ TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   const Dataset small = LabelledSet(1000, 7);
   const auto preset = [](const Overrides& said, const Dataset& dataset) {
     const TrainConfig config = ResolveConfig(said, dataset);
-    EXPECT_EQ(config.head > 0, config.preset == "best");
+    EXPECT_EQ(config.head > 0, config.best_preset);
     return FindField("preset").get(config);
   };
   EXPECT_EQ(preset({}, small), "best");
@@ -452,13 +452,14 @@ TEST(ConfigJson, EarlierNamesAreTranslated) {
       R"({"method": "l2gcn", "stop": "learned", "controller": "", "controller_kind": "general", "lr": 0.1})");
   EXPECT_EQ(learned.method, "layerwise");
   EXPECT_EQ(learned.stop, StopRule::kController);
-  EXPECT_EQ(learned.controller, "general");
+  EXPECT_FALSE(learned.paper_controller);
+  EXPECT_EQ(learned.controller_file, "");
   EXPECT_EQ(read(R"({"method": "l2gcn", "stop": "learned", "controller": "", "lr": "auto"})").stop,
             StopRule::kPlateau);
   EXPECT_EQ(read(R"({"method": "lgcn", "stop": "early"})").stop, StopRule::kEarly);
   EXPECT_EQ(read(R"({"method": "lgcn"})").stop, StopRule::kFixed);
-  EXPECT_EQ(read(R"({"controller": "", "controller_kind": "paper"})").controller, "paper");
-  EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller, "mine.safetensors");
+  EXPECT_TRUE(read(R"({"controller": "", "controller_kind": "paper"})").paper_controller);
+  EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller_file, "mine.safetensors");
 }
 
 // Every configuration stored what was removed; only one that used it cannot be read.

@@ -193,7 +193,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
 
   const fs::path file = fs::temp_directory_path() / ("l2gcn-controller-" + std::to_string(getpid()));
   Controller::Shipped("general").Save(file.string());
-  config.controller = file.string();
+  config.controller_file = file.string();
   try {
     MakeStopPolicy(MakeJob(MakeContext(1), dataset, config));
     FAIL() << "no error";
