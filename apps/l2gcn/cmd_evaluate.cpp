@@ -75,14 +75,14 @@ constexpr Figure kFigures[] = {{"macro_f1", "macro F1", &Score::macro_f1},
 struct NumberFigure {
   const char* key;
   const char* title;
-  double RegressionFigures::*value;
+  double Score::Numbers::*value;
 };
-constexpr NumberFigure kNumberFigures[] = {{"r2", "R²", &RegressionFigures::r2},
-                                           {"mae", "MAE", &RegressionFigures::mae},
-                                           {"rmse", "RMSE", &RegressionFigures::rmse},
-                                           {"spearman", "Spearman", &RegressionFigures::spearman}};
+constexpr NumberFigure kNumberFigures[] = {{"r2", "R²", &Score::Numbers::r2},
+                                           {"mae", "MAE", &Score::Numbers::mae},
+                                           {"rmse", "RMSE", &Score::Numbers::rmse},
+                                           {"spearman", "Spearman", &Score::Numbers::spearman}};
 
-Json FiguresJson(const RegressionFigures& figures) {
+Json FiguresJson(const Score::Numbers& figures) {
   Json json;
   for (const NumberFigure& figure : kNumberFigures) json[figure.key] = NumberOrNull(figures.*figure.value);
   return json;
@@ -94,7 +94,7 @@ Json RegressionToJson(const Score& score) {
   json["baseline"] = {{"name", score.baseline}};
   json["baseline"].update(FiguresJson(score.regression_baseline));
   json["targets"] = Json::array();
-  for (const TargetScore& target : score.targets) {
+  for (const Score::Target& target : score.targets) {
     Json one = {{"target", target.name}, {"count", target.count}};
     one.update(FiguresJson(target.model));
     one["baseline"] = FiguresJson(target.baseline);
@@ -105,7 +105,7 @@ Json RegressionToJson(const Score& score) {
 
 Json ScoreToJson(const Score& score) {
   Json classes = Json::array(), bins = Json::array();
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     classes.push_back({{"class", one.name},
                        {"precision", one.precision},
                        {"recall", one.recall},
@@ -115,7 +115,7 @@ Json ScoreToJson(const Score& score) {
                        {"count", one.count},
                        {"predicted", one.predicted}});
   }
-  for (const CalibrationBin& bin : score.calibration) {
+  for (const Score::Bin& bin : score.calibration) {
     bins.push_back({{"low", bin.low},
                     {"high", bin.high},
                     {"count", bin.count},
@@ -200,7 +200,7 @@ std::string PartsTable(const Scores& scores) {
 std::string ClassesTable(const std::string& part, const Score& score) {
   std::string text = fmt::format("\n  {} by class\n  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", part,
                                  "class", "precision", "recall", "F1", "ROC AUC", "count", "predicted");
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", OneLine(one.name),
                         Percent(one.precision), Percent(one.recall), Percent(one.f1), Percent(one.roc_auc),
                         Grouped(one.count), Grouped(one.predicted));
@@ -214,7 +214,7 @@ std::string ConfusionTable(const Score& score) {
   const size_t classes = score.classes.size();
   if (classes > kMostShown || score.confusion.size() != classes * classes) return "";
   std::string text = fmt::format("\n  confusion: true class by row, predicted by column\n  {:<28}", "");
-  for (const ClassScore& one : score.classes) text += fmt::format(" {:>8.8}", OneLine(one.name));
+  for (const Score::Class& one : score.classes) text += fmt::format(" {:>8.8}", OneLine(one.name));
   for (size_t row = 0; row < classes; ++row) {
     text += fmt::format("\n  {:<28}", OneLine(score.classes[row].name));
     for (size_t col = 0; col < classes; ++col)
@@ -224,7 +224,7 @@ std::string ConfusionTable(const Score& score) {
 }
 
 std::string NumbersRow(const std::string& part, const std::string& target, uint64_t nodes,
-                       const RegressionFigures& model, const RegressionFigures& baseline) {
+                       const Score::Numbers& model, const Score::Numbers& baseline) {
   const auto number = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("–");
   };
@@ -242,7 +242,7 @@ std::string NumbersTable(const Scores& scores) {
   for (const auto& [part, score] : scores) {
     if (score.targets.size() > 1)
       text += NumbersRow(part, "mean", score.nodes, score.regression, score.regression_baseline);
-    for (const TargetScore& target : score.targets)
+    for (const Score::Target& target : score.targets)
       text += NumbersRow(part, target.name, target.count, target.model, target.baseline);
   }
   return text + fmt::format("  baseline: {}\n", scores.back().second.baseline);
@@ -278,7 +278,7 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::Ap
   const RunData opened = OpenRunData(context, options.source, command);
   if (opened.run.model.task() == Task::kRegression && !options.confusion.empty())
     throw Error(ErrorKind::kUsage, "--confusion: a regression confuses no classes; leave it out");
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);
   if (!program.leads()) return;

@@ -14,13 +14,13 @@ using Handle = std::shared_ptr<ModelHandle>;
 
 nb::dict Tensors(const ModelHandle& handle) {
   nb::dict tensors;
-  for (const ModelTensor& tensor : TensorsByName(handle.model))
+  for (const Model::Tensor& tensor : TensorsByName(handle.model))
     tensors[nb::cast(tensor.name)] = Give(tensor.values, tensor.shape, false);
   return tensors;
 }
 
 nb::dict Form(const ModelHandle& handle) {
-  const ModelFormula form = FormulaOf(handle.model);
+  const Model::Formula form = FormulaOf(handle.model);
   nb::dict dict;
   dict["aggregation"] = form.aggregation;
   dict["own_beside"] = form.own_beside;
@@ -77,7 +77,7 @@ nb::object Embedding(Call& call, const ModelHandle& handle, const DatasetHandle&
       [&](const Context& context) { return Embed(context, handle.model, data.data, layer); }));
 }
 
-nb::dict FiguresDict(const RegressionFigures& figures) {
+nb::dict FiguresDict(const Score::Numbers& figures) {
   nb::dict dict;
   dict["r2"] = figures.r2;
   dict["mae"] = figures.mae;
@@ -91,7 +91,7 @@ nb::dict RegressionDict(const Score& score) {
   dict["nodes"] = score.nodes;
   dict["baseline"] = FiguresDict(score.regression_baseline);
   nb::list targets;
-  for (const TargetScore& target : score.targets) {
+  for (const Score::Target& target : score.targets) {
     nb::dict row = FiguresDict(target.model);
     row["target"] = target.name;
     row["count"] = target.count;
@@ -117,7 +117,7 @@ nb::dict ScoreDict(const Score& score, bool multilabel) {
   dict["baseline_f1"] = score.baseline_f1;
   dict["baseline_macro_f1"] = score.baseline_macro_f1;
   nb::list classes, calibration;
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     nb::dict row;
     row["class"] = one.name;
     row["precision"] = one.precision;
@@ -129,7 +129,7 @@ nb::dict ScoreDict(const Score& score, bool multilabel) {
     row["predicted"] = one.predicted;
     classes.append(row);
   }
-  for (const CalibrationBin& bin : score.calibration) {
+  for (const Score::Bin& bin : score.calibration) {
     nb::dict row;
     row["low"] = bin.low;
     row["high"] = bin.high;

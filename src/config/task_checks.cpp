@@ -22,9 +22,8 @@ constexpr ClassSetting kClassSettings[] = {
     {"watch val",
      [](const TrainConfig& c) { return c.stop == StopRule::kEarly && c.watch == Watch::kValidationF1; },
      "use val-loss"},
-    {"threshold", [](const TrainConfig& c) { return c.threshold.has_value(); }, "leave it out"},
-    {"class-weights", [](const TrainConfig& c) { return c.class_weights.on(); },
-     "use --sample-weight COLUMN"},
+    {"threshold", [](const TrainConfig& c) { return c.HasThreshold(); }, "leave it out"},
+    {"class-weights", [](const TrainConfig& c) { return c.WeighsClasses(); }, "use --sample-weight COLUMN"},
     {"correct", [](const TrainConfig& c) { return c.correct != Choice::kOff; }, "leave it out"}};
 
 }  // namespace

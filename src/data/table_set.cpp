@@ -370,31 +370,13 @@ class TableSetReader {
       const uint32_t row = labels_->row_of[node];
       if (row != kNoTableRow) texts[node] = labels_->table.columns[label.column].text[row];
     }
-    dataset.schema.regression = IsRegression(label, texts);
+    dataset.schema.regression = AreTargets(context_, label, label_columns_.size(), texts, options_);
     if (dataset.schema.regression) {
       dataset.labels = TargetsOf(*labels_, label_columns_, dataset.nodes(), dataset.class_names);
       return;
     }
     if (!options_.label_optional && options_.task.empty()) AskWhetherLabel(context_, label, texts);
     dataset.labels = LabelsFromTexts(context_, label.Place(), texts, dataset.class_names);
-  }
-
-  // Whether the user says so, or the numbers do. A column that nobody named must not become a target unasked.
-  bool IsRegression(const LabelColumn& label, std::span<const std::string_view> texts) const {
-    if (!options_.task.empty()) {
-      if (options_.task == kClassificationTask && label_columns_.size() > 1)
-        ThrowUsage("--label {}: several columns are targets of a regression; name one for --task {}",
-                   options_.label_column, options_.task);
-      return options_.task == kRegressionTask;
-    }
-    if (label_columns_.size() > 1) return true;
-    if (!AreMeasurements(texts)) return false;
-    if (!label.named) AskWhetherLabel(context_, label, texts);
-    context_.Note(
-        fmt::format("{}: numbers that are not whole: the targets of a regression; --task classification "
-                    "makes them classes",
-                    label.Place()));
-    return true;
   }
 
   void TakeWeights(Dataset& dataset) const {

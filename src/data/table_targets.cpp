@@ -6,6 +6,7 @@
 #include "core/error_format.h"
 #include "data/csv.h"
 #include "data/edge_text.h"
+#include "data/labels.h"
 #include "data/table_features.h"
 
 namespace l2gcn {
@@ -50,6 +51,24 @@ bool AreMeasurements(std::span<const std::string_view> cells) {
     fractions = fractions || !ParseId(text, whole);
   }
   return fractions;
+}
+
+bool AreTargets(const Context& context, const LabelColumn& first, size_t columns,
+                std::span<const std::string_view> cells, const OpenOptions& options) {
+  if (!options.task.empty()) {
+    if (options.task == kClassificationTask && columns > 1)
+      ThrowUsage("--label {}: several columns are targets of a regression; name one for --task {}",
+                 options.label_column, options.task);
+    return options.task == kRegressionTask;
+  }
+  if (columns > 1) return true;
+  if (!AreMeasurements(cells)) return false;
+  if (!first.named) AskWhetherLabel(context, first, cells);
+  context.Note(
+      fmt::format("{}: numbers that are not whole: the targets of a regression; --task classification makes "
+                  "them classes",
+                  first.Place()));
+  return true;
 }
 
 Labels TargetsOf(const NodeRows& rows, std::span<const size_t> targets, size_t nodes,

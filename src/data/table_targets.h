@@ -7,12 +7,18 @@
 #include <vector>
 
 #include "data/node_rows.h"
+#include "data/table_labels.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
 
 // Whether every cell that is filled is a number, and some number is not whole.
 bool AreMeasurements(std::span<const std::string_view> cells);
+
+// Whether `columns` label columns, of which `first` has these cells, hold targets: the user says so, or the numbers do. A
+// column that nobody named must not become a target unasked.
+bool AreTargets(const Context& context, const LabelColumn& first, size_t columns,
+                std::span<const std::string_view> cells, const OpenOptions& options);
 
 // The columns `targets` of `rows`, whose cells were kept as text. Empty cells are missing targets; words and infinite numbers
 // are refused.

@@ -53,16 +53,16 @@ double R2Of(std::span<const double> truth, double squares) {
   return 1 - squares / total;
 }
 
-constexpr double RegressionFigures::*kFigures[] = {&RegressionFigures::r2, &RegressionFigures::mae,
-                                                   &RegressionFigures::rmse, &RegressionFigures::spearman};
+constexpr double Score::Numbers::*kFigures[] = {&Score::Numbers::r2, &Score::Numbers::mae,
+                                                &Score::Numbers::rmse, &Score::Numbers::spearman};
 
 // The mean of every figure over the targets that have it.
-RegressionFigures MeanFigures(std::span<const TargetScore> targets, RegressionFigures TargetScore::*of) {
-  RegressionFigures mean;
+Score::Numbers MeanFigures(std::span<const Score::Target> targets, Score::Numbers Score::Target::*of) {
+  Score::Numbers mean;
   for (const auto figure : kFigures) {
     double sum = 0;
     uint64_t known = 0;
-    for (const TargetScore& target : targets) {
+    for (const Score::Target& target : targets) {
       const double value = target.*of.*figure;
       if (std::isnan(value)) continue;
       sum += value;
@@ -106,7 +106,7 @@ double TrainMean(const Labels& labels, const Split& split, uint32_t c, std::span
 
 }  // namespace
 
-RegressionFigures FiguresOf(std::span<const double> truth, std::span<const double> predicted) {
+Score::Numbers FiguresOf(std::span<const double> truth, std::span<const double> predicted) {
   L2GCN_ASSERT(truth.size() == predicted.size());
   const bool finite =
       std::all_of(predicted.begin(), predicted.end(), [](double v) { return std::isfinite(v); });
@@ -139,18 +139,18 @@ Score ScoreRegression(const Dataset& dataset, const Matrix& predicted, const Spl
     score.targets.push_back({dataset.ClassName(c), pairs.truth.size(),
                              FiguresOf(pairs.truth, pairs.predicted), FiguresOf(pairs.truth, mean)});
   }
-  score.regression = MeanFigures(score.targets, &TargetScore::model);
-  score.regression_baseline = MeanFigures(score.targets, &TargetScore::baseline);
+  score.regression = MeanFigures(score.targets, &Score::Target::model);
+  score.regression_baseline = MeanFigures(score.targets, &Score::Target::baseline);
   return score;
 }
 
 double MeanR2(const Labels& labels, std::span<const uint32_t> nodes, const Matrix& predicted) {
-  std::vector<TargetScore> targets;
+  std::vector<Score::Target> targets;
   for (uint32_t c = 0; c < labels.classes; ++c) {
     const TargetPairs pairs = PairsOf(labels, nodes, predicted, c, [](size_t i) { return i; });
     targets.push_back({"", pairs.truth.size(), FiguresOf(pairs.truth, pairs.predicted), {}});
   }
-  return MeanFigures(targets, &TargetScore::model).r2;
+  return MeanFigures(targets, &Score::Target::model).r2;
 }
 
 }  // namespace l2gcn

@@ -15,7 +15,7 @@
 namespace l2gcn {
 
 // All NaN where a prediction is not finite.
-RegressionFigures FiguresOf(std::span<const double> truth, std::span<const double> predicted);
+Score::Numbers FiguresOf(std::span<const double> truth, std::span<const double> predicted);
 
 // Scores `nodes`, beside the mean that each target has over the train nodes of the split; without train nodes, over these.
 Score ScoreRegression(const Dataset& dataset, const Matrix& predicted, const Split& split,

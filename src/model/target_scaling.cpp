@@ -23,9 +23,9 @@ uint64_t ForPresent(const Labels& labels, std::span<const uint32_t> nodes, uint3
 
 }  // namespace
 
-TargetScaling FitTargetScaling(const Dataset& dataset, std::span<const uint32_t> train_nodes) {
+Model::TargetScaling FitTargetScaling(const Dataset& dataset, std::span<const uint32_t> train_nodes) {
   const Labels& labels = dataset.labels;
-  TargetScaling scaling;
+  Model::TargetScaling scaling;
   for (uint32_t c = 0; c < labels.classes; ++c) {
     double sum = 0, squares = 0;
     const uint64_t count = ForPresent(labels, train_nodes, c, [&](double value) { sum += value; });
@@ -45,7 +45,7 @@ TargetScaling FitTargetScaling(const Dataset& dataset, std::span<const uint32_t>
   return scaling;
 }
 
-Labels StandardisedLabels(const Labels& labels, const TargetScaling& scaling) {
+Labels StandardisedLabels(const Labels& labels, const Model::TargetScaling& scaling) {
   Labels standardised = labels;
   standardised.targets = Matrix::Allocate(labels.targets.rows, labels.targets.cols);
   for (size_t i = 0; i < labels.targets.rows; ++i) {
@@ -58,7 +58,7 @@ Labels StandardisedLabels(const Labels& labels, const TargetScaling& scaling) {
   return standardised;
 }
 
-void UndoTargetScaling(const TargetScaling& scaling, Matrix& predicted) {
+void UndoTargetScaling(const Model::TargetScaling& scaling, Matrix& predicted) {
   if (scaling.mean.empty()) return;
   for (size_t i = 0; i < predicted.rows; ++i) {
     float* row = predicted.mutable_row(i);

@@ -12,12 +12,12 @@ namespace l2gcn {
 
 // Mean and deviation of every target over the train nodes that have it. Throws Error(kInput) naming a target that no train
 // node has, or that is the same for all of them.
-TargetScaling FitTargetScaling(const Dataset& dataset, std::span<const uint32_t> train_nodes);
+Model::TargetScaling FitTargetScaling(const Dataset& dataset, std::span<const uint32_t> train_nodes);
 
 // The same labels with standardised targets.
-Labels StandardisedLabels(const Labels& labels, const TargetScaling& scaling);
+Labels StandardisedLabels(const Labels& labels, const Model::TargetScaling& scaling);
 
 // Predictions (nodes × targets) of standardised targets become those of the targets. Does nothing without scaling.
-void UndoTargetScaling(const TargetScaling& scaling, Matrix& predicted);
+void UndoTargetScaling(const Model::TargetScaling& scaling, Matrix& predicted);
 
 }  // namespace l2gcn

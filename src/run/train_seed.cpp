@@ -108,7 +108,7 @@ TrainedSeed FitByLoop(const Job& job, StopPolicy& policy, Checkpointer* checkpoi
 TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
   if (job.dataset.labels.task() != Task::kRegression) return FitByLoop(job, policy, checkpointer);
   Job standardised = job;
-  TargetScaling scaling = FitTargetScaling(job.dataset, job.nodes->train);
+  Model::TargetScaling scaling = FitTargetScaling(job.dataset, job.nodes->train);
   standardised.dataset.labels = StandardisedLabels(job.dataset.labels, scaling);
   TrainedSeed seed = FitByLoop(standardised, policy, checkpointer);
   seed.trained.model.target_scaling = std::move(scaling);
@@ -127,7 +127,7 @@ TrainedSeed TrainSeed(const Job& job, const RunOptions& options, Checkpoint* che
       if (checkpoint != nullptr) checkpoint->KeepTrained(seed.trained);
       return seed;
     } catch (const Diverged& error) {
-      if (job.config.on_nan != OnNan::kRestart || job.config.FindsRate() || attempt == kMostRestarts) throw;
+      if (!job.config.restart_on_nan || job.config.FindsRate() || attempt == kMostRestarts) throw;
       job.context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", job.config.seed,
                                    error.what(), attempt == 0 ? "a third" : "a third once more"));
       if (checkpoint != nullptr) checkpoint->Restart();

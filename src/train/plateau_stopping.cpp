@@ -23,7 +23,7 @@ namespace {
 
 // The mean loss of predicting the mean of every target, which is 0 once it is standardised.
 double PriorLossOfRegression(const Labels& labels, std::span<const uint32_t> train_nodes,
-                             const TargetScaling& scaling, Loss loss) {
+                             const Model::TargetScaling& scaling, Loss loss) {
   double sum = 0, count = 0;
   for (const uint32_t node : train_nodes) {
     for (uint32_t c = 0; c < labels.classes; ++c) {
@@ -42,7 +42,7 @@ PriorBaseline PriorOf(const PolicyRequest& request) {
   const std::vector<uint32_t>& train = request.nodes.train;
   if (labels.task() == Task::kRegression)
     return {PriorLossOfRegression(labels, train, FitTargetScaling(request.dataset, train), config.loss)};
-  return PriorBaselineOf(labels, train, config.threshold && !config.threshold->value);
+  return PriorBaselineOf(labels, train, config.ChoosesThreshold());
 }
 
 }  // namespace

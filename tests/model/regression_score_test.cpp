@@ -46,7 +46,7 @@ TEST(RegressionScore, FiguresEqualTheGoldenOnes) {
   for (; std::getline(file, truth); ++cases) {
     ASSERT_TRUE(std::getline(file, predicted) && std::getline(file, figures));
     const std::vector<double> expected = NumbersOf(figures);
-    const RegressionFigures found = FiguresOf(NumbersOf(truth), NumbersOf(predicted));
+    const Score::Numbers found = FiguresOf(NumbersOf(truth), NumbersOf(predicted));
     const double all[] = {found.r2, found.mae, found.rmse, found.spearman};
     for (size_t i = 0; i < 4; ++i) {
       EXPECT_EQ(std::isnan(all[i]), std::isnan(expected[i])) << "case " << cases << ", figure " << i;
@@ -83,7 +83,7 @@ TEST(RegressionScore, APredictionThatIsNotFiniteHasNoFigures) {
 TEST(TargetScaling, StandardisesByTrainNodesAndGoesBack) {
   Dataset dataset = TwoTargets();
   const std::vector<uint32_t> train = {0, 1, 2, 3};
-  const TargetScaling scaling = FitTargetScaling(dataset, train);
+  const Model::TargetScaling scaling = FitTargetScaling(dataset, train);
   EXPECT_DOUBLE_EQ(scaling.mean[0], 4);
   EXPECT_DOUBLE_EQ(scaling.mean[1], 4.5);
   Matrix values = StandardisedLabels(dataset.labels, scaling).targets;

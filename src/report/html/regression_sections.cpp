@@ -15,7 +15,7 @@ constexpr size_t kMostTargetsShown = 12, kMostResiduals = 2000, kErrorsListed = 
 std::string FigureText(double value) { return std::isfinite(value) ? fmt::format("{:.4g}", value) : "–"; }
 
 std::vector<Cell> FiguresRow(const std::string& part, const std::string& target, uint64_t nodes,
-                             const RegressionFigures& model, const RegressionFigures& baseline) {
+                             const Score::Numbers& model, const Score::Numbers& baseline) {
   return {{part},
           {target, "l w"},
           {CountText(nodes)},
@@ -98,7 +98,7 @@ void AddRegressionScores(const std::vector<std::pair<std::string, Score>>& score
     if (score.targets.size() > 1)
       rows.push_back(
           FiguresRow(part, "mean of targets", score.nodes, score.regression, score.regression_baseline));
-    for (const TargetScore& target : score.targets)
+    for (const Score::Target& target : score.targets)
       rows.push_back(FiguresRow(part, target.name, target.count, target.model, target.baseline));
   }
   page.Table({"nodes", "target", "number", "R²", "MAE", "RMSE", "Spearman", "baseline MAE", "baseline RMSE"},

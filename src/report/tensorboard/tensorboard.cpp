@@ -1,5 +1,3 @@
-#include "l2gcn/tensorboard.h"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -13,6 +11,7 @@
 #include "core/files.h"
 #include "core/rng.h"
 #include "report/tensorboard/event_file.h"
+#include "report/tensorboard/tensorboard_log.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -143,7 +142,7 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
     impl_->Probabilities(l + 1, result.layers[l].probabilities);
     events.AddScalar("epochs", l + 1, result.layers[l].epochs);
   }
-  for (const ValidationPoint& point : result.validation)
+  for (const SeedResult::ValidationPoint& point : result.validation)
     impl_->Once(point.layer, point.epoch, 'v', std::isnan(point.f1) ? "validation_loss" : "validation_f1",
                 std::isnan(point.f1) ? point.loss : point.f1);
   if (result.regression) {
@@ -171,6 +170,16 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
   impl_->events.reset();
   impl_->written.clear();
   ++impl_->seed;
+}
+
+void LogToTensorBoard(const std::string& directory, uint64_t first_seed, const Dataset& dataset,
+                      Context& context, RunOptions& run) {
+  auto log = std::make_shared<TensorBoardLog>(directory, first_seed, run.runs);
+  context.on_progress = [show = context.on_progress, log](const Progress& progress) {
+    if (show) show(progress);
+    log->OnProgress(progress);
+  };
+  run.on_seed = [log, &context, &dataset](const Trained& trained) { log->OnSeed(context, dataset, trained); };
 }
 
 }  // namespace l2gcn
