@@ -17,7 +17,7 @@ namespace {
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
 
-// A context that keeps what it is told.
+// A context that keeps its notes.
 struct Heard {
   std::vector<std::string> notes;
   Context context = MakeContext(1);
