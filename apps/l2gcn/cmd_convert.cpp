@@ -18,7 +18,7 @@ struct ConvertArguments {
   ConvertOptions options;
 };
 
-void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& command) {
+void RunConvert(Program& program, ConvertArguments& arguments, const Command& command) {
   // With --edges the only positional argument is the destination.
   if (!arguments.source.open.edges.empty() && arguments.target.empty())
     std::swap(arguments.source.spec, arguments.target);
@@ -49,6 +49,7 @@ void AddConvert(Program& program) {
   command.add_flag("--force", arguments->options.force, "Replace an existing data set or file")
       ->group(kOutputGroup);
   program.AddComputeOptions(command, false);
+  command.Examples({"l2gcn convert edges.csv friends"});
 }
 
 }  // namespace l2gcn::cli

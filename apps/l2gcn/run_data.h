@@ -29,6 +29,6 @@ struct RunData {
 Split PartsOfRun(const RunData& opened);
 
 // Opens both; without DATASET, the one the run was trained on, opened the same way.
-RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command);
+RunData OpenRunData(const Context& context, const RunDataOptions& options, const Command& command);
 
 }  // namespace l2gcn::cli
