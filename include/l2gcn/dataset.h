@@ -162,13 +162,14 @@ struct OpenOptions {
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;         // edge list
-  std::string nodes;         // node table: id, features, label
-  std::string features;      // feature file beside the edge list
-  std::string labels;        // label file beside the edge list
-  std::string label_column;  // column of the node or label table that holds labels; empty: the last. Several
-                             // targets of a regression: with commas between
-  std::string task;          // "regression" or "classification"; empty: by the values of the labels
+  std::string edges;     // edge list
+  std::string nodes;     // node table: id, features, label
+  std::string features;  // feature file beside the edge list
+  std::string labels;    // label file beside the edge list
+  std::string
+      label_column;  // of the node or label table; empty: the last; "none": there are no labels. Several
+                     // targets of a regression: with commas between
+  std::string task;  // "regression" or "classification"; empty: by the values of the labels
   std::string sample_weight_column;  // of the node table: by what nodes count in the loss; empty: alike
   bool label_optional = false;       // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;             // of the node, label and feature tables; empty: found

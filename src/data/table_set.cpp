@@ -75,10 +75,12 @@ class TableSetReader {
   }
 
   void LoadLabels(const fs::path& path) {
-    const TableFormat format = SniffTable(path, true, {options_.id_column, options_.label_column});
-    if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
-      if (!options_.label_column.empty()) {
-        label_columns_ = NamedLabels(format, path);
+    const TableFormat format = SniffTable(path, true, HintsOf(options_));
+    const std::string& label = options_.label_column;
+    const bool none = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
+    if (format.columns() > 1 || options_.no_ids || options_.label_optional || none) {
+      if (!label.empty()) {
+        label_columns_ = NamedLabelColumns(format, path, options_);
       } else if (!options_.label_optional) {
         label_columns_ = {format.columns() - 1};
       }
@@ -99,23 +101,6 @@ class TableSetReader {
       if (column == weight_column_)
         ThrowUsage("--sample-weight {}: that column is a label", format.names[column]);
     }
-  }
-
-  // The columns that --label names: one, or the targets of a regression with commas between.
-  std::vector<size_t> NamedLabels(const TableFormat& format, const fs::path& path) const {
-    if (const size_t whole = FindColumn(format, options_.label_column); whole != kNoTableColumn)
-      return {whole};
-    std::vector<size_t> columns;
-    std::stringstream names(options_.label_column);
-    for (std::string name; std::getline(names, name, ',');) {
-      const size_t column =
-          options_.label_optional ? FindColumn(format, name) : ColumnNamed(format, path, "--label", name);
-      if (column == kNoTableColumn) return {};  // a model's label, some of whose columns this table lacks
-      if (std::find(columns.begin(), columns.end(), column) != columns.end())
-        ThrowUsage("--label {}: column {} stands twice", options_.label_column, name);
-      columns.push_back(column);
-    }
-    return columns;
   }
 
   // `as_text`: the columns of labels and weights.
@@ -353,6 +338,7 @@ class TableSetReader {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
       dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
+      LogGuess("all columns but the ids hold 0 and 1: each is a label");
     } else {
       TakeColumnLabels(dataset);
     }
@@ -370,6 +356,8 @@ class TableSetReader {
       const uint32_t row = labels_->row_of[node];
       if (row != kNoTableRow) texts[node] = labels_->table.columns[label.column].text[row];
     }
+    if (!label.named && labels_->table.columns.size() > (labels_->by_position() ? 1 : 2))
+      LogGuess(fmt::format("labels are in column {}, the last", dataset.schema.label));
     dataset.schema.regression = AreTargets(context_, label, label_columns_.size(), texts, options_);
     if (dataset.schema.regression) {
       dataset.labels = TargetsOf(*labels_, label_columns_, dataset.nodes(), dataset.class_names);
@@ -436,7 +424,18 @@ class TableSetReader {
 }  // namespace
 
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
-  Dataset dataset = TableSetReader(context, TableFilesOf(path, options), options).Read();
+  const TableFiles files = TableFilesOf(path, options);
+  Dataset dataset;
+  try {
+    dataset = TableSetReader(context, files, options).Read();
+  } catch (const Error& error) {
+    const bool of_files = error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage;
+    if (!of_files || files.nodes.empty() || !LookSwapped(files.edges, files.nodes)) throw;
+    ThrowUsage(
+        "{0} and {1} look swapped: rows of {1} name two ids of {0} each, as edges do; give {1} with "
+        "--edges and {0} with --nodes",
+        files.edges.string(), files.nodes.string());
+  }
   std::error_code error;
   if (options.edges.empty() && fs::is_directory(path, error)) dataset.path = path.string();
   if (!fs::is_directory(path, error)) dataset.name = WithoutCompression(dataset.path).stem().string();

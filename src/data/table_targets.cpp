@@ -1,13 +1,16 @@
 #include "data/table_targets.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <sstream>
 
 #include "core/error_format.h"
 #include "data/csv.h"
 #include "data/edge_text.h"
 #include "data/labels.h"
 #include "data/table_features.h"
+#include "data/table_set.h"
 
 namespace l2gcn {
 namespace {
@@ -39,6 +42,34 @@ float NumberIn(const NodeRows& rows, size_t row, size_t column, const char* need
 }
 
 }  // namespace
+
+std::vector<std::string> HintsOf(const OpenOptions& options) {
+  std::vector<std::string> names = {options.id_column, options.label_column};
+  if (options.label_column == kNoLabelColumn) names.pop_back();
+  std::stringstream parts(options.label_column);
+  for (std::string part; std::getline(parts, part, ',');) {
+    if (part != kNoLabelColumn) names.push_back(part);
+  }
+  return names;
+}
+
+std::vector<size_t> NamedLabelColumns(const TableFormat& format, const std::filesystem::path& path,
+                                      const OpenOptions& options) {
+  const std::string& label = options.label_column;
+  if (const size_t whole = FindColumn(format, label); whole != kNoTableColumn) return {whole};
+  if (label == kNoLabelColumn) return {};
+  std::vector<size_t> columns;
+  std::stringstream names(label);
+  for (std::string name; std::getline(names, name, ',');) {
+    const size_t column =
+        options.label_optional ? FindColumn(format, name) : ColumnNamed(format, path, "--label", name);
+    if (column == kNoTableColumn) return {};
+    if (std::find(columns.begin(), columns.end(), column) != columns.end())
+      ThrowUsage("--label {}: column {} stands twice", label, name);
+    columns.push_back(column);
+  }
+  return columns;
+}
 
 bool AreMeasurements(std::span<const std::string_view> cells) {
   bool fractions = false;

@@ -1,6 +1,7 @@
 // Targets of a regression, and weights of nodes, that stand in the columns of a table.
 #pragma once
 
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,14 @@
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
+
+// Names by which the header of a table with ids and labels is known.
+std::vector<std::string> HintsOf(const OpenOptions& options);
+
+// The columns that --label names: one, the targets of a regression with commas between, or none of "none". Of a model's label,
+// which a table may lack in part, it is all or none.
+std::vector<size_t> NamedLabelColumns(const TableFormat& format, const std::filesystem::path& path,
+                                      const OpenOptions& options);
 
 // Whether every cell that is filled is a number, and some number is not whole.
 bool AreMeasurements(std::span<const std::string_view> cells);

@@ -296,6 +296,7 @@ std::string ConfigTextOf(const Model& model) {
   json["layers"] = model.layers.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
+  if (model.weighted) json["weighted"] = *model.weighted;
   if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
   json["config"] = ParseJson(ConfigToJson(model.config), "config");
   json["checksum"] = ConfigChecksum(json);
@@ -343,7 +344,8 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
                                  propagation.at("smooth").get<double>(),
                                  propagation.at("rounds").get<uint32_t>()};
     }
-    model.structure = json.value("structure", false);  // older models have neither
+    model.structure = json.value("structure", false);  // older models have none of these
+    if (json.contains("weighted")) model.weighted = json.at("weighted").get<bool>();
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), where);
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", where, error.what());

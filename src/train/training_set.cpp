@@ -96,6 +96,7 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   model.classes = dataset.labels.classes;
   model.class_names = dataset.class_names;
   model.structure = dataset.structure;
+  model.weighted = dataset.graph.weighted();
   trained.split = split;
   trained.result.seed = config.seed;
   return trained;
