@@ -345,6 +345,12 @@ class TableSetReader {
     TakeWeights(dataset);
   }
 
+  // Reports where the labels are taken from if the user does not say it.
+  void LogGuess(const std::string& found) const {
+    context_.Note(fmt::format("{}: {} (--label names another column, or none)",
+                              labels_->table.path.filename().string(), found));
+  }
+
   // Classes, or the targets of a regression.
   void TakeColumnLabels(Dataset& dataset) const {
     const TableFormat& format = labels_->table.format;
@@ -368,13 +374,12 @@ class TableSetReader {
   }
 
   void TakeWeights(Dataset& dataset) const {
-    if (options_.sample_weight_column.empty()) return;
+    const std::string& name = options_.sample_weight_column;
+    if (name.empty()) return;
     if (weight_column_ == kNoTableColumn)
-      ThrowUsage("--sample-weight {}: no table has rows of nodes; give one by --nodes",
-                 options_.sample_weight_column);
+      ThrowUsage("--sample-weight {}: no table has rows of nodes; give one by --nodes", name);
     if (dataset.labels.task() != Task::kRegression)
-      ThrowUsage("--sample-weight {}: for a regression; classes have --class-weights",
-                 options_.sample_weight_column);
+      ThrowUsage("--sample-weight {}: for a regression; classes have --class-weights", name);
     dataset.schema.ignored.push_back(labels_->table.format.names[weight_column_]);
     dataset.labels.node_weights = NodeWeightsOf(*labels_, weight_column_, dataset.labels, dataset.nodes());
   }
