@@ -88,7 +88,7 @@ def mlp(train: tuple[Rows, list[float]], test: tuple[Rows, list[float]]) -> floa
         from sklearn.preprocessing import StandardScaler
     except ImportError:
         return None
-    model = make_pipeline(StandardScaler(), MLPRegressor((128,), early_stopping=True, max_iter=500, random_state=0))
+    model = make_pipeline(StandardScaler(), MLPRegressor(hidden_layer_sizes=(128,), early_stopping=True, max_iter=500, random_state=0))
     return r2(test[1], list(model.fit(*train).predict(test[0])))
 
 
