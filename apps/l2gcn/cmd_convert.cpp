@@ -19,10 +19,10 @@ struct ConvertArguments {
 };
 
 void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& command) {
-  // With --edges the only positional argument is the destination.
-  if (!arguments.source.open.edges.empty() && arguments.target.empty())
+  // With tables the only positional argument is the destination.
+  if (arguments.source.gives_tables() && arguments.target.empty())
     std::swap(arguments.source.spec, arguments.target);
-  if (arguments.source.open.edges.empty()) Require(arguments.source.spec, "SRC", command);
+  if (!arguments.source.gives_tables()) Require(arguments.source.spec, "SRC", command);
   Require(arguments.target, "DST", command);
   if (!arguments.features_as.empty())
     arguments.options.features_as = arguments.features_as == "f16" ? FeatureType::kF16 : FeatureType::kF32;

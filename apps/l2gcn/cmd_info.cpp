@@ -30,12 +30,23 @@ std::string SplitsText(const Json& splits) {
   return text.empty() ? "none" : text;
 }
 
+std::string NodeTypesText(const Json& types) {
+  std::string text;
+  for (const Json& type : types) {
+    text += fmt::format("  node type   {}: {} nodes{}\n", OneLine(type.at("name").get<std::string>()),
+                        Grouped(type.at("nodes").get<uint64_t>()),
+                        type.at("labelled").get<bool>() ? ", with labels" : "");
+  }
+  return text;
+}
+
 std::string DatasetText(const Json& dataset) {
   const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
   std::string text = fmt::format("{} ({})\n", OneLine(dataset.at("name").get<std::string>()),
                                  dataset.at("format").get<std::string>());
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
+  text += NodeTypesText(dataset.value("node_types", Json::array()));
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
                       SplitsText(dataset.at("splits")));
@@ -320,7 +331,9 @@ void AddInfo(Program& program) {
   program.AddComputeOptions(command, false);
   for (const char* group : {kDataGroup, kTablesGroup}) {
     std::vector<std::string> names = command.Group(group);
-    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
+    std::erase_if(names, [](const std::string& name) {
+      return name == "--edges" || name == "--schema" || name == "--data-dir";
+    });
     command.Only(
         names, [data] { return data->named(); }, "without a data set; name one");
     command.Only(

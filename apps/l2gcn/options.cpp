@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "l2gcn/error.h"
@@ -81,6 +82,28 @@ std::vector<std::string> TopExamples() {
           "l2gcn predict runs/edges-layerwise-001 -o predictions.csv"};
 }
 
+namespace {
+
+// FILE, or NAME=FILE for one of several tables. A file of the whole name wins.
+void TakeTable(const std::string& option, const std::string& value, std::string& alone,
+               std::vector<NamedTable>& several) {
+  const size_t equals = value.find('=');
+  std::error_code error;
+  if (equals != std::string::npos && !std::filesystem::exists(value, error)) {
+    several.push_back({value.substr(0, equals), value.substr(equals + 1)});
+    if (several.back().path.empty())
+      throw Error(ErrorKind::kUsage, fmt::format("{} {}: the file is missing behind =", option, value));
+  } else if (alone.empty()) {
+    alone = value;
+  } else {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{0} {1} and {0} {2}: of several tables each has a name: {0} NAME=FILE", option,
+                            alone, value));
+  }
+}
+
+}  // namespace
+
 void DataOptions::AddTo(Command& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
   AddOpenOptions(command, open);
@@ -89,9 +112,24 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
     const std::string_view flag = name;
     if (flag != "--edges" && flag != "--nodes" && flag != "--label") command.Advance(*option);
   };
-  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
-  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN", "Label column of the table [the last]");
+  const auto add_tables = [&](const char* name, std::string& alone, std::vector<NamedTable>& several,
+                              const char* placeholder, const char* help) {
+    const auto take = [name, &alone, &several](const std::vector<std::string>& values) {
+      for (const std::string& value : values) TakeTable(name, value, alone, several);
+    };
+    command.add_option_function<std::vector<std::string>>(name, take, help)
+        ->allow_extra_args(false)
+        ->type_name(placeholder)
+        ->group(kTablesGroup);
+  };
+  add_tables(
+      "--edges", open.edges, open.edge_tables, "[A:NAME:B=]FILE",
+      "Edge list: two ids a line, perhaps a weight; A:NAME:B= for each relation between types of nodes");
+  add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
+             "Node table: id, features, label; TYPE= for each type of nodes");
+  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column of the table [the last]");
+  add_file("--schema", open.schema, "FILE",
+           "YAML or JSON file that names the tables of several types of nodes: nodes, edges, label");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   add_file("--source", open.source_column, "COLUMN",
@@ -101,7 +139,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   add_file("--weight", open.weight_column, "COLUMN",
            "Column of the edge list with weights, or none [weight, else the third]");
   add_file("--id", open.id_column, "COLUMN",
-           "Id column of the node, feature and label tables [id, else the first]");
+           "Id column of the node, feature and label tables; of several TYPE:COLUMN,… [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",
            "Words in the tables that mean no value, whatever their case, beside NA, null, ?, …");
   command.Advance(*command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
@@ -111,8 +149,9 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
            .add_flag("--allow-unmatched", open.allow_unmatched,
                      "Go on although more than a tenth of the edges' ids have no row, if some have one")
            ->group(kTablesGroup));
-  command.Needs({"--nodes", "--features", "--labels"}, {"--edges"});
-  command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, "--edges");
+  command.Needs({"--nodes", "--features", "--labels"}, {"--edges", "--schema"});
+  for (const char* tables : {"--edges", "--schema"})
+    command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, tables);
 }
 
 void AddOpenOptions(Command& command, OpenOptions& open) {

@@ -14,8 +14,10 @@ void RunDataOptions::AddTo(Command& command) {
   // Without a data set of their own these commands open the run's, the way the run opened it.
   for (const char* group : {kDataGroup, kTablesGroup}) {
     std::vector<std::string> names = command.Group(group);
-    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
-    command.Needs(names, {"DATASET", "--edges"});
+    std::erase_if(names, [](const std::string& name) {
+      return name == "--edges" || name == "--schema" || name == "--data-dir";
+    });
+    command.Needs(names, {"DATASET", "--edges", "--schema"});
   }
   AddWhole(command, "seed", seed, 0, std::numeric_limits<int64_t>::max(),
            "Of a run with several seeds, take this one [the best on validation]");

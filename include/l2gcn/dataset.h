@@ -59,7 +59,8 @@ struct TableColumn {
   uint64_t missing = 0;             // cells missing
   float fill =
       0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
-  std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
+  std::string unit;       // that the numbers carry in the table, such as % or $; empty: none
+  std::string node_type;  // whose nodes have the column, features of others are 0; empty: all nodes have it
 
   uint32_t width() const {
     return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
@@ -91,6 +92,9 @@ struct Relation {
 struct NodeType {
   std::string name;
   uint32_t first = 0, count = 0;
+  bool labelled = false;  // these nodes are scored and predicted
+
+  bool Holds(uint64_t node) const { return node >= first && node - first < count; }
 };
 
 struct Dataset {
@@ -119,10 +123,19 @@ struct Dataset {
   bool checked = false;
 
   uint32_t nodes() const { return graph.nodes; }
+  const NodeType* TypeOf(uint32_t node) const;  // null where nodes are of one type
+  bool IsPredicted(uint32_t node) const;        // nodes of types without labels are not
   // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
   uint64_t edges = 0;
   std::string NodeName(uint32_t node) const;    // the id as in the input, or the number
   std::string ClassName(uint32_t label) const;  // its name, or its number
+};
+
+// A table that is one of several.
+struct NamedTable {
+  std::string name;  // of the type of its nodes, "user", or of its relation, "user:bought:item"
+  std::string path;
+  bool operator==(const NamedTable&) const = default;
 };
 
 struct OpenOptions {
@@ -135,11 +148,15 @@ struct OpenOptions {
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;            // edge list
-  std::string nodes;            // node table: id, features, label
-  std::string features;         // feature file beside the edge list
-  std::string labels;           // label file beside the edge list
-  std::string label_column;     // column of the node or label table that holds labels; empty: the last
+  std::string edges;                    // edge list
+  std::string nodes;                    // node table: id, features, label
+  std::string features;                 // feature file beside the edge list
+  std::string labels;                   // label file beside the edge list
+  std::vector<NamedTable> node_tables;  // in place of `nodes`: one for each type of nodes
+  std::vector<NamedTable> edge_tables;  // in place of `edges`: one for each relation between two types
+  std::string schema;                   // YAML or JSON file that names such tables
+  // Column of the node or label table that holds labels, empty: the last; of several node tables TYPE:COLUMN
+  std::string label_column;
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found

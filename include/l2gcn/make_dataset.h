@@ -26,6 +26,22 @@ namespace l2gcn {
 using IndexSpan = std::variant<std::span<const int64_t>, std::span<const int32_t>, std::span<const uint32_t>,
                                std::span<const uint64_t>>;
 
+// Nodes of one type, numbered behind those of the types before it.
+struct TypedRows {
+  std::string name;
+  uint64_t count = 0;
+  Features features;                 // (count × columns), or empty: nodes of this type have none
+  std::vector<std::string> columns;  // names of the columns, or empty: "0", "1", …
+  bool labelled = false;             // these nodes are scored and predicted
+};
+
+// Edges between nodes of two types.
+struct TypedEdges {
+  std::string name;                // "user:bought:item"
+  IndexSpan source, target;        // (edges) each, counted from 0 within the type
+  std::span<const float> weights;  // (edges), or empty
+};
+
 // All spans are only read, and only while MakeDataset runs (but see rows_owner).
 struct DatasetArrays {
   std::string name = "arrays";  // shown to people
@@ -45,6 +61,10 @@ struct DatasetArrays {
   bool keep_self_loops = false;
 
   Features features;  // (nodes × columns), dense or sparse; the data set shares this memory
+
+  // Several types of nodes, in place of the graph and the features above. Everything below is of all nodes.
+  std::vector<TypedRows> node_types;
+  std::vector<TypedEdges> relations;
 
   // Labels: one class a node, or a set of labels a node. Neither: no node is labelled.
   IndexSpan classes_of;                   // (nodes) class from 0 on; −1: unlabelled

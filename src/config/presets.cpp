@@ -59,6 +59,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   config.scale = row.scale;
   // Columns of a person's own table come in any unit.
   if (dataset.preset_row.empty() && !dataset.schema.empty()) config.scale = Scale::kStandard;
+  // Types without labels have no part in a split, so that nothing could be held back.
+  if (!dataset.node_types.empty()) config.setting = Setting::kTransductive;
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
   if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {

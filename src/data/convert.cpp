@@ -115,6 +115,11 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   if (native) {
     SaveDatasetAs(context, dataset, destination, options.force, options.features_as);
   } else {
+    if (!dataset.node_types.empty()) {
+      context.Warn(fmt::format(
+          "{}: the format {} has one type of nodes; the types are left out, and native keeps them",
+          dataset.name, writer.name));
+    }
     writer.write(context, dataset, destination, options.force);
   }
   return dataset.nodes();

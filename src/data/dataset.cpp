@@ -33,6 +33,18 @@ std::string Dataset::NodeName(uint32_t node) const {
   return std::to_string(node < node_ids.size() ? node_ids[node] : int64_t{node});
 }
 
+const NodeType* Dataset::TypeOf(uint32_t node) const {
+  for (const NodeType& type : node_types) {
+    if (type.Holds(node)) return &type;
+  }
+  return nullptr;
+}
+
+bool Dataset::IsPredicted(uint32_t node) const {
+  const NodeType* type = TypeOf(node);
+  return type == nullptr || type->labelled;
+}
+
 std::string Dataset::ClassName(uint32_t label) const {
   return label < class_names.size() ? class_names[label] : std::to_string(label);
 }
@@ -47,10 +59,31 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
   json["classes"] = dataset.labels.classes;
   json["multilabel"] = dataset.labels.multilabel;
   json["self_loops"] = dataset.self_loops;
+  for (const NodeType& type : dataset.node_types) {
+    json["node_types"].push_back({{"name", type.name}, {"nodes", type.count}, {"labelled", type.labelled}});
+  }
   json["splits"] = Json::array();
   for (const Split& split : dataset.splits) json["splits"].push_back(split.name);
   return JsonText(json);
 }
+
+namespace {
+
+// {"user": "users.csv"}
+Json TablesToJson(const std::vector<NamedTable>& tables) {
+  Json json = Json::object();
+  for (const NamedTable& table : tables) json[table.name] = table.path;
+  return json;
+}
+
+std::vector<NamedTable> TablesFromJson(const Json& json, const char* key) {
+  std::vector<NamedTable> tables;
+  if (!json.contains(key)) return tables;
+  for (const auto& [name, path] : json.at(key).items()) tables.push_back({name, path.get<std::string>()});
+  return tables;
+}
+
+}  // namespace
 
 std::string OpenOptionsToJson(const OpenOptions& options) {
   Json json;
@@ -63,6 +96,9 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["synthetic_seed"] = options.synthetic_seed;
   json["edges"] = options.edges;
   json["nodes"] = options.nodes;
+  if (!options.node_tables.empty()) json["node_tables"] = TablesToJson(options.node_tables);
+  if (!options.edge_tables.empty()) json["edge_tables"] = TablesToJson(options.edge_tables);
+  json["schema"] = options.schema;
   json["features"] = options.features;
   json["labels"] = options.labels;
   json["label_column"] = options.label_column;
@@ -101,6 +137,9 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.synthetic_seed = json.value("synthetic_seed", options.synthetic_seed);
     options.edges = json.value("edges", options.edges);
     options.nodes = json.value("nodes", options.nodes);
+    options.node_tables = TablesFromJson(json, "node_tables");
+    options.edge_tables = TablesFromJson(json, "edge_tables");
+    options.schema = json.value("schema", options.schema);
     options.features = json.value("features", options.features);
     options.labels = json.value("labels", options.labels);
     options.label_column = json.value("label_column", options.label_column);

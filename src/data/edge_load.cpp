@@ -62,6 +62,22 @@ void AppendNamed(const Context& context, const fs::path& path, const EdgeTextFor
 
 }  // namespace
 
+void SettleWeights(LoadedEdges& edges) {
+  edges.negative = static_cast<uint64_t>(
+      std::count_if(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight < 0; }));
+  const bool all_one =
+      std::all_of(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight == 1; });
+  if (all_one) edges.weights.clear();
+}
+
+void LogNegativeWeights(const Context& context, const fs::path& path, const LoadedEdges& edges) {
+  if (edges.negative == 0) return;
+  context.Note(fmt::format(
+      "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
+      "less averages nothing but itself",
+      path.filename().string(), edges.negative, edges.source.size()));
+}
+
 LoadedEdges LoadEdges(const Context& context, const fs::path& path, EdgeTextFormat format, IdTable& ids) {
   format.ids = ids.kind();
   LoadedEdges edges;
@@ -71,11 +87,7 @@ LoadedEdges LoadEdges(const Context& context, const fs::path& path, EdgeTextForm
   } else {
     AppendNamed(context, path, format, source, ids, edges);
   }
-  edges.negative = static_cast<uint64_t>(
-      std::count_if(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight < 0; }));
-  const bool all_one =
-      std::all_of(edges.weights.begin(), edges.weights.end(), [](float weight) { return weight == 1; });
-  if (all_one) edges.weights.clear();
+  SettleWeights(edges);
   return edges;
 }
 

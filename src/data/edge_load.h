@@ -22,6 +22,10 @@ struct LoadedEdges {
 LoadedEdges LoadEdges(const Context& context, const std::filesystem::path& path, EdgeTextFormat format,
                       IdTable& ids);
 
+// Counts negative weights, and drops weights that are all 1.
+void SettleWeights(LoadedEdges& edges);
+void LogNegativeWeights(const Context& context, const std::filesystem::path& path, const LoadedEdges& edges);
+
 // A list whose ids are node numbers below `nodes`.
 LoadedEdges LoadNumberedEdges(const Context& context, const std::filesystem::path& path, uint32_t nodes);
 

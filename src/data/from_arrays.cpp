@@ -7,6 +7,7 @@
 #include "core/error_format.h"
 #include "core/usable.h"
 #include "data/labels.h"
+#include "data/node_types.h"
 #include "graph/build.h"
 #include "l2gcn/make_dataset.h"
 
@@ -70,9 +71,14 @@ class ArraysToDataset {
     dataset_.name = arrays_.name;
     dataset_.preset_row = arrays_.preset_row;
     dataset_.format = kInMemoryFormat;
-    nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
-    MakeGraph();
-    dataset_.features = std::move(arrays_.features);
+    if (arrays_.node_types.empty()) {
+      nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
+      MakeGraph();
+      dataset_.features = std::move(arrays_.features);
+    } else {
+      MakeNodeParts();
+      MakeRelations();
+    }
     MakeLabels();
     MakeSplit();
     MakeNames();
@@ -82,22 +88,74 @@ class ArraysToDataset {
   }
 
  private:
-  void CheckLength(const char* what, size_t length, size_t expected) const {
+  void CheckLength(const std::string& what, size_t length, size_t expected) const {
     if (length != expected)
       ThrowInput("{}: {} has {} values; expected {}", arrays_.name, what, length, expected);
   }
 
   // Node numbers, each below nodes_, as the graph builder takes them.
-  std::vector<uint32_t> NodeNumbers(const char* what, const IndexSpan& indices) const {
+  std::vector<uint32_t> NodeNumbers(const std::string& what, const IndexSpan& indices) const {
+    return NumbersWithin(what, indices, {"", 0, nodes_});
+  }
+
+  // Node numbers of indices that count within a type.
+  std::vector<uint32_t> NumbersWithin(const std::string& what, const IndexSpan& indices,
+                                      const NodeType& type) const {
     std::vector<uint32_t> numbers(LengthOf(indices));
     EachIndex(indices, [&](size_t i, int64_t value) {
-      if (value < 0 || value >= int64_t{nodes_}) {
+      if (value < 0 || value >= int64_t{type.count}) {
         ThrowInput("{}: {}[{}] is {}; expected a node from 0 to {}", arrays_.name, what, i,
-                   ValueAt(indices, i), int64_t{nodes_} - 1);
+                   ValueAt(indices, i), int64_t{type.count} - 1);
       }
-      numbers[i] = static_cast<uint32_t>(value);
+      numbers[i] = type.first + static_cast<uint32_t>(value);
     });
     return numbers;
+  }
+
+  void MakeNodeParts() {
+    if (arrays_.features.rows() > 0 || LengthOf(arrays_.source) + LengthOf(arrays_.indptr) > 0)
+      ThrowInput("{}: give either node types and relations, or one graph and its features", arrays_.name);
+    std::vector<std::string> names;
+    for (const TypedRows& rows : arrays_.node_types) names.push_back(rows.name);
+    const std::vector<NodeType> types = MakeNodeTypes(names, arrays_.name);
+    std::vector<TypedPart> parts;
+    for (size_t k = 0; k < types.size(); ++k) {
+      TypedRows& rows = arrays_.node_types[k];
+      if (rows.features.cols() == 0) rows.features = Features::None(rows.count);
+      CheckLength("the features of " + rows.name, rows.features.rows(), rows.count);
+      if (rows.count == 0) ThrowInput("{}: the node type {} has no nodes", arrays_.name, rows.name);
+      if (!rows.columns.empty())
+        CheckLength("the columns of " + rows.name, rows.columns.size(), rows.features.cols());
+      TypedPart part{types[k], std::move(rows.features), {}};
+      part.type.count = CheckedNodeCount(rows.count, arrays_.name);
+      part.type.labelled = rows.labelled;
+      if (rows.labelled && dataset_.schema.label.empty()) dataset_.schema.label = rows.name + ":y";
+      for (size_t c = 0; c < part.features.cols(); ++c) {
+        TableColumn& column = part.schema.columns.emplace_back();
+        column.name = rows.columns.empty() ? std::to_string(c) : rows.columns[c];
+      }
+      parts.push_back(std::move(part));
+    }
+    JoinNodeTypes(context_, std::move(parts), dataset_);
+    nodes_ = dataset_.node_types.back().first + dataset_.node_types.back().count;
+  }
+
+  void MakeRelations() {
+    std::vector<RelationEdges> edges;
+    for (const TypedEdges& given : arrays_.relations) {
+      const auto [source, target] = EndsOfRelation(dataset_.node_types, given.name);
+      CheckLength(given.name + " target", LengthOf(given.target), LengthOf(given.source));
+      if (!given.weights.empty())
+        CheckLength(given.name + " weights", given.weights.size(), LengthOf(given.source));
+      edges.push_back({given.name,
+                       NumbersWithin(given.name + " source", given.source, dataset_.node_types[source]),
+                       NumbersWithin(given.name + " target", given.target, dataset_.node_types[target]),
+                       {given.weights.begin(), given.weights.end()}});
+    }
+    OpenOptions options;
+    options.directed = arrays_.directed;
+    options.keep_self_loops = arrays_.keep_self_loops;
+    AttachRelations(context_, std::move(edges), options, dataset_);
   }
 
   std::vector<uint64_t> RowOffsets() const {
@@ -178,11 +236,13 @@ class ArraysToDataset {
       }
       classes_of[i] = static_cast<int32_t>(value);
       largest = std::max(largest, value);
-      rule.See(value);
+      if (dataset_.IsPredicted(static_cast<uint32_t>(i))) rule.See(value);
     });
     if (rule.AreClasses() && arrays_.classes == 0 && arrays_.class_names.empty()) {
       rule.Note(context_, arrays_.name);
-      std::replace(classes_of, classes_of + nodes_, -1, 0);
+      for (uint32_t node = 0; node < nodes_; ++node) {
+        if (classes_of[node] == -1 && dataset_.IsPredicted(node)) classes_of[node] = 0;
+      }
       arrays_.class_names = {"-1", "1"};
     }
     // A class count in the millions from a stray value would make the classifier enormous.

@@ -193,6 +193,8 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
                      {"self_loops_found", info.changes.self_loops_found},
                      {"self_loops_dropped", info.changes.self_loops_dropped}};
   if (!info.schema.empty()) json["table"] = ParseJson(SchemaToJson(info.schema), "table");
+  for (const NodeType& type : info.node_types)
+    json["node_types"].push_back({{"name", type.name}, {"count", type.count}, {"labelled", type.labelled}});
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());

@@ -6,6 +6,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "data/native_manifest.h"
+#include "data/node_types.h"
 #include "data/npy.h"
 #include "data/table_schema.h"
 
@@ -119,6 +120,22 @@ void OpenNames(const Context& context, const fs::path& directory, const Manifest
   }
 }
 
+void OpenNodeTypes(const Manifest& manifest, Dataset& dataset) {
+  if (!manifest.json().contains("node_types")) return;
+  uint64_t first = 0;
+  try {
+    for (const auto& type : manifest.json().at("node_types")) {
+      const auto count = type.at("count").get<uint32_t>();
+      dataset.node_types.push_back({type.at("name").get<std::string>(), static_cast<uint32_t>(first), count,
+                                    type.at("labelled").get<bool>()});
+      first += count;
+    }
+  } catch (const nlohmann::json::exception& error) {
+    ThrowInput("{}: its node types cannot be read: {}", manifest.path(), error.what());
+  }
+  CheckNodeTypes(dataset);
+}
+
 uint16_t CheckedF16(float value, size_t row, size_t column) {
   constexpr float kLargestF16 = 65504.0f;
   if (std::abs(value) > kLargestF16) {
@@ -204,6 +221,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);
   info.changes = dataset.changes;
   info.schema = dataset.schema;
+  info.node_types = dataset.node_types;
   return info;
 }
 
@@ -232,6 +250,7 @@ Dataset OpenNative(const Context& context, const fs::path& directory, bool verif
   dataset.features = OpenFeatures(context, directory, manifest, dataset.graph.nodes);
   dataset.labels = OpenLabels(context, directory, manifest, dataset.graph.nodes);
   OpenNames(context, directory, manifest, dataset);
+  OpenNodeTypes(manifest, dataset);
   if (const auto table = manifest.json().find("table"); table != manifest.json().end()) {
     dataset.schema = SchemaFromJson(table->dump(), manifest.path());
     if (dataset.schema.width() != dataset.features.cols())

@@ -1,7 +1,7 @@
 // The native data set: a directory of plain .npy files and dataset.json, opened by mapping.
 //
 // clang-format off: the lines of this table must not be joined
-//   dataset.json            format version, counts, names, splits; length and XXH3 checksum of each file
+//   dataset.json            format version, counts, names, node types, splits; length and XXH3 checksum of each file
 //                           and of each MiB of it; a checksum of its own
 //   graph_indptr.npy        (nodes + 1) u8
 //   graph_indices.npy       (entries) u4
@@ -60,7 +60,8 @@ struct NativeInfo {
   std::vector<std::string> class_names;  // (classes) or empty
   std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
   GraphChanges changes;
-  TableSchema schema;  // where the features come from a table
+  TableSchema schema;                // where the features come from a table
+  std::vector<NodeType> node_types;  // where there are several
 };
 NativeInfo InfoOf(const Dataset& dataset);
 

@@ -13,6 +13,7 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "core/usable.h"
+#include "data/node_types.h"
 #include "data/table_schema.h"
 
 namespace l2gcn {
@@ -232,6 +233,7 @@ void ValidateLabels(const Context& context, const Dataset& dataset) {
 void ValidateDataset(const Context& context, const Dataset& dataset) {
   CheckContext(context);
   CheckNames(dataset);
+  CheckNodeTypes(dataset);
   const Graph& graph = dataset.graph;
   CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,
             "an edge to node");

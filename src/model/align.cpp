@@ -105,9 +105,16 @@ Labels Unlabelled(const Model& model, uint32_t nodes) {
   return labels;
 }
 
+// Where no type has labels, the model's has: its label is called TYPE:COLUMN.
+void MarkPredictedType(const Model& model, std::vector<NodeType>& types) {
+  if (std::any_of(types.begin(), types.end(), [](const NodeType& type) { return type.labelled; })) return;
+  for (NodeType& type : types) type.labelled = model.schema.label.starts_with(type.name + ":");
+}
+
 }  // namespace
 
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset) {
+  MarkPredictedType(model, dataset.node_types);
   const Labels& labels = dataset.labels;
   const bool same_names = model.class_names == dataset.class_names;
   if (labels.multilabel == model.multilabel && labels.classes == model.classes && same_names) return dataset;

@@ -5,6 +5,7 @@
 #include "config/methods.h"
 #include "core/clock.h"
 #include "core/error_format.h"
+#include "data/node_types.h"
 #include "data/prepare.h"
 #include "data/structure.h"
 #include "data/table_schema.h"
@@ -14,12 +15,6 @@
 
 namespace l2gcn {
 namespace {
-
-std::vector<uint8_t> MarksOf(std::span<const uint32_t> nodes, size_t rows) {
-  std::vector<uint8_t> marks(rows, 0);
-  for (uint32_t node : nodes) marks[node] = 1;
-  return marks;
-}
 
 // Features that are no numbers keep their 0 and 1.
 void LeaveUnscaled(std::span<const uint8_t> is_number, Preparation& preparation) {
@@ -79,12 +74,22 @@ LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
     : LayerPipeline(dataset, config) {
+  if (inductive_ && !dataset.node_types.empty()) {
+    ThrowUsage(
+        "--setting inductive: {} has several types of nodes, of which only the labelled are split; use "
+        "transductive",
+        dataset.name);
+  }
   train_nodes_ = std::move(train_nodes);
-  const std::vector<uint8_t> is_train = MarksOf(train_nodes_, dataset.features.rows());
-  schema_ = FitSchema(context, dataset, is_train);
+  const std::vector<uint8_t> fit_rows = RowsToFit(dataset, train_nodes_);
+  schema_ = FitSchema(context, dataset, fit_rows);
   features_ = ApplySchema(context, schema_, dataset);
-  preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
-  if (config_.pca == 0) LeaveUnscaled(NumberFeatures(schema_), preparation_);
+  preparation_ = FitPreparation(context, features_, fit_rows, config_.scale, config_.pca, config_.seed);
+  if (config_.pca == 0) {
+    FitTypes(context, dataset, schema_, features_, fit_rows, config_.scale, preparation_);
+    LeaveUnscaled(NumberFeatures(schema_), preparation_);
+  }
+  features_ = BlankOtherTypes(context, dataset, schema_, preparation_, features_);
   if (context.device != DeviceKind::kCpu)
     made_ = GraphInTraining(context);  // a GPU may still be getting ready
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
@@ -93,8 +98,9 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const Model& model)
     : LayerPipeline(dataset, model.config) {
   schema_ = model.schema;
-  features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
+  features_ =
+      BlankOtherTypes(context, dataset, schema_, preparation_, FittingFeatures(context, model, dataset));
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
