@@ -212,6 +212,11 @@ def options_json(options: Mapping[str, Any]) -> str:
             raise unknown(name, known, "option")
         if value is None:
             continue
+        if name in ("nodes", "edges") and isinstance(value, Mapping):  # by type, by relation
+            said[f"{name[:-1]}_tables"] = {
+                key if isinstance(key, str) else ":".join(key): path_of(one, name) for key, one in value.items()
+            }
+            continue
         expected = type(known[name])
         if expected is str:
             value = text_of(os.fspath(value), name) if isinstance(value, (str, os.PathLike)) else value
