@@ -47,6 +47,10 @@ std::string DatasetText(const Json& dataset) {
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
   text += NodeTypesText(dataset.value("node_types", Json::array()));
+  for (const Json& relation : dataset.value("relations", Json::array()))
+    text += fmt::format("  relation    {}: {} entries{}\n", OneLine(relation.at("name").get<std::string>()),
+                        Grouped(relation.at("entries").get<uint64_t>()),
+                        relation.at("directed").get<bool>() ? ", directed" : "");
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
                       SplitsText(dataset.at("splits")));

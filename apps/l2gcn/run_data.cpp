@@ -56,7 +56,9 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
     opened.same = true;
   }
   ReuseColumns(opened.run.model.schema, open);
-  opened.dataset = AlignLabels(context, opened.run.model, OpenForRanks(context, spec, open));
+  const Model& model = opened.run.model;
+  opened.dataset = AlignRelations(
+      context, model, AlignLabels(context, model, OpenForRanks(context, spec, open)), open.allow_unmatched);
   return opened;
 }
 

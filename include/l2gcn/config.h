@@ -65,7 +65,10 @@ struct TrainConfig {
   ThetaStart theta = ThetaStart::kKeep;
   Init init = Init::kFanIn;
   // On what
-  std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};  // several: one operator each, side by side
+  // Operators lie side by side: one for each relation and adjacency. Relations are named as in Dataset::relations; kAllEdges
+  // is all edges together, as is an empty list; kAutoRelations alone: short trainings choose, seed by seed.
+  std::vector<std::string> relations;
+  std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};
   Setting setting = Setting::kInductive;
   std::string split;  // "": the default order of ResolveSplit
   Scale scale = Scale::kNone;
@@ -98,6 +101,7 @@ struct TrainConfig {
   uint64_t seed = 0;
 
   bool FindsRate() const { return !lr.has_value(); }
+  bool TriesRelations() const { return relations.size() == 1 && relations.front() == kAutoRelations; }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
   }

@@ -81,6 +81,9 @@ struct TableSchema {
   uint32_t width() const;
 };
 
+// Words of the setting `relations` that no relation is named.
+inline constexpr const char *kAllEdges = "all", *kAutoRelations = "auto";
+
 // Edges of one kind, which a layer aggregates by an operator of their own: an edge type, a weight column, or edges between
 // two types of nodes.
 struct Relation {
@@ -139,9 +142,11 @@ struct NamedTable {
 };
 
 struct OpenOptions {
-  std::string format;     // forces a reader; empty: detect
-  std::string data_dir;   // where names are looked for first
-  bool directed = false;  // keep directions as stored
+  std::string format;    // forces a reader; empty: detect
+  std::string data_dir;  // where names are looked for first
+  bool directed =
+      false;  // relations "in" and "out" beside the symmetric graph; of each relation where there are several
+  bool one_way = false;  // with `directed`: the graph itself is directed, as in runs of earlier versions
   bool keep_self_loops = false;
   bool largest_component = false;  // keep the nodes of the largest connected component alone
   uint32_t min_degree = 0;         // drop nodes with fewer neighbours, once
@@ -161,14 +166,18 @@ struct OpenOptions {
   std::string id_column;        // of the node, label and feature tables; empty: found
   bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
-      weight_column;  // of the edge list; empty: found. Weight "none": none
+      weight_column;  // of the edge list; empty: found. Weight "none": none; "a,b": one relation for each column
+  std::string edge_type_column;  // of the edge list: one relation for each of its values
+  std::vector<std::string>
+      edge_types;  // that a model knows, which gives others none of their own; empty: all
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
   std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
-  std::string missing;           // words that mean "no value" in tables, with commas between; any case
-  bool no_ids = false;           // row k of features and labels is node k
-  bool allow_unmatched = false;  // go on although many ids of the edges have no row
+  std::string missing;  // words that mean "no value" in tables, with commas between; any case
+  bool no_ids = false;  // row k of features and labels is node k
+  bool allow_unmatched =
+      false;  // go on although many ids of the edges have no row, and without edges of unknown types
 };
 
 // Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the

@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -57,7 +58,12 @@ struct DatasetArrays {
   // or self loops, each edge both ways with one weight. Other rows, and directed ones, are copied all the
   // same.
   std::shared_ptr<const void> rows_owner;
-  bool directed = false;  // keep directions; otherwise each edge counts both ways
+  // Relations: a type for each edge or entry, or several weights for it; at most one of the two.
+  IndexSpan edge_type;                       // number of its name
+  std::vector<std::string> edge_type_names;  // empty: the numbers themselves
+  std::vector<std::pair<std::string, std::span<const float>>> weight_columns;  // by name
+  bool directed =
+      false;  // relations "in" and "out" of each kind of edges; otherwise each edge counts both ways
   bool keep_self_loops = false;
 
   Features features;  // (nodes × columns), dense or sparse; the data set shares this memory

@@ -104,13 +104,14 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
   const uint32_t pca = SetRowOf(dataset.preset_row).pca;
   const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
   const double dense = 4 * nodes * static_cast<double>(columns);
-  if (pca > 0 || !dataset.features.is_sparse()) return (1 + hops) * dense;
+  const auto operators = static_cast<double>(std::max<size_t>(1, dataset.relations.size()));
+  if (pca > 0 || !dataset.features.is_sparse()) return (1 + operators * hops) * dense;
   const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
   const double own = static_cast<double>(dataset.features.bytes());
   double bytes = own, of_hop = own;
   for (uint32_t hop = 0; hop < hops; ++hop) {
     of_hop = std::min(dense, grows * of_hop);
-    bytes += of_hop;
+    bytes += operators * of_hop;
   }
   return bytes;
 }
@@ -239,6 +240,13 @@ bool HasTrials(const Overrides& overrides, const TrainConfig& config) {
   return config.architecture_trial && open && config.FindsRate() && config.self_features;
 }
 
+// Every relation of the data set gets an operator where layers can have several.
+std::vector<std::string> DefaultRelations(const Dataset& dataset) {
+  std::vector<std::string> names;
+  for (const Relation& relation : dataset.relations) names.push_back(relation.name);
+  return names;
+}
+
 // A preset's list is made for the preset's number of layers; the user may have changed that.
 void FitToLayers(uint32_t layers, std::vector<uint32_t>& list) {
   if (list.size() > 1) list.resize(layers, list.back());
@@ -269,6 +277,10 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   }
   if (!config.stop) config.stop = method.stop;
   config.architecture_trial = HasTrials(overrides, config);
+  if (layerwise && config.self_features && config.relations.empty())
+    config.relations = DefaultRelations(dataset);
+  if (config.TriesRelations() && dataset.nodes() > 0 && dataset.relations.empty())
+    ThrowUsage("--relations auto: {} has one relation; leave it out", dataset.name);
   if (ValueFor(overrides, "drop-last").empty()) config.drop_last = DropsLast(dataset, config, layerwise);
   Validate(config);
   for (const auto& [name, value] : overrides) {

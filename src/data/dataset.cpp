@@ -55,6 +55,10 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
   json["format"] = dataset.format;
   json["nodes"] = dataset.nodes();
   json["edges"] = dataset.edges;
+  for (const Relation& relation : dataset.relations)
+    json["relations"].push_back({{"name", relation.name},
+                                 {"entries", relation.graph.entries()},
+                                 {"directed", relation.graph.directed}});
   json["features"] = dataset.features.cols();
   json["classes"] = dataset.labels.classes;
   json["multilabel"] = dataset.labels.multilabel;
@@ -90,6 +94,7 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["format"] = options.format;
   json["data_dir"] = options.data_dir;
   json["directed"] = options.directed;
+  json["one_way"] = options.one_way;
   json["keep_self_loops"] = options.keep_self_loops;
   json["largest_component"] = options.largest_component;
   json["min_degree"] = options.min_degree;
@@ -106,6 +111,7 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["source_column"] = options.source_column;
   json["target_column"] = options.target_column;
   json["weight_column"] = options.weight_column;
+  json["edge_type_column"] = options.edge_type_column;
   json["missing"] = options.missing;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
@@ -131,6 +137,7 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.format = json.value("format", options.format);
     options.data_dir = json.value("data_dir", options.data_dir);
     options.directed = json.value("directed", options.directed);
+    options.one_way = json.value("one_way", options.directed);  // what earlier versions did
     options.keep_self_loops = json.value("keep_self_loops", options.keep_self_loops);
     options.largest_component = json.value("largest_component", options.largest_component);
     options.min_degree = json.value("min_degree", options.min_degree);
@@ -147,6 +154,7 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.source_column = json.value("source_column", options.source_column);
     options.target_column = json.value("target_column", options.target_column);
     options.weight_column = json.value("weight_column", options.weight_column);
+    options.edge_type_column = json.value("edge_type_column", options.edge_type_column);
     options.missing = json.value("missing", options.missing);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);

@@ -67,6 +67,8 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.inductive = dataset.inductive;
   kept.path = dataset.path;
   kept.graph = InducedSubgraph(context, dataset.graph, keep);
+  for (const Relation& relation : dataset.relations)
+    kept.relations.push_back({relation.name, InducedSubgraph(context, relation.graph, keep)});
   kept.edges = CountUndirectedEdges(context, kept.graph);
   kept.changes = dataset.changes;
   kept.self_loops = dataset.self_loops;

@@ -195,8 +195,10 @@ std::vector<uint32_t> KnownNodes(const Model& model, const Dataset& dataset, con
 
 }  // namespace
 
-Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
-  CheckArguments(given, model, dataset);
+Matrix PredictLogits(const Context& given, const Model& model, const Dataset& given_data,
+                     const Split* known) {
+  CheckArguments(given, model, given_data);
+  const Dataset dataset = AlignRelations(given, model, given_data);
   const Context context = PlacedFor(given, model, dataset);
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
@@ -211,8 +213,9 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
                           model.label_propagation);
 }
 
-Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
-  CheckArguments(given, model, dataset);
+Matrix Embed(const Context& given, const Model& model, const Dataset& given_data, uint32_t layer) {
+  CheckArguments(given, model, given_data);
+  const Dataset dataset = AlignRelations(given, model, given_data);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.layers.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);

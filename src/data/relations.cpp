@@ -1,0 +1,55 @@
+#include "data/relations.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error_format.h"
+#include "core/usable.h"
+
+namespace l2gcn {
+
+std::vector<Graph> GraphsNamed(const std::vector<std::string>& names, const Graph& all,
+                               std::span<const Relation> relations, const std::string& dataset) {
+  std::vector<Graph> graphs;
+  for (const std::string& name : names) {
+    const auto found =
+        std::find_if(relations.begin(), relations.end(), [&](const Relation& r) { return r.name == name; });
+    if (found != relations.end()) {
+      graphs.push_back(found->graph);
+      continue;
+    }
+    if (name == kAllEdges) {
+      graphs.push_back(all);
+      continue;
+    }
+    std::vector<std::string> known = {kAllEdges};
+    for (const Relation& relation : relations) known.push_back(relation.name);
+    ThrowUsage("--relations: {} has no relation '{}'; it has {}", dataset, name, fmt::join(known, ", "));
+  }
+  return graphs;
+}
+
+std::vector<std::string> WidestRelations(const Dataset& dataset) {
+  std::vector<std::string> names = {kAllEdges};
+  for (const Relation& relation : dataset.relations) names.push_back(relation.name);
+  return names;
+}
+
+void CheckRelations(const Dataset& dataset) {
+  std::set<std::string> names;
+  for (const Relation& relation : dataset.relations) {
+    const bool reserved =
+        relation.name.empty() || relation.name == kAllEdges || relation.name == kAutoRelations;
+    if (reserved || !names.insert(relation.name).second) {
+      ThrowInput("{}: a relation is called '{}'; expected names that differ, are not empty, and not {} or {}",
+                 PlaceOf(dataset), relation.name, kAllEdges, kAutoRelations);
+    }
+    if (relation.graph.nodes != dataset.graph.nodes) {
+      ThrowInput("{}: relation {} is of {} nodes, the data set of {}", PlaceOf(dataset), relation.name,
+                 relation.graph.nodes, dataset.graph.nodes);
+    }
+  }
+}
+
+}  // namespace l2gcn
