@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
-#include "data/fixtures.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -30,7 +30,7 @@ class Shop {
 
   // Writes users.csv, items.csv and bought.csv. `item_columns`: the table says how good an item is; `oracle`: the users'
   // table says how many good items each bought.
-  static void Write(const TemporaryFolder& folder, bool item_columns = true, bool oracle = false) {
+  static void Write(const std::filesystem::path& folder, bool item_columns = true, bool oracle = false) {
     std::string users = oracle ? "user,age,good,churn\n" : "user,age,churn\n";
     std::string items = item_columns ? "item,price,colour\n" : "item\n", bought = "item_id,user_id\n";
     for (uint32_t user = 0; user < kUsers; ++user) {
@@ -48,16 +48,16 @@ class Shop {
       }
       items += "\n";
     }
-    folder.Write("users.csv", users);
-    folder.Write("items.csv", items);
-    folder.Write("bought.csv", bought);
+    std::ofstream(folder / "users.csv") << users;
+    std::ofstream(folder / "items.csv") << items;
+    std::ofstream(folder / "bought.csv") << bought;
   }
 
-  static OpenOptions Options(const TemporaryFolder& folder) {
+  static OpenOptions Options(const std::filesystem::path& folder) {
     OpenOptions options;
-    options.node_tables = {{"user", (folder.path() / "users.csv").string()},
-                           {"item", (folder.path() / "items.csv").string()}};
-    options.edge_tables = {{"user:bought:item", (folder.path() / "bought.csv").string()}};
+    options.node_tables = {{"user", (folder / "users.csv").string()},
+                           {"item", (folder / "items.csv").string()}};
+    options.edge_tables = {{"user:bought:item", (folder / "bought.csv").string()}};
     options.label_column = "user:churn";
     return options;
   }

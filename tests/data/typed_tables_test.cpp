@@ -3,7 +3,6 @@
 
 #include "data/fixtures.h"
 #include "data/samples.h"
-#include "data/shop.h"
 #include "data/table_schema.h"
 #include "l2gcn/make_dataset.h"
 

@@ -1,6 +1,7 @@
 // Training on several types of nodes.
 #include <gtest/gtest.h>
 
+#include "data/fixtures.h"
 #include "data/shop.h"
 #include "l2gcn/train.h"
 
@@ -10,8 +11,8 @@ namespace {
 class NodeTypes : public ::testing::Test {
  protected:
   Dataset Open(bool item_columns, bool oracle) {
-    Shop::Write(folder_, item_columns, oracle);
-    return OpenDataset(MakeContext(2), "", Shop::Options(folder_));
+    Shop::Write(folder_.path(), item_columns, oracle);
+    return OpenDataset(MakeContext(2), "", Shop::Options(folder_.path()));
   }
   double TestF1(const Dataset& dataset) {
     const TrainConfig config = ResolveConfig({{"epochs", "15"}, {"hidden", "32"}}, dataset);
