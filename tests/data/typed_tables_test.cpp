@@ -121,7 +121,7 @@ TEST_F(TypedTables, EdgeColumnsAreFoundByTheNamesOfTheTypes) {
 }
 
 TEST_F(TypedTables, IdsMayBeNamedForEachTypeAndStandAlone) {
-  folder_.Write("items.csv", "book\n7\n");
+  folder_.Write("items.csv", "item\nbook\n7\n");
   folder_.Write("users.csv", "age,uid,churn\n31,7,yes\n30,9,no\n");
   options_.id_column = "user:uid";
   const Dataset dataset = Open();
