@@ -130,7 +130,9 @@ Json CountsOf(const Dataset& dataset) {
   Json classes = Json::array();
   for (uint32_t c = 0; c < labels.classes; ++c)
     classes.push_back({{"name", dataset.ClassName(c)}, {"count", members[c]}});
-  Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
+  Json json = {{"classes", classes},
+               {"labelled", labelled},
+               {"unlabelled", std::max<uint64_t>(dataset.predicted_nodes(), labelled) - labelled}};
   if (const Json missing = MissingCells(dataset); !missing.empty()) json["missing"] = missing;
   if (const Json degrees = DegreesOf(dataset.graph); !degrees.is_null()) json["degree"] = degrees;
   return json;

@@ -17,12 +17,6 @@ struct PredictOptions {
   bool exact_names = false;
 };
 
-uint64_t PredictedNodes(const Dataset& dataset) {
-  uint64_t count = 0;
-  for (uint32_t node = 0; node < dataset.nodes(); ++node) count += dataset.IsPredicted(node) ? 1 : 0;
-  return count;
-}
-
 void RunPredict(Program& program, const PredictOptions& options, const CLI::App& command) {
   Require(options.output.path, "-o FILE", command);
   CheckExactNames(options.exact_names, options.output.path);
@@ -38,7 +32,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
     return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink(),
                             options.exact_names);
   ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path, options.exact_names);
-  program.ReportWritten(options.output.path, PredictedNodes(opened.dataset), "predictions");
+  program.ReportWritten(options.output.path, opened.dataset.predicted_nodes(), "predictions");
 }
 
 }  // namespace

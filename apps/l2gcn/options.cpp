@@ -111,6 +111,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
     CLI::Option* option = command.add_option(name, value, help)->type_name(placeholder)->group(kTablesGroup);
     const std::string_view flag = name;
     if (flag != "--edges" && flag != "--nodes" && flag != "--label") command.Advance(*option);
+    return option;
   };
   const auto add_tables = [&](const char* name, std::string& alone, std::vector<NamedTable>& several,
                               const char* placeholder, const char* help) {
@@ -137,7 +138,11 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   add_file("--target", open.target_column, "COLUMN",
            "Column of the edge list an edge ends at [by its header, else the second]");
   add_file("--weight", open.weight_column, "COLUMN",
-           "Column of the edge list with weights, or none [weight, else the third]");
+           "Column of the edge list with weights, or none [weight, else the third]; several columns, "
+           "--weight A --weight B, are one relation each")
+      ->join(',');
+  add_file("--edge-type", open.edge_type_column, "COLUMN",
+           "Column of the edge list with edge types, which are one relation each");
   add_file("--id", open.id_column, "COLUMN",
            "Id column of the node, feature and label tables; of several TYPE:COLUMN,… [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",
@@ -147,7 +152,8 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   command.Advance(
       *command
            .add_flag("--allow-unmatched", open.allow_unmatched,
-                     "Go on although more than a tenth of the edges' ids have no row, if some have one")
+                     "Go on although more than a tenth of the edges' ids have no row, if some have one, and "
+                     "without edges of types that a model does not know")
            ->group(kTablesGroup));
   command.Needs({"--nodes", "--features", "--labels"}, {"--edges", "--schema"});
   for (const char* tables : {"--edges", "--schema"})
@@ -163,7 +169,9 @@ void AddOpenOptions(Command& command, OpenOptions& open) {
                   "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn")
       ->type_name("DIR")
       ->group(kDataGroup);
-  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")
+  command
+      .add_flag("--directed", open.directed,
+                "Aggregate over in- and out-neighbours apart; --directed auto: where that helps [symmetrise]")
       ->group(kDataGroup);
   command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
       ->group(kDataGroup);

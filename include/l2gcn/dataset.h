@@ -128,6 +128,7 @@ struct Dataset {
   uint32_t nodes() const { return graph.nodes; }
   const NodeType* TypeOf(uint32_t node) const;  // null where nodes are of one type
   bool IsPredicted(uint32_t node) const;        // nodes of types without labels are not
+  uint32_t predicted_nodes() const;
   // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
   uint64_t edges = 0;
   std::string NodeName(uint32_t node) const;    // the id as in the input, or the number

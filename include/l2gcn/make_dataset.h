@@ -64,6 +64,7 @@ struct DatasetArrays {
   std::vector<std::pair<std::string, std::span<const float>>> weight_columns;  // by name
   bool directed =
       false;  // relations "in" and "out" of each kind of edges; otherwise each edge counts both ways
+  bool one_way = false;  // with `directed`: the graph itself is directed, as in earlier versions
   bool keep_self_loops = false;
 
   Features features;  // (nodes × columns), dense or sparse; the data set shares this memory

@@ -129,6 +129,7 @@ Handle Make(Call& call, const nb::dict& arrays) {
   given.preset_row = ValueOf<std::string>(arrays, "preset_row", "");
   given.nodes = ValueOf<uint64_t>(arrays, "nodes", 0);
   given.directed = ValueOf(arrays, "directed", false);
+  given.one_way = ValueOf(arrays, "one_way", false);
   given.keep_self_loops = ValueOf(arrays, "keep_self_loops", false);
   given.classes = ValueOf<uint32_t>(arrays, "classes", 0);
   given.class_names = ValueOf<std::vector<std::string>>(arrays, "class_names", {});
@@ -138,6 +139,9 @@ Handle Make(Call& call, const nb::dict& arrays) {
                      weights = BufferOf(arrays, "weights"), classes_of = BufferOf(arrays, "classes_of"),
                      label_matrix = BufferOf(arrays, "label_matrix"), labelled = BufferOf(arrays, "labelled"),
                      roles = BufferOf(arrays, "roles"), node_ids = BufferOf(arrays, "node_ids");
+  const SharedBuffer edge_type = BufferOf(arrays, "edge_type");
+  given.edge_type = AsIndices(edge_type, "edge_type");
+  given.edge_type_names = ValueOf<std::vector<std::string>>(arrays, "edge_type_names", {});
   given.source = AsIndices(source, "source");
   given.target = AsIndices(target, "target");
   given.indptr = AsIndices(indptr, "indptr");
@@ -166,6 +170,35 @@ Handle WithSplits(Call& call, const DatasetHandle& handle,
   for (const auto& [name, roles] : splits) {
     const SharedBuffer buffer = ReadBuffer(roles, "roles");
     changed->data.splits.push_back({name, Array<uint8_t>::CopyOf(buffer.As<uint8_t>("B", "roles"))});
+  }
+  call.Run([&](const Context& context) { ValidateDataset(context, changed->data); });
+  return changed;
+}
+
+// Relations as (name, whether directed, indptr, indices, weights or None), and back.
+nb::list GiveRelations(const DatasetHandle& handle) {
+  nb::list relations;
+  for (const auto& [name, graph] : handle.data.relations) {
+    const nb::object weights =
+        graph.weighted() ? Give(graph.weights, {graph.weights.size()}, false) : nb::none();
+    relations.append(nb::make_tuple(name, graph.directed, Give(graph.indptr, {graph.indptr.size()}, false),
+                                    Give(graph.indices, {graph.indices.size()}, false), weights));
+  }
+  return relations;
+}
+
+Handle WithRelations(Call& call, const DatasetHandle& handle, const nb::list& relations) {
+  auto changed = std::make_shared<DatasetHandle>(handle);
+  for (const nb::handle item : relations) {
+    const auto tuple = nb::cast<nb::tuple>(item);
+    Graph graph;
+    graph.nodes = handle.data.nodes();
+    graph.directed = nb::cast<bool>(tuple[1]);
+    graph.indptr = Array<uint64_t>::CopyOf(ReadBuffer(tuple[2], "indptr").As<uint64_t>("LQ", "indptr"));
+    graph.indices = Array<uint32_t>::CopyOf(ReadBuffer(tuple[3], "indices").As<uint32_t>("I", "indices"));
+    if (!tuple[4].is_none())
+      graph.weights = Array<float>::CopyOf(ReadBuffer(tuple[4], "weights").As<float>("f", "weights"));
+    changed->data.relations.push_back({nb::cast<std::string>(tuple[0]), std::move(graph)});
   }
   call.Run([&](const Context& context) { ValidateDataset(context, changed->data); });
   return changed;
@@ -316,6 +349,7 @@ void BindDataset(nb::module_& module) {
       .def_prop_ro("nodes", [](const DatasetHandle& h) { return h.data.nodes(); })
       .def_prop_ro("edges", [](const DatasetHandle& h) { return h.data.edges; })
       .def_prop_ro("self_loops", [](const DatasetHandle& h) { return h.data.self_loops; })
+      .def_prop_ro("relations", GiveRelations)
       .def_prop_ro("directed", [](const DatasetHandle& h) { return h.data.graph.directed; })
       .def_prop_ro("classes", [](const DatasetHandle& h) { return h.data.labels.classes; })
       .def_prop_ro("multilabel", [](const DatasetHandle& h) { return h.data.labels.multilabel; })
@@ -362,6 +396,7 @@ void BindDataset(nb::module_& module) {
       .def("node_name", [](const DatasetHandle& h, uint32_t node) { return h.data.NodeName(node); });
   module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"),
              nb::arg("model").none());
+  module.def("with_relations", WithRelations, nb::arg("call"), nb::arg("data"), nb::arg("relations"));
   module.def("open_tables", OpenTables, nb::arg("call"), nb::arg("options_json"), nb::arg("model").none());
   module.def("make_dataset", Make, nb::arg("call"), nb::arg("arrays"));
   module.def("with_splits", WithSplits, nb::arg("call"), nb::arg("data"), nb::arg("splits"));

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 import numpy as np
 
 from . import _core, _interop
-from ._arrays import as_array, class_arrays, feature_arrays, feature_names, graph_arrays, is_table, label_array, roles_of
+from ._arrays import as_array, class_arrays, edge_type_arrays, feature_arrays, feature_names, graph_arrays, is_table, label_array, roles_of
 from ._call import ONE_THREAD, make_call
 from ._html import counted, table
 from ._ranks import by_rank_0
@@ -69,6 +69,7 @@ class Dataset:
         val: Any = None,
         test: Any = None,
         nodes: Optional[int] = None,
+        edge_type: Any = None,
         directed: bool = False,
         keep_self_loops: bool = False,
         class_names: Optional[list[str]] = None,
@@ -91,14 +92,17 @@ class Dataset:
             and 1, with −1 or NaN in the rows of unlabelled nodes.
         train, val, test : mask or node numbers, optional
             The split. Where none is given, training draws one (setting `split`).
+        edge_type : array (edges,), optional
+            Type of each edge of an edge index or CSR matrix, a number or a word: one relation for each.
         directed, keep_self_loops : bool
-            Keep directions and self loops; by default edges are made symmetric and self loops dropped.
+            Two relations, in- and out-neighbours; self loops kept. By default edges are made symmetric and self loops dropped.
         class_names, node_ids : optional
             What classes and nodes are called outside.
         """
         arrays = feature_arrays(X)
         rows = _row_count(arrays)
         arrays.update(graph_arrays(graph, rows))
+        arrays.update(edge_type_arrays(edge_type))
         arrays.update(label_arrays(y))
         if nodes is not None:
             arrays["nodes"] = whole(nodes, "nodes", 1)
@@ -171,8 +175,13 @@ class Dataset:
         return self._handle.multilabel
 
     @property
+    def relations(self) -> dict[str, int]:
+        """Entries of each relation, by name; empty where all edges are of one kind."""
+        return {name: len(indices) for name, _, _, indices, _ in self._handle.relations}
+
+    @property
     def directed(self) -> bool:
-        """Whether edges have a direction."""
+        """Whether the graph itself is directed. Directions that were kept are the relations "in" and "out"."""
         return self._handle.directed
 
     @property
@@ -348,6 +357,7 @@ class Dataset:
             "preset_row": handle.preset_row,
             "nodes": handle.nodes,
             "directed": handle.directed,
+            "relations": handle.relations,
             "keep_self_loops": handle.self_loops > 0,
             "classes": handle.classes,
             "class_names": handle.class_names,
@@ -376,7 +386,10 @@ def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str, node_t
     call = make_call()
     if "recipe" in state:  # the name of preset_row in pickles of earlier versions
         state["preset_row"] = state.pop("recipe")
-    handle = _core.make_dataset(call, state)
+    relations = state.pop("relations", [])
+    handle = _core.make_dataset(call, {**state, "one_way": True})
+    if relations:
+        handle = _core.with_relations(call, handle, relations)
     if splits:
         handle = _core.with_splits(call, handle, splits)
     if schema:

@@ -248,9 +248,10 @@ def types_of(data: Dataset, split: str = "", seed: int = 0) -> dict[str, TypeArr
 def relations_of(data: Dataset) -> dict[Triple, EdgeArrays]:
     """The edges of each relation from its source type to its target type, counted within the types."""
     edges = {}
-    for relation in data._handle.relations:
-        name, indptr, indices, weights = relation["name"], relation["indptr"], relation["indices"], relation["weights"]
-        source, word, target = name.split(":")
+    for name, _, indptr, indices, weights in data._handle.relations:
+        if name.endswith("/in"):  # of directed edges, which "/out" has as well
+            continue
+        source, word, target = name.removesuffix("/out").split(":")
         first, last = data.node_types[source], data.node_types[target]
         degrees: Any = np.diff(indptr.view(np.int64))
         rows = np.repeat(np.arange(data.n_nodes), degrees)

@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -118,7 +118,8 @@ def from_pandas(
     id: Optional[str] = None,
     source: Optional[str] = None,
     target: Optional[str] = None,
-    weight: Optional[str] = None,
+    weight: Union[str, list[str], None] = None,
+    edge_type: Optional[str] = None,
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
@@ -133,7 +134,8 @@ def from_pandas(
     Parameters
     ----------
     edges : DataFrame
-        Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them.
+        Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them. Several weights, the values of
+        `edge_type` and directions (`directed`) are one relation each.
     nodes : DataFrame, optional
         One row a node: its id (`id`; the index where it has a name that is no column's, or holds words), its label (`label`)
         and features. Numbers become one feature, words one a level; missing cells are marked.
@@ -145,8 +147,9 @@ def from_pandas(
         The model that will predict on it: its columns become features whatever they hold, and its id column is found by name.
     """
     edges, _ = _plain_frame(edges, "edges")
-    columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
+    columns = {"label": label, "id": id, "source": source, "target": target, "edge_type": edge_type}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
+    options.update(weight=weight if weight is None or isinstance(weight, (list, tuple)) else str(weight))
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
     if nodes is None:
         if label is not None or id is not None:
@@ -338,7 +341,7 @@ def to_networkx(self: Dataset, features: str = "x", label: str = "label") -> Any
 
 
 def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any) -> Dataset:
-    """A data set from a PyG `Data`: x, edge_index, edge_weight (or one column of edge_attr), y and the masks.
+    """A data set from a PyG `Data`: x, edge_index, edge_type, edge_weight (or one column of edge_attr), y and the masks.
 
     `split` is the column of masks that have several. Float32 features are shared, not copied. Of a `HeteroData` the nodes
     are numbered type after type; where several types have y, `label_type` names the one that is predicted.
@@ -365,6 +368,9 @@ def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any
     if y is not None:
         y = as_array(y, "y")
         y = y.astype(np.uint8) if y.ndim == 2 and y.shape[1] > 1 else y.reshape(-1)
+    types = getattr(data, "edge_type", None)
+    if types is not None:
+        options.setdefault("edge_type", as_array(types, "edge_type"))
     options.setdefault("nodes", int(data.num_nodes))
     options.setdefault("name", "pyg")
     x = getattr(data, "x", None)

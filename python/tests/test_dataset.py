@@ -77,7 +77,14 @@ def test_forms_of_a_graph():
     for form in (EDGES.astype(np.int32), EDGES.tolist(), dense, dense.astype(bool), sparse.coo_array(dense), graph, expected):
         same_data(Dataset.from_arrays(X, form), expected)
     directed = Dataset.from_arrays(X, EDGES, directed=True)
-    assert directed.directed and directed.edge_index.tolist() == EDGES.tolist()
+    assert directed.relations == {"in": 3, "out": 3} and not directed.directed
+    same_data(pickle.loads(pickle.dumps(directed)), directed)
+    assert pickle.loads(pickle.dumps(directed)).relations == directed.relations
+    typed = Dataset.from_arrays(X, EDGES, edge_type=["cites", "likes", "cites"])
+    assert typed.relations == {"cites": 4, "likes": 2}
+    assert Dataset.from_arrays(X, EDGES, edge_type=[7, 7, 8], directed=True).relations == {"7/in": 2, "7/out": 2, "8/in": 1, "8/out": 1}
+    with pytest.raises(Error, match="edge_type has 2 values; expected 3"):
+        Dataset.from_arrays(X, EDGES, edge_type=[1, 2])
     weighted = Dataset.from_arrays(X, (EDGES, [0.5, 2.0, 3.0]))
     assert weighted.edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0, 3.0, 3.0]
     assert Dataset.from_arrays(X).n_edges == 0

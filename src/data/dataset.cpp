@@ -45,6 +45,13 @@ bool Dataset::IsPredicted(uint32_t node) const {
   return type == nullptr || type->labelled;
 }
 
+uint32_t Dataset::predicted_nodes() const {
+  if (node_types.empty()) return nodes();
+  uint32_t count = 0;
+  for (const NodeType& type : node_types) count += type.labelled ? type.count : 0;
+  return count;
+}
+
 std::string Dataset::ClassName(uint32_t label) const {
   return label < class_names.size() ? class_names[label] : std::to_string(label);
 }

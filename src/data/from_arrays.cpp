@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "data/edge_relations.h"
 #include "data/labels.h"
 #include "data/node_types.h"
 #include "graph/build.h"
@@ -83,6 +84,7 @@ class ArraysToDataset {
     MakeSplit();
     MakeNames();
     ValidateDataset(context_, dataset_);
+    if (!arrays_.one_way) SplitDirections(context_, dataset_);
     dataset_.checked = true;
     return std::move(dataset_);
   }
@@ -156,6 +158,7 @@ class ArraysToDataset {
     options.directed = arrays_.directed;
     options.keep_self_loops = arrays_.keep_self_loops;
     AttachRelations(context_, std::move(edges), options, dataset_);
+    if (!arrays_.one_way) SplitDirections(context_, dataset_);
   }
 
   std::vector<uint64_t> RowOffsets() const {
@@ -202,6 +205,11 @@ class ArraysToDataset {
     const size_t count = LengthOf(rows ? arrays_.indices : arrays_.source);
     if (!rows) CheckLength("target", LengthOf(arrays_.target), count);
     if (!arrays_.weights.empty()) CheckLength("weights", arrays_.weights.size(), count);
+    const size_t types = LengthOf(arrays_.edge_type);
+    if (types > 0) CheckLength("edge_type", types, count);
+    if (types > 0 && !arrays_.weight_columns.empty())
+      ThrowInput("{}: edge_type and weight_columns exclude each other; leave one out", arrays_.name);
+    if (types > 0 || !arrays_.weight_columns.empty()) return MakeRelations(rows, count);
     if (rows && ShareRows()) return;
     const BuildOptions options{arrays_.directed, arrays_.keep_self_loops, arrays_.name};
     BuiltGraph built =
@@ -213,6 +221,45 @@ class ArraysToDataset {
     dataset_.changes = built.changes;
     dataset_.self_loops = built.self_loops;
     dataset_.edges = built.edges;
+  }
+
+  // The row that each entry is in.
+  std::vector<uint32_t> SourcesOfRows() const {
+    const std::vector<uint64_t> offsets = RowOffsets();
+    std::vector<uint32_t> sources(offsets.back());
+    for (uint32_t node = 0; node < nodes_; ++node)
+      std::fill(sources.begin() + static_cast<ptrdiff_t>(offsets[node]),
+                sources.begin() + static_cast<ptrdiff_t>(offsets[node + 1]), node);
+    return sources;
+  }
+
+  EdgeTypes TypesOfEdges() const {
+    EdgeTypes types;
+    const std::vector<std::string>& names = arrays_.edge_type_names;
+    EachIndex(arrays_.edge_type, [&](size_t i, int64_t value) {
+      if (!names.empty() && (value < 0 || value >= static_cast<int64_t>(names.size()))) {
+        ThrowInput("{}: edge_type[{}] is {}; expected a number from 0 to {}, of edge_type_names",
+                   arrays_.name, i, ValueAt(arrays_.edge_type, i), names.size() - 1);
+      }
+      types.Add(names.empty() ? ValueAt(arrays_.edge_type, i) : names[static_cast<size_t>(value)]);
+    });
+    return types;
+  }
+
+  // Edges of several types, or with several weights.
+  void MakeRelations(bool rows, size_t count) {
+    const std::vector<uint32_t> source = rows ? SourcesOfRows() : NodeNumbers("source", arrays_.source);
+    const std::vector<uint32_t> target =
+        NodeNumbers(rows ? "indices" : "target", rows ? arrays_.indices : arrays_.target);
+    const EdgeTypes types = TypesOfEdges();
+    if (!arrays_.weights.empty() && !arrays_.weight_columns.empty())
+      ThrowInput("{}: weights and weight_columns exclude each other; leave one out", arrays_.name);
+    for (const auto& [name, weights] : arrays_.weight_columns)
+      CheckLength(name.c_str(), weights.size(), count);
+    const EdgeArrays edges{
+        nodes_, source, target, arrays_.weights, types.of.empty() ? nullptr : &types, arrays_.weight_columns};
+    AttachEdges(context_, edges, {{arrays_.directed, arrays_.keep_self_loops, arrays_.name}, {}, false},
+                dataset_);
   }
 
   void MakeLabels() {

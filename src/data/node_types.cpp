@@ -195,11 +195,11 @@ void AttachRelations(const Context& context, std::vector<RelationEdges> edges, c
                      Dataset& dataset) {
   const uint32_t nodes = dataset.node_types.back().first + dataset.node_types.back().count;
   for (const RelationEdges& one : edges) {
-    const BuildOptions build{options.one_way, options.keep_self_loops, one.name};
+    const BuildOptions build{options.directed, options.keep_self_loops, one.name};
     dataset.relations.push_back(
         {one.name, BuildGraph(context, nodes, one.source, one.target, one.weights, build).graph});
   }
-  const BuildOptions build{options.one_way, options.keep_self_loops, "relations"};
+  const BuildOptions build{options.directed, options.keep_self_loops, "relations"};
   AttachGraph(dataset, BuildUnion(context, std::move(edges), dataset, build));
 }
 

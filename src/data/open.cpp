@@ -11,6 +11,7 @@
 #include "data/npz.h"
 #include "data/planetoid.h"
 #include "data/reader.h"
+#include "data/relations.h"
 #include "data/schema_file.h"
 #include "data/table_set.h"
 #include "data/typed_tables.h"
@@ -94,6 +95,7 @@ constexpr OptionUse kOptionUses[] = {
     {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
     {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
+    {"--edge-type", [](const OpenOptions& o) { return !o.edge_type_column.empty(); }, kTables},
     {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
     {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
     {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kOtherFormats},
@@ -121,6 +123,7 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, 
   watched.disk = WatchWithin(context, dataset);
   ValidateDataset(watched, dataset);
   LogChanges(context, dataset.name, dataset.changes);
+  if (options.directed && !options.one_way) SplitDirections(context, dataset);
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = true;
   return dataset;

@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "graph/transpose.h"
 
 namespace l2gcn {
 
@@ -28,6 +29,20 @@ std::vector<Graph> GraphsNamed(const std::vector<std::string>& names, const Grap
     ThrowUsage("--relations: {} has no relation '{}'; it has {}", dataset, name, fmt::join(known, ", "));
   }
   return graphs;
+}
+
+void SplitDirections(const Context& context, Dataset& dataset) {
+  if (!dataset.graph.directed) return;
+  std::vector<Relation> directed = std::move(dataset.relations);
+  if (directed.empty()) directed.push_back({"", dataset.graph});
+  dataset.relations.clear();
+  for (Relation& relation : directed) {
+    context.CheckCancelled();
+    const std::string prefix = relation.name.empty() ? "" : relation.name + "/";
+    dataset.relations.push_back({prefix + "in", Transposed(context, relation.graph)});
+    dataset.relations.push_back({prefix + "out", std::move(relation.graph)});
+  }
+  dataset.graph = Symmetrised(context, dataset.graph);
 }
 
 std::vector<std::string> WidestRelations(const Dataset& dataset) {

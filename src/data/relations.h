@@ -18,6 +18,10 @@ inline constexpr const char* kOtherEdges = "other";
 std::vector<Graph> GraphsNamed(const std::vector<std::string>& names, const Graph& all,
                                std::span<const Relation> relations, const std::string& dataset);
 
+// Relations "in" and "out" of a directed graph, or of each directed relation, and the symmetric graph in place of the directed
+// one. Data sets whose graph is not directed stay as they are.
+void SplitDirections(const Context& context, Dataset& dataset);
+
 // All sets of relations that trials try, together (train/architecture_trial.h).
 std::vector<std::string> WidestRelations(const Dataset& dataset);
 

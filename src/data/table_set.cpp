@@ -30,7 +30,8 @@ class TableSetReader {
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
       : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
-    EdgeTextHints hints{options.source_column, options.target_column, options.weight_column, {}};
+    EdgeTextHints hints{
+        options.source_column, options.target_column, options.weight_column, {}, options.edge_type_column};
     const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
     if (has_ids(labels_) || has_ids(features_)) {
       hints.is_known = [this](std::string_view id) {
@@ -113,8 +114,11 @@ class TableSetReader {
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
     CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
-    AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
-                                      {options_.directed, options_.keep_self_loops, files_.edges.string()}));
+    AttachLoaded(context_, std::move(edges), format_, ids,
+                 {{options_.directed, options_.keep_self_loops, files_.edges.string()},
+                  options_.edge_types,
+                  options_.allow_unmatched},
+                 dataset);
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
     TakeLabels(dataset, svm_labels);

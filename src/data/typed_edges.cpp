@@ -23,6 +23,7 @@ struct UnknownEnd {
 // The edges of one block, as nodes.
 struct FoundEdges {
   std::vector<TextEdge> texts;
+  EdgeExtras extras;  // none: each table is one relation
   std::vector<uint32_t> source, target;
   std::vector<float> weights;
   size_t unknown = 0;
@@ -106,7 +107,7 @@ class TypedEdgeReader {
   }
 
   void Find(TextBlock& block, const EdgeTextFormat& format, FoundEdges& found) const {
-    ParseTextEdges(block, format, path_, found.texts);
+    ParseTextEdges(block, format, path_, found.texts, found.extras);
     found.source.clear();
     found.target.clear();
     found.weights.clear();

@@ -74,6 +74,10 @@ class TypedTablesReader {
     if (!options_.features.empty() || !options_.labels.empty())
       ThrowUsage(
           "--features and --labels have no effect on several tables; put the columns into the node tables");
+    if (!options_.edge_type_column.empty())
+      ThrowUsage("--edge-type has no effect on several tables; each edge table is a relation");
+    if (options_.weight_column.find(',') != std::string::npos)
+      ThrowUsage("--weight {}: of several tables each has one column of weights", options_.weight_column);
     if (options_.node_tables.empty())
       ThrowUsage("--edges {}: no node table is given; add --nodes TYPE=FILE", options_.edge_tables[0].name);
     if (options_.edge_tables.empty())

@@ -8,6 +8,7 @@
 #include "core/disk_memory.h"
 #include "data/fixtures.h"
 #include "l2gcn/error.h"
+#include "l2gcn/generate.h"
 #include "l2gcn/plan.h"
 #include "l2gcn/train.h"
 #include "pipeline/layer_pipeline.h"
@@ -183,6 +184,67 @@ TEST(Relations, TrialsTryAllEdgesTheRelationsAndBoth) {
     if (trial.chosen) {
       EXPECT_EQ(trained.model.config.relations, trial.relations);
     }
+  }
+}
+
+Dataset Generated(uint32_t types, bool directed) {
+  return GenerateDataset(MakeContext(2), {.shape = "reddit",
+                                          .seed = 5,
+                                          .nodes = 1500,
+                                          .edges = 22500,
+                                          .features = 16,
+                                          .classes = 4,
+                                          .edge_types = types,
+                                          .directed = directed,
+                                          .homophily = 1,
+                                          .signal = 4,
+                                          .label_noise = 0});
+}
+
+double TestF1(const Dataset& dataset, const std::vector<std::string>& relations) {
+  TrainConfig config = SmallConfig();
+  config.split = "random:0.5,0.2,0.3";
+  config.setting = Setting::kTransductive;
+  config.layers = 1;
+  config.hidden = {32};
+  config.epochs = {12};
+  config.batch = 32;
+  config.self_features = true;
+  config.hidden_norm = HiddenNorm::kLayer;
+  config.adjacency = {Adjacency::kSym};
+  config.relations = relations;
+  return TrainedOn(MakeContext(2), dataset, config).result.f1_test;
+}
+
+// The same features and, in columns of their own, the label itself.
+Dataset WithOracle(Dataset dataset) {
+  const Matrix& given = dataset.features.matrix();
+  Matrix joined = Matrix::Zeros(given.rows, given.cols + dataset.labels.classes);
+  for (size_t i = 0; i < given.rows; ++i) {
+    std::copy_n(given.row(i), given.cols, joined.mutable_row(i));
+    joined.mutable_row(i)[given.cols + static_cast<size_t>(dataset.labels.classes_of[i])] = 1;
+  }
+  dataset.features = Features::Dense(std::move(joined));
+  return dataset;
+}
+
+// Where the kind of an edge decides, all edges together do not tell the label, and relations tell nearly all of it.
+TEST(Relations, LearnWhatTypesAndDirectionsCarry) {
+  const struct {
+    uint32_t types;
+    bool directed;
+    std::vector<std::string> names;
+  } cases[] = {{2, false, {"type00", "type01"}},
+               {1, true, {"in", "out"}},
+               {2, true, {"type00/in", "type00/out", "type01/in", "type01/out"}}};
+  for (const auto& [types, directed, names] : cases) {
+    const Dataset dataset = Generated(types, directed);
+    std::vector<std::string> found;
+    for (const Relation& relation : dataset.relations) found.push_back(relation.name);
+    EXPECT_EQ(found, names);
+    const double apart = TestF1(dataset, names), together = TestF1(dataset, {});
+    EXPECT_GT(apart, together + 0.1) << types << directed;
+    EXPECT_GT(apart, TestF1(WithOracle(dataset), names) - 0.01) << types << directed;
   }
 }
 
