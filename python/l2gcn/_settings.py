@@ -215,7 +215,7 @@ def options_json(options: Mapping[str, Any]) -> str:
             continue
         if name in ("nodes", "edges") and isinstance(value, Mapping):  # by type, by relation
             said[f"{name[:-1]}_tables"] = {
-                key if isinstance(key, str) else ":".join(key): path_of(one, name) for key, one in value.items()
+                key if isinstance(key, str) else ":".join(map(str, key)): path_of(one, name) for key, one in value.items()
             }
             continue
         if name == "weight" and isinstance(value, (list, tuple)):
