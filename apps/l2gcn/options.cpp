@@ -86,7 +86,7 @@ namespace {
 
 // FILE, or NAME=FILE for one of several tables. A file of the whole name wins.
 void TakeTable(const std::string& option, const std::string& value, std::string& alone,
-               std::vector<NamedTable>& several) {
+               std::vector<OpenOptions::Table>& several) {
   const size_t equals = value.find('=');
   std::error_code error;
   if (equals != std::string::npos && !std::filesystem::exists(value, error)) {
@@ -113,7 +113,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
     if (flag != "--edges" && flag != "--nodes" && flag != "--label") command.Advance(*option);
     return option;
   };
-  const auto add_tables = [&](const char* name, std::string& alone, std::vector<NamedTable>& several,
+  const auto add_tables = [&](const char* name, std::string& alone, std::vector<OpenOptions::Table>& several,
                               const char* placeholder, const char* help) {
     const auto take = [name, &alone, &several](const std::vector<std::string>& values) {
       for (const std::string& value : values) TakeTable(name, value, alone, several);

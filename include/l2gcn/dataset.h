@@ -135,14 +135,13 @@ struct Dataset {
   std::string ClassName(uint32_t label) const;  // its name, or its number
 };
 
-// A table that is one of several.
-struct NamedTable {
-  std::string name;  // of the type of its nodes, "user", or of its relation, "user:bought:item"
-  std::string path;
-  bool operator==(const NamedTable&) const = default;
-};
-
 struct OpenOptions {
+  // A table that is one of several.
+  struct Table {
+    std::string name;  // of the type of its nodes, "user", or of its relation, "user:bought:item"
+    std::string path;
+    bool operator==(const Table&) const = default;
+  };
   std::string format;    // forces a reader; empty: detect
   std::string data_dir;  // where names are looked for first
   bool directed =
@@ -154,13 +153,13 @@ struct OpenOptions {
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;                    // edge list
-  std::string nodes;                    // node table: id, features, label
-  std::string features;                 // feature file beside the edge list
-  std::string labels;                   // label file beside the edge list
-  std::vector<NamedTable> node_tables;  // in place of `nodes`: one for each type of nodes
-  std::vector<NamedTable> edge_tables;  // in place of `edges`: one for each relation between two types
-  std::string schema;                   // YAML or JSON file that names such tables
+  std::string edges;               // edge list
+  std::string nodes;               // node table: id, features, label
+  std::string features;            // feature file beside the edge list
+  std::string labels;              // label file beside the edge list
+  std::vector<Table> node_tables;  // in place of `nodes`: one for each type of nodes
+  std::vector<Table> edge_tables;  // in place of `edges`: one for each relation between two types
+  std::string schema;              // YAML or JSON file that names such tables
   // Column of the node or label table that holds labels, empty: the last; of several node tables TYPE:COLUMN
   std::string label_column;
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels

@@ -27,24 +27,24 @@ namespace l2gcn {
 using IndexSpan = std::variant<std::span<const int64_t>, std::span<const int32_t>, std::span<const uint32_t>,
                                std::span<const uint64_t>>;
 
-// Nodes of one type, numbered behind those of the types before it.
-struct TypedRows {
-  std::string name;
-  uint64_t count = 0;
-  Features features;                 // (count × columns), or empty: nodes of this type have none
-  std::vector<std::string> columns;  // names of the columns, or empty: "0", "1", …
-  bool labelled = false;             // these nodes are scored and predicted
-};
-
-// Edges between nodes of two types.
-struct TypedEdges {
-  std::string name;                // "user:bought:item"
-  IndexSpan source, target;        // (edges) each, counted from 0 within the type
-  std::span<const float> weights;  // (edges), or empty
-};
-
 // All spans are only read, and only while MakeDataset runs (but see rows_owner).
 struct DatasetArrays {
+  // Nodes of one type, numbered behind those of the types before it.
+  struct TypedRows {
+    std::string name;
+    uint64_t count = 0;
+    Features features;                 // (count × columns), or empty: nodes of this type have none
+    std::vector<std::string> columns;  // names of the columns, or empty: "0", "1", …
+    bool labelled = false;             // these nodes are scored and predicted
+  };
+
+  // Edges between nodes of two types.
+  struct TypedEdges {
+    std::string name;                // "user:bought:item"
+    IndexSpan source, target;        // (edges) each, counted from 0 within the type
+    std::span<const float> weights;  // (edges), or empty
+  };
+
   std::string name = "arrays";  // shown to people
   std::string preset_row;       // the paper's row of settings to start from: "cora", "reddit", …; "": none
   uint64_t nodes = 0;           // 0: one for each row of features

@@ -112,7 +112,7 @@ void TakeTypes(const nb::dict& arrays, DatasetArrays& given, std::vector<SharedB
   }
   for (const nb::handle item : nb::cast<nb::list>(arrays["relations"])) {
     const auto dict = nb::cast<nb::dict>(item);
-    TypedEdges edges;
+    DatasetArrays::TypedEdges edges;
     edges.name = nb::cast<std::string>(dict["name"]);
     for (const char* name : {"source", "target", "weights"}) held.push_back(BufferOf(dict, name));
     const auto end = held.end();

@@ -81,14 +81,14 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
 namespace {
 
 // {"user": "users.csv"}
-Json TablesToJson(const std::vector<NamedTable>& tables) {
+Json TablesToJson(const std::vector<OpenOptions::Table>& tables) {
   Json json = Json::object();
-  for (const NamedTable& table : tables) json[table.name] = table.path;
+  for (const OpenOptions::Table& table : tables) json[table.name] = table.path;
   return json;
 }
 
-std::vector<NamedTable> TablesFromJson(const Json& json, const char* key) {
-  std::vector<NamedTable> tables;
+std::vector<OpenOptions::Table> TablesFromJson(const Json& json, const char* key) {
+  std::vector<OpenOptions::Table> tables;
   if (!json.contains(key)) return tables;
   for (const auto& [name, path] : json.at(key).items()) tables.push_back({name, path.get<std::string>()});
   return tables;

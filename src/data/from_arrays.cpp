@@ -118,11 +118,11 @@ class ArraysToDataset {
     if (arrays_.features.rows() > 0 || LengthOf(arrays_.source) + LengthOf(arrays_.indptr) > 0)
       ThrowInput("{}: give either node types and relations, or one graph and its features", arrays_.name);
     std::vector<std::string> names;
-    for (const TypedRows& rows : arrays_.node_types) names.push_back(rows.name);
+    for (const DatasetArrays::TypedRows& rows : arrays_.node_types) names.push_back(rows.name);
     const std::vector<NodeType> types = MakeNodeTypes(names, arrays_.name);
     std::vector<TypedPart> parts;
     for (size_t k = 0; k < types.size(); ++k) {
-      TypedRows& rows = arrays_.node_types[k];
+      DatasetArrays::TypedRows& rows = arrays_.node_types[k];
       if (rows.features.cols() == 0) rows.features = Features::None(rows.count);
       CheckLength("the features of " + rows.name, rows.features.rows(), rows.count);
       if (rows.count == 0) ThrowInput("{}: the node type {} has no nodes", arrays_.name, rows.name);
@@ -144,7 +144,7 @@ class ArraysToDataset {
 
   void MakeRelations() {
     std::vector<RelationEdges> edges;
-    for (const TypedEdges& given : arrays_.relations) {
+    for (const DatasetArrays::TypedEdges& given : arrays_.relations) {
       const auto [source, target] = EndsOfRelation(dataset_.node_types, given.name);
       CheckLength(given.name + " target", LengthOf(given.target), LengthOf(given.source));
       if (!given.weights.empty())

@@ -30,8 +30,8 @@ class SchemaFile {
     CheckKeys();
   }
 
-  std::vector<NamedTable> Tables(const char* key) const {
-    std::vector<NamedTable> tables;
+  std::vector<OpenOptions::Table> Tables(const char* key) const {
+    std::vector<OpenOptions::Table> tables;
     const YAML::Node map = root_[key];
     if (!map) return tables;
     if (!map.IsMap() || map.size() > kMostTables)
@@ -69,11 +69,12 @@ class SchemaFile {
 };
 
 // The file's tables, and those of the options beside them.
-std::vector<NamedTable> Together(const std::string& option, std::vector<NamedTable> tables,
-                                 const std::vector<NamedTable>& given, const std::string& file) {
-  for (const NamedTable& table : given) {
+std::vector<OpenOptions::Table> Together(const std::string& option, std::vector<OpenOptions::Table> tables,
+                                         const std::vector<OpenOptions::Table>& given,
+                                         const std::string& file) {
+  for (const OpenOptions::Table& table : given) {
     const auto same = std::find_if(tables.begin(), tables.end(),
-                                   [&](const NamedTable& one) { return one.name == table.name; });
+                                   [&](const OpenOptions::Table& one) { return one.name == table.name; });
     if (same == tables.end()) {
       tables.push_back(table);
     } else if (AbsoluteOf(same->path) != AbsoluteOf(table.path)) {

@@ -32,7 +32,7 @@ struct FoundEdges {
 
 class TypedEdgeReader {
  public:
-  TypedEdgeReader(const Context& context, const NamedTable& table, const TypedEnd& source,
+  TypedEdgeReader(const Context& context, const OpenOptions::Table& table, const TypedEnd& source,
                   const TypedEnd& target, const OpenOptions& options)
       : context_(context), path_(table.path), source_(source), target_(target), options_(options) {}
 
@@ -144,7 +144,7 @@ class TypedEdgeReader {
 
 }  // namespace
 
-RelationEdges ReadTypedEdges(const Context& context, const NamedTable& table, const TypedEnd& source,
+RelationEdges ReadTypedEdges(const Context& context, const OpenOptions::Table& table, const TypedEnd& source,
                              const TypedEnd& target, const OpenOptions& options) {
   LoadedEdges edges = TypedEdgeReader(context, table, source, target, options).Read();
   return {table.name, std::move(edges.source), std::move(edges.target), std::move(edges.weights)};

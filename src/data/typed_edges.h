@@ -18,7 +18,7 @@ struct TypedEnd {
 
 // Reads the table of one relation. Its columns are those that the user names, those called as the types are (user,
 // user_id), or the first two.
-RelationEdges ReadTypedEdges(const Context& context, const NamedTable& table, const TypedEnd& source,
+RelationEdges ReadTypedEdges(const Context& context, const OpenOptions::Table& table, const TypedEnd& source,
                              const TypedEnd& target, const OpenOptions& options);
 
 }  // namespace l2gcn

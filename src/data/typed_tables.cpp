@@ -39,10 +39,10 @@ class TypedTablesReader {
       : context_(context), options_(options) {
     CheckOptions();
     std::vector<std::string> names;
-    for (const NamedTable& table : options.node_tables) names.push_back(table.name);
+    for (const OpenOptions::Table& table : options.node_tables) names.push_back(table.name);
     types_ = MakeNodeTypes(names, "--nodes");
     std::set<std::string> relations;
-    for (const NamedTable& table : options.edge_tables) {
+    for (const OpenOptions::Table& table : options.edge_tables) {
       ends_.push_back(EndsOfRelation(types_, table.name));
       if (!relations.insert(table.name).second)
         ThrowUsage("--edges: the relation {} is given twice; put its edges into one table", table.name);

@@ -249,8 +249,8 @@ void MakePathsAbsolute(std::string& spec, OpenOptions& open) {
   for (std::string* path :
        {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels, &open.schema})
     *path = AbsolutePath(*path);
-  for (std::vector<NamedTable>* tables : {&open.node_tables, &open.edge_tables}) {
-    for (NamedTable& table : *tables) table.path = AbsolutePath(table.path);
+  for (std::vector<OpenOptions::Table>* tables : {&open.node_tables, &open.edge_tables}) {
+    for (OpenOptions::Table& table : *tables) table.path = AbsolutePath(table.path);
   }
   std::error_code error;
   if (spec.empty() || spec.starts_with("synthetic:")) return;

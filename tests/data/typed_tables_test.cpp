@@ -21,7 +21,7 @@ class TypedTables : public ::testing::Test {
     options_.edge_tables = {Table("user:bought:item", "bought.csv"), Table("user:knows:user", "knows.csv")};
     options_.label_column = "user:churn";
   }
-  NamedTable Table(const std::string& name, const std::string& file) const {
+  OpenOptions::Table Table(const std::string& name, const std::string& file) const {
     return {name, (folder_.path() / file).string()};
   }
   Dataset Open(const std::string& spec = "") {
@@ -91,6 +91,16 @@ TEST_F(TypedTables, EachTripleIsARelationOverAllNodes) {
   ASSERT_TRUE(dataset.graph.weighted());
   EXPECT_EQ(dataset.graph.weights[0], 3.0f) << "user 7 to 9";
   EXPECT_EQ(dataset.graph.weights[1], 1.0f);
+}
+
+TEST_F(TypedTables, DirectionsMakeTwoRelationsOfEach) {
+  options_.directed = true;
+  const Dataset dataset = Open();
+  ASSERT_EQ(dataset.relations.size(), 4u);
+  EXPECT_EQ(dataset.relations[0].name, "user:bought:item/in");
+  EXPECT_EQ(dataset.relations[1].graph.degree(0), 2u) << "user 7 bought two items";
+  EXPECT_EQ(dataset.relations[1].graph.degree(3), 0u);
+  EXPECT_FALSE(dataset.graph.directed);
 }
 
 TEST_F(TypedTables, LabelsAndSplitsAreThoseOfTheLabelledType) {
@@ -171,6 +181,8 @@ TEST_F(TypedTables, MistakesInTheOptionsAreNamed) {
   EXPECT_MENTIONS(refused([&] { options_.edge_tables.clear(); }), "no edge table");
   EXPECT_MENTIONS(refused([&] { options_.node_tables.clear(); }), "no node table");
   EXPECT_MENTIONS(refused([&] { options_.features = "f.npy"; }), "--features");
+  EXPECT_MENTIONS(refused([&] { options_.edge_type_column = "kind"; }), "--edge-type has no effect");
+  EXPECT_MENTIONS(refused([&] { options_.weight_column = "a,b"; }), "--weight a,b");
 }
 
 TEST_F(TypedTables, MistakesInTheTablesAreNamed) {
