@@ -107,8 +107,8 @@ def test_mistakes_in_hetero_data():
     with pytest.raises(l2gcn.Error, match="label_type: 'shop' has no labels"):
         Dataset.from_pyg(data, label_type="shop")
     data = hetero()
-    data[BOUGHT]["edge_index"] = np.array([[0, 4], [0, 1]])
-    with pytest.raises(l2gcn.Error, match=r"user:bought:item source\[1\] is 4; expected a node from 0 to 3"):
+    data[KNOWS]["edge_index"] = np.array([[0, 4], [0, 1]])
+    with pytest.raises(l2gcn.Error, match=r"user:knows:user source\[1\] is 4; expected a node from 0 to 3"):
         Dataset.from_pyg(data)
     data = hetero()
     data["user"]["y"] = np.array([0, 1])

@@ -114,7 +114,10 @@ class TypedTablesReader {
   void ReadTable(size_t k) {
     const fs::path path = options_.node_tables[k].path;
     const bool has_label = label_ && label_->type == k;
-    const TableFormat format = SniffTable(path, true, {id_columns_[k], has_label ? label_->column : ""});
+    // A header may hold words alone, as the ids below it do.
+    const TableFormat format = SniffTable(
+        path, true,
+        {id_columns_[k], has_label ? label_->column : "", "id", types_[k].name, types_[k].name + "_id"});
     TypedTable& table = *tables_.emplace_back(std::make_unique<TypedTable>());
     if (has_label) {
       table.label = options_.label_optional ? FindColumn(format, label_->column)
