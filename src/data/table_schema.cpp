@@ -30,7 +30,7 @@ float MedianOf(std::vector<float>& values) {
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
   std::vector<uint32_t> starts;
   uint32_t at = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     starts.push_back(at);
     at += column.width();
   }
@@ -86,7 +86,7 @@ std::vector<uint8_t> NumberFeatures(const TableSchema& schema) {
 
 std::string FeatureName(const TableSchema& schema, size_t feature) {
   size_t end = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     end += column.width();
     if (feature < end) return fmt::format("column '{}'", column.name);
   }
@@ -98,7 +98,7 @@ std::string SchemaToJson(const TableSchema& schema) {
   json["label"] = schema.label;
   json["id"] = schema.id;
   json["columns"] = Json::array();
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     Json one = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
     if (column.category) one["levels"] = column.levels;
     if (!column.category) one["fill"] = column.fill;
@@ -119,7 +119,7 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
     schema.id = json.value("id", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
     for (const Json& one : json.at("columns")) {
-      TableColumn column;
+      TableSchema::Column column;
       column.name = one.at("name").get<std::string>();
       column.category = one.at("kind").get<std::string>() == "category";
       if (column.category) column.levels = one.at("levels").get<std::vector<std::string>>();

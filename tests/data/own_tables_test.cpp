@@ -197,7 +197,7 @@ TEST_F(OwnTables, MissingValuesAreMarkedAndFilledByTheTrainMedian) {
   const Dataset dataset =
       Open("a,b\nb,c\nc,d\n", "id,age,city,kind\na,1,rome,x\nb,NA,,y\nc,5,oslo,x\nd,100,rome,y\n");
   ASSERT_EQ(dataset.schema.columns.size(), 2u);
-  const TableColumn &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
+  const TableSchema::Column &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
   EXPECT_FALSE(age.category) << "NA does not make words of numbers";
   EXPECT_EQ(age.missing, 1u);
   EXPECT_TRUE(city.category);
