@@ -24,7 +24,7 @@ void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& com
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
   if (!program.leads()) return;
   if (to_stdout) {

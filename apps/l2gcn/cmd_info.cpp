@@ -47,10 +47,13 @@ std::string DatasetText(const Json& dataset) {
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
   text += NodeTypesText(dataset.value("node_types", Json::array()));
-  for (const Json& relation : dataset.value("relations", Json::array()))
-    text += fmt::format("  relation    {}: {} entries{}\n", OneLine(relation.at("name").get<std::string>()),
-                        Grouped(relation.at("entries").get<uint64_t>()),
-                        relation.at("directed").get<bool>() ? ", directed" : "");
+  for (const Json& relation : dataset.value("relations", Json::array())) {
+    const bool directed = relation.at("directed").get<bool>();
+    const auto entries = relation.at("entries").get<uint64_t>();
+    text +=
+        fmt::format("  relation    {}: {} {} edges\n", OneLine(relation.at("name").get<std::string>()),
+                    Grouped(directed ? entries : (entries + 1) / 2), directed ? "directed" : "undirected");
+  }
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
                       SplitsText(dataset.at("splits")));
@@ -96,7 +99,7 @@ Json MissingCells(const Dataset& dataset) {
   Json missing = Json::object();
   const Features& features = dataset.features;
   uint32_t end = 0;
-  for (const TableColumn& column : dataset.schema.columns) {
+  for (const TableSchema::Column& column : dataset.schema.columns) {
     end += column.width();
     if (!column.marks_missing) continue;
     uint64_t cells = 0;

@@ -24,7 +24,7 @@ void RunPredict(Program& program, const PredictOptions& options, const CLI::App&
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Model& model = opened.run.model;
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Split parts = PartsOfRun(opened);
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (!program.leads()) return;

@@ -116,10 +116,10 @@ std::string HelpOf(const FieldOf<Config>& field) {
 template <class Config>
 void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::string& default_text,
                     const std::function<void(const std::string&)>& keep) {
-  if (field.level == Level::kPreset) return command.LeaveToPresets(field.name);
+  if (field.level == FieldText::Level::kPreset) return command.LeaveToPresets(field.name);
   CLI::Option* option = nullptr;
   const std::string help = HelpOf(field);
-  if (field.kind == FieldKind::kFlag) {
+  if (field.kind == FieldText::Kind::kFlag) {
     option = command.add_flag("--" + field.name + ",!--no-" + field.name, help)->each(keep);
   } else {
     std::string type = field.placeholder;
@@ -130,7 +130,7 @@ void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::s
   option->default_str(default_text)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(field.group);
-  if (field.level == Level::kAdvanced) command.Advance(*option);
+  if (field.level == FieldText::Level::kAdvanced) command.Advance(*option);
 }
 
 // How data sets are opened, for commands that take several; tables file by file are for one (DataOptions).

@@ -31,6 +31,11 @@ struct Labels {
 enum class Role : uint8_t { kNone = 0, kTrain = 1, kVal = 2, kTest = 3 };
 
 struct Split {
+  // How many nodes each part has.
+  struct Counts {
+    uint64_t train = 0, val = 0, test = 0;
+  };
+
   std::string name;      // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
   Array<uint8_t> roles;  // (nodes) of Role
 };
@@ -48,29 +53,29 @@ struct NameTable {
   static NameTable FromStrings(std::span<const std::string> names);
 };
 
-// A column of a person's table that became features: a number is one feature, a category one a level; behind
-// them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
-// prepared).
-struct TableColumn {
-  std::string name;                 // from the header, or its position: "0", "1", …
-  bool category = false;            // words
-  std::vector<std::string> levels;  // of a category, ascending
-  bool marks_missing = false;       // has the feature that marks missing cells
-  uint64_t missing = 0;             // cells missing
-  float fill =
-      0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
-  std::string unit;       // that the numbers carry in the table, such as % or $; empty: none
-  std::string node_type;  // whose nodes have the column, features of others are 0; empty: all nodes have it
-
-  uint32_t width() const {
-    return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
-  }
-};
-
 // What is remembered of a table, by the data set and by a model trained on it: new tables are matched by
 // name.
 struct TableSchema {
-  std::vector<TableColumn> columns;  // in the order of the features
+  // A column of a person's table that became features: a number is one feature, a category one a level; behind
+  // them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
+  // prepared).
+  struct Column {
+    std::string name;                 // from the header, or its position: "0", "1", …
+    bool category = false;            // words
+    std::vector<std::string> levels;  // of a category, ascending
+    bool marks_missing = false;       // has the feature that marks missing cells
+    uint64_t missing = 0;             // cells missing
+    float fill =
+        0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
+    std::string unit;       // that the numbers carry in the table, such as % or $; empty: none
+    std::string node_type;  // whose nodes have the column, others have 0; empty: all nodes have it
+
+    uint32_t width() const {
+      return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
+    }
+  };
+
+  std::vector<Column> columns;  // in the order of the features
   std::vector<std::string>
       ignored;        // columns that became no features: split columns, too many words, nothing at all
   std::string label;  // name of the label column, or empty
@@ -119,7 +124,7 @@ struct Dataset {
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
   uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
-  GraphChanges changes;
+  Graph::Changes changes;
 
   // The contents were checked whole (ValidateDataset) by whoever made this data set. Calls that read a data
   // set check it first where this is false; set it to false after changing arrays by hand.
@@ -203,10 +208,7 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
 // How many nodes each part of that split has. The seed makes no difference, so nothing is drawn.
-struct SplitCounts {
-  uint64_t train = 0, val = 0, test = 0;
-};
-SplitCounts CountSplit(const Dataset& dataset, const std::string& spec);
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec);
 
 // Known names, and where each was found.
 struct KnownDataset {

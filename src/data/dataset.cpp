@@ -24,7 +24,7 @@ NameTable NameTable::FromStrings(std::span<const std::string> names) {
 
 uint32_t TableSchema::width() const {
   uint32_t width = 0;
-  for (const TableColumn& column : columns) width += column.width();
+  for (const TableSchema::Column& column : columns) width += column.width();
   return width;
 }
 
@@ -134,7 +134,7 @@ void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
     options.id_column = schema.id;
     options.id_optional = true;
   }
-  for (const TableColumn& column : schema.columns) options.feature_columns.push_back(column.name);
+  for (const TableSchema::Column& column : schema.columns) options.feature_columns.push_back(column.name);
 }
 
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where) {

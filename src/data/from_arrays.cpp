@@ -133,7 +133,7 @@ class ArraysToDataset {
       part.type.labelled = rows.labelled;
       if (rows.labelled && dataset_.schema.label.empty()) dataset_.schema.label = rows.name + ":y";
       for (size_t c = 0; c < part.features.cols(); ++c) {
-        TableColumn& column = part.schema.columns.emplace_back();
+        TableSchema::Column& column = part.schema.columns.emplace_back();
         column.name = rows.columns.empty() ? std::to_string(c) : rows.columns[c];
       }
       parts.push_back(std::move(part));

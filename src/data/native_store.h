@@ -69,7 +69,7 @@ struct NativeInfo {
   uint32_t classes = 0;
   std::vector<std::string> class_names;  // (classes) or empty
   std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
-  GraphChanges changes;
+  Graph::Changes changes;
   TableSchema schema;                // where the features come from a table
   std::vector<NodeType> node_types;  // where there are several
 };

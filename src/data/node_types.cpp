@@ -109,7 +109,7 @@ class JoinedRows {
 // (features) 1 in the columns of a type.
 std::vector<uint8_t> ColumnsOf(const TableSchema& schema, const std::string& type) {
   std::vector<uint8_t> own;
-  for (const TableColumn& column : schema.columns)
+  for (const TableSchema::Column& column : schema.columns)
     own.insert(own.end(), column.width(), column.node_type == type ? 1 : 0);
   return own;
 }
@@ -174,13 +174,13 @@ void JoinNodeTypes(const Context& context, std::vector<TypedPart> parts, Dataset
     dataset.node_types.push_back(part.type);
   }
   dataset.features = JoinedRows(parts).Build(context);
-  TableColumn types;
+  TableSchema::Column types;
   types.name = kTypeColumn;
   types.category = true;
   types.levels = TypeNames(dataset.node_types);
   std::sort(types.levels.begin(), types.levels.end());
   for (TypedPart& part : parts) {
-    for (TableColumn& column : part.schema.columns) {
+    for (TableSchema::Column& column : part.schema.columns) {
       column.name = part.type.name + "." + column.name;
       column.node_type = part.type.name;
       dataset.schema.columns.push_back(std::move(column));
@@ -215,13 +215,13 @@ std::vector<uint8_t> RowsToFit(const Dataset& dataset, std::span<const uint32_t>
 
 void FitTypes(const Context& context, const Dataset& dataset, const TableSchema& schema,
               const Features& features, std::span<const uint8_t> fit_rows, Scale scale,
-              Preparation& preparation) {
+              Model::Preparation& preparation) {
   if (preparation.factor.empty()) return;
   for (const NodeType& type : dataset.node_types) {
     if (type.count == 0) continue;
     std::vector<uint8_t> rows(fit_rows.begin(), fit_rows.end());
     for (uint32_t node = 0; node < rows.size(); ++node) rows[node] &= type.Holds(node) ? 1 : 0;
-    const Preparation own = FitPreparation(context, features, rows, scale, 0, 0);
+    const Model::Preparation own = FitPreparation(context, features, rows, scale, 0, 0);
     const std::vector<uint8_t> columns = ColumnsOf(schema, type.name);
     for (size_t c = 0; c < columns.size(); ++c) {
       if (columns[c] == 0) continue;
@@ -232,7 +232,7 @@ void FitTypes(const Context& context, const Dataset& dataset, const TableSchema&
 }
 
 Features BlankOtherTypes(const Context& context, const Dataset& dataset, const TableSchema& schema,
-                         const Preparation& preparation, const Features& features) {
+                         const Model::Preparation& preparation, const Features& features) {
   // A projection takes the cells as they are.
   if (dataset.node_types.empty() || preparation.shift.empty() || preparation.projection.rows != 0)
     return features;

@@ -52,11 +52,11 @@ std::vector<uint8_t> RowsToFit(const Dataset& dataset, std::span<const uint32_t>
 // Measures the columns of each type on its own nodes, where `preparation` scales columns.
 void FitTypes(const Context& context, const Dataset& dataset, const TableSchema& schema,
               const Features& features, std::span<const uint8_t> fit_rows, Scale scale,
-              Preparation& preparation);
+              Model::Preparation& preparation);
 
 // Features in which cells of other types become 0 once `preparation` is applied.
 Features BlankOtherTypes(const Context& context, const Dataset& dataset, const TableSchema& schema,
-                         const Preparation& preparation, const Features& features);
+                         const Model::Preparation& preparation, const Features& features);
 
 // Throws Error(kInput) for types that do not number the nodes one after the other.
 void CheckNodeTypes(const Dataset& dataset);

@@ -18,7 +18,7 @@ struct RowRange {
   size_t first = 0, end = 0;
   bool Holds(size_t row) const { return row >= first && row < end; }
 };
-RowRange RowsWith(const TableColumn& column, const Dataset& dataset);
+RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset);
 
 // visit(feature, value) for the values of a row that are not zero, in ascending order.
 template <class Visit>

@@ -207,7 +207,7 @@ Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t see
   return DrawSplit(dataset, DrawnSpec(spec), seed);
 }
 
-SplitCounts CountSplit(const Dataset& dataset, const std::string& spec) {
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec) {
   uint64_t counts[] = {0, 0, 0, 0};  // by role
   if (const Split* stored = StoredSplit(dataset, spec)) {
     for (uint32_t node = 0; node < dataset.nodes(); ++node) {

@@ -136,7 +136,7 @@ class TableFeatures {
   void LogMissing() const {
     std::vector<std::string> named;
     size_t columns = 0;
-    for (const TableColumn& column : dataset_.schema.columns) {
+    for (const TableSchema::Column& column : dataset_.schema.columns) {
       if (column.missing > 0 && ++columns <= kNamedColumns)
         named.push_back(fmt::format("{} {}", column.name, column.missing));
     }
@@ -202,7 +202,7 @@ class TableFeatures {
   }
 
   void AddColumn(size_t c, UsedColumn used) {
-    TableColumn column;
+    TableSchema::Column column;
     column.name = Name(c);
     column.category = !used.values->numeric;
     for (const auto& [word, place] : used.levels) column.levels.emplace_back(word);

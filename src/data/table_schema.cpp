@@ -30,14 +30,14 @@ float MedianOf(std::vector<float>& values) {
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
   std::vector<uint32_t> starts;
   uint32_t at = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     starts.push_back(at);
     at += column.width();
   }
   return starts;
 }
 
-RowRange RowsWith(const TableColumn& column, const Dataset& dataset) {
+RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset) {
   for (const NodeType& type : dataset.node_types) {
     if (type.name == column.node_type) return {type.first, size_t{type.first} + type.count};
   }
@@ -95,7 +95,7 @@ std::vector<uint8_t> NumberFeatures(const TableSchema& schema) {
 
 std::string FeatureName(const TableSchema& schema, size_t feature) {
   size_t end = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     end += column.width();
     if (feature < end) return fmt::format("column '{}'", column.name);
   }
@@ -107,7 +107,7 @@ std::string SchemaToJson(const TableSchema& schema) {
   json["label"] = schema.label;
   json["id"] = schema.id;
   json["columns"] = Json::array();
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     Json one = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
     if (column.category) one["levels"] = column.levels;
     if (!column.category) one["fill"] = column.fill;
@@ -129,7 +129,7 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
     schema.id = json.value("id", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
     for (const Json& one : json.at("columns")) {
-      TableColumn column;
+      TableSchema::Column column;
       column.name = one.at("name").get<std::string>();
       column.category = one.at("kind").get<std::string>() == "category";
       if (column.category) column.levels = one.at("levels").get<std::vector<std::string>>();

@@ -7,10 +7,10 @@
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/usable.h"
-#include "l2gcn/plan.h"
 #include "model/correct_and_smooth.h"
 #include "model/finite.h"
 #include "model/model_shapes.h"
+#include "pipeline/memory_plan.h"
 
 namespace l2gcn {
 namespace {

@@ -18,7 +18,7 @@ namespace l2gcn {
 namespace {
 
 // Features that are no numbers keep their 0 and 1.
-void LeaveUnscaled(std::span<const uint8_t> is_number, Preparation& preparation) {
+void LeaveUnscaled(std::span<const uint8_t> is_number, Model::Preparation& preparation) {
   float* const shift = preparation.shift.mutable_data();
   float* const factor = preparation.factor.mutable_data();
   for (size_t c = 0; c < std::min(is_number.size(), preparation.factor.size()); ++c) {
@@ -77,7 +77,7 @@ LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
       graph_(dataset.graph),
       relations_(dataset.relations),
       config_(config),
-      inductive_(config.setting == Setting::kInductive) {
+      inductive_(!config.transductive) {
   GraphsOf(OperatorRelations(config));  // which must be there
 }
 

@@ -83,8 +83,8 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   return trained;
 }
 
-void LogHistory(const LayerRecord& record, uint32_t layer, std::span<const ValidationPoint> validation,
-                Progress& progress) {
+void LogHistory(const SeedResult::Layer& record, uint32_t layer,
+                std::span<const SeedResult::ValidationPoint> validation, Progress& progress) {
   progress.losses = record.losses;
   progress.probabilities = record.probabilities;
   if (validation.empty() || validation.back().layer != layer) return;

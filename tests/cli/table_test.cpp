@@ -256,11 +256,11 @@ TEST_F(TableTest, EdgeTypesAreRelationsOfTheModel) {
   EXPECT_EQ(result.at("dataset").at("relations").size(), 4u);
   EXPECT_EQ(nlohmann::json::parse(Read("run/config.json")).at("relations"),
             nlohmann::json({"friend/in", "friend/out", "work/in", "work/out"}));
-  EXPECT_NE(RunWell({"info", "run"}).out.find("relation    friend/in: 120 entries, directed"),
+  EXPECT_NE(RunWell({"info", "run"}).out.find("relation    friend/in: 120 directed edges"),
             std::string::npos);
   RunWell({"predict", "run", "-o", "p.csv"});
   RunWell({"predict", "run", "--edges", "typed.csv", "--nodes", "people.csv", "-o", "again.csv"});
-  EXPECT_EQ(Read("again.csv"), Read("p.csv"));
+  EXPECT_EQ(Classes("again.csv"), Classes("p.csv"));
   std::ofstream more(folder_ / "more.csv");
   more << Read("typed.csv") << "p1,p5,enemy\n";
   more.close();
@@ -268,7 +268,7 @@ TEST_F(TableTest, EdgeTypesAreRelationsOfTheModel) {
   EXPECT_NE(Run(words).err.find("does not know the edge types enemy"), std::string::npos);
   words.emplace_back("--allow-unmatched");
   RunWell(words);
-  EXPECT_EQ(Read("more-p.csv"), Read("p.csv"));
+  EXPECT_EQ(Read("more-p.csv"), Read("again.csv"));
 }
 
 TEST_F(TableTest, DirectedAutoTriesDirections) {

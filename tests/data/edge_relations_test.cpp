@@ -140,7 +140,7 @@ TEST_F(EdgeRelations, TheRarestOfManyTypesAreGrouped) {
   const std::vector<std::string> names = NamesOf(dataset);
   EXPECT_NE(std::find(names.begin(), names.end(), "often"), names.end());
   const auto other = std::find(names.begin(), names.end(), kOtherEdges) - names.begin();
-  EXPECT_GT(dataset.relations[static_cast<size_t>(other)].graph.entries(), 9000u);
+  EXPECT_GT(dataset.relations[static_cast<size_t>(other)].graph.entries(), 1000u);
   EXPECT_MENTIONS(notes_, "warning: ");
   EXPECT_MENTIONS(notes_, "5001 edge types; the 31 most frequent");
 }
@@ -198,6 +198,7 @@ TEST(ArrayRelations, TypesAndWeightsOfEdges) {
   const std::vector<float> strength = {1, 2, 3}, age = {4, 5, 6};
   DatasetArrays arrays;
   arrays.nodes = 3;
+  arrays.features = Features::None(3);
   arrays.source = std::span(source);
   arrays.target = std::span(target);
   arrays.edge_type = std::span(type);

@@ -108,8 +108,9 @@ TEST_F(OwnTables, ColumnsOfTheEdgesCanBeNamed) {
   options_.weight_column = "none";
   options_.directed = true;
   const Dataset dataset = Open("a,b,w\n0,1,5\n0,2,6\n");
-  EXPECT_EQ(dataset.graph.degree(0), 0u);
-  EXPECT_EQ(dataset.graph.degree(1), 1u);
+  EXPECT_EQ(dataset.relations[0].graph.degree(0), 2u);  // in
+  EXPECT_EQ(dataset.relations[1].graph.degree(0), 0u);  // out
+  EXPECT_EQ(dataset.relations[1].graph.degree(1), 1u);
   EXPECT_FALSE(dataset.graph.weighted());
   options_.source_column = "bb";
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Reopen(); }), "did you mean b?");
@@ -196,7 +197,7 @@ TEST_F(OwnTables, MissingValuesAreMarkedAndFilledByTheTrainMedian) {
   const Dataset dataset =
       Open("a,b\nb,c\nc,d\n", "id,age,city,kind\na,1,rome,x\nb,NA,,y\nc,5,oslo,x\nd,100,rome,y\n");
   ASSERT_EQ(dataset.schema.columns.size(), 2u);
-  const TableColumn &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
+  const TableSchema::Column &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
   EXPECT_FALSE(age.category) << "NA does not make words of numbers";
   EXPECT_EQ(age.missing, 1u);
   EXPECT_TRUE(city.category);

@@ -38,7 +38,7 @@ class TypedTables : public ::testing::Test {
   }
   static std::vector<std::string> ColumnNames(const Dataset& dataset) {
     std::vector<std::string> names;
-    for (const TableColumn& column : dataset.schema.columns) names.push_back(column.name);
+    for (const TableSchema::Column& column : dataset.schema.columns) names.push_back(column.name);
     return names;
   }
 

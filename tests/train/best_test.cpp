@@ -85,7 +85,7 @@ TEST(Best, TestLabelsAreNeverRead) {
         const Dataset dataset = SmallDataset(multilabel);
         TrainConfig config = BestConfig();
         FindField("setting").set(config, setting);
-        if (multilabel) config.threshold = Threshold{};
+        if (multilabel) config.choose_threshold = true;
         ingredient.turn_on(config);
         const Trained before = TrainedOn(dataset, config);
         const Dataset other = Relabelled(dataset, before.split, Role::kTest);
@@ -196,7 +196,7 @@ TEST(Best, PropagatesLabelsByTheFormula) {
   LayerPipeline pipeline(context, dataset, trained.model);
   const Matrix logits = Matrix::Zeros(dataset.nodes(), dataset.labels.classes);  // all classes equally likely
   const std::vector<uint32_t> train = TrainNodes(dataset.labels, trained.split);
-  const LabelPropagation once{0, 0.5, 1};
+  const Model::LabelPropagation once{0, 0.5, 1};
   Matrix spread = CorrectAndSmooth(context, pipeline, dataset.labels, train, logits, once);
   for (float& value : spread.values.mutable_span()) value = std::exp(value);
   const auto degree = [&](uint32_t node) {

@@ -180,7 +180,7 @@ TEST(Relations, TrialsTryAllEdgesTheRelationsAndBoth) {
   EXPECT_TRUE(trained.result.trials[0].relations.empty());
   EXPECT_EQ(trained.result.trials[1].relations, (std::vector<std::string>{"even", "odd"}));
   EXPECT_EQ(trained.result.trials[2].relations, (std::vector<std::string>{kAllEdges, "even", "odd"}));
-  for (const ArchitectureTrial& trial : trained.result.trials) {
+  for (const SeedResult::Trial& trial : trained.result.trials) {
     if (trial.chosen) {
       EXPECT_EQ(trained.model.config.relations, trial.relations);
     }
@@ -204,7 +204,7 @@ Dataset Generated(uint32_t types, bool directed) {
 double TestF1(const Dataset& dataset, const std::vector<std::string>& relations) {
   TrainConfig config = SmallConfig();
   config.split = "random:0.5,0.2,0.3";
-  config.setting = Setting::kTransductive;
+  config.transductive = true;
   config.layers = 1;
   config.hidden = {32};
   config.epochs = {12};
