@@ -24,7 +24,7 @@ std::vector<std::string> TypeNames(std::span<const NodeType> types) {
   return names;
 }
 
-// A table of `cols` features for the rows of all parts, filled by put(feature, value).
+// The features of all parts side by side, with the type of each node behind them.
 class JoinedRows {
  public:
   explicit JoinedRows(const std::vector<TypedPart>& parts) : parts_(parts) {
