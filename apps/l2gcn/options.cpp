@@ -123,11 +123,10 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
         ->type_name(placeholder)
         ->group(kTablesGroup);
   };
-  add_tables(
-      "--edges", open.edges, open.edge_tables, "[A:NAME:B=]FILE",
-      "Edge list: two ids a line, perhaps a weight; A:NAME:B= for each relation between types of nodes");
+  add_tables("--edges", open.edges, open.edge_tables, "[A:NAME:B=]FILE",
+             "Edges: two ids a line; or a table for each relation");
   add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
-             "Node table: id, features, label; TYPE= for each type of nodes");
+             "Nodes: id, features, label; or a table for each type");
   add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column of the table [the last]");
   add_file("--schema", open.schema, "FILE",
            "YAML or JSON file that names the tables of several types of nodes: nodes, edges, label");

@@ -38,7 +38,7 @@ TEST_F(NodeTypesTest, ARunOpensItsTablesAgainAndPredictsTheLabelledType) {
   EXPECT_EQ(result.at("dataset").at("node_types")[0],
             nlohmann::json({{"name", "user"}, {"nodes", Shop::kUsers}, {"labelled", true}}));
   const nlohmann::json again = RunWell({"evaluate", "run", "--json"}).json();
-  EXPECT_EQ(again.at("test").at("f1"), result.at("f1").at("test"));
+  EXPECT_EQ(again.at("f1").at("test"), result.at("f1").at("test"));
   RunWell({"predict", "run", "-o", "p.csv"});
   EXPECT_EQ(Lines(Read("p.csv")), 1 + Shop::kUsers);
   EXPECT_EQ(RunWell({"predict", "run", "-o", "-"}).out, Read("p.csv"));
