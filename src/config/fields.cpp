@@ -91,7 +91,7 @@ Field ThresholdField() {
 
 // Names come from data: any text, quoted as in a line of CSV.
 Field RelationsField() {
-  Field field = {"relations", FieldKind::kText, "NAME[,NAME…]",
+  Field field = {"relations", FieldText::Kind::kText, "NAME[,NAME…]",
                  "Relations of the edges, each with an aggregate of its own; all: all edges together; auto: "
                  "chosen by short trainings. By default every relation of the data set. Several need "
                  "--self-features."};

@@ -279,8 +279,8 @@ TEST_F(TableTest, DirectedAutoTriesDirections) {
   const nlohmann::json& trials = result.at("runs").at(0).at("trials");
   ASSERT_GE(trials.size(), 3u);
   EXPECT_FALSE(trials[0].contains("relations"));
-  EXPECT_EQ(trials[1].at("relations"), nlohmann::json({"in", "out"}));
-  EXPECT_EQ(trials[2].at("relations"), nlohmann::json({"all", "in", "out"}));
+  EXPECT_EQ(trials[1].at("relations"), nlohmann::json({"all", "in", "out"}));
+  EXPECT_EQ(trials[2].at("relations"), nlohmann::json({"in", "out"}));
 }
 
 }  // namespace
