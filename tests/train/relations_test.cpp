@@ -2,6 +2,7 @@
 // by name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -125,7 +126,9 @@ TEST(Relations, ModelsMatchThemByName) {
   std::vector<std::string> notes;
   Context noting = context;
   noting.on_note = [&](const std::string& note) { notes.push_back(note); };
-  EXPECT_TRUE(SameBits(logits, PredictLogits(context, model, AlignRelations(noting, model, more, true))));
+  const Dataset known = AlignRelations(noting, model, more, true);
+  EXPECT_TRUE(SameBits(logits, PredictLogits(context, model, known)));
+  EXPECT_TRUE(std::ranges::equal(known.graph.indices.span(), dataset.graph.indices.span()));
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_MENTIONS(notes[0], "left out");
 
