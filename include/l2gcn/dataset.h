@@ -149,7 +149,7 @@ struct OpenOptions {
   std::string nodes;            // node table: id, features, label
   std::string features;         // feature file beside the edge list
   std::string labels;           // label file beside the edge list
-  std::string label_column;     // column of the node or label table that holds labels; empty: the last
+  std::string label_column;     // of the node or label table; empty: the last; "none": there are no labels
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
