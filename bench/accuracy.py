@@ -44,7 +44,6 @@ SETS = {
     "squirrel": (DATA / "npz/squirrel_filtered.npz", "file:{seed}", "f1"),
     "chameleon": (DATA / "npz/chameleon_filtered_directed.npz", "file:{seed}", "f1"),
     "squirrel-directed": (DATA / "npz/squirrel_filtered_directed.npz", "file:{seed}", "f1"),
-    "chameleon-directed": (DATA / "npz/chameleon_filtered_directed.npz", "file:{seed}", "f1"),
 }
 
 BASIC_LAYER = ("--preset best --hops 1 --no-self-features --hidden-norm none --head 0 --dropout 0 --input-dropout 0 "

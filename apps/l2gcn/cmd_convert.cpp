@@ -19,7 +19,7 @@ struct ConvertArguments {
   bool force = false;
 };
 
-void RunConvert(Program& program, ConvertArguments& arguments, const CLI::App& command) {
+void RunConvert(Program& program, ConvertArguments& arguments, const Command& command) {
   // With tables the only positional argument is the destination.
   if (arguments.source.gives_tables() && arguments.target.empty())
     std::swap(arguments.source.spec, arguments.target);
@@ -50,6 +50,7 @@ void AddConvert(Program& program) {
       .group(kOutputGroup);
   command.add_flag("--force", arguments->force, "Replace an existing data set or file")->group(kOutputGroup);
   program.AddComputeOptions(command, false);
+  command.Examples({"l2gcn convert edges.csv friends"});
 }
 
 }  // namespace l2gcn::cli

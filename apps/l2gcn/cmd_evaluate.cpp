@@ -196,7 +196,7 @@ void CheckConfusionPath(const std::string& path) {
       fmt::format("--confusion {}: the name must end in .csv or .svg, which decides the format", path));
 }
 
-void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::App& command) {
+void RunEvaluate(Program& program, const EvaluateOptions& options, const Command& command) {
   CheckConfusionPath(options.confusion);
   CheckExactNames(options.exact_names, options.confusion);
   const Context context = program.MakeCommandContext();
@@ -232,6 +232,7 @@ void AddEvaluate(Program& program) {
   AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Examples({"l2gcn evaluate my-run"});
 }
 
 }  // namespace l2gcn::cli

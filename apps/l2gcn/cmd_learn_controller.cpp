@@ -48,7 +48,7 @@ SearchConfig SearchSettings(const SearchCommand& command) {
   return config;
 }
 
-void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
+void RunSearch(Program& program, SearchCommand& command, const Command& app) {
   Require(command.output.path, "-o FILE", app);
   if (command.specs.empty()) command.specs = {""};
   command.search = SearchSettings(command);

@@ -17,7 +17,7 @@ struct ReproduceArguments {
   uint32_t max_seconds = 0;
 };
 
-void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
+void RunReproduce(Program& program, const Command& command, const ReproduceArguments& arguments) {
   Require(arguments.options.target, "TARGET", command);
   RejectPdfOutput(arguments.options.folder);
   ReproduceOptions options = arguments.options;

@@ -72,9 +72,12 @@ CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::stri
   return *command.add_option(name, value, help)->type_name("");
 }
 
-void Require(const std::string& value, const std::string& name, const CLI::App& command) {
+void Require(const std::string& value, const std::string& name, const Command& command) {
   if (!value.empty()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("{} is missing; see l2gcn {} --help", name, command.get_name()));
+  const std::string example =
+      command.examples().empty() ? "" : fmt::format(", as in '{}'", command.examples().front());
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} is missing{}; see l2gcn {} --help", name, example, command.get_name()));
 }
 
 std::vector<std::string> TopExamples() {
@@ -127,7 +130,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
              "Edges: two ids a line; or a table for each relation");
   add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
              "Nodes: id, features, label; or a table for each type");
-  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column of the table [the last]");
+  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column of the table, or none [the last]");
   add_file("--schema", open.schema, "FILE",
            "YAML or JSON file that names the tables of several types of nodes: nodes, edges, label");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");

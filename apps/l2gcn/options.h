@@ -91,7 +91,8 @@ CLI::Option& AddNumber(CLI::App& command, const std::string& name, T& value, con
 // A positional argument the command cannot do without; checked by Require so that the message can help.
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
                            const std::string& help);
-void Require(const std::string& value, const std::string& name, const CLI::App& command);
+// Throws Error(kUsage) with an example of the command where `value` is empty.
+void Require(const std::string& value, const std::string& name, const Command& command);
 
 // DATASET as a positional argument, and how to open it.
 struct DataOptions {

@@ -52,7 +52,7 @@ void ReuseTables(const OpenedRun& run, OpenOptions& open) {
 
 }  // namespace
 
-RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command) {
+RunData OpenRunData(const Context& context, const RunDataOptions& options, const Command& command) {
   Require(options.run, "RUN", command);
   RunData opened;
   opened.run = OpenRun(options.run, options.seed);

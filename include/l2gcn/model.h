@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ struct Model {
       schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
   std::vector<std::string> relations;  // of the data set it was trained on, whether or not a layer reads them
   bool structure = false;  // trained on features made from the graph itself (a data set without features)
+  std::optional<bool> weighted;  // whether the edges it was trained on have weights; older models do not say
   Preparation preparation;
   std::vector<HiddenParameters> layers;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾), with a norm or a bias where there is one
   // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.

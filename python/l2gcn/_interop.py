@@ -7,7 +7,7 @@ import inspect
 import os
 import re
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -72,7 +72,7 @@ def handle_of(model: Any) -> Optional[_core.Model]:
     return None if model is None else model._handle
 
 
-def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
+def _plain_frame(frame: Any, what: str, takes_index: bool = True) -> tuple[Any, bool]:
     """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
     if hasattr(frame, "collect_schema"):
         frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
@@ -81,18 +81,11 @@ def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
         raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
     index = getattr(frame, "index", None)
-    if index is None:
+    if index is None or not takes_index:
         return frame, False
     unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
     counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
     return (frame.reset_index(), True) if counts else (frame, False)
-
-
-def _with_column(frame: Any, name: str) -> Any:
-    """The frame with one more column, which is empty."""
-    if hasattr(frame, "assign"):
-        return frame.assign(**{name: None})
-    return frame.with_columns(importlib.import_module(type(frame).__module__.split(".")[0]).lit(None).alias(name))
 
 
 def _write_table(frame: Any, path: str, what: str) -> str:
@@ -123,6 +116,8 @@ def from_pandas(
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
+    missing: Union[None, str, Sequence[str]] = None,
+    no_ids: bool = False,
     model: Any = None,
 ) -> Dataset:
     """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
@@ -140,33 +135,30 @@ def from_pandas(
         One row a node: its id (`id`; the index where it has a name that is no column's, or holds words), its label (`label`)
         and features. Numbers become one feature, words one a level; missing cells are marked.
     label : str, optional
-        The column of labels; None: the node table has none.
+        The column of labels, or "none" where there is none; None: the last column, which a warning names, or that of the model.
     allow_unmatched : bool
         Go on although many ids of the edges have no row.
+    missing : str or list of str, optional
+        Words that mean "no value", beside NaN, None and their usual spellings.
+    no_ids : bool
+        Row k of the node table is node k; the edges hold numbers.
     model : Model, optional
-        The model that will predict on it: its columns become features whatever they hold, and its id column is found by name.
+        The model that will predict on it: its columns become features whatever they hold. Its id column is found by name, and
+        so is its label column, which may be missing.
     """
     edges, _ = _plain_frame(edges, "edges")
     columns = {"label": label, "id": id, "source": source, "target": target, "edge_type": edge_type}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
     options.update(weight=weight if weight is None or isinstance(weight, (list, tuple)) else str(weight))
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
+    options.update(missing=missing, no_ids=no_ids)
     if nodes is None:
-        if label is not None or id is not None:
-            raise error("label and id are columns of a node table; give nodes=DataFrame beside the edges", "usage")
+        if label is not None or id is not None or no_ids:
+            raise error("label, id and no_ids are about a node table; give nodes=DataFrame beside the edges", "usage")
     else:
-        nodes, by_index = _plain_frame(nodes, "nodes")
-        names = [str(name) for name in nodes.columns]
+        nodes, by_index = _plain_frame(nodes, "nodes", takes_index=not no_ids)
         if by_index and id is None:
-            options["id"] = names[0]
-        if label is not None and str(label) not in names:
-            raise error(f"nodes: has no column '{label}': did you mean '{_core.nearest_name(str(label), names)}'?", "usage")
-        if label is None:
-            # The reader takes the last column for labels unless one is named: an empty one means none.
-            options["label"] = "label"
-            while options["label"] in names:
-                options["label"] += "_"
-            nodes = _with_column(nodes, options["label"])
+            options["id"] = str(nodes.columns[0])
     tables = {name: table for name, table in (("edges", edges), ("nodes", nodes)) if table is not None}
     return _open_tables(cls, tables, lambda paths: {**options, **paths}, model)
 

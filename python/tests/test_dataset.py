@@ -90,6 +90,29 @@ def test_forms_of_a_graph():
     assert Dataset.from_arrays(X).n_edges == 0
 
 
+def test_relations_of_tables(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"a": [1, 2, 3], "b": [2, 3, 1], "kind": ["x", "y", "x"], "w": [0.5, 2, 1], "age": [1, 2, 3]})
+    assert Dataset.from_pandas(edges, edge_type="kind", weight="none").relations == {"x": 4, "y": 2}
+    assert Dataset.from_pandas(edges, weight=["w", "age"]).relations == {"age": 6, "w": 6}
+    path = tmp_path / "edges.csv"
+    edges.to_csv(path, index=False)
+    directed = l2gcn.load_dataset(edges=path, edge_type="kind", weight="w", directed=True)
+    assert directed.relations == {"x/in": 2, "x/out": 2, "y/in": 1, "y/out": 1}
+    assert l2gcn.load_dataset(edges=path, weight=["w", "age"]).relations == {"age": 6, "w": 6}
+    with pytest.raises(Error, match="did you mean kind"):
+        l2gcn.load_dataset(edges=path, edge_type="knd")
+
+
+def test_training_on_relations():
+    data = Dataset.from_arrays(np.eye(6, dtype=np.float32), [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], [0, 1, 0, 1, 0, 1], directed=True)
+    model = l2gcn.train(data, relations=["in", "out"], epochs=2, split="random:0.5,0.25,0.25").model
+    assert model.config["relations"] == "in,out"
+    assert model.predict_proba(data).shape == (6, 2)
+    with pytest.raises(Error, match="was trained on in, out"):
+        model.predict(Dataset.from_arrays(np.eye(6, dtype=np.float32), [[0, 1], [1, 2]]))
+
+
 def test_pickle_and_copies():
     import copy
 
@@ -266,6 +289,9 @@ def test_mistakes_of_options_and_settings(citations):
         l2gcn.load_dataset("synthetic:cors")
     for settings, sentence in (
         ({"epoch": 3}, "unknown setting 'epoch': did you mean 'epochs'"),
+        ({"random_state": 1}, "unknown setting 'random_state': did you mean 'seed'"),
+        ({"n_jobs": 1}, "unknown setting 'n_jobs': did you mean 'threads'"),
+        ({"learning_rate": 1}, "unknown setting 'learning_rate': did you mean 'lr'"),
         ({"lr": -1}, "lr=-1: expected a number above 0"),
         ({"method": "lgnc"}, "did you mean 'lgcn'"),
         ({"hidden": [1, 2, 3]}, "3 values for 2 layers"),

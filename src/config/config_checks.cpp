@@ -65,7 +65,9 @@ void CheckOperators(const TrainConfig& config) {
   const char* name = config.adjacency.size() > 1 ? "adjacency" : "relations";
   if (FindMethod(config.method).loop != TrainingLoop::kLayerwise)
     ThrowUsage("--{}: {} operators, but method {} takes one", name, operators, config.method);
-  if ((operators > 1 || config.TriesRelations()) && !config.self_features)
+  if (config.TriesRelations() && !config.self_features)
+    ThrowUsage("--relations auto: needs --self-features; add it, or name a relation");
+  if (operators > 1 && !config.self_features)
     ThrowUsage("--{}: {} operators need --self-features; add it, or name one", name, operators);
 }
 

@@ -254,7 +254,8 @@ std::vector<Field> OptimisationFields() {
       RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of hidden values set to 0 in a training step."),
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
-                "Share of a layer's input set to 0 in a training step."),
+                "Share of each layer's input set to 0 in a training step; of conventional methods, of the "
+                "features."),
       RealField("weight-decay", &C::weight_decay, {0, kMostReal, false, false, "of 0 or more"},
                 "Weight decay. Biases and norms are spared."),
       ByPreset(ChoiceField("weight-decay-type", &C::decoupled_weight_decay, kWeightDecayNames,

@@ -240,10 +240,14 @@ bool HasTrials(const Overrides& overrides, const TrainConfig& config) {
   return config.architecture_trial && open && config.FindsRate() && config.self_features;
 }
 
-// Every relation of the data set gets an operator where layers can have several.
+// Every relation of the data set gets an operator where layers can have several. Directed ones stand beside all edges
+// together: on Squirrel and Chameleon that scores higher than either alone.
 std::vector<std::string> DefaultRelations(const Dataset& dataset) {
   std::vector<std::string> names;
-  for (const Relation& relation : dataset.relations) names.push_back(relation.name);
+  for (const Relation& relation : dataset.relations) {
+    if (names.empty() && relation.graph.directed) names.emplace_back(kAllEdges);
+    names.push_back(relation.name);
+  }
   return names;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/error_format.h"
 #include "core/json_text.h"
+#include "data/table_set.h"
 
 namespace l2gcn {
 
@@ -126,8 +127,9 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
 }
 
 void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
-  if (options.label_column.empty() && !schema.empty() && !schema.label.empty()) {
-    options.label_column = schema.label;
+  // The last column of a table without labels is a feature. A file of labels has them all the same.
+  if (options.label_column.empty() && !schema.empty() && (!schema.label.empty() || options.labels.empty())) {
+    options.label_column = schema.label.empty() ? kNoLabelColumn : schema.label;
     options.label_optional = true;
   }
   if (options.id_column.empty() && !options.no_ids && !schema.id.empty()) {

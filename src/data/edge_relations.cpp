@@ -91,7 +91,9 @@ void AddTypes(const Context& context, const EdgeArrays& edges, const RelationOpt
   const EdgeTypes& types = *edges.types;
   const Grouping grouping =
       options.known.empty() ? GroupByCount(context, types, options) : GroupAsKnown(context, types, options);
-  if (grouping.names.size() == 1) {
+  const bool drops =
+      std::find(grouping.of_type.begin(), grouping.of_type.end(), kDropped) != grouping.of_type.end();
+  if (grouping.names.size() == 1 && !drops) {
     dataset.relations.push_back({grouping.names.front(), dataset.graph});
     return;
   }
@@ -114,6 +116,7 @@ void AddTypes(const Context& context, const EdgeArrays& edges, const RelationOpt
     Graph graph = BuildGraph(context, edges.nodes, source, target, weights, options.build).graph;
     dataset.relations.push_back({grouping.names[relation], std::move(graph)});
   }
+  if (drops) JoinRelations(context, dataset);
 }
 
 // Relations of the same edges share their rows with the graph, which has no weights then.

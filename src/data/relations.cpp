@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "graph/build.h"
 #include "graph/transpose.h"
 
 namespace l2gcn {
@@ -43,6 +44,26 @@ void SplitDirections(const Context& context, Dataset& dataset) {
     dataset.relations.push_back({prefix + "out", std::move(relation.graph)});
   }
   dataset.graph = Symmetrised(context, dataset.graph);
+}
+
+void JoinRelations(const Context& context, Dataset& dataset) {
+  std::vector<uint32_t> source, target;
+  std::vector<float> weights;
+  for (const Relation& relation : dataset.relations) {
+    const Graph& graph = relation.graph;
+    for (uint32_t node = 0; node < graph.nodes; ++node) source.insert(source.end(), graph.degree(node), node);
+    target.insert(target.end(), graph.indices.begin(), graph.indices.end());
+    if (graph.weighted()) {
+      weights.insert(weights.end(), graph.weights.begin(), graph.weights.end());
+    } else if (dataset.graph.weighted()) {
+      weights.insert(weights.end(), graph.entries(), 1.0f);
+    }
+  }
+  const BuildOptions options{dataset.graph.directed, true, PlaceOf(dataset)};
+  if (!dataset.graph.weighted()) weights.clear();
+  BuiltGraph built = BuildGraph(context, dataset.nodes(), source, target, weights, options);
+  dataset.graph = std::move(built.graph);
+  dataset.edges = built.edges;
 }
 
 std::vector<std::string> WidestRelations(const Dataset& dataset) {

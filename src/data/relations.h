@@ -22,6 +22,9 @@ std::vector<Graph> GraphsNamed(const std::vector<std::string>& names, const Grap
 // one. Data sets whose graph is not directed stay as they are.
 void SplitDirections(const Context& context, Dataset& dataset);
 
+// The data set's graph becomes that of its relations together, where some were taken out.
+void JoinRelations(const Context& context, Dataset& dataset);
+
 // All sets of relations that trials try, together (train/architecture_trial.h).
 std::vector<std::string> WidestRelations(const Dataset& dataset);
 

@@ -190,7 +190,8 @@ class SchemaMap {
 
   size_t Find(const std::string& name) const {
     if (const auto found = their_columns_.find(name); found != their_columns_.end()) return found->second;
-    const std::vector<std::string> names = NamesOf(dataset_.schema);
+    std::vector<std::string> names = NamesOf(dataset_.schema);
+    names.insert(names.end(), dataset_.schema.ignored.begin(), dataset_.schema.ignored.end());
     const std::string nearest = NearestName(name, names);
     ThrowInput("{}: column '{}' is missing{}; the model was trained on {}, the table has {}",
                WhereOf(dataset_), name, nearest.empty() ? "" : fmt::format(" (is it {}?)", nearest),

@@ -19,8 +19,9 @@ namespace l2gcn {
 constexpr uint32_t kNoTableRow = ~uint32_t{0};
 
 struct FeatureChoice {
-  std::span<const size_t> skip;         // These columns become no features.
-  std::span<const std::string> wanted;  // The columns of these names become features whatever they hold.
+  std::span<const size_t> skip;  // These columns become no features.
+  // The columns of these names, and no others, become features whatever they hold; empty: all that can.
+  std::span<const std::string> wanted;
 };
 
 // `row_of` (nodes) gives each node's row, or kNoTableRow. Fills features, schema and splits of `dataset`.

@@ -62,11 +62,16 @@ class TableSetReader {
   }
 
   void LoadLabels(const fs::path& path) {
-    const TableFormat format = SniffTable(path, true, {options_.id_column, options_.label_column});
-    if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
-      if (!options_.label_column.empty()) {
-        label_column_ = options_.label_optional ? FindColumn(format, options_.label_column)
-                                                : ColumnNamed(format, path, "--label", options_.label_column);
+    const std::string& label = options_.label_column;
+    const TableFormat format =
+        SniffTable(path, true, {options_.id_column, label == kNoLabelColumn ? std::string() : label});
+    const bool no_labels = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
+    if (no_labels) {
+      label_column_ = kNoTableColumn;
+    } else if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
+      if (!label.empty()) {
+        label_column_ =
+            options_.label_optional ? FindColumn(format, label) : ColumnNamed(format, path, "--label", label);
       } else if (!options_.label_optional) {
         label_column_ = format.columns() - 1;
       }
@@ -242,6 +247,7 @@ class TableSetReader {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
       dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
+      LogGuess("all columns but the ids hold 0 and 1: each is a label");
     } else {
       std::vector<std::string_view> texts(nodes);
       for (uint32_t node = 0; node < nodes; ++node) {
@@ -250,9 +256,17 @@ class TableSetReader {
       }
       dataset.schema.label = labels_->table.format.names[label_column_];
       const LabelColumn column{*labels_, label_column_, !options_.label_column.empty()};
+      if (!column.named && labels_->table.columns.size() > (labels_->by_position() ? 1 : 2))
+        LogGuess(fmt::format("labels are in column {}, the last", dataset.schema.label));
       if (!options_.label_optional) AskWhetherLabel(context_, column, texts);
       dataset.labels = LabelsFromTexts(context_, column.Place(), texts, dataset.class_names);
     }
+  }
+
+  // Reports where the labels are taken from if the user does not say it.
+  void LogGuess(const std::string& found) const {
+    context_.Note(fmt::format("{}: {} (--label names another column, or none)",
+                              labels_->table.path.filename().string(), found));
   }
 
   bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
@@ -291,7 +305,18 @@ class TableSetReader {
 }  // namespace
 
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
-  Dataset dataset = TableSetReader(context, TableFilesOf(path, options), options).Read();
+  const TableFiles files = TableFilesOf(path, options);
+  Dataset dataset;
+  try {
+    dataset = TableSetReader(context, files, options).Read();
+  } catch (const Error& error) {
+    const bool of_files = error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage;
+    if (!of_files || files.nodes.empty() || !LookSwapped(files.edges, files.nodes)) throw;
+    ThrowUsage(
+        "{0} and {1} look swapped: rows of {1} name two ids of {0} each, as edges do; give {1} with "
+        "--edges and {0} with --nodes",
+        files.edges.string(), files.nodes.string());
+  }
   std::error_code error;
   if (options.edges.empty() && fs::is_directory(path, error)) dataset.path = path.string();
   if (!fs::is_directory(path, error)) dataset.name = WithoutCompression(dataset.path).stem().string();

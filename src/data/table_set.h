@@ -20,6 +20,9 @@
 
 namespace l2gcn {
 
+// What --label says of a table without labels.
+inline constexpr const char* kNoLabelColumn = "none";
+
 bool DetectTableSet(const std::filesystem::path& path);
 Dataset ReadTableSet(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
 

@@ -13,6 +13,7 @@
 #include "data/reader.h"
 #include "data/table_features.h"
 #include "data/table_labels.h"
+#include "data/table_set.h"
 #include "data/text_source.h"
 #include "data/typed_edges.h"
 
@@ -47,7 +48,8 @@ class TypedTablesReader {
       if (!relations.insert(table.name).second)
         ThrowUsage("--edges: the relation {} is given twice; put its edges into one table", table.name);
     }
-    if (!options.label_column.empty()) label_ = TypedColumnOf("--label", options.label_column);
+    if (!options.label_column.empty() && options.label_column != kNoLabelColumn)
+      label_ = TypedColumnOf("--label", options.label_column);
     TakeIdColumns();
   }
 

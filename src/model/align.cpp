@@ -6,6 +6,7 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "data/relations.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -165,6 +166,7 @@ Dataset AlignRelations(const Context& context, const Model& model, Dataset datas
     context.Note(fmt::format("{}: relations of the model that do not occur in it: {}", PlaceOf(dataset),
                              Listed(absent)));
   dataset.relations = std::move(aligned);
+  if (!unknown.empty()) JoinRelations(context, dataset);
   return dataset;
 }
 

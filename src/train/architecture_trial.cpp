@@ -134,11 +134,11 @@ class ArchitectureTrials {
   double setup_seconds_ = 0, aggregate_seconds_ = 0;
 };
 
-// All edges together, the relations, and both; or what the configuration names.
+// All edges together, the relations beside them, and the relations alone; or what the configuration names.
 std::vector<std::vector<std::string>> TriedRelations(const Dataset& dataset, const TrainConfig& config) {
   if (!config.TriesRelations()) return {config.relations};
   const std::vector<std::string> both = WidestRelations(dataset);
-  return {{}, {both.begin() + 1, both.end()}, both};
+  return {{}, both, {both.begin() + 1, both.end()}};
 }
 
 // Whether the losses of `other` are lower on average by more than chance explains.

@@ -310,6 +310,8 @@ TEST_F(UsageTest, ValuesOutOfRangeAreNamed) {
 TEST_F(UsageTest, MissingInputsAreNamed) {
   ExpectRefused({"evaluate"}, "RUN is missing");
   ExpectRefused({"evaluate", "no-such-run"}, "no-such-run");
+  ExpectRefused({"predict"}, "RUN is missing, as in 'l2gcn predict my-run -o predictions.csv'");
+  ExpectRefused({"embed"}, "RUN is missing, as in 'l2gcn embed my-run -o embeddings.npy'");
   ExpectRefused({"predict", "no-such-run"}, "-o FILE is missing");
   ExpectRefused({"predict", "no-such-run", "-o", "p.txt"}, ".csv or .npy");
   ExpectRefused({"predict", "no-such-run", "-o", "absent/p.csv"}, "absent");

@@ -547,6 +547,16 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+}
+
+TEST(NearestName, KnowsTheNamesOfOtherLibraries) {
+  const std::vector<std::string> settings = {"seed", "threads", "lr", "layers", "stop"};
+  EXPECT_EQ(NearestName("random_state", settings), "seed");
+  EXPECT_EQ(NearestName("n_jobs", settings), "threads");
+  EXPECT_EQ(NearestName("learning_rate", settings), "lr");
+  EXPECT_EQ(NearestName("num-layers", settings), "layers");
+  EXPECT_EQ(NearestName("seed", {"random_state", "n_jobs"}), "random_state");
+  EXPECT_EQ(Suggestion("--learning-rate", {"--lr", "--layers"}), ": did you mean '--lr'?");
   EXPECT_EQ(Suggestion("trian", {"predict", "train"}), ": did you mean 'train'?");
   EXPECT_EQ(Suggestion("--mem", {"--method", "--memory"}), ": did you mean '--memory'?");
   EXPECT_EQ(Suggestion("help", {"generate", "embed"}), "");

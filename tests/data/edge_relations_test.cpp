@@ -153,6 +153,8 @@ TEST_F(EdgeRelations, TypesOfAModelAreThoseOfItsTraining) {
   const Dataset fewer = Open(kTyped);
   EXPECT_EQ(NamesOf(fewer), (std::vector<std::string>{"cites", "follows"}));
   EXPECT_EQ(fewer.relations[1].graph.entries(), 0u);
+  EXPECT_EQ(EntriesOf(fewer.graph), "0>2:4 1>2:2 2>0:4 2>1:2");
+  EXPECT_EQ(fewer.edges, 2u);
   EXPECT_MENTIONS(notes_, "their edges are left out");
   options_.allow_unmatched = false;
   options_.edge_types = {"cites", kOtherEdges};

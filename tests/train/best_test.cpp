@@ -219,5 +219,27 @@ TEST(Best, PropagatesLabelsByTheFormula) {
   }
 }
 
+// Where nearly everything is dropped no gradient reaches a weight: those of every layer and every block stay at their start.
+TEST(Best, InputDropoutActsOnTheWholeInputOfEveryLayer) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = BestConfig();
+  config.layers = 2;
+  config.stop = StopRule::kFixed;
+  config.hidden_norm = HiddenNorm::kNone;
+  config.head = 0;
+  config.dropout = config.weight_decay = 0;
+  const auto trained = [&](double input_dropout, uint32_t epochs) {
+    config.input_dropout = input_dropout;
+    config.epochs = {epochs};
+    return Train(MakeContext(2), dataset, config).model.layers;
+  };
+  const auto all = trained(0.9999999, 1), more_of_all = trained(0.9999999, 4);
+  const auto none = trained(0, 1), more_of_none = trained(0, 4);
+  for (size_t layer = 0; layer < 2; ++layer) {
+    EXPECT_TRUE(SameBits(all[layer].weight, more_of_all[layer].weight)) << layer;
+    EXPECT_FALSE(SameBits(none[layer].weight, more_of_none[layer].weight)) << layer;
+  }
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -2,6 +2,7 @@
 // by name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,9 @@
 #include "data/fixtures.h"
 #include "l2gcn/error.h"
 #include "l2gcn/generate.h"
-#include "l2gcn/plan.h"
 #include "l2gcn/train.h"
 #include "pipeline/layer_pipeline.h"
+#include "pipeline/memory_plan.h"
 #include "ranks/thread_ranks.h"
 #include "same_model.h"
 #include "small_dataset.h"
@@ -125,7 +126,9 @@ TEST(Relations, ModelsMatchThemByName) {
   std::vector<std::string> notes;
   Context noting = context;
   noting.on_note = [&](const std::string& note) { notes.push_back(note); };
-  EXPECT_TRUE(SameBits(logits, PredictLogits(context, model, AlignRelations(noting, model, more, true))));
+  const Dataset known = AlignRelations(noting, model, more, true);
+  EXPECT_TRUE(SameBits(logits, PredictLogits(context, model, known)));
+  EXPECT_TRUE(std::ranges::equal(known.graph.indices.span(), dataset.graph.indices.span()));
   ASSERT_EQ(notes.size(), 1u);
   EXPECT_MENTIONS(notes[0], "left out");
 
@@ -155,6 +158,16 @@ TEST(Relations, UnknownNamesAndTooManyOperatorsAreRefused) {
                   "--relations: 2 operators need --self-features");
 }
 
+TEST(Relations, TrialsNeedSelfFeaturesAndARateThatIsFound) {
+  TrainConfig config = RelationConfig();
+  config.relations = {kAutoRelations};
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Validate(config); }), "a rate that is found");
+  config.lr.reset();
+  config.self_features = config.raw_features = false;
+  config.hops = 1;
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Validate(config); }), "needs --self-features");
+}
+
 TEST(Relations, AreCountedByThePlan) {
   const Context context = MakeContext(1);
   Dataset dataset = WithRelations(SmallDataset());
@@ -178,8 +191,8 @@ TEST(Relations, TrialsTryAllEdgesTheRelationsAndBoth) {
   const Trained trained = TrainedOn(MakeContext(2), dataset, config);
   ASSERT_EQ(trained.result.trials.size(), 3u);
   EXPECT_TRUE(trained.result.trials[0].relations.empty());
-  EXPECT_EQ(trained.result.trials[1].relations, (std::vector<std::string>{"even", "odd"}));
-  EXPECT_EQ(trained.result.trials[2].relations, (std::vector<std::string>{kAllEdges, "even", "odd"}));
+  EXPECT_EQ(trained.result.trials[1].relations, (std::vector<std::string>{kAllEdges, "even", "odd"}));
+  EXPECT_EQ(trained.result.trials[2].relations, (std::vector<std::string>{"even", "odd"}));
   for (const SeedResult::Trial& trial : trained.result.trials) {
     if (trial.chosen) {
       EXPECT_EQ(trained.model.config.relations, trial.relations);
@@ -199,6 +212,23 @@ Dataset Generated(uint32_t types, bool directed) {
                                           .homophily = 1,
                                           .signal = 4,
                                           .label_noise = 0});
+}
+
+// Types alone, and directions beside all edges together.
+TEST(Relations, TheDefaultReadsThemAll) {
+  const Dataset typed = WithRelations(SmallDataset());
+  EXPECT_EQ(ResolveConfig({}, typed).relations, (std::vector<std::string>{"even", "odd"}));
+  EXPECT_EQ(ResolveConfig({{"relations", "odd"}}, typed).relations, std::vector<std::string>{"odd"});
+  EXPECT_TRUE(ResolveConfig({{"preset", "paper"}}, typed).relations.empty());
+  EXPECT_TRUE(ResolveConfig({{"method", "gcn"}}, typed).relations.empty());
+  EXPECT_TRUE(ResolveConfig({}, SmallDataset()).relations.empty());
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage,
+                          [&] {
+                            ResolveConfig({{"relations", "auto"}}, SmallDataset());
+                          }),
+                  "has one relation");
+  EXPECT_EQ(ResolveConfig({}, Generated(1, true)).relations,
+            (std::vector<std::string>{kAllEdges, "in", "out"}));
 }
 
 double TestF1(const Dataset& dataset, const std::vector<std::string>& relations) {
