@@ -165,7 +165,8 @@ struct OpenOptions {
   std::vector<Table> node_tables;  // in place of `nodes`: one for each type of nodes
   std::vector<Table> edge_tables;  // in place of `edges`: one for each relation between two types
   std::string schema;              // YAML or JSON file that names such tables
-  // Of the node or label table; empty: the last; "none": there are no labels. Of several node tables TYPE:COLUMN.
+  // Column of labels in the node or label table; empty: the last; "none": there is none. TYPE:COLUMN where there are
+  // several node tables.
   std::string label_column;
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
