@@ -40,7 +40,7 @@ def relation_name(triple: Any) -> str:
 class TypeArrays(NamedTuple):
     """What the nodes of one type bring."""
 
-    count: int
+    nodes: int
     x: Any
     y: Any
     masks: dict[str, Any]
@@ -73,13 +73,13 @@ def from_types(
     if len(labelled) > 1 and label_type is None:
         raise error(f"y: {', '.join(labelled)} have labels; name the type that is predicted with label_type", "usage")
     chosen = label_type or next(iter(labelled), None)
-    counts = {one: has.count for one, has in types.items()}
+    counts = {one: has.nodes for one, has in types.items()}
     arrays: dict[str, Any] = {
         "name": text_of(name, "name"),
         "directed": flag(directed, "directed"),
         "keep_self_loops": flag(keep_self_loops, "keep_self_loops"),
         "node_types": [
-            {"name": one, "count": has.count, "labelled": one == chosen, **({} if has.x is None else feature_arrays(has.x))}
+            {"name": one, "count": has.nodes, "labelled": one == chosen, **({} if has.x is None else feature_arrays(has.x))}
             for one, has in types.items()
         ],
         "relations": [_edges_of(triple, ends) for triple, ends in relations.items()],
@@ -107,7 +107,7 @@ def _edges_of(triple: Any, ends: EdgeArrays) -> dict[str, Any]:
 def _of_all(labels: dict[str, Any], counts: dict[str, int], chosen: str, first: int) -> dict[str, Any]:
     """Labels of one type as those of all nodes, of which the others have none."""
     nodes, end = sum(counts.values()), first + counts[chosen]
-    values = labels.get("classes_of", labels.get("label_matrix"))
+    values: np.ndarray = labels["classes_of" if "classes_of" in labels else "label_matrix"]
     if len(values) != counts[chosen]:
         raise error(f"y: has {len(values)} values, but {chosen} has {counts[chosen]} nodes")
     if "classes_of" in labels:
@@ -164,7 +164,7 @@ def to_hetero_data(data: Dataset, split: str, seed: int) -> Any:
     made = need("torch_geometric.data", "PyG data").HeteroData()
     for kind, has in types_of(data, split, seed).items():
         store = made[kind]
-        store["num_nodes"] = has.count
+        store["num_nodes"] = has.nodes
         for name, values in (("x", has.x), ("y", has.y), *((f"{part}_mask", mask) for part, mask in has.masks.items())):
             if values is not None:
                 store[name] = torch.from_numpy(np.array(values))
@@ -203,7 +203,7 @@ def to_heterograph(data: Dataset, split: str, seed: int) -> Any:
     torch, dgl = need("torch", "DGL graphs"), need("dgl", "DGL graphs")
     types, relations = types_of(data, split, seed), relations_of(data)
     ends = {triple: (torch.from_numpy(one.source), torch.from_numpy(one.target)) for triple, one in relations.items()}
-    graph = dgl.heterograph(ends, num_nodes_dict={kind: has.count for kind, has in types.items()})
+    graph = dgl.heterograph(ends, num_nodes_dict={kind: has.nodes for kind, has in types.items()})
     for kind, has in types.items():
         for name, values in (("feat", has.x), ("label", has.y), *((f"{part}_mask", mask) for part, mask in has.masks.items())):
             if values is not None:
