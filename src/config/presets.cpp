@@ -76,6 +76,7 @@ constexpr uint32_t kMostEpochs = 100, kLeastEpochs = 8;
 constexpr uint64_t kFewNodes = 2000;
 constexpr uint64_t kRestOfBatch = 8;  // a last batch below an eighth of the others is a rest
 constexpr uint32_t kHopsOfBest = 2;
+constexpr uint32_t kMostWithHops = 8;                      // relations; of more each has one hop
 constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `best` trains without being asked
 // Labels are few below so many train nodes, if there are four times as many nodes.
 constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
@@ -97,6 +98,10 @@ Split::Counts ExpectedCounts(const Dataset& dataset, const std::string& split) {
   }
 }
 
+uint32_t OperatorsOf(const Dataset& dataset) {
+  return std::max(1u, static_cast<uint32_t>(dataset.relations.size()));
+}
+
 // Bytes of the features of every node with so many hops beside them, as preset `best` reads them; of sparse ones the
 // most that averaging can make of them.
 double BytesWithHops(const Dataset& dataset, uint32_t hops) {
@@ -104,7 +109,7 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
   const uint32_t pca = SetRowOf(dataset.preset_row).pca;
   const size_t columns = pca > 0 ? std::min<size_t>(pca, dataset.features.cols()) : dataset.features.cols();
   const double dense = 4 * nodes * static_cast<double>(columns);
-  const auto operators = static_cast<double>(std::max<size_t>(1, dataset.relations.size()));
+  const double operators = OperatorsOf(dataset);
   if (pca > 0 || !dataset.features.is_sparse()) return (1 + operators * hops) * dense;
   const double grows = 1 + static_cast<double>(dataset.graph.indices.size()) / std::max(1.0, nodes);
   const double own = static_cast<double>(dataset.features.bytes());
@@ -135,7 +140,7 @@ bool AreMostlyZero(const Features& features) {
 void ApplyFewLabels(const Dataset& dataset, TrainConfig& config) {
   if (BytesWithHops(dataset, kHopsOfFewLabels) > kMostBytesWithHops) return;
   config.layers = 1;
-  config.hops = kHopsOfFewLabels;
+  config.hops = std::max(config.hops, kHopsOfFewLabels / OperatorsOf(dataset));
   config.dropout = config.input_dropout = 0.8;
   if (config.scale == Scale::kNone) config.scale = Scale::kRow;
   config.epochs = {kMostEpochsOfFewLabels};
@@ -148,7 +153,8 @@ void ApplyFewLabels(const Dataset& dataset, TrainConfig& config) {
 void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic, TrainConfig& config) {
   const Split::Counts counts = ExpectedCounts(dataset, split);
   config.layers = 2;
-  config.hops = kHopsOfBest, config.self_features = true;
+  config.hops = OperatorsOf(dataset) > kMostWithHops ? 1 : kHopsOfBest;
+  config.self_features = true;
   config.hidden = {256};
   config.head = 256;
   config.hidden_norm = HiddenNorm::kLayer;

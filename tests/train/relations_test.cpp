@@ -218,6 +218,10 @@ Dataset Generated(uint32_t types, bool directed) {
 TEST(Relations, TheDefaultReadsThemAll) {
   const Dataset typed = WithRelations(SmallDataset());
   EXPECT_EQ(ResolveConfig({}, typed).relations, (std::vector<std::string>{"even", "odd"}));
+  Dataset many = typed;
+  for (int k = 0; k < 20; ++k) many.relations.push_back({"r" + std::to_string(k), typed.graph});
+  EXPECT_EQ(ResolveConfig({}, typed).hops, 2u);
+  EXPECT_EQ(ResolveConfig({}, many).hops, 1u);
   EXPECT_EQ(ResolveConfig({{"relations", "odd"}}, typed).relations, std::vector<std::string>{"odd"});
   EXPECT_TRUE(ResolveConfig({{"preset", "paper"}}, typed).relations.empty());
   EXPECT_TRUE(ResolveConfig({{"method", "gcn"}}, typed).relations.empty());
