@@ -72,6 +72,7 @@ put("json", "graph", '{"directed": false, "nodes": [{"id": "a", "val": false, "t
 put("svmlight", "plain", "1 1:0.5 3:2\n-1 2:1 # note\n")
 put("yaml", "metadata", "dataset_name: x\ngraph:\n  nodes: [{num: 3}]\n  edges: [{format: csv, path: e.csv}]\n"
                         "feature_data: [{domain: node, name: f, format: numpy, path: f.npy}]\ntasks: []\n")
+put("yaml", "schema", "nodes: {user: u.csv, item: i.csv}\nedges:\n  user:bought:item: b.csv\nlabel: user:churn\n")
 put("npy", "objects", b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (4000000000,), }".ljust(117) + b"\n")
 
 # A request as the HTTP library hands it over, and the progress of the run that is served (tests/fuzz/fuzz_serve.cpp).

@@ -54,8 +54,10 @@ std::string TrialsText(const Json& result) {
     for (const Json& trial : run.value("trials", Json::array())) {
       if (!trial.at("chosen").get<bool>()) continue;
       const auto adjacency = trial.at("adjacency").get<std::vector<std::string>>();
-      ++chosen[fmt::format("adjacency {}, hidden-norm {}", fmt::join(adjacency, ","),
-                           trial.at("hidden_norm").get<std::string>())];
+      const auto relations = trial.value("relations", std::vector<std::string>());
+      ++chosen[fmt::format("{}adjacency {}, hidden-norm {}",
+                           relations.empty() ? "" : fmt::format("relations {}, ", fmt::join(relations, ",")),
+                           fmt::join(adjacency, ","), trial.at("hidden_norm").get<std::string>())];
     }
   }
   std::string text;

@@ -67,7 +67,8 @@ struct TableSchema {
     uint64_t missing = 0;             // cells missing
     float fill =
         0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
-    std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
+    std::string unit;       // that the numbers carry in the table, such as % or $; empty: none
+    std::string node_type;  // whose nodes have the column, others have 0; empty: all nodes have it
 
     uint32_t width() const {
       return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
@@ -85,6 +86,9 @@ struct TableSchema {
   uint32_t width() const;
 };
 
+// Words of the setting `relations` that no relation is named.
+inline constexpr const char *kAllEdges = "all", *kAutoRelations = "auto";
+
 // Edges of one kind, which a layer aggregates by an operator of their own: an edge type, a weight column, or edges between
 // two types of nodes.
 struct Relation {
@@ -96,6 +100,9 @@ struct Relation {
 struct NodeType {
   std::string name;
   uint32_t first = 0, count = 0;
+  bool labelled = false;  // these nodes are scored and predicted
+
+  bool Holds(uint64_t node) const { return node >= first && node - first < count; }
 };
 
 struct Dataset {
@@ -124,6 +131,9 @@ struct Dataset {
   bool checked = false;
 
   uint32_t nodes() const { return graph.nodes; }
+  const NodeType* TypeOf(uint32_t node) const;  // null where nodes are of one type
+  bool IsPredicted(uint32_t node) const;        // nodes of types without labels are not
+  uint32_t predicted_nodes() const;
   // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
   uint64_t edges = 0;
   std::string NodeName(uint32_t node) const;    // the id as in the input, or the number
@@ -131,32 +141,49 @@ struct Dataset {
 };
 
 struct OpenOptions {
-  std::string format;     // forces a reader; empty: detect
-  std::string data_dir;   // where names are looked for first
-  bool directed = false;  // keep directions as stored
+  // A table that is one of several.
+  struct Table {
+    std::string name;  // of the type of its nodes, "user", or of its relation, "user:bought:item"
+    std::string path;
+    bool operator==(const Table&) const = default;
+  };
+  std::string format;    // forces a reader; empty: detect
+  std::string data_dir;  // where names are looked for first
+  bool directed =
+      false;  // relations "in" and "out" beside the symmetric graph; of each relation where there are several
+  bool one_way = false;  // with `directed`: the graph itself is directed, as in runs of earlier versions
   bool keep_self_loops = false;
   bool largest_component = false;  // keep the nodes of the largest connected component alone
   uint32_t min_degree = 0;         // drop nodes with fewer neighbours, once
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;            // edge list
-  std::string nodes;            // node table: id, features, label
-  std::string features;         // feature file beside the edge list
-  std::string labels;           // label file beside the edge list
-  std::string label_column;     // of the node or label table; empty: the last; "none": there are no labels
+  std::string edges;               // edge list
+  std::string nodes;               // node table: id, features, label
+  std::string features;            // feature file beside the edge list
+  std::string labels;              // label file beside the edge list
+  std::vector<Table> node_tables;  // in place of `nodes`: one for each type of nodes
+  std::vector<Table> edge_tables;  // in place of `edges`: one for each relation between two types
+  std::string schema;              // YAML or JSON file that names such tables
+  // Column of labels in the node or label table; empty: the last; "none": there is none. TYPE:COLUMN where there are
+  // several node tables.
+  std::string label_column;
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
-      weight_column;  // of the edge list; empty: found. Weight "none": none
+      weight_column;  // of the edge list; empty: found. Weight "none": none; "a,b": one relation for each column
+  std::string edge_type_column;  // of the edge list: one relation for each of its values
+  std::vector<std::string>
+      edge_types;  // that a model knows, which gives others none of their own; empty: all
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
   std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
-  std::string missing;           // words that mean "no value" in tables, with commas between; any case
-  bool no_ids = false;           // row k of features and labels is node k
-  bool allow_unmatched = false;  // go on although many ids of the edges have no row
+  std::string missing;  // words that mean "no value" in tables, with commas between; any case
+  bool no_ids = false;  // row k of features and labels is node k
+  bool allow_unmatched =
+      false;  // go on although many ids of the edges have no row, and without edges of unknown types
 };
 
 // Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the

@@ -230,6 +230,19 @@ def graph_arrays(graph: Any, nodes: Optional[int] = None) -> dict[str, Any]:
     return arrays
 
 
+def edge_type_arrays(types: Any) -> dict[str, Any]:
+    """Types of edges as numbers, and their names where they are words."""
+    if types is None:
+        return {}
+    array = as_array(types, "edge_type").reshape(-1)
+    if array.dtype.kind in "iub":
+        return {"edge_type": index_array(array.astype(np.int64), "edge_type")}
+    if array.dtype.kind not in "OUST":
+        raise error(f"edge_type: elements of type {array.dtype}; expected whole numbers or words")
+    names, numbers = np.unique(array.astype(str), return_inverse=True)
+    return {"edge_type": np.ascontiguousarray(numbers.reshape(-1), dtype=np.int64), "edge_type_names": names.tolist()}
+
+
 def _adjacency_arrays(graph: Any) -> dict[str, Any]:
     if len(graph.shape) != 2 or graph.shape[0] != graph.shape[1]:
         raise error(f"graph: an adjacency matrix of {' × '.join(map(str, graph.shape))}; expected as many columns as rows")

@@ -158,7 +158,8 @@ SpilledKeys SpillKeys(const Conversion& conversion, IdTable& ids) {
   ForEachRound(
       conversion,
       [&](size_t k, TextBlock& block) {
-        ParseTextEdges(block, conversion.format, conversion.path, parsed[k]);
+        EdgeExtras none;
+        ParseTextEdges(block, conversion.format, conversion.path, parsed[k], none);
       },
       [&](const std::vector<size_t>& order) {
         tokens.clear();

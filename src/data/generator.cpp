@@ -9,6 +9,7 @@
 #include "core/usable.h"
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
+#include "data/generator_relations.h"
 #include "data/generator_shapes.h"
 #include "l2gcn/generate.h"
 
@@ -132,10 +133,14 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   dataset.name = "synthetic:" + plan.shape;
   dataset.preset_row = plan.preset_row;
   dataset.format = "synthetic";
-  dataset.edges = plan.edges;
-  dataset.graph = DrawGraph(context, plan, layout);
   dataset.features = DrawFeatures(context, plan, nodes);
   dataset.labels = DrawLabels(context, plan, nodes);
+  if (HasRelations(options)) {
+    DrawRelations(context, options, plan, layout, dataset);
+  } else {
+    dataset.edges = plan.edges;
+    dataset.graph = DrawGraph(context, plan, layout);
+  }
   Split split{"paper", Array<uint8_t>::Allocate(plan.nodes)};
   EachNode(context, plan, [&](uint32_t begin, uint32_t count) {
     nodes.FillRoles(begin, count, split.roles.mutable_data() + begin);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 #include <vector>
 
@@ -17,5 +18,15 @@ struct NodeRows {
   bool by_position() const { return id_column == kNoTableColumn; }
   std::string_view Id(size_t row) const { return table.columns[id_column].text[row]; }
 };
+
+// Reads such a table. The ids are in the column that the user names, else in one called id, else in the first.
+NodeRows ReadNodeRows(const Context& context, const std::filesystem::path& path, const TableFormat& format,
+                      size_t label, const OpenOptions& options);
+
+// The columns that become no features: ids, labels, and a row number that a program put before the ids.
+std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, size_t label);
+
+[[noreturn]] void RefuseRowWithoutId(const NodeRows& rows, size_t row);
+[[noreturn]] void RefuseRepeatedId(const NodeRows& rows, size_t row);
 
 }  // namespace l2gcn

@@ -37,6 +37,13 @@ std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
   return starts;
 }
 
+RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset) {
+  for (const NodeType& type : dataset.node_types) {
+    if (type.name == column.node_type) return {type.first, size_t{type.first} + type.count};
+  }
+  return {0, dataset.features.rows()};
+}
+
 TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<const uint8_t> fit_rows) {
   TableSchema schema = dataset.schema;
   const std::vector<uint32_t> starts = FirstFeatures(schema);
@@ -50,8 +57,10 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
   ParallelTasks(context, (numbers.size() + together - 1) / together, [&](size_t batch, uint32_t) {
     const size_t first = batch * together, count = std::min(together, numbers.size() - first);
     std::vector<uint32_t> slot_of(schema.width(), kNoFeature), marked(schema.width(), kNoFeature);
+    std::vector<RowRange> rows_with(count);
     for (size_t k = 0; k < count; ++k) {
       const uint32_t c = numbers[first + k];
+      rows_with[k] = RowsWith(schema.columns[c], dataset);
       slot_of[starts[c]] = static_cast<uint32_t>(k);
       if (schema.columns[c].marks_missing) marked[starts[c] + 1] = static_cast<uint32_t>(k);
     }
@@ -67,7 +76,7 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
         if (marked[feature] != kNoFeature) missing[marked[feature]] = 1;
       });
       for (size_t k = 0; k < count; ++k) {
-        if (missing[k] == 0) values[k].push_back(cells[k]);
+        if (missing[k] == 0 && rows_with[k].Holds(row)) values[k].push_back(cells[k]);
       }
     }
     for (size_t k = 0; k < count; ++k) schema.columns[numbers[first + k]].fill = MedianOf(values[k]);
@@ -103,6 +112,7 @@ std::string SchemaToJson(const TableSchema& schema) {
     if (column.category) one["levels"] = column.levels;
     if (!column.category) one["fill"] = column.fill;
     if (!column.unit.empty()) one["unit"] = column.unit;
+    if (!column.node_type.empty()) one["node_type"] = column.node_type;
     one["missing"] = column.missing;
     one["marks_missing"] = column.marks_missing;
     json["columns"].push_back(std::move(one));
@@ -125,6 +135,7 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
       if (column.category) column.levels = one.at("levels").get<std::vector<std::string>>();
       column.fill = one.value("fill", 0.0f);
       column.unit = one.value("unit", "");
+      column.node_type = one.value("node_type", "");
       column.missing = one.value("missing", uint64_t{0});
       column.marks_missing = one.at("marks_missing").get<bool>();
       if (!std::is_sorted(column.levels.begin(), column.levels.end()))

@@ -1,10 +1,7 @@
 #include "data/table_set.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <set>
-#include <sstream>
 #include <unordered_set>
 
 #include "core/error_format.h"
@@ -15,12 +12,10 @@
 #include "data/node_rows.h"
 #include "data/npz.h"
 #include "data/reader.h"
-#include "data/spellings.h"
 #include "data/table_features.h"
 #include "data/table_files.h"
 #include "data/table_labels.h"
 #include "data/table_match.h"
-#include "data/table_numbers.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -30,20 +25,13 @@ namespace {
 constexpr std::initializer_list<const char*> kOtherFeatures = {".json", ".npy",      ".npz",
                                                                ".svm",  ".svmlight", ".libsvm"};
 
-bool IsIdName(const std::string& name) {
-  const std::string lower = LowerCase(name);
-  for (const char* known : {"id", "node", "node_id", "nodeid"}) {
-    if (lower == known) return true;
-  }
-  return false;
-}
-
 class TableSetReader {
  public:
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
       : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
-    EdgeTextHints hints{options.source_column, options.target_column, options.weight_column, {}};
+    EdgeTextHints hints{
+        options.source_column, options.target_column, options.weight_column, {}, options.edge_type_column};
     const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
     if (has_ids(labels_) || has_ids(features_)) {
       hints.is_known = [this](std::string_view id) {
@@ -69,7 +57,7 @@ class TableSetReader {
     }
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
       const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
-      features_ = ReadRows(files_.features, format, kNoTableColumn);
+      features_ = ReadNodeRows(context_, files_.features, format, kNoTableColumn, options_);
     }
   }
 
@@ -92,66 +80,9 @@ class TableSetReader {
     } else {
       ThrowInput("{}: expected an id and at least one more column", path.string());
     }
-    labels_ = ReadRows(path, format, label_column_);
+    labels_ = ReadNodeRows(context_, path, format, label_column_, options_);
     if (label_column_ == labels_->id_column && label_column_ != kNoTableColumn)
       ThrowUsage("--label {}: that column of {} holds the ids", format.names[label_column_], path.string());
-  }
-
-  NodeRows ReadRows(const fs::path& path, const TableFormat& format, size_t label) const {
-    NodeRows rows;
-    rows.id_column = IdColumnOf(path, format, label);
-    std::vector<size_t> as_text = {rows.id_column, label};
-    std::erase(as_text, kNoTableColumn);
-    rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
-    if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
-    const bool id_is_guess = options_.id_column.empty() || options_.id_optional;
-    if (!rows.by_position() && format.numbers_alone && id_is_guess && !HoldsIds(rows)) {
-      std::erase(as_text, rows.id_column);
-      rows.id_column = kNoTableColumn;
-      rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
-    }
-    TakeForNumbers(context_, as_text, rows.table);
-    return rows;
-  }
-
-  // The words of --missing, which mean nothing among ids.
-  MissingWords MissingFor(size_t id_column) const {
-    MissingWords missing{{}, id_column};
-    std::stringstream words(options_.missing);
-    for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
-    std::erase(missing.words, "");
-    return missing;
-  }
-
-  // The user's, else a column called id, else the first; none where rows are nodes in order.
-  size_t IdColumnOf(const fs::path& path, const TableFormat& format, size_t label) const {
-    if (options_.no_ids && !options_.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
-    if (!options_.id_column.empty()) {
-      const size_t named = FindColumn(format, options_.id_column);
-      if (named != kNoTableColumn) return named;
-      if (!options_.id_optional) return ColumnNamed(format, path, "--id", options_.id_column);
-    }
-    if (options_.no_ids || format.columns() == 1) return kNoTableColumn;
-    if (!format.header || IsIdName(format.names[0])) return 0;
-    const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
-    if (named == format.names.end()) return 0;
-    const auto column = static_cast<size_t>(named - format.names.begin());
-    if (column == label) return 0;
-    if (!format.names[0].empty()) return column;
-    context_.Note(
-        fmt::format("{}: ids are in column {}; the column without a name counts the rows and is left out",
-                    path.filename().string(), *named));
-    return column;
-  }
-
-  // Whether the cells of the id column are whole numbers, each once.
-  static bool HoldsIds(const NodeRows& rows) {
-    std::unordered_set<int64_t> seen;
-    for (size_t row = 0; row < rows.table.rows; ++row) {
-      int64_t id = 0;
-      if (!ParseId(rows.Id(row), id) || !seen.insert(id).second) return false;
-    }
-    return true;
   }
 
   // 17.0 is 17.
@@ -180,7 +111,7 @@ class TableSetReader {
       keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
-    LogNegative(edges);
+    LogNegativeWeights(context_, files_.edges, edges);
     const uint64_t positions = Positions(svm ? keyed.keys.size() : 0);
     if (positions > 0) ClaimPositions(positions, edges, ids);
     ids.Finish();
@@ -188,8 +119,11 @@ class TableSetReader {
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
     CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
-    AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
-                                      {options_.directed, options_.keep_self_loops, files_.edges.string()}));
+    AttachLoaded(context_, std::move(edges), format_, ids,
+                 {{options_.directed, options_.keep_self_loops, files_.edges.string()},
+                  options_.edge_types,
+                  options_.allow_unmatched},
+                 dataset);
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
     TakeLabels(dataset, svm_labels);
@@ -203,14 +137,6 @@ class TableSetReader {
     return dataset;
   }
 
-  void LogNegative(const LoadedEdges& edges) const {
-    if (edges.negative == 0) return;
-    context_.Note(fmt::format(
-        "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
-        "less averages nothing but itself",
-        files_.edges.filename().string(), edges.negative, edges.source.size()));
-  }
-
   // Key of each row; a second row with the same id is refused.
   static std::vector<uint32_t> KeysOf(const std::optional<NodeRows>& rows, IdTable& ids) {
     std::vector<uint32_t> keys;
@@ -219,18 +145,9 @@ class TableSetReader {
     keys.reserve(rows->table.rows);
     for (size_t row = 0; row < rows->table.rows; ++row) {
       const std::string_view id = rows->Id(row);
-      if (id.empty()) {
-        ThrowInput("{}: row {} has no id in column {}", rows->table.path.string(), row + 1,
-                   rows->table.format.names[rows->id_column]);
-      }
+      if (id.empty()) RefuseRowWithoutId(*rows, row);
       keys.push_back(ids.ResolveOne(id));
-      if (!seen.insert(keys.back()).second) {
-        ThrowInput(
-            "{}: row {}: the id {} stands twice in column {}; name another column with --id, or --no-ids if "
-            "row k "
-            "is node k",
-            rows->table.path.string(), row + 1, id, rows->table.format.names[rows->id_column]);
-      }
+      if (!seen.insert(keys.back()).second) RefuseRepeatedId(*rows, row);
     }
     return keys;
   }
@@ -370,11 +287,8 @@ class TableSetReader {
   }
 
   void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
-    std::vector<size_t> skip = {rows.id_column, label};
-    const TableFormat& format = rows.table.format;
-    // A row number that a program put before the ids.
-    if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
-    if (!rows.by_position()) dataset.schema.id = format.names[rows.id_column];
+    const std::vector<size_t> skip = ColumnsWithoutFeatures(rows, label);
+    if (!rows.by_position()) dataset.schema.id = rows.table.format.names[rows.id_column];
     dataset.schema.path = rows.table.path.string();
     TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
   }

@@ -79,8 +79,9 @@ TEST_F(OwnTables, ColumnsOfTheEdgesCanBeNamed) {
   options_.weight_column = "none";
   options_.directed = true;
   const Dataset dataset = Open("a,b,w\n0,1,5\n0,2,6\n");
-  EXPECT_EQ(dataset.graph.degree(0), 0u);
-  EXPECT_EQ(dataset.graph.degree(1), 1u);
+  EXPECT_EQ(dataset.relations[0].graph.degree(0), 2u);  // in
+  EXPECT_EQ(dataset.relations[1].graph.degree(0), 0u);  // out
+  EXPECT_EQ(dataset.relations[1].graph.degree(1), 1u);
   EXPECT_FALSE(dataset.graph.weighted());
   options_.source_column = "bb";
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Reopen(); }), "did you mean b?");
