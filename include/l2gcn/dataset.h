@@ -35,6 +35,14 @@ struct Split {
   Array<uint8_t> roles;  // (nodes) of Role
 };
 
+// A column of the node table by which splits are drawn.
+struct SplitColumn {
+  static constexpr uint32_t kNoRow = ~uint32_t{0};
+
+  std::string name;        // "time:joined", "group:household"
+  Array<uint32_t> places;  // (nodes) of a node's value among the different ones, which ascend; or kNoRow
+};
+
 // Names of nodes, one behind the other, so that millions of them can be mapped like every other array.
 struct NameTable {
   Array<uint64_t> offsets;  // (names + 1), or empty
@@ -71,7 +79,7 @@ struct TableColumn {
 struct TableSchema {
   std::vector<TableColumn> columns;  // in the order of the features
   std::vector<std::string>
-      ignored;        // columns that became no features: split columns, too many words, nothing at all
+      ignored;  // columns that became no features: split columns, too many words, nothing at all
   std::string label;  // name of the label column, or empty
   std::string id;     // name of the id column, or empty: row k is node k
   std::string path;   // file of the table, for messages; not stored
@@ -107,7 +115,8 @@ struct Dataset {
   bool inductive =
       false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
-  std::vector<Split> splits;             // those the files bring; the first is the default
+  std::vector<Split> splits;  // those the files bring; the first is the default
+  std::vector<SplitColumn> split_columns;
   std::vector<std::string> class_names;  // (classes) or empty
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
@@ -148,7 +157,8 @@ struct OpenOptions {
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
-  std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
+  std::string split_by;  // time:COLUMN or group:COLUMN of the node table, kept to draw splits; empty: none
+  std::string model_edges, model_nodes;   // the tables a model was trained on when it predicts; for messages
   std::string missing;           // words that mean "no value" in tables, with commas between; any case
   bool no_ids = false;           // row k of features and labels is node k
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
@@ -157,6 +167,9 @@ struct OpenOptions {
 // Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the
 // caller names none. The table may lack the label column, and may call its ids differently.
 void ReuseColumns(const TableSchema& schema, OpenOptions& options);
+
+// Has the column kept by which `split` is drawn, if it is time:COLUMN:a,b,c or group:COLUMN:a,b,c.
+void KeepSplitColumn(const std::string& split, OpenOptions& options);
 
 // The options that a run must keep to open its data set again, as one JSON object, and back.
 std::string OpenOptionsToJson(const OpenOptions& options);
@@ -174,13 +187,16 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 // Picks or draws a split: "paper", "public", "random:a,b,c" (classes in equal shares in every part),
 // "uniform:a,b,c" (whatever their class), "file[:K]", "column:NAME"; "" = the default order (paper, the
 // file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
+//
+// Where the data set was opened with that column (KeepSplitColumn), also "time:COLUMN:a,b,c" (the earliest nodes train;
+// equal times stay together in the earlier part) and "group:COLUMN:a,b,c" (every group of nodes is in one part).
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
-// How many nodes each part of that split has. The seed makes no difference, so nothing is drawn.
+// How many nodes each part of that split has. The seed makes a difference for groups alone.
 struct SplitCounts {
   uint64_t train = 0, val = 0, test = 0;
 };
-SplitCounts CountSplit(const Dataset& dataset, const std::string& spec);
+SplitCounts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed = 0);
 
 // Known names, and where each was found.
 struct KnownDataset {

@@ -71,6 +71,7 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["target_column"] = options.target_column;
   json["weight_column"] = options.weight_column;
   json["missing"] = options.missing;
+  json["split_by"] = options.split_by;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
   return JsonText(json);
@@ -109,6 +110,7 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.target_column = json.value("target_column", options.target_column);
     options.weight_column = json.value("weight_column", options.weight_column);
     options.missing = json.value("missing", options.missing);
+    options.split_by = json.value("split_by", options.split_by);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
   } catch (const Json::exception& error) {

@@ -16,6 +16,7 @@
 #include "data/npz.h"
 #include "data/reader.h"
 #include "data/spellings.h"
+#include "data/split_columns.h"
 #include "data/table_features.h"
 #include "data/table_files.h"
 #include "data/table_labels.h"
@@ -68,19 +69,37 @@ class TableSetReader {
       LoadLabels(files_.labels);
     }
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
-      const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
+      const TableFormat format =
+          SniffTable(files_.features, true, {options_.id_column, SplitColumnName(options_.split_by)});
       features_ = ReadRows(files_.features, format, kNoTableColumn);
     }
+    FindSplitColumn();
+  }
+
+  // Where the column is that splits are drawn by, in the node table or else in that of the features.
+  void FindSplitColumn() const {
+    const auto has_column = [](const std::optional<NodeRows>& rows) {
+      return rows && rows->split_column != kNoTableColumn;
+    };
+    if (options_.split_by.empty() || has_column(labels_) || has_column(features_)) return;
+    const std::optional<NodeRows>& rows = labels_ ? labels_ : features_;
+    if (!rows) ThrowUsage("--split {}: a column of the node table; give it with --nodes", options_.split_by);
+    ColumnNamed(rows->table.format, rows->table.path, "--split", SplitColumnName(options_.split_by));
+    ThrowUsage("--split {}: that column holds the ids or the labels", options_.split_by);
   }
 
   void LoadLabels(const fs::path& path) {
-    const TableFormat format = SniffTable(path, true, {options_.id_column, options_.label_column});
+    const TableFormat format = SniffTable(
+        path, true, {options_.id_column, options_.label_column, SplitColumnName(options_.split_by)});
     if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
       if (!options_.label_column.empty()) {
         label_column_ = options_.label_optional ? FindColumn(format, options_.label_column)
                                                 : ColumnNamed(format, path, "--label", options_.label_column);
       } else if (!options_.label_optional) {
-        label_column_ = format.columns() - 1;
+        const bool last_splits =
+            !options_.split_by.empty() &&
+            FindColumn(format, SplitColumnName(options_.split_by)) == format.columns() - 1;
+        label_column_ = format.columns() - (last_splits && format.columns() > 2 ? 2 : 1);
       }
     } else if (files_.nodes.empty()) {
       label_column_ = 0;
@@ -95,7 +114,10 @@ class TableSetReader {
   NodeRows ReadRows(const fs::path& path, const TableFormat& format, size_t label) const {
     NodeRows rows;
     rows.id_column = IdColumnOf(path, format, label);
-    std::vector<size_t> as_text = {rows.id_column, label};
+    const size_t split_column = FindColumn(format, SplitColumnName(options_.split_by));
+    if (!options_.split_by.empty() && split_column != rows.id_column && split_column != label)
+      rows.split_column = split_column;
+    std::vector<size_t> as_text = {rows.id_column, label, rows.split_column};
     std::erase(as_text, kNoTableColumn);
     rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
     if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
@@ -187,6 +209,7 @@ class TableSetReader {
                                       {options_.directed, options_.keep_self_loops, files_.edges.string()}));
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
+    TakeSplitColumns(dataset);
     TakeLabels(dataset, svm_labels);
     if (json || svm) {
       const auto node_of = [&](uint32_t key) { return svm ? key : ids.NodeOf(key); };
@@ -338,6 +361,14 @@ class TableSetReader {
     }
   }
 
+  void TakeSplitColumns(Dataset& dataset) const {
+    for (const std::optional<NodeRows>* rows : {&labels_, &features_}) {
+      if (!*rows || (*rows)->split_column == kNoTableColumn || !dataset.split_columns.empty()) continue;
+      dataset.split_columns.push_back(
+          TakeSplitColumn(options_.split_by, (*rows)->table, (*rows)->split_column, (*rows)->row_of));
+    }
+  }
+
   bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
 
   void TakeFeatures(Dataset& dataset) {
@@ -356,8 +387,10 @@ class TableSetReader {
   }
 
   void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
-    std::vector<size_t> skip = {rows.id_column, label};
+    std::vector<size_t> skip = {rows.id_column, label, rows.split_column};
     const TableFormat& format = rows.table.format;
+    if (rows.split_column != kNoTableColumn)
+      dataset.schema.ignored.push_back(format.names[rows.split_column]);
     // A row number that a program put before the ids.
     if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
     if (!rows.by_position()) dataset.schema.id = format.names[rows.id_column];
