@@ -100,6 +100,8 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
            "Column of the edge list an edge ends at [by its header, else the second]");
   add_file("--weight", open.weight_column, "COLUMN",
            "Column of the edge list with weights, or none [weight, else the third]");
+  add_file("--edge-features", open.edge_features, "COLUMN,…",
+           "Columns of the edge list that become features of its nodes, or all [none]");
   add_file("--id", open.id_column, "COLUMN",
            "Id column of the node, feature and label tables [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",

@@ -80,6 +80,8 @@ struct TableSchema {
   std::vector<TableColumn> columns;  // in the order of the features
   std::vector<std::string>
       ignored;  // columns that became no features: split columns, too many words, nothing at all
+  // Columns of the edge table from which features were computed, with their levels. The features are columns of their own.
+  std::vector<TableColumn> edge_columns;
   std::string label;  // name of the label column, or empty
   std::string id;     // name of the id column, or empty: row k is node k
   std::string path;   // file of the table, for messages; not stored
@@ -158,6 +160,8 @@ struct OpenOptions {
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
   std::string split_by;  // time:COLUMN or group:COLUMN of the node table, kept to draw splits; empty: none
+  std::string edge_features;  // columns of the edge list that become features, with commas between, or all
+  std::vector<TableColumn> edge_columns;  // those of a model when it predicts, in place of edge_features
   std::string model_edges, model_nodes;   // the tables a model was trained on when it predicts; for messages
   std::string missing;           // words that mean "no value" in tables, with commas between; any case
   bool no_ids = false;           // row k of features and labels is node k

@@ -99,4 +99,12 @@ BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTab
   return BuildGraph(context, ids.nodes(), edges.source, edges.target, edges.weights, options);
 }
 
+void NodesOfEdges(const LoadedEdges& edges, const IdTable& ids, uint64_t first, std::span<uint32_t> nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<uint32_t>& keys = i % 2 == 0 ? edges.source : edges.target;
+    const uint64_t edge = first + i / 2;
+    nodes[i] = edge < keys.size() ? ids.NodeOf(keys[edge]) : ids.nodes();
+  }
+}
+
 }  // namespace l2gcn

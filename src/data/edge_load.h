@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,5 +29,9 @@ LoadedEdges LoadNumberedEdges(const Context& context, const std::filesystem::pat
 // Keys to nodes, then BuildGraph; `edges` is used up. The table must be finished.
 BuiltGraph GraphOfEdges(const Context& context, LoadedEdges&& edges, const IdTable& ids,
                         const BuildOptions& options);
+
+// The nodes of the edges from `first` on, source and target one behind the other; a number past all nodes behind the last
+// edge.
+void NodesOfEdges(const LoadedEdges& edges, const IdTable& ids, uint64_t first, std::span<uint32_t> nodes);
 
 }  // namespace l2gcn

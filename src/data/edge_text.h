@@ -54,7 +54,8 @@ struct EdgeTextFormat {
 struct EdgeTextHints {
   std::string source, target, weight;  // column names; "": found. weight "none": no weights
   std::function<bool(std::string_view)>
-      is_known;  // whether an id stands in the node table; empty: there is none
+      is_known;             // whether an id stands in the node table; empty: there is none
+  bool attributes = false;  // other columns become features, so that none is taken for weights by its place
 };
 
 // From the beginning of the file. Throws Error(kInput) for a file without two columns, and for columns that

@@ -91,6 +91,7 @@ constexpr OptionUse kOptionUses[] = {
     {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
     {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
+    {"--edge-features", [](const OpenOptions& o) { return !o.edge_features.empty(); }, kTables},
     {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
     {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
     {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kOtherFormats},

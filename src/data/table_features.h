@@ -18,6 +18,12 @@ namespace l2gcn {
 
 constexpr uint32_t kNoTableRow = ~uint32_t{0};
 
+constexpr size_t kMostLevels = 1000;  // of a column of words that becomes features
+
+// Why a column of words makes no features, from its different words, ascending, and how many cells it fills; empty where it
+// does. No more than kMostLevels + 1 words need be given.
+std::string WhyNoLevels(std::span<const std::string_view> words, size_t filled);
+
 struct FeatureChoice {
   std::span<const size_t> skip;         // These columns become no features.
   std::span<const std::string> wanted;  // The columns of these names become features whatever they hold.

@@ -9,6 +9,7 @@
 
 #include "core/error_format.h"
 #include "data/csv.h"
+#include "data/edge_features.h"
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
@@ -44,7 +45,8 @@ class TableSetReader {
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
       : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
-    EdgeTextHints hints{options.source_column, options.target_column, options.weight_column, {}};
+    EdgeTextHints hints{
+        options.source_column, options.target_column, options.weight_column, {}, HasEdgeFeatures(options)};
     const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
     if (has_ids(labels_) || has_ids(features_)) {
       hints.is_known = [this](std::string_view id) {
@@ -53,7 +55,7 @@ class TableSetReader {
       };
     }
     format_ = SniffEdgeText(files_.edges, hints);
-    LogEdgeColumns(context_, files_.edges, format_);
+    LogEdgeColumns(context_, files_.edges, WithoutFeatures(format_, options));
   }
 
   Dataset Read() {
@@ -205,6 +207,7 @@ class TableSetReader {
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
     CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
+    const LoadedEdges kept = HasEdgeFeatures(options_) ? edges : LoadedEdges{};
     AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
                                       {options_.directed, options_.keep_self_loops, files_.edges.string()}));
     dataset.node_ids = ids.NodeIds();
@@ -216,6 +219,11 @@ class TableSetReader {
       dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
       TakeFeatures(dataset);
+    }
+    if (HasEdgeFeatures(options_)) {
+      const auto nodes_of = [&](uint64_t first, std::span<const std::string_view>,
+                                std::span<uint32_t> nodes) { NodesOfEdges(kept, ids, first, nodes); };
+      AddEdgeFeatures(context_, files_.edges, format, options_, nodes_of, 0, dataset);
     }
     LogIds(context_, files_.edges.filename().string(), ids);
     return dataset;
