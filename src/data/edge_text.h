@@ -107,7 +107,7 @@ auto ReadInStages(EdgeTextFormat format, const Read& read) {
 }
 
 // The whole token as a 64-bit integer written the usual way (no +, no leading zeros), or as programs write
-// whole numbers among fractions: 17.0 is 17. False if it is neither.
+// whole numbers among fractions: 17.0 and 1.7e+01 are 17. False if it is neither.
 bool ParseId(std::string_view token, int64_t& id);
 
 }  // namespace l2gcn

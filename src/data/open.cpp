@@ -68,6 +68,7 @@ constexpr FormatReader kReaders[] = {
     {"graphbolt", DetectGraphBolt, ReadGraphBolt},
     {"reddit-npz", DetectRedditPair, ReadRedditPair},
     {"npz", DetectNpz, ReadNpz},
+    {"graphland", DetectGraphLand, ReadGraphLand},
     {"table", DetectTableSet, ReadTableSet},
 };
 

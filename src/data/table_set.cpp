@@ -23,6 +23,7 @@
 #include "data/table_labels.h"
 #include "data/table_match.h"
 #include "data/table_numbers.h"
+#include "data/triples.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -73,7 +74,11 @@ class TableSetReader {
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
       const TableFormat format =
           SniffTable(files_.features, true, {options_.id_column, SplitColumnName(options_.split_by)});
-      features_ = ReadRows(files_.features, format, kNoTableColumn);
+      if (HoldsTriples(format)) {
+        triples_ = format;
+      } else {
+        features_ = ReadRows(files_.features, format, kNoTableColumn);
+      }
     }
     FindSplitColumn();
   }
@@ -120,6 +125,7 @@ class TableSetReader {
     if (!options_.split_by.empty() && split_column != rows.id_column && split_column != label)
       rows.split_column = split_column;
     std::vector<size_t> as_text = {rows.id_column, label, rows.split_column};
+    for (const std::string& name : files_.words) as_text.push_back(FindColumn(format, name));
     std::erase(as_text, kNoTableColumn);
     rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
     if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
@@ -194,9 +200,11 @@ class TableSetReader {
     KeyedRows keyed;
     std::vector<std::string> svm_labels;
     const bool json = HasExtension(files_.features, {".json"});
+    const bool by_id = json || triples_;
     const bool svm = HasExtension(files_.features, {".svm", ".svmlight", ".libsvm"});
-    if (json)
-      keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
+    const auto key_of = [&](std::string_view id) { return ids.ResolveOne(id); };
+    if (json) keyed = ReadJsonFeatures(files_.features, key_of);
+    if (triples_) keyed = ReadTriples(context_, files_.features, *triples_, key_of);
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
     LogNegative(edges);
@@ -206,7 +214,7 @@ class TableSetReader {
     if (positions > 0 && ids.nodes() != positions) RefusePositions(positions, ids.nodes());
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
-    CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
+    CheckMatches(ids, edges, by_id ? keyed.keys : std::vector<uint32_t>());
     const LoadedEdges kept = HasEdgeFeatures(options_) ? edges : LoadedEdges{};
     AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
                                       {options_.directed, options_.keep_self_loops, files_.edges.string()}));
@@ -214,7 +222,7 @@ class TableSetReader {
     dataset.node_names = ids.Names();
     TakeSplitColumns(dataset);
     TakeLabels(dataset, svm_labels);
-    if (json || svm) {
+    if (by_id || svm) {
       const auto node_of = [&](uint32_t key) { return svm ? key : ids.NodeOf(key); };
       dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
@@ -324,12 +332,12 @@ class TableSetReader {
   }
 
   void CheckMatches(const IdTable& ids, const LoadedEdges& edges,
-                    const std::vector<uint32_t>& json_keys) const {
+                    const std::vector<uint32_t>& feature_keys) const {
     const IdMatch match{context_, files_.edges, format_, ids, edges, options_};
     const bool own_features = !files_.features.empty();
-    std::vector<uint8_t> has_features(own_features && !json_keys.empty() ? ids.nodes() : 0, 0);
-    for (const uint32_t key : json_keys) has_features[ids.NodeOf(key)] = 1;
-    if (!json_keys.empty()) CheckCovered(match, files_.features, has_features);
+    std::vector<uint8_t> has_features(own_features && !feature_keys.empty() ? ids.nodes() : 0, 0);
+    for (const uint32_t key : feature_keys) has_features[ids.NodeOf(key)] = 1;
+    if (!feature_keys.empty()) CheckCovered(match, files_.features, has_features);
     if (features_ && !features_->by_position()) {
       CheckCoversEdges(match, features_->table, features_->id_column, features_->row_of);
       has_features.assign(ids.nodes(), 0);
@@ -411,14 +419,19 @@ class TableSetReader {
   const OpenOptions& options_;
   EdgeTextFormat format_;
   std::optional<NodeRows> labels_, features_;
+  std::optional<TableFormat> triples_;  // of the features, where they are a table of triples
   size_t label_column_ = kNoTableColumn;
   std::unordered_set<std::string> known_;  // ids of the tables
 };
 
 }  // namespace
 
+Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOptions& options) {
+  return TableSetReader(context, files, options).Read();
+}
+
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
-  Dataset dataset = TableSetReader(context, TableFilesOf(path, options), options).Read();
+  Dataset dataset = ReadTables(context, TableFilesOf(path, options), options);
   std::error_code error;
   if (options.edges.empty() && fs::is_directory(path, error)) dataset.path = path.string();
   if (!fs::is_directory(path, error)) dataset.name = WithoutCompression(dataset.path).stem().string();
