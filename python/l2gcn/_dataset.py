@@ -438,6 +438,7 @@ def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) 
         return spec
     if not isinstance(spec, (str, bytes, os.PathLike)):
         return _interop.from_object(Dataset, spec, more, {**options, **({} if model is None else {"model": model})})
+    options = _interop.parquet_tables(options)
     if is_table(options.get("edges")) and not os.fspath(spec):
         return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
     if more:
@@ -461,7 +462,8 @@ model : Model, optional
     columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
-    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md).
+    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md). `edges` and `nodes` may
+    also be DataFrames, Arrow tables, or Parquet files where polars or pyarrow is installed.
     And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.
 
 >>> load_dataset("synthetic:cora")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -13,6 +14,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table, weight_array
+from ._arrow import read_stream
 from ._call import make_call
 from ._settings import error, options_json, unknown
 from ._wording import in_python
@@ -73,19 +75,41 @@ def handle_of(model: Any) -> Optional[_core.Model]:
 
 
 def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
-    """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
+    """(a DataFrame or Arrow table, whether its first column was the index). An index with a name, or of words, counts."""
     if hasattr(frame, "collect_schema"):
         frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
-    elif not hasattr(frame, "to_csv") and hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
+    elif hasattr(frame, "__arrow_c_stream__") and not (hasattr(frame, "assign") or hasattr(frame, "lazy")):
+        frame = read_stream(frame, what)  # neither pandas' nor polars'
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
-        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
+        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars, or an Arrow table", "usage")
     index = getattr(frame, "index", None)
     if index is None:
         return frame, False
     unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
     counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
     return (frame.reset_index(), True) if counts else (frame, False)
+
+
+def parquet_tables(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with tables in place of the names of Parquet files, where polars or pyarrow is installed to read them."""
+    names = [name for name in ("edges", "nodes") if _is_parquet(options.get(name))]
+    for reader in ("polars", "pyarrow.parquet"):
+        if names and importlib.util.find_spec(reader.split(".")[0]) is not None:
+            module = importlib.import_module(reader)
+            read = module.read_parquet if reader == "polars" else module.read_table
+            return {**options, **{name: _read_parquet(read, os.fspath(options[name]), name) for name in names}}
+    return options
+
+
+def _is_parquet(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and os.fspath(value).endswith(".parquet")
+
+
+def _read_parquet(read: Callable[[str], Any], path: str, what: str) -> Any:
+    try:
+        return read(path)
+    except Exception as problem:  # each library has errors of its own
+        raise error(f"{what}: {path} cannot be read: {problem}") from None
 
 
 def _with_column(frame: Any, name: str) -> Any:
@@ -122,9 +146,11 @@ def from_pandas(
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
+    edge_features: Optional[str] = None,
+    split_by: Optional[str] = None,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
+    """A data set from two DataFrames of pandas or polars, or Arrow tables, by the rules of docs/reference/tables.md.
 
     A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
     program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
@@ -141,6 +167,10 @@ def from_pandas(
         The column of labels; None: the node table has none.
     allow_unmatched : bool
         Go on although many ids of the edges have no row.
+    edge_features : str, optional
+        Columns of the edges that become features of their nodes, such as "amount,how", or "all".
+    split_by : str, optional
+        "time:COLUMN" or "group:COLUMN" of the nodes, kept for splits such as "time:COLUMN:0.6,0.2,0.2".
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold, and its id column is found by name.
     """
@@ -148,6 +178,7 @@ def from_pandas(
     columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
+    options.update(edge_features=edge_features, split_by=split_by)
     if nodes is None:
         if label is not None or id is not None:
             raise error("label and id are columns of a node table; give nodes=DataFrame beside the edges", "usage")
@@ -444,7 +475,7 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_table, "from_pandas"),
+    Kind("a DataFrame or Arrow table of edges, and a second one of nodes", is_table, "from_pandas"),
     Kind("a NetworkX graph", is_networkx, "from_networkx"),
     Kind("a PyG Data", is_pyg, "from_pyg"),
     Kind("a DGL graph", is_dgl, "from_dgl"),
