@@ -43,6 +43,17 @@ bool IsDate(std::string_view word) {
   return at == word.size() || ((word[at] == 'T' || word[at] == ' ') && word.find(':', at) != word.npos);
 }
 
+// Whether so many words stand in each on average that they are no names of anything.
+bool AreTexts(std::span<const std::string_view> levels) {
+  constexpr size_t kWordsOfText = 3;
+  size_t words = 0;
+  for (const std::string_view level : levels) {
+    for (size_t i = 0; i < level.size(); ++i)
+      words += level[i] != ' ' && (i == 0 || level[i - 1] == ' ') ? 1 : 0;
+  }
+  return words >= kWordsOfText * levels.size();
+}
+
 // A column that becomes features.
 struct UsedColumn {
   const ColumnValues* values = nullptr;
@@ -280,6 +291,8 @@ std::string WhyNoLevels(std::span<const std::string_view> words, size_t filled) 
   if (words.size() <= kNameLikeLevels) return "";
   if (std::all_of(words.begin(), words.end(), IsDate))
     return "holds dates (write them as numbers, such as days, to use them)";
+  if (words.size() * 2 > filled && AreTexts(words))
+    return "holds texts (turn them into columns of numbers, such as embeddings, to use them)";
   if (words.size() > kMostLevels) return fmt::format("has more than {} different words", kMostLevels);
   return words.size() * 10 > filled * 9 ? "has another word in almost every row" : "";
 }

@@ -3,7 +3,7 @@
 // A column of numbers is a feature as it is, a column of words has one feature for each level, and a column
 // of train / val / test is a split. Missing cells, and the cells of nodes without a row, are marked in a
 // feature of their own. Columns without a value, with more than 1000 different words, with another word in
-// almost every row or with many dates are left out, and a note says so.
+// almost every row, with texts or with many dates are left out, and a note says so.
 #pragma once
 
 #include <cstdint>

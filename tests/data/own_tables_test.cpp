@@ -616,6 +616,20 @@ TEST_F(OwnTables, IdsThatNumPyWroteAsFractionsAreWhole) {
     EXPECT_FALSE(ParseId(token, id)) << token;
 }
 
+TEST_F(OwnTables, TextsAreLeftOutWithAHint) {
+  std::string nodes = "id,about,town,kind\n", edges;
+  for (int i = 0; i < 60; ++i) {
+    // Two of three descriptions differ; names of towns are as many words, but come again.
+    nodes +=
+        fmt::format("{},she likes {} and tea,city of {},{}\n", i, i % 40, i % 25, i % 2 == 0 ? "a" : "b");
+    edges += fmt::format("{},{}\n", i, (i + 1) % 60);
+  }
+  const Dataset dataset = Open(edges, nodes);
+  EXPECT_EQ(dataset.schema.ignored, std::vector<std::string>{"about"});
+  EXPECT_MENTIONS(notes_, "column about holds texts");
+  EXPECT_EQ(dataset.features.cols(), 25u);
+}
+
 TEST_F(OwnTables, AGraphWithoutFeaturesGetsThemFromItsStructure) {
   const Dataset dataset = Open("0,1\n1,2\n2,0\n3,4\n");
   const Dataset made = WithStructure(MakeContext(1), dataset), again = WithStructure(MakeContext(3), dataset);
