@@ -168,9 +168,8 @@ Trained Fit(const Context& context, const Dataset& dataset, const TrainConfig& c
     LayerwiseOptions options;
     options.schedule = AutoScheduleOf(trial.at("schedule"));
     const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
-    PlateauStopping policy(
-        PriorBaselineOf(dataset.labels, nodes.train, config.threshold && !config.threshold->value),
-        options.schedule);
+    PlateauStopping policy(PriorBaselineOf(dataset.labels, nodes.train, config.ChoosesThreshold()),
+                           options.schedule);
     return FitLayerwise(context, dataset, nodes, config, policy, options).trained;
   }
   if (!trial.contains("stop")) return Train(context, dataset, config);
@@ -195,7 +194,7 @@ void PrintTraining(const Context& context, const Dataset& dataset, const TrainCo
     line["steps_per_epoch"] = std::ceil(static_cast<double>(result.train_nodes) / batch);
     line["train_seconds"] = result.seconds.train;
     line["validate_seconds"] = result.seconds.validate;
-    for (const LayerRecord& layer : result.layers) {
+    for (const SeedResult::Layer& layer : result.layers) {
       line["layers"].push_back({layer.rate, layer.steps, layer.epochs, layer.kept_epoch});
     }
   } catch (const Error& error) {

@@ -210,7 +210,7 @@ def make_own(folder):
     cut.kill()
     cut.wait()
     put("checkpoint", "layer", unsummed(kept / "state-0.safetensors"))
-    put("settings", "begun", (kept / "begun.json").read_bytes())
+    put("settings", "begun", (kept / "begun.json").read_bytes().replace(bytes(folder) + b"/", b""))
 
 
 def make_program(folder):

@@ -18,13 +18,14 @@ struct EmbedOptions {
   uint32_t layer = 0;
 };
 
-void RunEmbed(Program& program, const EmbedOptions& options, const CLI::App& command) {
+void RunEmbed(Program& program, const EmbedOptions& options, const Command& command) {
+  Require(options.source.run, "RUN", command);
   Require(options.output.path, "-o FILE", command);
   CheckExactNames(options.exact_names, options.output.path);
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Matrix embeddings = Embed(context, opened.run.model, opened.dataset, options.layer);
   if (!program.leads()) return;
   if (to_stdout) {
@@ -50,6 +51,7 @@ void AddEmbed(Program& program) {
   AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Examples({"l2gcn embed my-run -o embeddings.npy"});
 }
 
 }  // namespace l2gcn::cli

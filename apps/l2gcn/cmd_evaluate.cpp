@@ -73,7 +73,7 @@ constexpr Figure kFigures[] = {{"macro_f1", "macro F1", &Score::macro_f1},
 
 Json ScoreToJson(const Score& score) {
   Json classes = Json::array(), bins = Json::array();
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     classes.push_back({{"class", one.name},
                        {"precision", one.precision},
                        {"recall", one.recall},
@@ -83,7 +83,7 @@ Json ScoreToJson(const Score& score) {
                        {"count", one.count},
                        {"predicted", one.predicted}});
   }
-  for (const CalibrationBin& bin : score.calibration) {
+  for (const Score::Bin& bin : score.calibration) {
     bins.push_back({{"low", bin.low},
                     {"high", bin.high},
                     {"count", bin.count},
@@ -155,7 +155,7 @@ std::string PartsTable(const Scores& scores) {
 std::string ClassesTable(const std::string& part, const Score& score) {
   std::string text = fmt::format("\n  {} by class\n  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", part,
                                  "class", "precision", "recall", "F1", "ROC AUC", "count", "predicted");
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     text += fmt::format("  {:<28} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9}\n", OneLine(one.name),
                         Percent(one.precision), Percent(one.recall), Percent(one.f1), Percent(one.roc_auc),
                         Grouped(one.count), Grouped(one.predicted));
@@ -169,7 +169,7 @@ std::string ConfusionTable(const Score& score) {
   const size_t classes = score.classes.size();
   if (classes > kMostShown || score.confusion.size() != classes * classes) return "";
   std::string text = fmt::format("\n  confusion: true class by row, predicted by column\n  {:<28}", "");
-  for (const ClassScore& one : score.classes) text += fmt::format(" {:>8.8}", OneLine(one.name));
+  for (const Score::Class& one : score.classes) text += fmt::format(" {:>8.8}", OneLine(one.name));
   for (size_t row = 0; row < classes; ++row) {
     text += fmt::format("\n  {:<28}", OneLine(score.classes[row].name));
     for (size_t col = 0; col < classes; ++col)
@@ -196,14 +196,14 @@ void CheckConfusionPath(const std::string& path) {
       fmt::format("--confusion {}: the name must end in .csv or .svg, which decides the format", path));
 }
 
-void RunEvaluate(Program& program, const EvaluateOptions& options, const CLI::App& command) {
+void RunEvaluate(Program& program, const EvaluateOptions& options, const Command& command) {
   CheckConfusionPath(options.confusion);
   CheckExactNames(options.exact_names, options.confusion);
   const Context context = program.MakeCommandContext();
   RunDataOptions source = options.source;
   KeepSplitColumn(options.split, source.data.open);
   const RunData opened = OpenRunData(context, source, command);
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);
   if (!program.leads()) return;
@@ -234,6 +234,7 @@ void AddEvaluate(Program& program) {
   AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Examples({"l2gcn evaluate my-run"});
 }
 
 }  // namespace l2gcn::cli

@@ -19,7 +19,7 @@ struct GenerateCommandOptions {
   std::string features_as = "f32";
 };
 
-void RunGenerate(Program& program, const GenerateCommandOptions& options, const CLI::App& command) {
+void RunGenerate(Program& program, const GenerateCommandOptions& options, const Command& command) {
   Require(options.generate.shape, "SHAPE", command);
   Require(options.output.path, "-o DIR", command);
   const Context context = program.MakeCommandContext();

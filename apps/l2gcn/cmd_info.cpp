@@ -81,7 +81,7 @@ Json MissingCells(const Dataset& dataset) {
   Json missing = Json::object();
   const Features& features = dataset.features;
   uint32_t end = 0;
-  for (const TableColumn& column : dataset.schema.columns) {
+  for (const TableSchema::Column& column : dataset.schema.columns) {
     end += column.width();
     if (!column.marks_missing) continue;
     uint64_t cells = 0;

@@ -48,7 +48,7 @@ SearchConfig SearchSettings(const SearchCommand& command) {
   return config;
 }
 
-void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
+void RunSearch(Program& program, SearchCommand& command, const Command& app) {
   Require(command.output.path, "-o FILE", app);
   if (command.specs.empty()) command.specs = {""};
   command.search = SearchSettings(command);
@@ -58,16 +58,15 @@ void RunSearch(Program& program, SearchCommand& command, const CLI::App& app) {
   const Context context = program.MakeCommandContext();
   std::vector<Dataset> datasets;
   for (const std::string& spec : command.specs) datasets.push_back(OpenForRanks(context, spec, command.open));
-  SearchOutput output;
-  output.state_path = path + ".state";
-  output.resume = command.resume;
+  command.search.state_path = path + ".state";
+  command.search.resume = command.resume;
   SearchResult result;
   const Controller controller =
-      SearchController(context, datasets, command.search, command.training.overrides(), output, &result);
+      SearchController(context, datasets, command.search, command.training.overrides(), &result);
   if (!program.leads()) return;
   SaveSearch(controller, command.search, result, path, replace);
   std::error_code ignored;
-  fs::remove(output.state_path, ignored);
+  fs::remove(command.search.state_path, ignored);
   Json json = ParseJson(controller.DescribeJson(), path);
   json["file"] = path;
   json["search"] = ParseJson(SearchResultJson(command.search, result), path);

@@ -17,14 +17,15 @@ struct PredictOptions {
   bool exact_names = false;
 };
 
-void RunPredict(Program& program, const PredictOptions& options, const CLI::App& command) {
+void RunPredict(Program& program, const PredictOptions& options, const Command& command) {
+  Require(options.source.run, "RUN", command);
   Require(options.output.path, "-o FILE", command);
   CheckExactNames(options.exact_names, options.output.path);
   const bool to_stdout = program.ChecksOutput(options.output.path);
   const Context context = program.MakeCommandContext();
   const RunData opened = OpenRunData(context, options.source, command);
   const Model& model = opened.run.model;
-  if (program.PrintedPlan([&] { return PlanInference(context, opened.dataset, opened.run.model); })) return;
+  if (PrintedPlan(program, context, opened)) return;
   const Split parts = PartsOfRun(opened);
   const Matrix logits = PredictLogits(context, model, opened.dataset, &parts);
   if (!program.leads()) return;
@@ -51,6 +52,8 @@ void AddPredict(Program& program) {
   AddExactNames(command, options->exact_names);
   program.AddComputeOptions(command);
   program.AddDryRun(command);
+  command.Examples({"l2gcn predict my-run -o predictions.csv",
+                    "l2gcn predict my-run --edges edges.csv --nodes nodes.csv -o predictions.csv"});
 }
 
 }  // namespace l2gcn::cli

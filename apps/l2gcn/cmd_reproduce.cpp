@@ -17,7 +17,7 @@ struct ReproduceArguments {
   uint32_t max_seconds = 0;
 };
 
-void RunReproduce(Program& program, const CLI::App& command, const ReproduceArguments& arguments) {
+void RunReproduce(Program& program, const Command& command, const ReproduceArguments& arguments) {
   Require(arguments.options.target, "TARGET", command);
   RejectPdfOutput(arguments.options.folder);
   ReproduceOptions options = arguments.options;
@@ -29,7 +29,7 @@ void RunReproduce(Program& program, const CLI::App& command, const ReproduceArgu
 }
 
 // Options of target theorems alone.
-void AddTheoremOptions(Command& command, CapacityOptions& options) {
+void AddTheoremOptions(Command& command, ReproduceOptions::Theorems& options) {
   AddWhole(command, "least-nodes", options.least_nodes, 2, kMostCapacityNodes, "Smallest graphs [4]");
   AddWhole(command, "most-nodes", options.most_nodes, 2, kMostCapacityNodes,
            "Largest graphs [8; at most 6 with --quick]");

@@ -16,7 +16,7 @@ struct ServeArguments {
   ServeOptions options;
 };
 
-void RunServe(Program& program, const CLI::App& command, const ServeArguments& arguments) {
+void RunServe(Program& program, const Command& command, const ServeArguments& arguments) {
   Require(arguments.run, "RUN", command);
   ServeOptions options = arguments.options;
   const Context context = program.MakeCommandContext();

@@ -9,6 +9,7 @@
 #include "help.h"
 #include "l2gcn/ceilings.h"
 #include "l2gcn/error.h"
+#include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "l2gcn/report.h"
 #include "l2gcn/tensorboard.h"
@@ -124,39 +125,45 @@ std::string Rate(double amount, double seconds, double ceiling) {
 }
 
 // What a run from disk moved, and the share of the disk's rate that aggregation had; nothing for a run in memory.
-std::string DiskProfile(const DiskUse& disk) {
-  if (disk.read_bytes == 0) return "";
-  const auto gb = [](uint64_t bytes) { return static_cast<double>(bytes) / 1e9; };
+std::string DiskProfile(const Json& result) {
+  const auto found = result.find("disk");
+  if (found == result.end()) return "";
+  const auto of = [&](const char* name) { return found->at(name).get<double>(); };
+  const double seconds = of("panel_seconds"), read = of("panel_read_bytes"),
+               written = of("panel_written_bytes");
+  const bool known = seconds > 0 && of("read_rate") > 0 && of("write_rate") > 0;
+  const double share = known ? (read / of("read_rate") + written / of("write_rate")) / seconds : 0;
   return fmt::format(
       "disk: {:.2f} GB read, {:.2f} written; {} aggregated in {:.2f} s: {:.2f} GB read, {:.2f} written, "
-      "{:.0f} % of "
-      "what the disk can do ({:.2f} and {:.2f} GB/s)\n",
-      gb(disk.read_bytes), gb(disk.written_bytes), Counted(disk.panels, "panel"), disk.panel_seconds,
-      gb(disk.panel_read_bytes), gb(disk.panel_written_bytes), 100 * disk.PanelShare(), disk.read_rate / 1e9,
-      disk.write_rate / 1e9);
+      "{:.0f} % of what the disk can do ({:.2f} and {:.2f} GB/s)\n",
+      of("read_bytes") / 1e9, of("written_bytes") / 1e9,
+      Counted(found->at("panels").get<uint64_t>(), "panel"), seconds, read / 1e9, written / 1e9, 100 * share,
+      of("read_rate") / 1e9, of("write_rate") / 1e9);
 }
 
 // Where a run's time went, layer by layer, and how near that is to what the machine can do.
-std::string Profile(const TrainResult& result, const Ceilings& ceilings) {
+std::string Profile(const Context& context, const TrainResult& result, const Json& shown) {
+  const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
+  const double gflops = on_cpu ? MeasureProduct(context) : 0, copied = on_cpu ? MeasureCopy(context) : 0;
   std::string text;
-  if (ceilings.gflops > 0) {
+  if (on_cpu) {
     text = fmt::format("this machine at best, {}: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied\n",
-                       Counted(result.threads, "thread"), ceilings.gflops, ceilings.copy_gbps);
+                       Counted(result.threads, "thread"), gflops, copied);
   }
   text += fmt::format("{:>6} {:>6} {:>7} {:>8} {:>11} {:>15} {:>11} {:>15} {:>11}  {}\n", "seed", "layer",
                       "epochs", "input", "aggregate s", "GB/s gathered", "train s", "GFLOP/s", "transform s",
                       "ended by");
   for (const SeedResult& seed : result.seeds) {
     for (size_t l = 0; l < seed.layers.size(); ++l) {
-      const LayerRecord& layer = seed.layers[l];
+      const SeedResult::Layer& layer = seed.layers[l];
       text += fmt::format(
           "{:>6} {:>6} {:>7} {:>8} {:>11.4f} {:>15} {:>11.4f} {:>15} {:>11.4f}  {}\n", seed.seed, l + 1,
           layer.epochs, layer.sparse_input ? "sparse" : "dense", layer.aggregate_seconds,
-          Rate(layer.gathered_bytes, layer.aggregate_seconds, ceilings.copy_gbps), layer.train_seconds,
-          Rate(layer.flops, layer.train_seconds, ceilings.gflops), layer.transform_seconds, layer.stopped_by);
+          Rate(layer.gathered_bytes, layer.aggregate_seconds, copied), layer.train_seconds,
+          Rate(layer.flops, layer.train_seconds, gflops), layer.transform_seconds, layer.stopped_by);
     }
   }
-  text += DiskProfile(result.disk);
+  text += DiskProfile(shown);
   if (result.snapshots == 0) {
     text.pop_back();
     return text;
@@ -219,17 +226,6 @@ void RefuseOtherSettings(const TrainOptions& options, const TrainConfig& config)
   }
 }
 
-// Event files beside the display of progress.
-void FollowTraining(const TrainOptions& options, const TrainConfig& config, const Dataset& dataset,
-                    Context& context, RunOptions& run) {
-  auto log = std::make_shared<TensorBoardLog>(options.tensorboard, config.seed, run.runs);
-  context.on_progress = [show = context.on_progress, log](const Progress& progress) {
-    if (show) show(progress);
-    log->OnProgress(progress);
-  };
-  run.on_seed = [log, &context, &dataset](const Trained& trained) { log->OnSeed(context, dataset, trained); };
-}
-
 // What --config brings where the user named nothing else: settings under the flags, and the data set.
 Overrides WithStored(TrainOptions& options) {
   const Overrides& flags = options.config.overrides();
@@ -282,18 +278,18 @@ void RunTrain(Program& program, TrainOptions options) {
     context.on_note = nullptr;  // what was made of the data is always told, choices on request
   const TrainConfig config = ResolveConfig(run.overrides, dataset);
   if (!options.resume.empty()) RefuseOtherSettings(options, config);
-  if (program.PrintedPlan([&] { return PlanTraining(context, dataset, config, run.runs); })) return;
-  if (!options.tensorboard.empty() && program.leads()) FollowTraining(options, config, dataset, context, run);
+  if (program.PrintedPlan(
+          [&](bool as_json) { return TrainingPlan(context, dataset, config, run.runs, as_json); }))
+    return;
+  if (!options.tensorboard.empty() && program.leads())
+    LogToTensorBoard(options.tensorboard, config.seed, dataset, context, run);
   const TrainResult result = RunTraining(context, dataset, config, run);
   if (!program.leads()) return;
   if (options.report) WriteReport(context, {result.run}, report, result.run + "/report.html", &dataset);
   const std::string json = ResultToJson(result);
   Terminal& terminal = program.terminal();
-  if (options.profile) {
-    const bool on_cpu = result.device == DeviceName(DeviceKind::kCpu);
-    terminal.ShowAlways(Profile(result, on_cpu ? MeasureCeilings(context) : Ceilings{}));
-  }
   const Json shown = ParseJson(json, result.run);
+  if (options.profile) terminal.ShowAlways(Profile(context, result, shown));
   if (program.verbose()) terminal.ShowAlways(Details(shown));
   terminal.Print(program.json() ? json : Summary(shown, config));
 }

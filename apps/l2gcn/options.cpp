@@ -71,9 +71,12 @@ CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::stri
   return *command.add_option(name, value, help)->type_name("");
 }
 
-void Require(const std::string& value, const std::string& name, const CLI::App& command) {
+void Require(const std::string& value, const std::string& name, const Command& command) {
   if (!value.empty()) return;
-  throw Error(ErrorKind::kUsage, fmt::format("{} is missing; see l2gcn {} --help", name, command.get_name()));
+  const std::string example =
+      command.examples().empty() ? "" : fmt::format(", as in '{}'", command.examples().front());
+  throw Error(ErrorKind::kUsage,
+              fmt::format("{} is missing{}; see l2gcn {} --help", name, example, command.get_name()));
 }
 
 std::vector<std::string> TopExamples() {
@@ -91,7 +94,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   };
   add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
   add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN", "Label column of the table [the last]");
+  add_file("--label", open.label_column, "COLUMN", "Label column of the table, or none [the last]");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   add_file("--source", open.source_column, "COLUMN",

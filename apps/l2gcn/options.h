@@ -91,7 +91,8 @@ CLI::Option& AddNumber(CLI::App& command, const std::string& name, T& value, con
 // A positional argument the command cannot do without; checked by Require so that the message can help.
 CLI::Option& AddPositional(CLI::App& command, const std::string& name, std::string& value,
                            const std::string& help);
-void Require(const std::string& value, const std::string& name, const CLI::App& command);
+// Throws Error(kUsage) with an example of the command where `value` is empty.
+void Require(const std::string& value, const std::string& name, const Command& command);
 
 // DATASET as a positional argument, and how to open it.
 struct DataOptions {
@@ -113,10 +114,10 @@ std::string HelpOf(const FieldOf<Config>& field) {
 template <class Config>
 void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::string& default_text,
                     const std::function<void(const std::string&)>& keep) {
-  if (field.level == Level::kPreset) return command.LeaveToPresets(field.name);
+  if (field.level == FieldText::Level::kPreset) return command.LeaveToPresets(field.name);
   CLI::Option* option = nullptr;
   const std::string help = HelpOf(field);
-  if (field.kind == FieldKind::kFlag) {
+  if (field.kind == FieldText::Kind::kFlag) {
     option = command.add_flag("--" + field.name + ",!--no-" + field.name, help)->each(keep);
   } else {
     std::string type = field.placeholder;
@@ -127,7 +128,7 @@ void AddFieldOption(Command& command, const FieldOf<Config>& field, const std::s
   option->default_str(default_text)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
       ->group(field.group);
-  if (field.level == Level::kAdvanced) command.Advance(*option);
+  if (field.level == FieldText::Level::kAdvanced) command.Advance(*option);
 }
 
 // How data sets are opened, for commands that take several; tables file by file are for one (DataOptions).

@@ -163,10 +163,9 @@ void Program::AddDryRun(Command& command) {
            ->group(kMachineGroup));
 }
 
-bool Program::PrintedPlan(const std::function<MemoryPlan()>& plan) {
+bool Program::PrintedPlan(const std::function<std::string(bool)>& plan) {
   if (!dry_run_) return false;
-  const MemoryPlan made = plan();
-  terminal_.Print(json_ ? PlanToJson(made) : DescribePlan(made));
+  terminal_.Print(plan(json_));
   return true;
 }
 
@@ -177,12 +176,11 @@ Context Program::MakeCommandContext() {
 }
 
 Context Program::BeginCommandContext() {
-  starting_device_ =
-      std::make_unique<DeviceStart>(machine_.device, ranks_ == nullptr ? 0 : ranks_->local_rank());
+  starting_device_ = StartDevice(machine_.device, ranks_ == nullptr ? 0 : ranks_->local_rank());
   return ContextWithoutDevice();
 }
 
-void Program::FinishCommandContext(Context& context) { context.device = starting_device_->Kind(); }
+void Program::FinishCommandContext(Context& context) { context.device = starting_device_(); }
 
 Context Program::ContextWithoutDevice() {
   Context context = MakeContext(machine_);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "l2gcn/context.h"
-#include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "l2gcn/settings.h"
 #include "options.h"
@@ -60,7 +59,7 @@ class Program {
   // --dry-run, for sub-commands whose plan is known beforehand (PrintedPlan).
   void AddDryRun(Command& command);
   // Whether the plan was all that was asked for; it is printed then.
-  bool PrintedPlan(const std::function<MemoryPlan()>& plan);
+  bool PrintedPlan(const std::function<std::string(bool as_json)>& plan);
 
   // Parses, runs one sub-command, returns the exit status; never throws.
   int Main(int argc, const char* const* argv);
@@ -104,7 +103,7 @@ class Program {
   MachineConfig machine_;
   Overrides machine_said_;
   bool dry_run_ = false;
-  std::unique_ptr<DeviceStart> starting_device_;  // of BeginCommandContext
+  std::function<DeviceKind()> starting_device_;  // of BeginCommandContext
 };
 
 // Each in its own cmd_*.cpp.

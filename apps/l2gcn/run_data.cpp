@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "l2gcn/error.h"
+#include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 
 namespace l2gcn::cli {
@@ -32,7 +33,7 @@ void ReuseTables(const OpenedRun& run, OpenOptions& open) {
 
 }  // namespace
 
-RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command) {
+RunData OpenRunData(const Context& context, const RunDataOptions& options, const Command& command) {
   Require(options.run, "RUN", command);
   RunData opened;
   opened.run = OpenRun(options.run, options.seed);
@@ -73,6 +74,11 @@ Split PartsOfRun(const RunData& opened) {
   if (name.empty() && !own.empty()) return ResolveSplit(opened.dataset, "", config.seed);
   if (drawn.starts_with("random:")) drawn.replace(0, 6, "uniform");
   return ResolveSplit(opened.dataset, drawn, config.seed);
+}
+
+bool PrintedPlan(Program& program, const Context& context, const RunData& opened) {
+  return program.PrintedPlan(
+      [&](bool as_json) { return InferencePlan(context, opened.dataset, opened.run.model, as_json); });
 }
 
 }  // namespace l2gcn::cli

@@ -6,6 +6,7 @@
 
 #include "l2gcn/train.h"
 #include "options.h"
+#include "program.h"
 
 namespace l2gcn::cli {
 
@@ -29,6 +30,9 @@ struct RunData {
 Split PartsOfRun(const RunData& opened);
 
 // Opens both; without DATASET, the one the run was trained on, opened the same way.
-RunData OpenRunData(const Context& context, const RunDataOptions& options, const CLI::App& command);
+RunData OpenRunData(const Context& context, const RunDataOptions& options, const Command& command);
+
+// Program::PrintedPlan of scoring every node.
+bool PrintedPlan(Program& program, const Context& context, const RunData& opened);
 
 }  // namespace l2gcn::cli

@@ -24,7 +24,7 @@ int main() {
   SlowProgress rule;
   l2gcn::Trained trained = l2gcn::Train(context, data, config, rule);
   l2gcn::EvaluateTrained(context, data, trained);
-  for (const l2gcn::LayerRecord& layer : trained.result.layers) {
+  for (const l2gcn::SeedResult::Layer& layer : trained.result.layers) {
     std::printf("%u epochs, stopped by %s\n", layer.epochs, layer.stopped_by.c_str());
   }
   std::printf("test F1 %.3f\n", trained.result.f1_test);

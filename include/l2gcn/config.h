@@ -17,30 +17,12 @@ namespace l2gcn {
 // The method that is trained if nobody names one.
 std::string DefaultMethod();
 
-// Probability above which a label is on, or class 1 of two is chosen; no value: chosen on the validation nodes.
-struct Threshold {
-  std::optional<double> value;
-};
-
-// What classes count in the loss: all the same, balanced, or a table of class,weight.
-struct ClassWeights {
-  bool balanced = false;
-  std::string file;
-  bool on() const { return balanced || !file.empty(); }
-};
-
-// Which controller StopRule::kController asks: one of the two that ship with the library, or a file.
-struct ControllerChoice {
-  enum class Kind { kGeneral, kPaper, kFile } kind = Kind::kGeneral;
-  std::string file;
-};
-
 // Settings as resolved: what a training uses, to the last value. TrainConfig{} is the paper's basic layer and no default for
 // any data; ResolveConfig({}, dataset) is the default, for the program, Python and C++ alike.
 struct TrainConfig {
   // What is trained
   std::string method = DefaultMethod();
-  Preset preset = Preset::kPaper;
+  bool best_preset = false;  // defaults come from preset best, not paper
   uint32_t layers = 2;
   std::vector<uint32_t> hidden = {128};  // one value serves all layers
   std::vector<uint32_t> epochs = {80};   // likewise; the cap where a stopping rule may end a layer earlier
@@ -49,7 +31,7 @@ struct TrainConfig {
   bool drop_last = false;
   double dropout = 0;
   double weight_decay = 0;
-  WeightDecay weight_decay_type = WeightDecay::kL2;
+  bool decoupled_weight_decay = false;  // taken from the weights apart from Adam (AdamW), not an L2 penalty
   // What a layer has besides W and Θ; all off: the layer of the paper
   uint32_t hops = 1;  // a layer reads [X,] ÂX, …, Âʰᵒᵖˢ X side by side; sgc: Âʰᵒᵖˢ X alone
   bool self_features = false;                  // whether X itself is among them
@@ -62,25 +44,32 @@ struct TrainConfig {
   uint32_t head = 0;         // width of a hidden layer between each layer and its classifier; 0: none
   PredictFrom predict_from = PredictFrom::kLast;
   Choice correct = Choice::kOff;  // Correct & Smooth
-  ThetaStart theta = ThetaStart::kKeep;
-  Init init = Init::kFanIn;
+  bool fresh_theta =
+      false;            // whether a layer's classifier starts anew, not with the weights of the one below
+  bool xavier = false;  // weights start uniform in ±√(6 / (fan_in + fan_out)), not in ±1/√fan_in
   // On what
   std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};  // several: one operator each, side by side
-  Setting setting = Setting::kInductive;
-  std::string split;  // "": the default order of ResolveSplit
+  bool transductive = false;  // training sees the whole graph, not the subgraph of the train nodes
+  std::string split;          // "": the default order of ResolveSplit
   Scale scale = Scale::kNone;
-  uint32_t pca = 0;     // 0: features as they are
-  uint32_t smooth = 0;  // times features are averaged over neighbours before training
-  SparseChoice sparse = SparseChoice::kAuto;
+  uint32_t pca = 0;               // 0: features as they are
+  uint32_t smooth = 0;            // times features are averaged over neighbours before training
+  Choice sparse = Choice::kAuto;  // whether sparse features stay sparse once aggregated
   FeatureType features_as = FeatureType::kF32;
   // For rare classes
-  ClassWeights class_weights;
-  std::optional<Threshold> threshold;  // no value: one half
+  // What classes count in the loss: all the same, balanced, or by a table of class,weight.
+  bool balanced_classes = false;
+  std::string class_weights_file;
+  // Probability above which a label is on, or class 1 of two is chosen. No value: one half, or what is chosen on the
+  // validation nodes.
+  std::optional<double> threshold;
+  bool choose_threshold = false;
   // When a layer ends
-  std::optional<StopRule> stop;  // no value: the method's own
-  uint32_t patience = 10;        // early: epochs without improvement
-  Watch watch = Watch::kLoss;    // early
-  ControllerChoice controller;   // controller
+  std::optional<StopRule> stop;   // no value: the method's own
+  uint32_t patience = 10;         // early: epochs without improvement
+  Watch watch = Watch::kLoss;     // early
+  std::string controller_file;    // controller; "": the one that ships with the library, general or
+  bool paper_controller = false;  // … the one of the paper
   std::optional<double>
       hold_out;  // share of the train nodes kept from the steps, to decide by; no value: automatic
   // What the sampled and conventional methods need besides
@@ -91,12 +80,16 @@ struct TrainConfig {
   uint32_t clusters_per_batch = 0;  // clustergcn: clusters joined into one step; 0: as many as fill a batch
   double diagonal = 1;              // clustergcn: λ of Â + λ·diag(Â)
   std::vector<uint32_t> powers = {0, 1, 2, 3};  // ngcn: powers of Â, one network each
-  OnNan on_nan = OnNan::kStop;  // restart: the seed begins again at a third of the rate, at most 3 times
+  // A seed whose loss or weights become NaN or infinite begins again at a third of the rate, at most 3 times.
+  bool restart_on_nan = false;
   // What is recorded
   uint32_t val_every = 0;  // epochs between two scores of the validation nodes, off the clock; 0: none
   Precision precision = Precision::kTf32;
   uint64_t seed = 0;
 
+  bool ChoosesThreshold() const { return choose_threshold && !threshold; }
+  bool HasThreshold() const { return choose_threshold || threshold; }
+  bool WeighsClasses() const { return balanced_classes || !class_weights_file.empty(); }
   bool FindsRate() const { return !lr.has_value(); }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
@@ -106,20 +99,23 @@ struct TrainConfig {
   }
 };
 
-enum class FieldKind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
+// A setting as it is shown to people.
+struct FieldText {
+  enum class Kind { kText, kNumber, kList, kFlag };  // a flag needs no value on the command line
+  // Where a setting can be given. Basic ones are in --help, advanced ones in --help-all under the name of their group. Those
+  // that presets decide are for config files (--config FILE) and C++ alone.
+  enum class Level { kBasic, kAdvanced, kPreset };
 
-// Where a setting can be given. Basic ones are in --help, advanced ones in --help-all under the name of their group. Those that
-// presets decide are for config files (--config FILE) and C++ alone.
-enum class Level { kBasic, kAdvanced, kPreset };
-
-// One parameter of a configuration struct.
-template <class Config>
-struct FieldOf {
   std::string name;  // as on the command line, without the leading dashes; '_' in files
-  FieldKind kind = FieldKind::kText;
+  Kind kind = Kind::kText;
   std::string placeholder;                // N, X, LIST, NAME …
   std::string help;                       // one sentence
   std::vector<std::string> choices = {};  // valid values, or empty
+};
+
+// One parameter of a configuration struct.
+template <class Config>
+struct FieldOf : FieldText {
   std::function<void(Config&, const std::string&)> set =
       {};                                              // parses and checks the range; throws Error(kUsage)
   std::function<std::string(const Config&)> get = {};  // as text that set() accepts

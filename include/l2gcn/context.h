@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -84,22 +83,11 @@ uint32_t UsableCores();
 // "cpu", "cuda", or "auto": CUDA where this build and machine have it. Throws Error(kUsage) for anything
 // else, and for a device that cannot be used, with the reason.
 DeviceKind ChooseDevice(const std::string& name);
-// A device that is looked for and made ready on a thread of its own: a GPU's driver takes a quarter of a second for
-// that, in which the caller can open a data set. Destruction waits for the thread.
-class DeviceStart {
- public:
-  explicit DeviceStart(const std::string& name, uint32_t index = 0);  // index as Context::device_index
-  DeviceStart(const DeviceStart&) = delete;
-  DeviceStart& operator=(const DeviceStart&) = delete;
-  // Waits until the device is found: what ChooseDevice(name) returns or throws. To be called once. Making it ready goes
-  // on; who uses the device first waits for that.
-  DeviceKind Kind() { return kind_.get(); }
-
- private:
-  std::promise<DeviceKind> found_;
-  std::future<DeviceKind> kind_;
-  std::future<void> ready_;
-};
+// The same on a thread of its own, which then makes the device ready: a GPU's driver takes a quarter of a second for that,
+// in which the caller can open a data set. The function returned waits for the choice, and can be called once; who uses
+// the device first waits until it is ready, and so does the end of the function's last copy.
+std::function<DeviceKind()> StartDevice(const std::string& name,
+                                        uint32_t index = 0);  // as Context::device_index
 
 // The name of a device as ChooseDevice takes it, and the names of all devices this program knows.
 std::string DeviceName(DeviceKind device);

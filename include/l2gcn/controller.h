@@ -57,6 +57,10 @@ struct SearchConfig {
   uint32_t min_epochs = 0;      // paper: a layer runs longer than this (35, PPI 175)
   uint32_t max_epochs = 0;      // paper: and not past this (95, PPI 475)
   uint64_t seed = 0;
+  // Where progress is kept, none of it stored with the controller
+  std::string state_path;    // "": nowhere
+  uint32_t save_every = 25;  // rounds
+  bool resume = false;       // go on with what is kept
 };
 
 using SearchField = FieldOf<SearchConfig>;
@@ -83,31 +87,25 @@ class Controller {
   std::shared_ptr<const ControllerImpl> impl_;
 };
 
-// One round of a search, as its log and its progress show it.
-struct SearchRound {
-  uint32_t round = 0;
-  double cost = 0;         // mean over the round's episodes
-  double epochs = 0;       // mean total epochs
-  double greedy_cost = 0;  // general: of the policy as it would be used, where it was measured; else NaN
-};
-
 struct SearchResult {
-  std::vector<SearchRound> curve;
+  // One round of a search, as its log and its progress show it.
+  struct Round {
+    uint32_t round = 0;
+    double cost = 0;         // mean over the round's episodes
+    double epochs = 0;       // mean total epochs
+    double greedy_cost = 0;  // general: of the policy as it would be used, where it was measured; else NaN
+  };
+
+  std::vector<Round> curve;
   double seconds = 0;
   double trained_epochs = 0;  // epochs actually run by all rollouts
-};
-
-struct SearchOutput {
-  std::string state_path;    // where progress is kept for --resume, or empty
-  uint32_t save_every = 25;  // rounds
-  bool resume = false;
 };
 
 // Learns a controller on samples of `datasets` (all known to method lgcn's preset). Same bits for any thread
 // count and for an interrupted and resumed search, unless cost is measured in seconds.
 Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
-                            const SearchConfig& config, const Overrides& training, const SearchOutput& output,
-                            SearchResult* result);
+                            const SearchConfig& config, const Overrides& training,
+                            SearchResult* result = nullptr);
 
 // The controller to `path`, its reward curve to `path`.json. A curve never stands beside another controller:
 // the old one goes first. Unless `replace`, a file that has appeared at `path` is left alone

@@ -31,16 +31,20 @@ struct Labels {
 enum class Role : uint8_t { kNone = 0, kTrain = 1, kVal = 2, kTest = 3 };
 
 struct Split {
+  // How many nodes each part has.
+  struct Counts {
+    uint64_t train = 0, val = 0, test = 0;
+  };
+  // A column of the node table by which splits are drawn.
+  struct Column {
+    static constexpr uint32_t kNoRow = ~uint32_t{0};
+
+    std::string name;        // "time:joined", "group:household"
+    Array<uint32_t> places;  // (nodes) of a node's value among the different ones, which ascend; or kNoRow
+  };
+
   std::string name;      // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
   Array<uint8_t> roles;  // (nodes) of Role
-};
-
-// A column of the node table by which splits are drawn.
-struct SplitColumn {
-  static constexpr uint32_t kNoRow = ~uint32_t{0};
-
-  std::string name;        // "time:joined", "group:household"
-  Array<uint32_t> places;  // (nodes) of a node's value among the different ones, which ascend; or kNoRow
 };
 
 // Names of nodes, one behind the other, so that millions of them can be mapped like every other array.
@@ -56,32 +60,32 @@ struct NameTable {
   static NameTable FromStrings(std::span<const std::string> names);
 };
 
-// A column of a person's table that became features: a number is one feature, a category one a level; behind
-// them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
-// prepared).
-struct TableColumn {
-  std::string name;                 // from the header, or its position: "0", "1", …
-  bool category = false;            // words
-  std::vector<std::string> levels;  // of a category, ascending
-  bool marks_missing = false;       // has the feature that marks missing cells
-  uint64_t missing = 0;             // cells missing
-  float fill =
-      0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
-  std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
-
-  uint32_t width() const {
-    return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
-  }
-};
-
 // What is remembered of a table, by the data set and by a model trained on it: new tables are matched by
 // name.
 struct TableSchema {
-  std::vector<TableColumn> columns;  // in the order of the features
+  // A column of a person's table that became features: a number is one feature, a category one a level; behind
+  // them stands one more where cells are missing, 1 in those rows (the number itself is 0 there until it is
+  // prepared).
+  struct Column {
+    std::string name;                 // from the header, or its position: "0", "1", …
+    bool category = false;            // words
+    std::vector<std::string> levels;  // of a category, ascending
+    bool marks_missing = false;       // has the feature that marks missing cells
+    uint64_t missing = 0;             // cells missing
+    float fill =
+        0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
+    std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
+
+    uint32_t width() const {
+      return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
+    }
+  };
+
+  std::vector<Column> columns;  // in the order of the features
   std::vector<std::string>
       ignored;  // columns that became no features: split columns, too many words, nothing at all
   // Columns of the edge table from which features were computed, with their levels. The features are columns of their own.
-  std::vector<TableColumn> edge_columns;
+  std::vector<Column> edge_columns;
   std::string label;  // name of the label column, or empty
   std::string id;     // name of the id column, or empty: row k is node k
   std::string path;   // file of the table, for messages; not stored
@@ -118,12 +122,12 @@ struct Dataset {
       false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
   std::vector<Split> splits;  // those the files bring; the first is the default
-  std::vector<SplitColumn> split_columns;
+  std::vector<Split::Column> split_columns;
   std::vector<std::string> class_names;  // (classes) or empty
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
   uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
-  GraphChanges changes;
+  Graph::Changes changes;
 
   // The contents were checked whole (ValidateDataset) by whoever made this data set. Calls that read a data
   // set check it first where this is false; set it to false after changing arrays by hand.
@@ -150,7 +154,7 @@ struct OpenOptions {
   std::string nodes;            // node table: id, features, label
   std::string features;         // feature file beside the edge list
   std::string labels;           // label file beside the edge list
-  std::string label_column;     // column of the node or label table that holds labels; empty: the last
+  std::string label_column;     // of the node or label table; empty: the last; "none": there are no labels
   bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;        // of the node, label and feature tables; empty: found
   bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
@@ -161,8 +165,9 @@ struct OpenOptions {
   std::vector<std::string> feature_columns;
   std::string split_by;  // time:COLUMN or group:COLUMN of the node table, kept to draw splits; empty: none
   std::string edge_features;  // columns of the edge list that become features, with commas between, or all
-  std::vector<TableColumn> edge_columns;  // those of a model when it predicts, in place of edge_features
-  std::string model_edges, model_nodes;   // the tables a model was trained on when it predicts; for messages
+  std::vector<TableSchema::Column>
+      edge_columns;                      // those of a model when it predicts, in place of edge_features
+  std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
   std::string missing;           // words that mean "no value" in tables, with commas between; any case
   bool no_ids = false;           // row k of features and labels is node k
   bool allow_unmatched = false;  // go on although many ids of the edges have no row
@@ -197,10 +202,7 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
 // How many nodes each part of that split has. The seed makes a difference for groups alone.
-struct SplitCounts {
-  uint64_t train = 0, val = 0, test = 0;
-};
-SplitCounts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed = 0);
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed = 0);
 
 // Known names, and where each was found.
 struct KnownDataset {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,26 +15,45 @@
 
 namespace l2gcn {
 
-// Feature preparation fitted on training data and applied again by predict: x ← (x − shift) · factor, then
-// x ← x · projection.
-struct Preparation {
-  Array<float> shift;   // (features) or empty
-  Array<float> factor;  // (features) or empty
-  bool row_normalise = false;
-  Matrix projection;    // (features × pca) or empty
-  Array<float> center;  // (features) mean removed before projecting, or empty
-};
-
-// Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
-// averaged over neighbours again and again; a weight of 0 leaves a half out.
-struct LabelPropagation {
-  double correct = 0, smooth = 0;  // weight of the neighbours in each round, below 1
-  uint32_t rounds = 0;
-
-  bool on() const { return correct > 0 || smooth > 0; }
-};
-
 struct Model {
+  // Feature preparation fitted on training data and applied again by predict: x ← (x − shift) · factor, then
+  // x ← x · projection.
+  struct Preparation {
+    Array<float> shift;   // (features) or empty
+    Array<float> factor;  // (features) or empty
+    bool row_normalise = false;
+    Matrix projection;    // (features × pca) or empty
+    Array<float> center;  // (features) mean removed before projecting, or empty
+  };
+
+  // Correct & Smooth (Huang et al., 2021): what the model gets wrong on train nodes, and then their labels, are
+  // averaged over neighbours again and again; a weight of 0 leaves a half out.
+  struct LabelPropagation {
+    double correct = 0, smooth = 0;  // weight of the neighbours in each round, below 1
+    uint32_t rounds = 0;
+
+    bool on() const { return correct > 0 || smooth > 0; }
+  };
+
+  // A tensor by the name that it has in model.safetensors.
+  struct Tensor {
+    std::string name;
+    std::vector<size_t> shape;
+    Array<float> values;
+  };
+
+  // How features become logits, for other programs that are to compute them: columns of the table of methods as
+  // words (docs/explanation/default-preset.md).
+  struct Formula {
+    std::string
+        aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
+                      // config.diagonal | "neighbour-mean": without the node itself, weights not read
+    bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
+    std::string
+        prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ, plus a bias the model may have | "hops": ÂᴷXΘ, K = config.hops |
+                          // "joined-powers": one network a power of Â, logits of all summed
+  };
+
   TrainConfig config;
   uint32_t features = 0;  // columns the data set must have
   bool multilabel = false;
@@ -42,6 +62,7 @@ struct Model {
   TableSchema
       schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
   bool structure = false;  // trained on features made from the graph itself (a data set without features)
+  std::optional<bool> weighted;  // whether the edges it was trained on have weights; older models do not say
   Preparation preparation;
   std::vector<HiddenParameters> layers;  // W⁽ˡ⁾ (D⁽ˡ⁻¹⁾ × D⁽ˡ⁾), with a norm or a bias where there is one
   // Probability above which a label is on (classes), or class 1 of two is chosen (1); empty: one half.
@@ -56,21 +77,23 @@ struct Model {
 
 // How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). A metric that is
 // undefined for these nodes is NaN.
-struct ClassScore {
-  std::string name;
-  double precision = 0, recall = 0, f1 = 0;
-  double roc_auc = 0, average_precision = 0;  // this class against the rest
-  uint64_t count = 0;                         // true members
-  uint64_t predicted = 0;                     // nodes the model puts here
-};
-// Predictions whose probability lies in (low, high], the first bin including 0, and how often they were
-// right.
-struct CalibrationBin {
-  double low = 0, high = 0;
-  uint64_t count = 0;
-  double probability = 0, frequency = 0;  // means over the bin; 0 where it is empty
-};
 struct Score {
+  struct Class {
+    std::string name;
+    double precision = 0, recall = 0, f1 = 0;
+    double roc_auc = 0, average_precision = 0;  // this class against the rest
+    uint64_t count = 0;                         // true members
+    uint64_t predicted = 0;                     // nodes the model puts here
+  };
+
+  // Predictions whose probability lies in (low, high], the first bin including 0, and how often they were
+  // right.
+  struct Bin {
+    double low = 0, high = 0;
+    uint64_t count = 0;
+    double probability = 0, frequency = 0;  // means over the bin; 0 where it is empty
+  };
+
   uint64_t nodes = 0;
   double micro_f1 = 0;
   double macro_f1 = 0;           // over classes with members or predictions; multi-label: over all labels
@@ -80,8 +103,7 @@ struct Score {
   double average_precision = 0;  // likewise
   double log_loss = 0;           // multi-label: mean over nodes and labels
   double calibration_error = 0;  // expected calibration error over the bins
-  std::vector<CalibrationBin>
-      calibration;  // of the likeliest class; two classes: of class 1; else all labels
+  std::vector<Bin> calibration;  // of the likeliest class; two classes: of class 1; else all labels
   // (classes × classes) nodes by true class (row) and predicted class (column); empty where there are more
   // than kMostConfusion classes. Multi-label: (classes × 4) true negative, false positive, false negative,
   // true positive.
@@ -89,7 +111,7 @@ struct Score {
   // What knows nothing of a node scores here: the train nodes' largest class for all, or every label on.
   std::string baseline;                           // its name: "majority class NAME", "all labels on"
   double baseline_f1 = 0, baseline_macro_f1 = 0;  // micro, macro
-  std::vector<ClassScore> classes;
+  std::vector<Class> classes;
 };
 inline constexpr uint32_t kMostConfusion = 1024;
 
@@ -124,26 +146,9 @@ void LogitsToProbabilities(Matrix& logits, bool multilabel);
 Array<int32_t> DecideClasses(const Model& model, const Matrix& logits);
 Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits);
 
-// Every tensor of a model by the name it has in model.safetensors; shares the model's memory.
-struct ModelTensor {
-  std::string name;
-  std::vector<size_t> shape;
-  Array<float> values;
-};
-std::vector<ModelTensor> TensorsByName(const Model& model);
-
-// How features become logits, for other programs that are to compute them: columns of the table of methods as
-// words (docs/explanation/default-preset.md).
-struct ModelFormula {
-  std::string
-      aggregation;  // "normalised": Â as config.adjacency says | "enhanced-diagonal": Â + λ·diag(Â), λ =
-                    // config.diagonal | "neighbour-mean": without the node itself, weights not read
-  bool own_beside = false;  // weights multiply [X | ÂX], not ÂX
-  std::string
-      prediction_head;  // "classifier": XΘ | "last-layer": ÂXΘ, plus a bias the model may have | "hops": ÂᴷXΘ, K = config.hops |
-                        // "joined-powers": one network a power of Â, logits of all summed
-};
-ModelFormula FormulaOf(const Model& model);
+// Every tensor of a model; shares the model's memory.
+std::vector<Model::Tensor> TensorsByName(const Model& model);
+Model::Formula FormulaOf(const Model& model);
 
 // Writes model.safetensors and config.json into `directory`, which is made if it is not there. LoadModel and
 // the program's evaluate, predict, embed and info open it. Throws Error(kUsage) for a model whose shapes do

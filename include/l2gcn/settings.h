@@ -28,7 +28,7 @@ inline constexpr const char *kMachineGroup = "Machine", *kDeviceGroup = "Device"
 const std::vector<MachineField>& MachineFields();
 
 // A context with threads of its own and these budgets. Its device is the CPU until the caller has chosen one (ChooseDevice,
-// DeviceStart).
+// StartDevice).
 Context MakeContext(const MachineConfig& machine);
 
 // A run: the number of its seeds, and how often its progress is kept.

@@ -26,19 +26,18 @@ struct LayerView {
   bool norm = false;            // the layer normalises its rows
 };
 
-// The score of the validation nodes, computed as if the current layer were the last one.
-struct ValidationScore {
-  double f1 = std::numeric_limits<double>::quiet_NaN();
-  double loss = std::numeric_limits<double>::quiet_NaN();  // mean
-};
-
 // The training so far, as a policy sees it before a decision.
 struct Observation {
+  // The score of the validation nodes, computed as if the current layer were the last one.
+  struct Validation {
+    double f1 = std::numeric_limits<double>::quiet_NaN();
+    double loss = std::numeric_limits<double>::quiet_NaN();  // mean
+  };
+
   uint32_t epoch = 0;              // epochs done in this layer
   std::span<const double> losses;  // (epoch) the last batch's loss of each epoch
-  ValidationScore
-      validation;      // set if WantsValidation(); if WantsNodeLosses() alone, of the evaluation nodes
-  double seconds = 0;  // of training so far; evaluation is not counted
+  Validation validation;  // set if WantsValidation(); if WantsNodeLosses() alone, of the evaluation nodes
+  double seconds = 0;     // of training so far; evaluation is not counted
   // (evaluation nodes) the loss of each node, and its miss: 1 − the probability of its class, or 1 − F1 where nodes have several
   // labels. The nodes and their order are the same throughout a layer. In the last layer, losses of nodes with one class are
   // those after temperature scaling. Set only if WantsNodeLosses().

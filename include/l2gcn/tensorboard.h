@@ -8,29 +8,16 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "l2gcn/train.h"
 
 namespace l2gcn {
 
-class TensorBoardLog {
- public:
-  // Makes the folder; throws Error(kUsage) if it cannot be written.
-  TensorBoardLog(const std::string& directory, uint64_t first_seed, uint32_t runs);
-  ~TensorBoardLog();
-  TensorBoardLog(const TensorBoardLog&) = delete;
-  TensorBoardLog& operator=(const TensorBoardLog&) = delete;
-
-  // What is new since the last call; to be called from Context::on_progress.
-  void OnProgress(const Progress& progress);
-  // A seed is trained and evaluated: what is still missing, and the model. The next seed begins.
-  void OnSeed(const Context& context, const Dataset& dataset, const Trained& trained);
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
+// Makes RunTraining(context, dataset, …, run) write to `directory`, by its callbacks context.on_progress, which still gets
+// what it got before, and run.on_seed. The data set and the context must outlive the run's options. Throws Error(kUsage)
+// if the folder cannot be made.
+void LogToTensorBoard(const std::string& directory, uint64_t first_seed, const Dataset& dataset,
+                      Context& context, RunOptions& run);
 
 }  // namespace l2gcn

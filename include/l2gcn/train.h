@@ -11,61 +11,60 @@
 
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
-#include "l2gcn/disk_use.h"
 #include "l2gcn/model.h"
 #include "l2gcn/stop_policy.h"
 
 namespace l2gcn {
 
-// Seconds per phase. choose is what trials of architectures take. train counts the layers' training alone; setup is device context, upload, capture; validate is what
-// stopping rules evaluate while a layer trains, and is not part of train. Layers' outputs that evaluations need for every node and
-// that evaluation uses again count as evaluate.
-struct PhaseSeconds {
-  double load = 0, choose = 0, setup = 0, aggregate = 0, train = 0, validate = 0, transform = 0, evaluate = 0,
-         total = 0;
-};
-
-// The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase
-// that raised the peak of the process has that peak. Of another phase, which stayed below the peak, it is what was
-// resident when the phase began or ended, whichever is more.
-struct PhaseBytes {
-  uint64_t load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0;
-};
-
-// What happened in one layer.
-struct LayerRecord {
-  uint32_t epochs = 0;
-  uint32_t kept_epoch = 0;     // the weights are those after this one; before the last if a policy went back
-  double rate = 0;             // Adam's base rate, before it decays
-  uint64_t steps = 0;          // all optimiser steps, those of discarded rates included
-  std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
-  std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
-  std::string stopped_by;                                  // "budget", "controller", "early stopping", …
-  double aggregate_seconds = 0, train_seconds = 0, transform_seconds = 0;
-  bool sparse_input = false;
-  double flops = 0;  // useful arithmetic of this layer's training
-  double gathered_bytes =
-      0;  // graph entries × columns × 4 that aggregation read; 0 where features are sparse
-};
-
-// A score of the validation nodes during training; `seconds` counts aggregation, training and transformation
-// so far.
-struct ValidationPoint {
-  double seconds = 0;
-  uint32_t layer = 1, epoch = 0;  // epoch of that layer
-  double f1 = 0;
-};
-
-// A short training that helped to choose the architecture (TrainConfig::architecture_trial).
-struct ArchitectureTrial {
-  std::vector<Adjacency> adjacency;
-  HiddenNorm hidden_norm = HiddenNorm::kNone;
-  uint32_t epochs = 0;
-  double loss = 0;      // mean over the evaluation nodes
-  bool chosen = false;  // the training that follows has these parts
-};
-
 struct SeedResult {
+  // Seconds per phase. choose is what trials of architectures take. train counts the layers' training alone; setup is device context, upload, capture; validate is what
+  // stopping rules evaluate while a layer trains, and is not part of train. Layers' outputs that evaluations need for every node and
+  // that evaluation uses again count as evaluate.
+  struct Seconds {
+    double load = 0, choose = 0, setup = 0, aggregate = 0, train = 0, validate = 0, transform = 0,
+           evaluate = 0, total = 0;
+  };
+
+  // The most memory that is known to have been resident in each phase, in bytes; 0 where a phase did not happen. A phase
+  // that raised the peak of the process has that peak. Of another phase, which stayed below the peak, it is what was
+  // resident when the phase began or ended, whichever is more.
+  struct Resident {
+    uint64_t load = 0, setup = 0, aggregate = 0, train = 0, transform = 0, evaluate = 0;
+  };
+
+  // What happened in one layer.
+  struct Layer {
+    uint32_t epochs = 0;
+    uint32_t kept_epoch = 0;  // the weights are those after this one; before the last if a policy went back
+    double rate = 0;          // Adam's base rate, before it decays
+    uint64_t steps = 0;       // all optimiser steps, those of discarded rates included
+    std::vector<double> losses;  // per epoch, as the stop policy saw it: the last batch's
+    std::vector<std::pair<uint32_t, double>> probabilities;  // (epoch, stopping probability) at each decision
+    std::string stopped_by;                                  // "budget", "controller", "early stopping", …
+    double aggregate_seconds = 0, train_seconds = 0, transform_seconds = 0;
+    bool sparse_input = false;
+    double flops = 0;  // useful arithmetic of this layer's training
+    double gathered_bytes =
+        0;  // graph entries × columns × 4 that aggregation read; 0 where features are sparse
+  };
+
+  // A score of the validation nodes during training; `seconds` counts aggregation, training and transformation
+  // so far.
+  struct ValidationPoint {
+    double seconds = 0;
+    uint32_t layer = 1, epoch = 0;  // epoch of that layer
+    double f1 = 0;
+  };
+
+  // A short training that helped to choose the architecture (TrainConfig::architecture_trial).
+  struct Trial {
+    std::vector<Adjacency> adjacency;
+    HiddenNorm hidden_norm = HiddenNorm::kNone;
+    uint32_t epochs = 0;
+    double loss = 0;      // mean over the evaluation nodes
+    bool chosen = false;  // the training that follows has these parts
+  };
+
   uint64_t seed = 0;
   double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
   // What knows nothing of a node scores (Score::baseline), likewise.
@@ -74,12 +73,12 @@ struct SeedResult {
   std::string split;                                        // its name
   uint64_t train_nodes = 0, val_nodes = 0, test_nodes = 0;  // of it
   uint64_t unused_nodes = 0, unlabelled_nodes = 0;          // labelled but in no part; without a label
-  std::vector<ArchitectureTrial> trials;                    // in order; empty: nothing was left to choose
-  std::vector<LayerRecord> layers;
-  PhaseSeconds seconds;
+  std::vector<Trial> trials;                                // in order; empty: nothing was left to choose
+  std::vector<Layer> layers;
+  Seconds seconds;
   std::vector<ValidationPoint> validation;  // where the configuration asks for it (val_every)
   uint64_t peak_rss_bytes = 0, peak_device_bytes = 0;
-  PhaseBytes resident;
+  Resident resident;
   uint64_t sampler_bytes =
       0;  // what a conventional method keeps from step to step: histories, whole-graph blocks
   // How often the seed began again because its loss stopped being finite (--on-nan restart), and the rate that it
@@ -101,7 +100,7 @@ struct TrainResult {
   uint32_t snapshots = 0;
   uint64_t snapshot_bytes = 0;
   double snapshot_seconds = 0;
-  DiskUse disk;  // all 0 in memory
+  std::string disk_json;  // what a run from disk moved, and the rates of the disk; "" in memory
 };
 
 struct Trained {

@@ -149,7 +149,7 @@ TableSchema SchemaOf(const nb::list& columns, const std::string& label) {
   schema.label = label;
   for (const nb::handle item : columns) {
     const auto dict = nb::cast<nb::dict>(item);
-    TableColumn column;
+    TableSchema::Column column;
     column.name = nb::cast<std::string>(dict["name"]);
     column.category = nb::cast<bool>(dict["category"]);
     column.levels = nb::cast<std::vector<std::string>>(dict["levels"]);
@@ -222,7 +222,7 @@ nb::list Known(const std::string& options_json) {
 }
 
 nb::dict Changes(const DatasetHandle& handle) {
-  const GraphChanges& changes = handle.data.changes;
+  const Graph::Changes& changes = handle.data.changes;
   nb::dict dict;
   dict["entries_read"] = changes.entries_read;
   dict["reverses_added"] = changes.reverses_added;
@@ -236,7 +236,7 @@ nb::dict Changes(const DatasetHandle& handle) {
 
 nb::list GiveSchema(const TableSchema& schema) {
   nb::list columns;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     nb::dict dict;
     dict["name"] = column.name;
     dict["category"] = column.category;

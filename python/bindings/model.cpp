@@ -14,13 +14,13 @@ using Handle = std::shared_ptr<ModelHandle>;
 
 nb::dict Tensors(const ModelHandle& handle) {
   nb::dict tensors;
-  for (const ModelTensor& tensor : TensorsByName(handle.model))
+  for (const Model::Tensor& tensor : TensorsByName(handle.model))
     tensors[nb::cast(tensor.name)] = Give(tensor.values, tensor.shape, false);
   return tensors;
 }
 
 nb::dict Form(const ModelHandle& handle) {
-  const ModelFormula form = FormulaOf(handle.model);
+  const Model::Formula form = FormulaOf(handle.model);
   nb::dict dict;
   dict["aggregation"] = form.aggregation;
   dict["own_beside"] = form.own_beside;
@@ -89,7 +89,7 @@ nb::dict ScoreDict(const Score& score, bool multilabel) {
   dict["baseline_f1"] = score.baseline_f1;
   dict["baseline_macro_f1"] = score.baseline_macro_f1;
   nb::list classes, calibration;
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     nb::dict row;
     row["class"] = one.name;
     row["precision"] = one.precision;
@@ -101,7 +101,7 @@ nb::dict ScoreDict(const Score& score, bool multilabel) {
     row["predicted"] = one.predicted;
     classes.append(row);
   }
-  for (const CalibrationBin& bin : score.calibration) {
+  for (const Score::Bin& bin : score.calibration) {
     nb::dict row;
     row["low"] = bin.low;
     row["high"] = bin.high;

@@ -10,27 +10,27 @@
 namespace l2gcn::python {
 namespace {
 
-const char* KindName(FieldKind kind) {
+const char* KindName(FieldText::Kind kind) {
   switch (kind) {
-    case FieldKind::kText:
+    case FieldText::Kind::kText:
       return "text";
-    case FieldKind::kNumber:
+    case FieldText::Kind::kNumber:
       return "number";
-    case FieldKind::kList:
+    case FieldText::Kind::kList:
       return "list";
-    case FieldKind::kFlag:
+    case FieldText::Kind::kFlag:
       return "flag";
   }
   return "";
 }
 
-const char* LevelName(Level level) {
+const char* LevelName(FieldText::Level level) {
   switch (level) {
-    case Level::kBasic:
+    case FieldText::Level::kBasic:
       return "basic";
-    case Level::kAdvanced:
+    case FieldText::Level::kAdvanced:
       return "advanced";
-    case Level::kPreset:
+    case FieldText::Level::kPreset:
       return "preset";
   }
   return "";

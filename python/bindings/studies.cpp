@@ -20,13 +20,11 @@ std::shared_ptr<ControllerHandle> Search(Call& call, const Datasets& datasets, c
   SetFields(SearchFields(), overrides, config);
   std::vector<Dataset> sets;
   for (const auto& handle : datasets) sets.push_back(handle->data);
-  SearchOutput output;
-  output.state_path = state;
-  output.resume = resume;
+  config.state_path = state;
+  config.resume = resume;
   SearchResult result;
-  Controller controller = call.RunByRanks([&](const Context& context) {
-    return SearchController(context, sets, config, training, output, &result);
-  });
+  Controller controller = call.RunByRanks(
+      [&](const Context& context) { return SearchController(context, sets, config, training, &result); });
   return std::make_shared<ControllerHandle>(
       ControllerHandle{std::move(controller), config, std::move(result)});
 }
@@ -34,7 +32,7 @@ std::shared_ptr<ControllerHandle> Search(Call& call, const Datasets& datasets, c
 nb::dict Curve(const ControllerHandle& handle) {
   std::vector<uint32_t> rounds;
   std::vector<double> cost, epochs, greedy;
-  for (const SearchRound& round : handle.result.curve) {
+  for (const SearchResult::Round& round : handle.result.curve) {
     rounds.push_back(round.round);
     cost.push_back(round.cost);
     epochs.push_back(round.epochs);

@@ -81,7 +81,7 @@ Handle TrainData(Call& call, std::shared_ptr<DatasetHandle> data, const Override
 // What the training will need of memory and disk, as --dry-run --json prints it.
 std::string Plan(Call& call, const DatasetHandle& data, const Overrides& overrides) {
   return call.RunByRanks([&](const Context& context) {
-    return PlanToJson(PlanTraining(context, data.data, ResolveConfig(overrides, data.data)));
+    return TrainingPlan(context, data.data, ResolveConfig(overrides, data.data), 1, true);
   });
 }
 
@@ -100,7 +100,7 @@ nb::dict History(const RunHandle& run) {
   std::vector<double> losses, probabilities;
   for (const SeedResult& seed : run.result.seeds) {
     for (size_t layer = 0; layer < seed.layers.size(); ++layer) {
-      const LayerRecord& record = seed.layers[layer];
+      const SeedResult::Layer& record = seed.layers[layer];
       const size_t first = losses.size();
       for (size_t epoch = 0; epoch < record.losses.size(); ++epoch) {
         seeds.push_back(seed.seed);
@@ -128,7 +128,7 @@ nb::dict ValidationOf(const RunHandle& run) {
   std::vector<uint32_t> layers, epochs;
   std::vector<double> seconds, scores;
   for (const SeedResult& seed : run.result.seeds) {
-    for (const ValidationPoint& point : seed.validation) {
+    for (const SeedResult::ValidationPoint& point : seed.validation) {
       seeds.push_back(seed.seed);
       layers.push_back(point.layer);
       epochs.push_back(point.epoch);
@@ -147,7 +147,7 @@ nb::dict ValidationOf(const RunHandle& run) {
 
 nb::list Layers(const RunHandle& run, size_t index) {
   nb::list layers;
-  for (const LayerRecord& record : run.result.seeds.at(index).layers) {
+  for (const SeedResult::Layer& record : run.result.seeds.at(index).layers) {
     nb::dict dict;
     dict["epochs"] = record.epochs;
     dict["kept_epoch"] = record.kept_epoch;

@@ -72,11 +72,6 @@ class ArrowTable:
         self.columns = names
         self._cells = cells
 
-    def assign(self, **added: None) -> ArrowTable:
-        """The table with more columns, which are empty."""
-        rows = len(self._cells[0]) if self._cells else 0
-        return ArrowTable([*self.columns, *added], [*self._cells, *([None] * rows for _ in added)])
-
     def write_csv(self, path: str) -> None:
         """Writes the table as text."""
         with open(path, "w", newline="", encoding="utf-8") as file:

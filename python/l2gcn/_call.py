@@ -15,8 +15,12 @@ from ._wording import in_python
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
-# Notes about parts of the caller's data that have no effect. They are warnings in Python, whose callers see no notes.
-_LOSS = re.compile(r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b")
+# Notes that a caller must see are warnings in Python, where notes are off: data without an effect, a guess at the labels, and a
+# model that has learned nothing.
+_TOLD = re.compile(
+    r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b"
+    r"|\blabels are in column\b|\beach is a label\b|\bdoes not beat\b"
+)
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -35,7 +39,7 @@ def make_call(
         tell = ProgressBar()
 
     def note(text: str) -> None:
-        if _LOSS.search(text):
+        if _TOLD.search(text):
             warn(reword(text))
         elif verbose:
             print("l2gcn:", reword(text))

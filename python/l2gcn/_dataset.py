@@ -337,7 +337,7 @@ class Dataset:
             "node_names": handle.node_names,
             "node_ids": handle.node_ids,
             **self._graph_arrays(),
-            **_stored_features(self),
+            **stored_features(self),
             **_label_arrays(handle.labels if handle.classes else None, handle.labelled),
         }
         return _restore, (state, handle.splits, handle.schema, handle.label_column)
@@ -367,7 +367,8 @@ def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str) -> Dat
     return Dataset(handle)
 
 
-def _stored_features(data: Dataset) -> dict[str, Any]:
+def stored_features(data: Dataset) -> dict[str, Any]:
+    """Features as arguments of make_dataset."""
     sparse = data._handle.sparse_features
     if sparse is None:
         return {"features": data.features} if data.n_features else {}
@@ -458,8 +459,7 @@ spec : str, path, or object
 {_interop.describe_kinds("    ")}
 model : Model, optional
     The model that will predict on a node table. Its id column is found by name, so `id` need not be given again. So is the
-    label column of files, which may be missing; for DataFrames name it with `label`, if there is one. The model's feature
-    columns become features whatever they hold.
+    label column, which may be missing. The model's feature columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
     `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md). `edges` and `nodes` may

@@ -15,7 +15,8 @@ import numpy as np
 from . import _core
 from ._arrays import as_array, feature_names, index_array, is_missing, label_array, node_mask, weight_array
 from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
-from ._dataset import Dataset
+from ._call import warn
+from ._dataset import Dataset, stored_features
 from ._model import Model
 from ._parameters import OWN_PARAMETERS, estimator_settings
 from ._settings import document, error, machine_settings, unknown, whole
@@ -220,6 +221,8 @@ class _GraphEstimator(BaseEstimator):
             raise error(
                 f"X has {made.n_features} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
             )
+        if same and not _same_features(made, self.data_):
+            warn("X is not the X of fit(): its rows are taken for the nodes of fit(), in their graph. For other nodes give graph=")
         return made, None, same
 
     def _compute(self, what: str, X: Any, graph: Any, **more: Any) -> np.ndarray:
@@ -254,6 +257,9 @@ class _GraphEstimator(BaseEstimator):
 
 @_parameters_from_table(
     """Graph convolutional network for node classification, by scikit-learn's conventions.
+
+    It is transductive: fit() sees the features and edges of all nodes, and predict() without arguments labels them. For other
+    nodes give predict() their features and their graph.
 
     Parameters
     ----------
@@ -302,7 +308,16 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
         return self
 
     def predict(self, X: Any = None, graph: Any = None) -> np.ndarray:
-        """Labels of every node: of the nodes of fit(), or of a new graph with the same columns."""
+        """Labels of every node: of the nodes of fit(), or of other nodes with the same columns.
+
+        Parameters
+        ----------
+        X : as in fit(), optional
+            None: the nodes of fit(). After fit() with a graph, an X without one must have a row for each of those nodes; if
+            its values differ from those of fit(), a warning says that its rows are taken for the same nodes.
+        graph : as in fit(), optional
+            The edges among the rows of X. For nodes that fit() has not seen, it is required.
+        """
         decisions = self._compute("predict", X, graph, raw=True)
         if decisions.ndim == 2:
             return decisions.astype(self.label_type_)
@@ -445,6 +460,12 @@ def _node_numbers(X: Any, count: int) -> np.ndarray:
 def _with_shape(X: Any) -> Any:
     """Anything that reads as an array, with a shape to ask for."""
     return X if getattr(X, "shape", ()) else np.atleast_1d(as_array(X, "X"))
+
+
+def _same_features(a: Dataset, b: Dataset) -> bool:
+    """Whether the features are equal, and stored alike."""
+    first, second = stored_features(a), stored_features(b)
+    return first.keys() == second.keys() and all(np.array_equal(first[name], second[name]) for name in first)
 
 
 def _make(X: Any, graph: Any, y: Any = None, **more: Any) -> Dataset:

@@ -8,7 +8,7 @@ import inspect
 import os
 import re
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def handle_of(model: Any) -> Optional[_core.Model]:
     return None if model is None else model._handle
 
 
-def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
+def _plain_frame(frame: Any, what: str, takes_index: bool = True) -> tuple[Any, bool]:
     """(a DataFrame or Arrow table, whether its first column was the index). An index with a name, or of words, counts."""
     if hasattr(frame, "collect_schema"):
         frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
@@ -83,7 +83,7 @@ def _plain_frame(frame: Any, what: str) -> tuple[Any, bool]:
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
         raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars, or an Arrow table", "usage")
     index = getattr(frame, "index", None)
-    if index is None:
+    if index is None or not takes_index:
         return frame, False
     unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
     counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
@@ -110,13 +110,6 @@ def _read_parquet(read: Callable[[str], Any], path: str, what: str) -> Any:
         return read(path)
     except Exception as problem:  # each library has errors of its own
         raise error(f"{what}: {path} cannot be read: {problem}") from None
-
-
-def _with_column(frame: Any, name: str) -> Any:
-    """The frame with one more column, which is empty."""
-    if hasattr(frame, "assign"):
-        return frame.assign(**{name: None})
-    return frame.with_columns(importlib.import_module(type(frame).__module__.split(".")[0]).lit(None).alias(name))
 
 
 def _write_table(frame: Any, path: str, what: str) -> str:
@@ -146,6 +139,8 @@ def from_pandas(
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
+    missing: Union[None, str, Sequence[str]] = None,
+    no_ids: bool = False,
     edge_features: Optional[str] = None,
     split_by: Optional[str] = None,
     model: Any = None,
@@ -164,37 +159,34 @@ def from_pandas(
         One row a node: its id (`id`; the index where it has a name that is no column's, or holds words), its label (`label`)
         and features. Numbers become one feature, words one a level; missing cells are marked.
     label : str, optional
-        The column of labels; None: the node table has none.
+        The column of labels, or "none" where there is none; None: the last column, which a warning names, or that of the model.
     allow_unmatched : bool
         Go on although many ids of the edges have no row.
+    missing : str or list of str, optional
+        Words that mean "no value", beside NaN, None and their usual spellings.
+    no_ids : bool
+        Row k of the node table is node k; the edges hold numbers.
     edge_features : str, optional
         Columns of the edges that become features of their nodes, such as "amount,how", or "all".
     split_by : str, optional
         "time:COLUMN" or "group:COLUMN" of the nodes, kept for splits such as "time:COLUMN:0.6,0.2,0.2".
     model : Model, optional
-        The model that will predict on it: its columns become features whatever they hold, and its id column is found by name.
+        The model that will predict on it: its columns become features whatever they hold. Its id column is found by name, and
+        so is its label column, which may be missing.
     """
     edges, _ = _plain_frame(edges, "edges")
     columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
+    options.update(missing=missing, no_ids=no_ids)
     options.update(edge_features=edge_features, split_by=split_by)
     if nodes is None:
-        if label is not None or id is not None:
-            raise error("label and id are columns of a node table; give nodes=DataFrame beside the edges", "usage")
+        if label is not None or id is not None or no_ids:
+            raise error("label, id and no_ids are about a node table; give nodes=DataFrame beside the edges", "usage")
     else:
-        nodes, by_index = _plain_frame(nodes, "nodes")
-        names = [str(name) for name in nodes.columns]
+        nodes, by_index = _plain_frame(nodes, "nodes", takes_index=not no_ids)
         if by_index and id is None:
-            options["id"] = names[0]
-        if label is not None and str(label) not in names:
-            raise error(f"nodes: has no column '{label}': did you mean '{_core.nearest_name(str(label), names)}'?", "usage")
-        if label is None:
-            # The reader takes the last column for labels unless one is named: an empty one means none.
-            options["label"] = "label"
-            while options["label"] in names:
-                options["label"] += "_"
-            nodes = _with_column(nodes, options["label"])
+            options["id"] = str(nodes.columns[0])
     return _open_tables(cls, {"edges": edges, "nodes": nodes}, options, model)
 
 

@@ -214,6 +214,7 @@ def options_json(options: Mapping[str, Any]) -> str:
             continue
         expected = type(known[name])
         if expected is str:
+            value = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
             value = text_of(os.fspath(value), name) if isinstance(value, (str, os.PathLike)) else value
         elif hasattr(value, "item"):
             value = value.item()

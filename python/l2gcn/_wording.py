@@ -20,7 +20,7 @@ _OTHERS = {"force": True, "resume": True, "layer": False, "methods": False, "max
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*[a-z0-9])")
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.I)
 # After an option that is named without a value the sentence goes on with one of these, or with a word that is no choice of it.
-_NO_VALUE = {"and", "or", "if", "is", "to", "in", "for", "of", "are", "where", "with", "exclude", "describe", "leaves", "needs"}
+_NO_VALUE = {"and", "or", "if", "is", "to", "in", "for", "of", "are", "where", "with", "exclude", "describe", "leaves", "needs", "names", "choose"}
 
 
 @functools.lru_cache(maxsize=None)

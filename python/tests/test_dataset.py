@@ -259,6 +259,9 @@ def test_mistakes_of_options_and_settings(citations):
         l2gcn.load_dataset("synthetic:cors")
     for settings, sentence in (
         ({"epoch": 3}, "unknown setting 'epoch': did you mean 'epochs'"),
+        ({"random_state": 1}, "unknown setting 'random_state': did you mean 'seed'"),
+        ({"n_jobs": 1}, "unknown setting 'n_jobs': did you mean 'threads'"),
+        ({"learning_rate": 1}, "unknown setting 'learning_rate': did you mean 'lr'"),
         ({"lr": -1}, "lr=-1: expected a number above 0"),
         ({"method": "lgnc"}, "did you mean 'lgcn'"),
         ({"hidden": [1, 2, 3]}, "3 values for 2 layers"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -58,6 +59,18 @@ def test_fit_predict_score(problem):
     np.testing.assert_array_equal(clf.predict(X), predicted)
 
 
+def test_another_x_without_its_graph_is_a_warning(problem):
+    """As many rows as in fit() need not be the same nodes."""
+    data, X, y, split = problem
+    clf = GCNClassifier(**FAST).fit(X, y, graph=data, val=split.val)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clf.predict(X.copy())
+        clf.predict(X[::-1].copy(), graph=data)
+    with pytest.warns(UserWarning, match="X is not the X of fit.. its rows are taken for the nodes of fit"):
+        clf.predict(X[::-1].copy())
+
+
 def test_unlabelled_in_every_form(problem):
     data, X, _, split = problem
     labels = np.array(data.labels)
@@ -96,6 +109,8 @@ def test_parameters(problem):
         clf.set_params(lrr=1)
     with pytest.raises(Error, match="unknown setting 'layer': did you mean 'layers'"):
         GCNClassifier(layer=3)
+    with pytest.raises(Error, match="unknown setting 'seed': did you mean 'random_state'"):
+        GCNClassifier(seed=3)
     assert "Number of graph convolution layers" in GCNClassifier.__doc__
     assert repr(clf).startswith("GCNClassifier(")
 

@@ -54,10 +54,46 @@ def test_pandas_reads_tables_as_the_program_does():
     assert data.node_ids.tolist() == ["a", "b", "c", "d"] and data.class_names == ["x", "y"]
     assert data.labels.tolist() == [0, 1, 0, -1]
     assert data.edge_weight.tolist() == [1.5, 1.5, 2.0, 2.0, 2.5, 2.5]
-    bare = Dataset.from_pandas(edges, nodes.drop(columns="kind"), id="who", source="from", target="to", weight="km")
+    bare = Dataset.from_pandas(edges, nodes.drop(columns="kind"), label="none", source="from", target="to", weight="km")
     assert bare.n_classes == 0 and bare.n_features == 4
-    with pytest.raises(l2gcn.Error, match="has no column 'kinds': did you mean 'kind'"):
+    with pytest.raises(l2gcn.Error, match="label='kinds': nodes has no such column .did you mean kind"):
         Dataset.from_pandas(edges, nodes, label="kinds")
+
+
+def test_frames_have_their_label_last_as_files_do(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": ["a", "b", "c"], "to": ["b", "c", "a"]})
+    nodes = pandas.DataFrame({"who": ["a", "b", "c"], "size": [1, 2, 4], "kind": ["x", "y", "x"]})
+    edges.to_csv(tmp_path / "edges.csv", index=False)
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    for place, tables in (("nodes", (edges, nodes)), ("nodes.csv", ())):
+        files = {} if tables else {"edges": tmp_path / "edges.csv", "nodes": tmp_path / "nodes.csv"}
+        with pytest.warns(UserWarning) as seen:
+            data = l2gcn.load_dataset(*tables, **files)
+        assert str(seen[0].message) == f"{place}: labels are in column kind, the last (`label` names another column, or none)"
+        assert data.feature_names == ["size"] and data.class_names == ["x", "y"]
+        bare = l2gcn.load_dataset(*tables, **files, label="none")
+        assert bare.n_classes == 0 and bare.feature_names == ["size", "kind=x", "kind=y"]
+
+
+def test_frames_take_words_for_missing_and_rows_for_nodes():
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": [0, 1, 2], "to": [1, 2, 3]})
+    nodes = pandas.DataFrame({"size": [1, "tbd", 3, 4], "town": ["rome", "Unknown", "oslo", "rome"], "kind": ["x", "y", "x", "y"]})
+    for missing in ("unknown,tbd", ["unknown", "tbd"]):
+        data = Dataset.from_pandas(edges, nodes, label="kind", missing=missing, no_ids=True)
+        assert data.feature_names == ["size", "size missing", "town=oslo", "town=rome", "town missing"]
+        assert data.n_nodes == 4 and data.labels.tolist() == [0, 1, 0, 1]
+    numbered = nodes.set_axis(pandas.Index([7, 8, 9, 10], name="key"))
+    assert Dataset.from_pandas(edges, numbered, label="kind", no_ids=True).n_nodes == 4
+
+
+def test_swapped_frames_are_recognised():
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"from": ["a", "a", "b"], "to": ["b", "c", "c"]})
+    nodes = pandas.DataFrame({"who": ["a", "b", "c"], "size": [1, 2, 4], "kind": ["x", "y", "x"]})
+    with pytest.raises(l2gcn.Error, match="edges and nodes look swapped: rows of nodes name two ids of edges"):
+        Dataset.from_pandas(nodes, edges, label="kind")
 
 
 def people(count: int = 60) -> tuple[dict, dict]:
@@ -104,7 +140,7 @@ def test_polars():
         same_data(data, expected)
         assert data.feature_names == expected.feature_names and data.class_names == expected.class_names
     assert l2gcn.load_dataset(polars.LazyFrame(ends), nodes=polars.LazyFrame(cells), label="kind").n_nodes == 4
-    bare = l2gcn.load_dataset(polars.DataFrame(ends), polars.DataFrame(cells).drop("kind"), id="who")
+    bare = l2gcn.load_dataset(polars.DataFrame(ends), polars.DataFrame(cells).drop("kind"), label="none")
     assert bare.n_classes == 0 and bare.n_features == 4
     X = np.arange(8, dtype=np.float32).reshape(4, 2)
     arrays = Dataset.from_arrays(polars.DataFrame(X, schema=["u", "v"]), [[0, 1], [1, 2]], polars.Series([0, None, 1, 0]))
@@ -126,7 +162,7 @@ def test_frames_speak_of_keywords():
     text = str(caught.value)
     assert text.startswith("edges: 4 of its 4 ids") and "give id='who'" in text and "allow_unmatched=True" in text
     assert "--" not in text and ".csv" not in text and caught.value.kind == "input"
-    with pytest.raises(l2gcn.Error, match="label and id are columns of a node table"):
+    with pytest.raises(l2gcn.Error, match="label, id and no_ids are about a node table"):
         Dataset.from_pandas(edges, label="kind")
     with pytest.raises(l2gcn.Error, match="nodes: a list given; expected a DataFrame of pandas or polars"):
         Dataset.from_pandas(edges, [1, 2])
@@ -164,7 +200,7 @@ def test_columns_of_a_model():
     model = l2gcn.train(Dataset.from_pandas(edges, nodes, label="kind", id="who"), preset="paper", method="lgcn", epochs=2).model
     few, ring = nodes[["who", "size", "town"]][:25], pandas.DataFrame({"from": who[:25], "to": np.roll(who[:25], 1)})
     with pytest.warns(UserWarning, match="column town .* left out"):
-        assert Dataset.from_pandas(ring, few, id="who").feature_names == ["size"]
+        assert Dataset.from_pandas(ring, few, id="who", label="none").feature_names == ["size"]
     known = Dataset.from_pandas(ring, few, id="who", model=model)
     assert known.n_features == 26 and model.predict(known).shape == (25,)
 

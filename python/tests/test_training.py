@@ -37,6 +37,14 @@ def assert_same_model_file(program, tmp_path, spec, options, method, preset, epo
     return run
 
 
+def test_a_model_that_learns_nothing_is_a_warning():
+    """The program says so, too."""
+    data = small()
+    X = np.zeros_like(data.features)
+    with pytest.warns(UserWarning, match="does not beat .* of the trivial answer .*; try .* more `epochs`"):
+        l2gcn.train(data.from_arrays(X, None, data.labels), preset="paper", epochs=1)
+
+
 @pytest.mark.parametrize("method, preset", TRAININGS)
 def test_same_bytes_as_the_program(program, tmp_path, method, preset):
     assert_same_model_file(program, tmp_path, "synthetic:cora", {}, method, preset, 10 if preset == "best" else None)

@@ -17,38 +17,40 @@ struct ChoiceName {
   const char* name;
 };
 
-inline constexpr ChoiceName<Preset> kPresetNames[] = {{Preset::kPaper, "paper"}, {Preset::kBest, "best"}};
+// Of TrainConfig::best_preset.
+inline constexpr ChoiceName<bool> kPresetNames[] = {{false, "paper"}, {true, "best"}};
 inline constexpr ChoiceName<StopRule> kStopNames[] = {{StopRule::kFixed, "fixed"},
                                                       {StopRule::kEarly, "early"},
                                                       {StopRule::kController, "controller"},
                                                       {StopRule::kPlateau, "plateau"}};
 inline constexpr ChoiceName<Watch> kWatchNames[] = {
     {Watch::kLoss, "loss"}, {Watch::kValidationF1, "val"}, {Watch::kValidationLoss, "val-loss"}};
-inline constexpr ChoiceName<Setting> kSettingNames[] = {{Setting::kInductive, "inductive"},
-                                                        {Setting::kTransductive, "transductive"}};
+// Of TrainConfig::transductive.
+inline constexpr ChoiceName<bool> kSettingNames[] = {{false, "inductive"}, {true, "transductive"}};
 inline constexpr ChoiceName<Adjacency> kAdjacencyNames[] = {
     {Adjacency::kRowPlusI, "row+i"}, {Adjacency::kRow, "row"},   {Adjacency::kSym, "sym"},
     {Adjacency::kSum, "sum"},        {Adjacency::kMean, "mean"}, {Adjacency::kNone, "none"}};
 inline constexpr ChoiceName<HiddenNorm> kHiddenNormNames[] = {
     {HiddenNorm::kNone, "none"}, {HiddenNorm::kLayer, "layer"}, {HiddenNorm::kBatch, "batch"}};
-inline constexpr ChoiceName<WeightDecay> kWeightDecayNames[] = {{WeightDecay::kL2, "l2"},
-                                                                {WeightDecay::kDecoupled, "decoupled"}};
+// Of TrainConfig::decoupled_weight_decay.
+inline constexpr ChoiceName<bool> kWeightDecayNames[] = {{false, "l2"}, {true, "decoupled"}};
 inline constexpr ChoiceName<Scale> kScaleNames[] = {
     {Scale::kNone, "none"}, {Scale::kStandard, "standard"}, {Scale::kMinMax, "minmax"}, {Scale::kRow, "row"}};
 inline constexpr ChoiceName<PredictFrom> kPredictFromNames[] = {
     {PredictFrom::kLast, "last"}, {PredictFrom::kMean, "mean"}, {PredictFrom::kAuto, "auto"}};
 inline constexpr ChoiceName<Choice> kChoiceNames[] = {
     {Choice::kOff, "off"}, {Choice::kAuto, "auto"}, {Choice::kOn, "on"}};
-inline constexpr ChoiceName<ThetaStart> kThetaStartNames[] = {{ThetaStart::kKeep, "keep"},
-                                                              {ThetaStart::kFresh, "fresh"}};
-inline constexpr ChoiceName<Init> kInitNames[] = {{Init::kFanIn, "fan-in"}, {Init::kXavier, "xavier"}};
-inline constexpr ChoiceName<SparseChoice> kSparseChoiceNames[] = {
-    {SparseChoice::kAuto, "auto"}, {SparseChoice::kAlways, "always"}, {SparseChoice::kNever, "never"}};
+// Of TrainConfig::fresh_theta, and of ::xavier.
+inline constexpr ChoiceName<bool> kThetaStartNames[] = {{false, "keep"}, {true, "fresh"}};
+inline constexpr ChoiceName<bool> kInitNames[] = {{false, "fan-in"}, {true, "xavier"}};
+inline constexpr ChoiceName<Choice> kSparseNames[] = {
+    {Choice::kAuto, "auto"}, {Choice::kOn, "always"}, {Choice::kOff, "never"}};
 inline constexpr ChoiceName<FeatureType> kFeatureTypeNames[] = {
     {FeatureType::kF32, "f32"}, {FeatureType::kF16, "f16"}, {FeatureType::kBf16, "bf16"}};
 inline constexpr ChoiceName<Precision> kPrecisionNames[] = {
     {Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}};
-inline constexpr ChoiceName<OnNan> kOnNanNames[] = {{OnNan::kStop, "stop"}, {OnNan::kRestart, "restart"}};
+// Of TrainConfig::restart_on_nan.
+inline constexpr ChoiceName<bool> kOnNanNames[] = {{false, "stop"}, {true, "restart"}};
 
 template <class E>
 using ChoiceNames = std::span<const ChoiceName<E>>;

@@ -17,13 +17,13 @@ using Json = nlohmann::ordered_json;
 
 Json ToJson(const Field& field, const std::string& text) {
   switch (field.kind) {
-    case FieldKind::kText:
+    case FieldText::Kind::kText:
       return text;
-    case FieldKind::kNumber:
+    case FieldText::Kind::kNumber:
       return text == field.word ? Json(text) : ParseJson(text, field.name);
-    case FieldKind::kList:
+    case FieldText::Kind::kList:
       return ParseJson("[" + text + "]", field.name);
-    case FieldKind::kFlag:
+    case FieldText::Kind::kFlag:
       return text == "true";
   }
   L2GCN_ASSERT(false);
@@ -35,15 +35,15 @@ std::string PlainText(const Json& value) {
   return value.is_string() ? value.get<std::string>() : JsonText(value);
 }
 
-const char* ExpectedOf(FieldKind kind) {
+const char* ExpectedOf(FieldText::Kind kind) {
   switch (kind) {
-    case FieldKind::kText:
+    case FieldText::Kind::kText:
       return "a text";
-    case FieldKind::kNumber:
+    case FieldText::Kind::kNumber:
       return "a number";
-    case FieldKind::kFlag:
+    case FieldText::Kind::kFlag:
       return "true or false";
-    case FieldKind::kList:
+    case FieldText::Kind::kList:
       return "a number or a list of numbers";
   }
   L2GCN_ASSERT(false);
@@ -52,7 +52,7 @@ const char* ExpectedOf(FieldKind kind) {
 // The text that the field's set() takes. Numbers, booleans and texts read as on the command line, where set() checks them.
 std::string ToText(const Field& field, const std::string& key, const Json& value) {
   if (IsPlain(value)) return PlainText(value);
-  const bool list = field.kind == FieldKind::kList && value.is_array() && !value.empty() &&
+  const bool list = field.kind == FieldText::Kind::kList && value.is_array() && !value.empty() &&
                     std::all_of(value.begin(), value.end(), IsPlain);
   if (!list) {
     ThrowInput("{}: expected {}{}{}, found {}", key, ExpectedOf(field.kind), field.range.empty() ? "" : " ",

@@ -37,7 +37,7 @@ template <class C>
 FieldOf<C> WholeField(const char* name, uint32_t C::*member, uint32_t low, uint32_t high, const char* help) {
   const std::string text = name;
   return {text,
-          FieldKind::kNumber,
+          FieldText::Kind::kNumber,
           "N",
           help,
           {},
@@ -68,7 +68,7 @@ FieldOf<C> RealField(const char* name, double C::*member, RealRange range, const
   const std::string text = name;
   auto set = [=](C& config, const std::string& value) { config.*member = ParseInRange(text, value, range); };
   return {text,
-          FieldKind::kNumber,
+          FieldText::Kind::kNumber,
           "X",
           help,
           {},
@@ -88,7 +88,7 @@ FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_
     config.*member = std::move(numbers);
   };
   return {text,
-          FieldKind::kList,
+          FieldText::Kind::kList,
           "N[,N…]",
           help,
           {},
@@ -113,7 +113,7 @@ FieldOf<C> ChoiceField(const char* name, E C::*member, const ChoiceName<E> (&nam
     if (found == nullptr) ThrowNotAChoice(text, value, WordsOf(choices));
     config.*member = *found;
   };
-  return {text, FieldKind::kText, "NAME", help, WordsOf(choices), set, [=](const C& config) {
+  return {text, FieldText::Kind::kText, "NAME", help, WordsOf(choices), set, [=](const C& config) {
             return NameOf(choices, config.*member);
           }};
 }
@@ -140,7 +140,7 @@ FieldOf<C> ChoiceListField(const char* name, std::vector<E> C::*member, const Ch
     for (const E& choice : config.*member) joined += (joined.empty() ? "" : ",") + NameOf(choices, choice);
     return joined;
   };
-  return {text, FieldKind::kText, "NAME[,NAME…]", help, {}, set, get};
+  return {text, FieldText::Kind::kText, "NAME[,NAME…]", help, {}, set, get};
 }
 
 // One of a few words that the machine decides on: which devices there are is not known to the type.
@@ -153,14 +153,19 @@ FieldOf<C> WordField(const char* name, std::string C::*member, std::vector<std::
       ThrowNotAChoice(text, value, choices);
     config.*member = value;
   };
-  return {
-      text, FieldKind::kText, "NAME", help, choices, set, [=](const C& config) { return config.*member; }};
+  return {text,
+          FieldText::Kind::kText,
+          "NAME",
+          help,
+          choices,
+          set,
+          [=](const C& config) { return config.*member; }};
 }
 
 template <class C>
 FieldOf<C> TextField(const char* name, const char* placeholder, std::string C::*member, const char* help) {
   return {name,
-          FieldKind::kText,
+          FieldText::Kind::kText,
           placeholder,
           help,
           {},
@@ -175,7 +180,7 @@ FieldOf<C> FlagField(const char* name, bool C::*member, const char* help) {
     if (value != "true" && value != "false") ThrowUsage("--{} {}: expected true or false", text, value);
     config.*member = value == "true";
   };
-  return {text, FieldKind::kFlag, "true|false", help, {}, set, [=](const C& config) {
+  return {text, FieldText::Kind::kFlag, "true|false", help, {}, set, [=](const C& config) {
             return config.*member ? "true" : "false";
           }};
 }
@@ -184,7 +189,7 @@ FieldOf<C> FlagField(const char* name, bool C::*member, const char* help) {
 template <class C>
 FieldOf<C> SeedField(uint64_t C::*member) {
   return {"seed",
-          FieldKind::kNumber,
+          FieldText::Kind::kNumber,
           "N",
           "Everything drawn at random follows from it.",
           {},

@@ -45,7 +45,7 @@ Field SplitField() {
 // A number that `parse` reads and checks, or the word that leaves it to the program.
 Field NumberOrAuto(const char* name, std::optional<double> TrainConfig::*member, RealRange range,
                    const char* help) {
-  Field field = {name, FieldKind::kNumber, "auto|X", help};
+  Field field = {name, FieldText::Kind::kNumber, "auto|X", help};
   field.word = "auto";
   field.range = range.range;
   field.set = [=, text = std::string(name)](TrainConfig& config, const std::string& value) {
@@ -60,7 +60,7 @@ Field NumberOrAuto(const char* name, std::optional<double> TrainConfig::*member,
 // `auto` leaves the choice to the preset.
 Field SettingField() {
   Field field =
-      ChoiceField("setting", &TrainConfig::setting, kSettingNames,
+      ChoiceField("setting", &TrainConfig::transductive, kSettingNames,
                   "Whether training sees the train nodes' subgraph alone or the whole graph. auto: "
                   "the whole graph, unless the data set's format keeps training apart; preset paper: "
                   "the subgraph.");
@@ -73,39 +73,39 @@ Field SettingField() {
 
 Field ThresholdField() {
   constexpr RealRange kBetween = {0, 1, true, true, "between 0 and 1, or auto"};
-  Field field = {"threshold", FieldKind::kText, "auto|X",
+  Field field = {"threshold", FieldText::Kind::kText, "auto|X",
                  "Probability above which a label is on, or class 1 of two is chosen; auto: chosen on "
                  "the validation nodes; by default one half."};
   field.set = [=](TrainConfig& config, const std::string& value) {
     config.threshold.reset();
-    if (value.empty()) return;
-    config.threshold = Threshold{};
-    if (value != "auto") config.threshold->value = ParseInRange("threshold", value, kBetween);
+    config.choose_threshold = value == "auto";
+    if (!value.empty() && !config.choose_threshold)
+      config.threshold = ParseInRange("threshold", value, kBetween);
   };
   field.get = [](const TrainConfig& config) {
-    if (!config.threshold) return std::string();
-    return config.threshold->value ? fmt::format("{}", *config.threshold->value) : "auto";
+    if (config.threshold) return fmt::format("{}", *config.threshold);
+    return std::string(config.choose_threshold ? "auto" : "");
   };
   return field;
 }
 
 Field ClassWeightsField() {
   Field field = {
-      "class-weights", FieldKind::kText, "balanced|FILE",
+      "class-weights", FieldText::Kind::kText, "balanced|FILE",
       "What classes count in the loss: balanced, or a table of class,weight; by default all the same."};
   field.set = [](TrainConfig& config, const std::string& value) {
-    const bool balanced = value == "balanced";
-    config.class_weights = {balanced, balanced ? "" : value};
+    config.balanced_classes = value == "balanced";
+    config.class_weights_file = config.balanced_classes ? "" : value;
   };
   field.get = [](const TrainConfig& config) {
-    return config.class_weights.balanced ? "balanced" : config.class_weights.file;
+    return config.balanced_classes ? "balanced" : config.class_weights_file;
   };
   return field;
 }
 
 // Names of methods, and those of the paper for layerwise training with one stopping rule.
 Field MethodField() {
-  Field field = {"method", FieldKind::kText, "NAME", "How the network is trained.", BuiltMethods()};
+  Field field = {"method", FieldText::Kind::kText, "NAME", "How the network is trained.", BuiltMethods()};
   field.set = [](TrainConfig& config, const std::string& value) {
     const NamedMethod named = FindNamedMethod(value);
     config.method = named.method.name;
@@ -117,7 +117,7 @@ Field MethodField() {
 
 Field StopField() {
   const std::vector<std::string> words = WordsOf<StopRule>(kStopNames);
-  Field field = {"stop", FieldKind::kText, "NAME",
+  Field field = {"stop", FieldText::Kind::kText, "NAME",
                  "What ends a layer's training; by default chosen by the preset and method.", words};
   field.set = [=](TrainConfig& config, const std::string& value) {
     const StopRule* found = FindChoice<StopRule>(kStopNames, value);
@@ -130,20 +130,16 @@ Field StopField() {
 }
 
 Field ControllerField() {
-  using Kind = ControllerChoice::Kind;
   Field field = {
-      "controller", FieldKind::kText, "general|paper|FILE",
+      "controller", FieldText::Kind::kText, "general|paper|FILE",
       "Learned controller of --stop controller: one of the two that ship with the program, or a file."};
   field.set = [](TrainConfig& config, const std::string& value) {
-    config.controller = value == "general" || value.empty() ? ControllerChoice{}
-                        : value == "paper"                  ? ControllerChoice{Kind::kPaper, ""}
-                                                            : ControllerChoice{Kind::kFile, value};
+    config.paper_controller = value == "paper";
+    config.controller_file = value == "general" || value == "paper" ? "" : value;
   };
   field.get = [](const TrainConfig& config) -> std::string {
-    const ControllerChoice& controller = config.controller;
-    return controller.kind == Kind::kGeneral ? "general"
-           : controller.kind == Kind::kPaper ? "paper"
-                                             : controller.file;
+    if (!config.controller_file.empty()) return config.controller_file;
+    return config.paper_controller ? "paper" : "general";
   };
   return field;
 }
@@ -159,12 +155,12 @@ std::vector<std::string> MethodsTaking(const std::string& field) {
 }
 
 Field Basic(Field field) {
-  field.level = Level::kBasic;
+  field.level = FieldText::Level::kBasic;
   return field;
 }
 
 Field ByPreset(Field field) {
-  field.level = Level::kPreset;
+  field.level = FieldText::Level::kPreset;
   return field;
 }
 
@@ -175,7 +171,7 @@ std::vector<Field> GeneralFields() {
   return {
       Basic(MethodField()),
       Basic(ChoiceField(
-          "preset", &C::preset, kPresetNames,
+          "preset", &C::best_preset, kPresetNames,
           "Defaults: best for accuracy, or the paper's (l2gcn). best chooses them from the data; paper has "
           "the "
           "paper's settings for each data set, and trains as --method l2gcn unless you name another.")),
@@ -212,9 +208,9 @@ std::vector<Field> ArchitectureFields() {
                       "aggregate each; that needs --self-features."),
       ByPreset(FlagField("architecture-trial", &C::architecture_trial,
                          "Choose adjacency and hidden_norm by short trainings, on the evaluation nodes.")),
-      ByPreset(ChoiceField("theta", &C::theta, kThetaStartNames,
+      ByPreset(ChoiceField("theta", &C::fresh_theta, kThetaStartNames,
                            "Whether the next layer's classifier starts from this layer's.")),
-      ByPreset(ChoiceField("init", &C::init, kInitNames, "How weights are initialised.")),
+      ByPreset(ChoiceField("init", &C::xavier, kInitNames, "How weights are initialised.")),
   };
 }
 
@@ -229,16 +225,17 @@ std::vector<Field> OptimisationFields() {
       RealField("dropout", &C::dropout, {0, 1, false, true, "from 0 to below 1"},
                 "Share of hidden values set to 0 in a training step."),
       RealField("input-dropout", &C::input_dropout, {0, 1, false, true, "from 0 to below 1"},
-                "Share of a layer's input set to 0 in a training step."),
+                "Share of each layer's input set to 0 in a training step; of conventional methods, of the "
+                "features."),
       RealField("weight-decay", &C::weight_decay, {0, kMostReal, false, false, "of 0 or more"},
                 "Weight decay. Biases and norms are spared."),
-      ByPreset(ChoiceField("weight-decay-type", &C::weight_decay_type, kWeightDecayNames,
+      ByPreset(ChoiceField("weight-decay-type", &C::decoupled_weight_decay, kWeightDecayNames,
                            "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
                            "from Adam, as in AdamW.")),
       ClassWeightsField(),
       ThresholdField(),
       ChoiceField(
-          "on-nan", &C::on_nan, kOnNanNames,
+          "on-nan", &C::restart_on_nan, kOnNanNames,
           "What to do when the loss becomes NaN or infinite. restart: retry up to 3 times with a third "
           "of the learning rate."),
       ChoiceField("precision", &C::precision, kPrecisionNames,
@@ -257,8 +254,7 @@ std::vector<Field> DataFields() {
       ChoiceField("features-as", &C::features_as, kFeatureTypeNames, "How features are stored in memory."),
       ByPreset(WholeField("smooth", &C::smooth, 0, kMaxLayers,
                           "Times features are averaged over neighbours before training.")),
-      ByPreset(
-          ChoiceField("sparse", &C::sparse, kSparseChoiceNames, "Whether layer 1 works on sparse features.")),
+      ByPreset(ChoiceField("sparse", &C::sparse, kSparseNames, "Whether layer 1 works on sparse features.")),
   };
 }
 
@@ -378,7 +374,7 @@ std::string WhereToSet(const std::string& name) {
   const std::string retired = RetiredName(name);
   if (!retired.empty()) return retired;
   for (const Field& field : Fields()) {
-    if (field.name != Dashed(name) || field.level != Level::kPreset) continue;
+    if (field.name != Dashed(name) || field.level != FieldText::Level::kPreset) continue;
     return fmt::format(
         "setting '{}' is chosen by presets; to set it, write it into a JSON file for "
         "l2gcn train --config FILE",

@@ -44,7 +44,7 @@ MachineField BytesField(const char* name, uint64_t MachineConfig::*member, const
   const std::string text = name;
   return {
       text,
-      FieldKind::kNumber,
+      FieldText::Kind::kNumber,
       "SIZE",
       help,
       {},
@@ -93,7 +93,7 @@ std::vector<MachineField> MakeMachineFields() {
   for (MachineField& field : fields) {
     const bool ranks = field.name == "local-data" || field.name == "exchange";
     field.group = ranks ? kRanksGroup : field.name.starts_with("device") ? kDeviceGroup : kMachineGroup;
-    if (field.name == "device") field.level = Level::kBasic;
+    if (field.name == "device") field.level = FieldText::Level::kBasic;
   }
   return fields;
 }

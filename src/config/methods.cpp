@@ -17,7 +17,7 @@ namespace {
 // What all baselines of layer-wise training have in common: the optimiser of the GCN paper.
 void BaselineDefaults(TrainConfig& config) {
   config.adjacency = {Adjacency::kSym};
-  config.init = Init::kXavier;
+  config.xavier = true;
   config.lr = 0.01;
   config.dropout = 0.5;
   config.weight_decay = 5e-4;

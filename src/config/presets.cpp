@@ -62,8 +62,8 @@ void ApplySetRow(const Dataset& dataset, TrainConfig& config) {
   if (dataset.features.cols() > row.pca) config.pca = row.pca;
   if (!dataset.name.starts_with("synthetic:")) config.smooth = row.smooth;
   if (dataset.labels.multilabel) {
-    config.theta = ThetaStart::kFresh;
-    config.init = Init::kXavier;
+    config.fresh_theta = true;
+    config.xavier = true;
   }
 }
 
@@ -78,15 +78,15 @@ constexpr double kMostBytesWithHops = 8.0 * (1ull << 30);  // of a set that `bes
 // Labels are few below so many train nodes, if there are four times as many nodes.
 constexpr uint64_t kFewTrainNodes = 1000, kNodesPerLabel = 4;
 constexpr uint32_t kHopsOfFewLabels = 8, kMostEpochsOfFewLabels = 300;
-// Features with at most this share of elements that are not 0 are words; it is seen in so many rows.
+// Features with at most this share of elements that are not 0 are words; they are counted in so many rows.
 constexpr double kMostNonzeros = 0.25;
-constexpr size_t kRowsLookedAt = 1024;
+constexpr size_t kRowsSampled = 256;
 
 // Trials take two thirds more than that, and add to the time of the training.
 constexpr double kMostBytesWithTrials = 1.0 * (1ull << 30);
 
 // Counts the split that the run will use. A split that cannot be had is refused there.
-SplitCounts ExpectedCounts(const Dataset& dataset, const std::string& split) {
+Split::Counts ExpectedCounts(const Dataset& dataset, const std::string& split) {
   if (dataset.nodes() == 0 || dataset.labels.classes == 0) return {};
   try {
     return CountSplit(dataset, split);
@@ -114,10 +114,10 @@ double BytesWithHops(const Dataset& dataset, uint32_t hops) {
 }
 
 // Whether features are words rather than measurements: sparse, or dense with few elements that are not 0. Standardising would make
-// rare words outweigh all others, so the same features are treated alike however they are stored. Looks at some rows alone.
+// rare words outweigh all others, so the same features are treated alike however they are stored.
 bool AreMostlyZero(const Features& features) {
   if (features.is_sparse()) return true;
-  const size_t rows = std::min(features.rows(), kRowsLookedAt), cols = features.cols();
+  const size_t rows = std::min(features.rows(), kRowsSampled), cols = features.cols();
   std::vector<float> row(cols);
   size_t nonzeros = 0;
   for (size_t i = 0; i < rows; ++i) {
@@ -143,19 +143,19 @@ void ApplyFewLabels(const Dataset& dataset, TrainConfig& config) {
 // have several labels, whether features are dense numbers. The layer and its regularisation are the same for
 // every data set; docs/explanation/default-preset.md has each part's worth.
 void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic, TrainConfig& config) {
-  const SplitCounts counts = ExpectedCounts(dataset, split);
+  const Split::Counts counts = ExpectedCounts(dataset, split);
   config.layers = 2;
   config.hops = kHopsOfBest, config.self_features = true;
   config.hidden = {256};
   config.head = 256;
   config.hidden_norm = HiddenNorm::kLayer;
   config.dropout = 0.5;
-  config.weight_decay_type = WeightDecay::kDecoupled;
+  config.decoupled_weight_decay = true;
   config.input_dropout = 0.3;
   config.adjacency = {Adjacency::kSym};
-  config.theta = ThetaStart::kFresh;
-  config.init = Init::kFanIn;
-  config.setting = dataset.inductive ? Setting::kInductive : Setting::kTransductive;
+  config.fresh_theta = true;
+  config.xavier = false;
+  config.transductive = !dataset.inductive;
   config.predict_from = PredictFrom::kAuto;
   config.correct = Choice::kAuto;
   // Batches grow with the set, so that an epoch has a few dozen steps; epochs shrink with them.
@@ -168,7 +168,7 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   // F1 of two classes, or of many labels, moves in jumps where the loss still distinguishes epochs.
   const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
-  if (dataset.labels.multilabel) config.threshold = Threshold{};
+  if (dataset.labels.multilabel) config.choose_threshold = true;
   const bool unvalidated = dataset.nodes() > 0 && counts.val == 0;
   if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
     config.lr.reset();
@@ -227,7 +227,7 @@ bool LastBatchIsARest(const Dataset& dataset, const TrainConfig& config) {
 bool DropsLast(const Dataset& dataset, const TrainConfig& config, bool layerwise) {
   if (!layerwise) return false;
   if (*config.stop == StopRule::kPlateau) return LastBatchIsARest(dataset, config);
-  return config.preset == Preset::kPaper && *config.stop != StopRule::kController;
+  return !config.best_preset && *config.stop != StopRule::kController;
 }
 
 // Trials choose what the user leaves open alone, for layers whose rate and end are found, too.
@@ -254,7 +254,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
   const bool layerwise = method.loop == TrainingLoop::kLayerwise;
   ApplySetRow(dataset, config);
   method.preset(dataset.preset_row, config);
-  if (layerwise && config.preset == Preset::kBest)
+  if (layerwise && config.best_preset)
     ApplyBest(dataset, ValueFor(overrides, "split"), IsAutomatic(overrides, implied), config);
   if (ValueFor(overrides, "lr") == "auto") config.stop = StopRule::kPlateau;
   if (implied) config.stop = implied;
@@ -273,7 +273,8 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     if (const std::string needed = NeededFor(name, config); !needed.empty())
       ThrowUsage("--{} {} has no effect without {}", FindField(name).name, value, needed);
   }
-  if (config.threshold && dataset.nodes() > 0 && !dataset.labels.multilabel && dataset.labels.classes != 2) {
+  if (config.HasThreshold() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
+      dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",
                dataset.name, dataset.labels.classes);
   }

@@ -27,7 +27,7 @@ constexpr SettingUse kUses[] = {
        return StopsBy(config, {StopRule::kController, StopRule::kPlateau});
      },
      "--stop controller or plateau"},
-    {"on-nan", [](const TrainConfig& config) { return config.on_nan == OnNan::kStop || !config.FindsRate(); },
+    {"on-nan", [](const TrainConfig& config) { return !config.restart_on_nan || !config.FindsRate(); },
      "a number for --lr"},
 };
 

@@ -83,20 +83,20 @@ std::vector<double> LossInputs(std::span<const double> losses, const GeneralView
 // the last three decisions and the best of all brought. Before the first decision stands the prior loss, and F1 has
 // come a good way. (8)
 void AppendValidationInputs(std::span<const double> losses, const GeneralView& view,
-                            std::span<const ValidationScore> scores, std::vector<double>& inputs) {
-  const ValidationScore now = scores.back();
+                            std::span<const Observation::Validation> scores, std::vector<double>& inputs) {
+  const Observation::Validation now = scores.back();
   const auto before = [&](size_t decisions, double points) {
     if (scores.size() > decisions) return scores[scores.size() - 1 - decisions];
-    return ValidationScore{now.f1 - points / 100, view.prior_loss};
+    return Observation::Validation{now.f1 - points / 100, view.prior_loss};
   };
   const auto change = [&](double loss) { return SafeLog(now.loss) - SafeLog(loss); };
   const auto gain = [&](double f1) { return 100 * (now.f1 - f1); };
   double best_f1 = now.f1, best_loss = now.loss;
-  for (const ValidationScore& score : scores) {
+  for (const Observation::Validation& score : scores) {
     best_f1 = std::max(best_f1, score.f1);
     best_loss = std::min(best_loss, score.loss);
   }
-  const ValidationScore last = before(1, 5), third = before(3, 10);
+  const Observation::Validation last = before(1, 5), third = before(3, 10);
   inputs.insert(
       inputs.end(),
       {0.5 * change(view.prior_loss),
@@ -109,13 +109,13 @@ void AppendValidationInputs(std::span<const double> losses, const GeneralView& v
 }  // namespace
 
 std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view,
-                                  std::span<const ValidationScore> scores) {
+                                  std::span<const Observation::Validation> scores) {
   std::vector<double> inputs = LossInputs(losses, view);
   if (!scores.empty()) AppendValidationInputs(losses, view, scores, inputs);
   return inputs;
 }
 
-bool BestDecision::Offer(const ValidationScore& score) {
+bool BestDecision::Offer(const Observation::Validation& score) {
   constexpr double kLossWeight = 10, kMargin = 0.3;  // points
   const double points = 100 * score.f1 - kLossWeight * SafeLog(score.loss);
   if (!(points > best_ + kMargin)) return false;

@@ -42,7 +42,7 @@ struct GeneralView {
 // `scores`: the validation nodes at every decision of the layer so far, the present one last; empty for a net
 // that sees losses alone.
 std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralView& view,
-                                  std::span<const ValidationScore> scores);
+                                  std::span<const Observation::Validation> scores);
 
 // To which decision's weights a layer goes back when it ends. F1 alone is a matter of luck where validation
 // nodes are few, the loss alone keeps falling after F1 has turned and the other way round; so both count: a
@@ -50,7 +50,7 @@ std::vector<double> GeneralInputs(std::span<const double> losses, const GeneralV
 class BestDecision {
  public:
   // Whether this decision is the best so far.
-  bool Offer(const ValidationScore& score);
+  bool Offer(const Observation::Validation& score);
   double best() const { return best_; }
   void set_best(double best) { best_ = best; }
 

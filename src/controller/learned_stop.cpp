@@ -59,7 +59,7 @@ class GeneralStop final : public StopPolicy {
   std::string Name() const override { return "controller"; }
   std::vector<double> Memory() const override {
     std::vector<double> memory = {best_.best(), static_cast<double>(scores_.size())};
-    for (const ValidationScore& score : scores_) memory.insert(memory.end(), {score.f1, score.loss});
+    for (const Observation::Validation& score : scores_) memory.insert(memory.end(), {score.f1, score.loss});
     AppendStep(step_, memory);
     return memory;
   }
@@ -78,7 +78,7 @@ class GeneralStop final : public StopPolicy {
   double prior_loss_;
   bool held_out_;
   GeneralView view_;
-  std::vector<ValidationScore> scores_;  // at the layer's decisions so far
+  std::vector<Observation::Validation> scores_;  // at the layer's decisions so far
   BestDecision best_;
   std::optional<PolicyNet::Step> step_;  // the state runs through all layers
 };
@@ -138,17 +138,16 @@ class PaperStop final : public StopPolicy {
 // The user's controller, or a shipped one. Without validation nodes the general one is that which sees training
 // losses alone.
 Controller ControllerFor(const PolicyRequest& request) {
-  using Kind = ControllerChoice::Kind;
-  const ControllerChoice& choice = request.config.controller;
+  const std::string& file = request.config.controller_file;
   const bool validated = HasValidationLabels(request.dataset, request.nodes);
-  if (choice.kind == Kind::kPaper) return Controller::Shipped("paper");
-  if (choice.kind == Kind::kGeneral) return Controller::Shipped(validated ? "general" : "general-loss");
-  Controller controller = Controller::Load(choice.file);
+  if (file.empty() && request.config.paper_controller) return Controller::Shipped("paper");
+  if (file.empty()) return Controller::Shipped(validated ? "general" : "general-loss");
+  Controller controller = Controller::Load(file);
   if (controller.impl().SeesValidation() && !validated) {
     ThrowUsage(
         "{}: this controller needs validation nodes, and split '{}' of {} has none; learn one with l2gcn "
         "learn-controller --sees loss, use a shipped one, or take another --split",
-        choice.file, request.nodes.split.name, request.dataset.name);
+        file, request.nodes.split.name, request.dataset.name);
   }
   return controller;
 }

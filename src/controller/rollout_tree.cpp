@@ -59,7 +59,7 @@ class RolloutLayer final : public EpochSubject, public StopPolicy {
     seconds_ += watch.Seconds();
   }
   uint64_t StepsPerEpoch() const override { return 0; }
-  ValidationScore ScoreValidation() override { L2GCN_ASSERT(false); }
+  Observation::Validation ScoreValidation() override { L2GCN_ASSERT(false); }
   RowScores ScoreEvaluationNodes() override { L2GCN_ASSERT(false); }
   void KeepBest() override {}
   void Save(Snapshot&) const override {}

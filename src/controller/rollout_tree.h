@@ -22,10 +22,11 @@ namespace l2gcn {
 
 // One layer trained to its budget.
 struct LayerTrace {
-  std::vector<double> losses;          // (budget)
-  std::vector<uint32_t> decisions;     // epochs done at each decision; the last is the budget
-  std::vector<ValidationScore> shown;  // (decisions) what a policy sees of the shown nodes; empty if none
-  std::vector<uint32_t> kept;          // (decisions) whose weights a layer that ends here goes back to
+  std::vector<double> losses;       // (budget)
+  std::vector<uint32_t> decisions;  // epochs done at each decision; the last is the budget
+  std::vector<Observation::Validation>
+      shown;                   // (decisions) what a policy sees of the shown nodes; empty if none
+  std::vector<uint32_t> kept;  // (decisions) whose weights a layer that ends here goes back to
   std::vector<double>
       f1;  // (decisions) of the scored nodes with those weights, as the last layer; empty if none
   double seconds_per_epoch = 0;

@@ -55,7 +55,7 @@ std::string SearchState::ToJson(const SearchConfig& config) const {
   json["probability_count"] = probability_count;
   json["best_weights"] = best_weights;
   json["best_cost"] = best_cost;
-  for (const SearchRound& r : curve) {
+  for (const SearchResult::Round& r : curve) {
     json["curve"].push_back(
         {r.round, r.cost, r.epochs, std::isfinite(r.greedy_cost) ? Json(r.greedy_cost) : Json()});
   }
@@ -109,15 +109,15 @@ void SearchState::Load(const std::string& text, const std::string& path, const S
   }
 }
 
-void RunRounds(const Context& context, const SearchConfig& config, const SearchOutput& output,
-               SearchState& state, const std::function<void(SearchState&)>& round) {
+void RunRounds(const Context& context, const SearchConfig& config, SearchState& state,
+               const std::function<void(SearchState&)>& round) {
   const auto save = [&] {
-    if (!output.state_path.empty() && Leads(context)) WriteFileWhole(output.state_path, state.ToJson(config));
+    if (!config.state_path.empty() && Leads(context)) WriteFileWhole(config.state_path, state.ToJson(config));
   };
   std::error_code ignored;
-  if (output.resume && Agreed(context, std::filesystem::exists(output.state_path, ignored))) {
-    const std::string text = AgreedText(context, [&] { return ReadTextFile(output.state_path); });
-    state.Load(text, output.state_path, config);
+  if (config.resume && Agreed(context, std::filesystem::exists(config.state_path, ignored))) {
+    const std::string text = AgreedText(context, [&] { return ReadTextFile(config.state_path); });
+    state.Load(text, config.state_path, config);
   }
   Stopwatch watch;
   const uint32_t first = state.round;
@@ -126,7 +126,7 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
       context.CheckCancelled();
       round(state);
       ++state.round;
-      if (output.save_every > 0 && state.round % output.save_every == 0) save();
+      if (config.save_every > 0 && state.round % config.save_every == 0) save();
       if (context.on_progress) {
         Progress progress;
         progress.phase = "search";
@@ -138,11 +138,11 @@ void RunRounds(const Context& context, const SearchConfig& config, const SearchO
       }
     }
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kCancelled || output.state_path.empty()) throw;
+    if (error.kind() != ErrorKind::kCancelled || config.state_path.empty()) throw;
     save();
     throw Error(ErrorKind::kCancelled,
                 fmt::format("stopped on request after {} of {} rounds, which {} holds; go on with --resume",
-                            state.round, config.rounds, output.state_path));
+                            state.round, config.rounds, config.state_path));
   }
 }
 
@@ -175,8 +175,7 @@ void Validate(const SearchConfig& config) {
 }
 
 Controller SearchController(const Context& context, const std::vector<Dataset>& datasets,
-                            const SearchConfig& config, const Overrides& training, const SearchOutput& output,
-                            SearchResult* result) {
+                            const SearchConfig& config, const Overrides& training, SearchResult* result) {
   if (datasets.empty()) ThrowUsage("search: name at least one data set to learn on");
   Validate(config);
   for (const Dataset& dataset : datasets) CheckUsable(context, dataset);
@@ -185,7 +184,7 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",
                datasets.size());
   }
-  if (output.resume && output.state_path.empty())
+  if (config.resume && config.state_path.empty())
     ThrowUsage("search: --resume needs the output file of the search");
   SearchResult local;
   SearchResult& out = result != nullptr ? *result : local;
@@ -194,10 +193,9 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
   // (docs/performance.md).
   const Context fast = PreferCpu(context, "search", "its trainings are too short for the GPU");
   for (const Dataset& dataset : datasets) CheckSameData(context, dataset);
-  Controller controller =
-      complete.kind == SearchConfig::Kind::kPaper
-          ? SearchPaper(WithoutRanks(fast), datasets.front(), complete, training, output, out)
-          : SearchGeneral(fast, datasets, complete, training, output, out);
+  Controller controller = complete.kind == SearchConfig::Kind::kPaper
+                              ? SearchPaper(WithoutRanks(fast), datasets.front(), complete, training, out)
+                              : SearchGeneral(fast, datasets, complete, training, out);
   out.seconds = watch.Seconds();
   return controller;
 }
@@ -228,7 +226,7 @@ std::string SearchResultJson(const SearchConfig& config, const SearchResult& res
   json["seconds"] = result.seconds;
   json["trained_epochs"] = result.trained_epochs;
   json["curve"] = Json::array();
-  for (const SearchRound& r : result.curve) {
+  for (const SearchResult::Round& r : result.curve) {
     Json row = {{"round", r.round}, {"cost", r.cost}, {"epochs", r.epochs}};
     if (std::isfinite(r.greedy_cost)) row["greedy_cost"] = r.greedy_cost;
     json["curve"].push_back(row);

@@ -22,7 +22,7 @@ struct SearchState {
   double probability_sum = 0, probability_count = 0;  // paper: over all decisions seen
   std::vector<double> best_weights;                   // by greedy cost (general)
   double best_cost = 0;
-  std::vector<SearchRound> curve;
+  std::vector<SearchResult::Round> curve;
 
   std::string ToJson(const SearchConfig& config) const;
   // From the text of the file `path`. Throws Error(kInput) if it is damaged or belongs to other settings.
@@ -31,8 +31,8 @@ struct SearchState {
 
 // Calls `round(state)` until config.rounds are done: reports progress, honours cancellation, saves the state
 // every few rounds and, when interrupted, before it leaves.
-void RunRounds(const Context& context, const SearchConfig& config, const SearchOutput& output,
-               SearchState& state, const std::function<void(SearchState&)>& round);
+void RunRounds(const Context& context, const SearchConfig& config, SearchState& state,
+               const std::function<void(SearchState&)>& round);
 
 // The training configuration of a data set, as method lgcn's preset gives it, with the search's batch.
 TrainConfig RolloutConfig(const Dataset& dataset, const SearchConfig& config, const Overrides& training);
@@ -43,9 +43,8 @@ std::vector<uint32_t> DrawOthers(uint32_t nodes, std::span<const uint32_t> picke
                                  const RandomStream& stream);
 
 Controller SearchPaper(const Context& context, const Dataset& dataset, const SearchConfig& config,
-                       const Overrides& training, const SearchOutput& output, SearchResult& result);
+                       const Overrides& training, SearchResult& result);
 Controller SearchGeneral(const Context& context, const std::vector<Dataset>& datasets,
-                         const SearchConfig& config, const Overrides& training, const SearchOutput& output,
-                         SearchResult& result);
+                         const SearchConfig& config, const Overrides& training, SearchResult& result);
 
 }  // namespace l2gcn

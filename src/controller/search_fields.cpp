@@ -94,11 +94,13 @@ std::vector<SearchField> MakeSearchFields() {
 }
 
 // Most constants suit every data set and are for config files alone.
-Level LevelOf(const std::string& name) {
+FieldText::Level LevelOf(const std::string& name) {
   static const std::set<std::string> basic = {"kind", "rounds", "nodes", "seed"};
   static const std::set<std::string> advanced = {"rollout-batch", "problems",    "sees",    "reward",
                                                  "cost",          "cost-weight", "rollouts"};
-  return basic.contains(name) ? Level::kBasic : advanced.contains(name) ? Level::kAdvanced : Level::kPreset;
+  return basic.contains(name)      ? FieldText::Level::kBasic
+         : advanced.contains(name) ? FieldText::Level::kAdvanced
+                                   : FieldText::Level::kPreset;
 }
 
 }  // namespace

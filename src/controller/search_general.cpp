@@ -92,7 +92,7 @@ class GeneralSearch {
     });
     ShareProblems(state.net.shape().size());
     std::vector<double> gradient(state.net.shape().size(), 0.0);
-    SearchRound record{state.round, 0, 0, std::nan("")};
+    SearchResult::Round record{state.round, 0, 0, std::nan("")};
     // Costs are measured in the round's own spread, the same for all problems: where more is at stake, more
     // is learned.
     double greedy = 0, spread = 1e-6;
@@ -262,7 +262,7 @@ class GeneralSearch {
         node = static_cast<uint32_t>(nodes.size() - 1);
       }
     }
-    if (config.setting == Setting::kTransductive) {
+    if (config.transductive) {
       std::vector<uint32_t> known = NodesWithRole(split, Role::kTrain);
       const double share = static_cast<double>(roles.train.size()) / static_cast<double>(known.size());
       known.insert(known.end(), nodes.begin(), nodes.end());
@@ -398,11 +398,10 @@ class GeneralSearch {
 }  // namespace
 
 Controller SearchGeneral(const Context& context, const std::vector<Dataset>& datasets,
-                         const SearchConfig& config, const Overrides& training, const SearchOutput& output,
-                         SearchResult& result) {
+                         const SearchConfig& config, const Overrides& training, SearchResult& result) {
   GeneralSearch search(context, datasets, config, training);
   SearchState state = search.Start();
-  RunRounds(context, config, output, state, [&](SearchState& s) { search.Round(s); });
+  RunRounds(context, config, state, [&](SearchState& s) { search.Round(s); });
   if (state.best_weights.size() != state.net.shape().size()) {
     ThrowRuntime("the search found no stop of finite cost: its trainings diverge; lower --lr");
   }

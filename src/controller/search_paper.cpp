@@ -154,7 +154,7 @@ class PaperSearch {
     const Permutation order(total, RandomStream(config_.seed, RandomUse::kController, 3, round));
     std::vector<uint32_t> nodes(count);
     for (uint32_t i = 0; i < count; ++i) nodes[i] = train_[order(i)];
-    if (rollout_config_.setting == Setting::kTransductive) {
+    if (rollout_config_.transductive) {
       const RandomStream others(config_.seed, RandomUse::kController, 7, round);
       const double share = static_cast<double>(count) / total;
       for (uint32_t node : DrawOthers(dataset_.nodes(), train_, share, others)) nodes.push_back(node);
@@ -167,7 +167,7 @@ class PaperSearch {
     Episode episode;
     RecordingPolicy policy(config_, episode, std::move(choose));
     const Trained trained = FitLayerwise(context, sample, split, config, policy).trained;
-    for (const LayerRecord& layer : trained.result.layers) episode.epochs += layer.epochs;
+    for (const SeedResult::Layer& layer : trained.result.layers) episode.epochs += layer.epochs;
     episode.final_loss = trained.result.layers.back().losses.back();
     episode.seconds = trained.result.seconds.train;
     return episode;
@@ -208,10 +208,10 @@ class PaperSearch {
 }  // namespace
 
 Controller SearchPaper(const Context& context, const Dataset& dataset, const SearchConfig& config,
-                       const Overrides& training, const SearchOutput& output, SearchResult& result) {
+                       const Overrides& training, SearchResult& result) {
   PaperSearch search(context, dataset, config, training);
   SearchState state = search.Start();
-  RunRounds(context, config, output, state, [&](SearchState& s) { search.Round(s); });
+  RunRounds(context, config, state, [&](SearchState& s) { search.Round(s); });
   auto impl = std::make_shared<ControllerImpl>();
   impl->kind = SearchConfig::Kind::kPaper;
   impl->net = state.net;

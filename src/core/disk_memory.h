@@ -23,9 +23,9 @@
 #include <thread>
 
 #include "core/clock.h"
+#include "core/disk_use.h"
 #include "core/files.h"
 #include "l2gcn/array.h"
-#include "l2gcn/disk_use.h"
 
 namespace l2gcn {
 

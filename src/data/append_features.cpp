@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kRowsTogether = 512;
 
-void AppendColumns(const std::vector<TableColumn>& added, Dataset& dataset) {
-  std::vector<TableColumn>& columns = dataset.schema.columns;
+void AppendColumns(const std::vector<TableSchema::Column>& added, Dataset& dataset) {
+  std::vector<TableSchema::Column>& columns = dataset.schema.columns;
   if (columns.empty()) {
     for (size_t c = 0; c < dataset.features.cols(); ++c) {
       columns.emplace_back();
@@ -21,8 +21,8 @@ void AppendColumns(const std::vector<TableColumn>& added, Dataset& dataset) {
     }
   }
   std::set<std::string_view> names;
-  for (const TableColumn& column : columns) names.insert(column.name);
-  for (const TableColumn& column : added) {
+  for (const TableSchema::Column& column : columns) names.insert(column.name);
+  for (const TableSchema::Column& column : added) {
     if (names.contains(column.name))
       ThrowInput("{}: column '{}' has the name of a feature of the edges; rename it", dataset.schema.path,
                  column.name);

@@ -8,7 +8,7 @@
 namespace l2gcn {
 
 struct FeatureColumns {
-  std::vector<TableColumn> columns;
+  std::vector<TableSchema::Column> columns;
   Matrix values;  // (nodes × width of the columns)
 };
 

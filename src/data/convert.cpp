@@ -84,28 +84,29 @@ std::vector<std::string> WrittenFormats() {
 }
 
 uint64_t ConvertDataset(const Context& context, const std::string& spec, const OpenOptions& open,
-                        const std::string& destination, const ConvertOptions& options) {
-  const FormatWriter& writer = WriterOf(destination, options.to);
+                        const std::string& destination, const std::string& to, bool force,
+                        std::optional<FeatureType> features_as) {
+  const FormatWriter& writer = WriterOf(destination, to);
   const bool native = writer.stream_edges != nullptr;
-  if (options.features_as && !native)
+  if (features_as && !native)
     ThrowUsage("--features-as: the format {} has a type of its own; leave it out or write the native format",
                writer.name);
   const bool filters = open.largest_component || open.min_degree > 0;
   const auto refuse_type = [&](const char* features) {
-    if (options.features_as)
+    if (features_as)
       ThrowUsage("--features-as has no effect: {} has {}; leave it out", spec.empty() ? open.edges : spec,
                  features);
   };
   if (native && !filters && (open.format.empty() || open.format == "table") && IsLoneEdgeList(spec, open)) {
     refuse_type("no features");
     const uint64_t memory = context.host_memory != 0 ? context.host_memory : kSortingBytes;
-    return writer.stream_edges(context, spec, open, destination, memory, options.force);
+    return writer.stream_edges(context, spec, open, destination, memory, force);
   }
   // Whether it may be written is asked before the work.
   if (writer.extension[0] != '\0') {
-    CheckOutputFile(destination, options.force);
+    CheckOutputFile(destination, force);
   } else {
-    const StagedDirectory tried(destination, options.force);
+    const StagedDirectory tried(destination, force);
   }
   RefuseSmallBudget(context, spec);
   const Dataset dataset = OpenDataset(context, spec, open);
@@ -113,9 +114,9 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   RefuseSmallBudget(context, dataset.name);  // what is not mapped stays in memory
   const std::shared_ptr<DiskMemory> watch = WatchWithin(context, dataset);
   if (native) {
-    SaveDatasetAs(context, dataset, destination, options.force, options.features_as);
+    SaveDatasetAs(context, dataset, destination, force, features_as);
   } else {
-    writer.write(context, dataset, destination, options.force);
+    writer.write(context, dataset, destination, force);
   }
   return dataset.nodes();
 }

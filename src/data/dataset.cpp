@@ -5,6 +5,7 @@
 
 #include "core/error_format.h"
 #include "core/json_text.h"
+#include "data/table_set.h"
 
 namespace l2gcn {
 
@@ -24,7 +25,7 @@ NameTable NameTable::FromStrings(std::span<const std::string> names) {
 
 uint32_t TableSchema::width() const {
   uint32_t width = 0;
-  for (const TableColumn& column : columns) width += column.width();
+  for (const TableSchema::Column& column : columns) width += column.width();
   return width;
 }
 
@@ -79,15 +80,16 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
 }
 
 void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
-  if (options.label_column.empty() && !schema.empty() && !schema.label.empty()) {
-    options.label_column = schema.label;
+  // The last column of a table without labels is a feature. A file of labels has them all the same.
+  if (options.label_column.empty() && !schema.empty() && (!schema.label.empty() || options.labels.empty())) {
+    options.label_column = schema.label.empty() ? kNoLabelColumn : schema.label;
     options.label_optional = true;
   }
   if (options.id_column.empty() && !options.no_ids && !schema.id.empty()) {
     options.id_column = schema.id;
     options.id_optional = true;
   }
-  for (const TableColumn& column : schema.columns) options.feature_columns.push_back(column.name);
+  for (const TableSchema::Column& column : schema.columns) options.feature_columns.push_back(column.name);
   options.edge_columns = schema.edge_columns;
 }
 

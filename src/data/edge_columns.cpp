@@ -85,7 +85,7 @@ std::vector<Seen> LookAtColumns(const EdgeFile& file, const std::vector<size_t>&
 }
 
 // False where the column makes no features, which a note says.
-bool TakeKind(const EdgeFile& file, const Seen& seen, TableColumn& kind) {
+bool TakeKind(const EdgeFile& file, const Seen& seen, TableSchema::Column& kind) {
   const auto note = [&](const std::string& text) {
     file.context.Note(fmt::format("{}: column {} {}", file.path.filename().string(), kind.name, text));
   };
@@ -103,9 +103,9 @@ bool TakeKind(const EdgeFile& file, const Seen& seen, TableColumn& kind) {
   return true;
 }
 
-std::vector<EdgeColumn> ColumnsOfModel(const EdgeFile& file, const std::vector<TableColumn>& known) {
+std::vector<EdgeColumn> ColumnsOfModel(const EdgeFile& file, const std::vector<TableSchema::Column>& known) {
   std::vector<EdgeColumn> columns;
-  for (const TableColumn& kind : known) {
+  for (const TableSchema::Column& kind : known) {
     const std::vector<std::string>& names = file.format.names;
     const auto found = std::find(names.begin(), names.end(), kind.name);
     if (found == names.end()) {
@@ -139,7 +139,7 @@ float EdgeColumn::Value(const EdgeFile& file, const CsvRecords& records) const {
 
 std::vector<std::string> EdgeFeatureNames(const EdgeTextFormat& format, const OpenOptions& options) {
   std::vector<std::string> names;
-  for (const TableColumn& column : options.edge_columns) names.push_back(column.name);
+  for (const TableSchema::Column& column : options.edge_columns) names.push_back(column.name);
   if (!names.empty()) return names;
   if (options.edge_features == "all") return format.ignored;
   std::stringstream words(options.edge_features);

@@ -29,7 +29,7 @@ struct EdgeFile {
 
 struct EdgeColumn {
   size_t column = 0;
-  TableColumn kind;  // name, and levels if it holds words
+  TableSchema::Column kind;  // name, and levels if it holds words
 
   // The number in the current record, or the place of its level; NaN where there is none. Throws Error(kInput) for a number
   // past what a float holds.

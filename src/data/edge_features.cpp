@@ -70,7 +70,7 @@ class EdgeFeatures {
       for (size_t c = 0; c < columns_.size(); ++c) Describe(side, c, made.columns);
     }
     size_t width = 0;
-    for (const TableColumn& column : made.columns) width += column.width();
+    for (const TableSchema::Column& column : made.columns) width += column.width();
     made.values = Matrix::Zeros(nodes_, width);
     float* const out = made.values.values.mutable_data();
     ParallelFor(file_.context, nodes_, 512, [&](size_t begin, size_t end) {
@@ -128,10 +128,10 @@ class EdgeFeatures {
     }
   }
 
-  void Describe(size_t side, size_t c, std::vector<TableColumn>& described) const {
-    const TableColumn& kind = columns_[c].kind;
+  void Describe(size_t side, size_t c, std::vector<TableSchema::Column>& described) const {
+    const TableSchema::Column& kind = columns_[c].kind;
     const auto add = [&](const std::string& figure, const std::string& of, uint64_t missing) {
-      TableColumn column;
+      TableSchema::Column column;
       column.name = fmt::format("{}.{}({})", sides_[side], figure, of);
       column.missing = missing;
       column.marks_missing = missing > 0;
@@ -146,7 +146,7 @@ class EdgeFeatures {
   }
 
   // `described` are the columns in the order in which they are written to `out`.
-  void FinishNode(size_t node, std::span<const TableColumn> described, float* out) const {
+  void FinishNode(size_t node, std::span<const TableSchema::Column> described, float* out) const {
     size_t next = 0;
     for (size_t side = 0; side < sides_.size(); ++side) {
       for (size_t c = 0; c < columns_.size(); ++c) {

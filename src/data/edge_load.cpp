@@ -79,6 +79,14 @@ LoadedEdges LoadEdges(const Context& context, const fs::path& path, EdgeTextForm
   return edges;
 }
 
+void LogNegative(const Context& context, const fs::path& path, const LoadedEdges& edges) {
+  if (edges.negative == 0) return;
+  context.Note(fmt::format(
+      "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
+      "less averages nothing but itself",
+      path.filename().string(), edges.negative, edges.source.size()));
+}
+
 LoadedEdges LoadNumberedEdges(const Context& context, const fs::path& path, uint32_t nodes) {
   return ReadInStages(SniffEdgeText(path), [&](const EdgeTextFormat& format) {
     if (format.ids != IdKind::kSmall)

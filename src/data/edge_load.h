@@ -23,6 +23,9 @@ struct LoadedEdges {
 LoadedEdges LoadEdges(const Context& context, const std::filesystem::path& path, EdgeTextFormat format,
                       IdTable& ids);
 
+// Reports weights below 0.
+void LogNegative(const Context& context, const std::filesystem::path& path, const LoadedEdges& edges);
+
 // A list whose ids are node numbers below `nodes`.
 LoadedEdges LoadNumberedEdges(const Context& context, const std::filesystem::path& path, uint32_t nodes);
 

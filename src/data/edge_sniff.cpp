@@ -180,12 +180,13 @@ void FindEnds(const fs::path& path, const EdgeTextHints& hints, EdgeTextFormat& 
 
 void FindWeight(const fs::path& path, const EdgeTextHints& hints, const std::vector<EdgeRow>& rows,
                 EdgeTextFormat& format) {
-  // The first edge tells: a word further down is a mistake to be named by its line.
+  // The first filled cell tells: a word or an empty cell elsewhere is a mistake to be named by its line.
   const auto is_number = [&](size_t c) {
-    const EdgeRow& edge = rows[format.header ? 1 : 0];
+    const auto is_filled = [c](const EdgeRow& edge) { return c < edge.size() && !IsMissing(edge[c]); };
+    const auto edge = std::find_if(rows.begin() + (format.header ? 1 : 0), rows.end(), is_filled);
     float number = 0;
-    return c < edge.size() &&
-           (ParseNumber(edge[c], number) || ParseGroupedNumber(edge[c], format.separator, number));
+    return edge != rows.end() &&
+           (ParseNumber((*edge)[c], number) || ParseGroupedNumber((*edge)[c], format.separator, number));
   };
   const auto is_free = [&](size_t c) {
     const bool row_number = c == 0 && format.header && format.columns > 2 && IsRowNumberName(format.names[0]);

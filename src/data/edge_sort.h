@@ -40,7 +40,7 @@ struct EdgeSortOptions {
 
 // What was written: graph_indptr.npy, graph_indices.npy and, if any weight differs from 1, graph_weights.npy.
 struct SortedEdges {
-  GraphChanges changes;
+  Graph::Changes changes;
   uint64_t entries = 0, edges = 0, self_loops = 0;
 };
 

@@ -23,6 +23,13 @@ float WeightOf(std::string_view token, const EdgeTextFormat& format, const fs::p
   float weight = 1;
   const bool number = ParseNumber(token, weight) || ParseGroupedNumber(token, format.separator, weight);
   if (number && std::isfinite(weight)) return weight;
+  if (IsMissing(token)) {
+    ThrowAtLine(
+        path, offset,
+        fmt::format("column {}: the weight is missing; fill it in, name another column with --weight, "
+                    "or ignore weights with --weight none",
+                    format.names[format.weight]));
+  }
   ThrowAtLine(path, offset,
               fmt::format("column {}: the weight '{}' is {}", format.names[format.weight], token,
                           number ? "not finite" : "no number; name another column with --weight, or none"));

@@ -207,7 +207,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   info.classes = dataset.labels.classes;
   info.class_names = dataset.class_names;
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);
-  for (const SplitColumn& column : dataset.split_columns) info.split_columns.push_back(column.name);
+  for (const Split::Column& column : dataset.split_columns) info.split_columns.push_back(column.name);
   info.changes = dataset.changes;
   info.schema = dataset.schema;
   return info;

@@ -61,7 +61,7 @@ struct NativeInfo {
   std::vector<std::string> class_names;    // (classes) or empty
   std::vector<std::string> splits;         // names; split k lies in SplitFile(k)
   std::vector<std::string> split_columns;  // names; column k lies in SplitColumnFile(k)
-  GraphChanges changes;
+  Graph::Changes changes;
   TableSchema schema;  // where the features come from a table
 };
 NativeInfo InfoOf(const Dataset& dataset);

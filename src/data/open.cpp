@@ -194,7 +194,7 @@ void GiveRole(Split& split, uint64_t node, Role role, const std::string& where) 
   own = static_cast<uint8_t>(role);
 }
 
-void LogChanges(const Context& context, const std::string& name, const GraphChanges& changes) {
+void LogChanges(const Context& context, const std::string& name, const Graph::Changes& changes) {
   std::vector<std::string> counts;
   const auto tell = [&](uint64_t count, const char* what) {
     if (count > 0) counts.push_back(fmt::format("{} {}", count, what));

@@ -24,7 +24,8 @@ constexpr size_t kPcaColumns = 16;
 struct ColumnScales {
   std::vector<float> factor, total_shift;  // (cols)
 
-  ColumnScales(const Preparation& preparation, size_t cols) : factor(cols, 1.0f), total_shift(cols, 0.0f) {
+  ColumnScales(const Model::Preparation& preparation, size_t cols)
+      : factor(cols, 1.0f), total_shift(cols, 0.0f) {
     for (size_t c = 0; c < cols; ++c) {
       if (!preparation.factor.empty()) factor[c] = preparation.factor[c];
       const float shift = preparation.shift.empty() ? 0.0f : preparation.shift[c];
@@ -56,7 +57,7 @@ struct ColumnScales {
 class ImplicitMatrix {
  public:
   ImplicitMatrix(const Context& context, const Features& x, std::span<const uint8_t> fit_rows,
-                 const Preparation& preparation)
+                 const Model::Preparation& preparation)
       : context_(context), x_(x), scales_(preparation, x.cols()) {
     for (size_t row = 0; row < x.rows(); ++row) {
       if (fit_rows.empty() || fit_rows[row] != 0) rows_.push_back(static_cast<uint32_t>(row));
@@ -241,7 +242,7 @@ void FixSigns(Matrix& axes) {
 }  // namespace
 
 void FitPca(const Context& context, const Features& features, std::span<const uint8_t> fit_rows,
-            uint32_t components, uint64_t seed, Preparation& preparation) {
+            uint32_t components, uint64_t seed, Model::Preparation& preparation) {
   const std::vector<double> means = ImplicitMatrix(context, features, fit_rows, preparation).ColumnMeans();
   preparation.center = Array<float>::Allocate(features.cols());
   for (size_t c = 0; c < means.size(); ++c)
@@ -264,7 +265,7 @@ void FitPca(const Context& context, const Features& features, std::span<const ui
                            total > 0 ? 100 * held / total : 100.0));
 }
 
-void ScaledProjection(const Preparation& preparation, RowPreparation& rows) {
+void ScaledProjection(const Model::Preparation& preparation, RowPreparation& rows) {
   const ColumnScales scales(preparation, preparation.projection.rows);
   rows.projection = scales.ScaledRows(preparation.projection);
   rows.offset = Array<float>::CopyOf(scales.OffsetOf(preparation.projection));

@@ -18,9 +18,9 @@ namespace l2gcn {
 // shift and factor that scale the features; notes the share of the variance that the components hold.
 // `features` are stored sparse, or dense with at most a factor for each row. `fit_rows` as in FitPreparation.
 void FitPca(const Context& context, const Features& features, std::span<const uint8_t> fit_rows,
-            uint32_t components, uint64_t seed, Preparation& preparation);
+            uint32_t components, uint64_t seed, Model::Preparation& preparation);
 
 // The projection and offset that take a stored row to its scaled, centred and projected one.
-void ScaledProjection(const Preparation& preparation, RowPreparation& rows);
+void ScaledProjection(const Model::Preparation& preparation, RowPreparation& rows);
 
 }  // namespace l2gcn

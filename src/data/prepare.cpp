@@ -138,7 +138,7 @@ ColumnFigures Measure(const Context& context, const Features& features, std::spa
 }
 
 void FitColumns(const Context& context, const Features& features, std::span<const uint8_t> fit_rows,
-                bool standard, Preparation& preparation) {
+                bool standard, Model::Preparation& preparation) {
   const ColumnFigures figures = Measure(context, features, fit_rows);
   const size_t cols = features.cols();
   preparation.shift = Array<float>::Allocate(cols);
@@ -182,7 +182,7 @@ Features RowNormalised(const Context& context, const Features& features) {
   return features.WithPreparation(std::move(rows));
 }
 
-void CheckColumns(const Preparation& preparation, const Features& features) {
+void CheckColumns(const Model::Preparation& preparation, const Features& features) {
   const size_t expected =
       preparation.projection.rows != 0 ? preparation.projection.rows : preparation.factor.size();
   if (expected != 0 && expected != features.cols()) {
@@ -193,10 +193,11 @@ void CheckColumns(const Preparation& preparation, const Features& features) {
 
 }  // namespace
 
-Preparation FitPreparation(const Context& context, const Features& features,
-                           std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca, uint64_t seed) {
+Model::Preparation FitPreparation(const Context& context, const Features& features,
+                                  std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca,
+                                  uint64_t seed) {
   L2GCN_ASSERT(fit_rows.empty() || fit_rows.size() == features.rows());
-  Preparation preparation;
+  Model::Preparation preparation;
   if (scale == Scale::kStandard || scale == Scale::kMinMax) {
     FitColumns(context, features, fit_rows, scale == Scale::kStandard, preparation);
   }
@@ -211,7 +212,8 @@ Preparation FitPreparation(const Context& context, const Features& features,
   return preparation;
 }
 
-Features ApplyPreparation(const Context& context, const Preparation& preparation, const Features& features) {
+Features ApplyPreparation(const Context& context, const Model::Preparation& preparation,
+                          const Features& features) {
   CheckColumns(preparation, features);
   const bool projects = preparation.projection.rows != 0;
   if (!preparation.row_normalise && !projects && preparation.factor.empty()) return features;

@@ -23,10 +23,12 @@
 namespace l2gcn {
 
 // `fit_rows` (rows) 0/1 says which rows are looked at; empty: all. pca = 0: none.
-Preparation FitPreparation(const Context& context, const Features& features,
-                           std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca, uint64_t seed);
+Model::Preparation FitPreparation(const Context& context, const Features& features,
+                                  std::span<const uint8_t> fit_rows, Scale scale, uint32_t pca,
+                                  uint64_t seed);
 
 // `features` as rows that are prepared when they are read.
-Features ApplyPreparation(const Context& context, const Preparation& preparation, const Features& features);
+Features ApplyPreparation(const Context& context, const Model::Preparation& preparation,
+                          const Features& features);
 
 }  // namespace l2gcn

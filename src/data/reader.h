@@ -54,6 +54,6 @@ inline Labels NoLabels(uint32_t nodes) {
 void GiveRole(Split& split, uint64_t node, Role role, const std::string& where);
 
 // Tells what cleaning did to the graph, with counts; nothing if nothing was done.
-void LogChanges(const Context& context, const std::string& name, const GraphChanges& changes);
+void LogChanges(const Context& context, const std::string& name, const Graph::Changes& changes);
 
 }  // namespace l2gcn

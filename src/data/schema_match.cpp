@@ -22,7 +22,7 @@ constexpr size_t kToldCategories = 3;
 
 std::vector<std::string> NamesOf(const TableSchema& schema) {
   std::vector<std::string> names;
-  for (const TableColumn& column : schema.columns) names.push_back(column.name);
+  for (const TableSchema::Column& column : schema.columns) names.push_back(column.name);
   return names;
 }
 
@@ -111,9 +111,9 @@ class SchemaMap {
   void LogColumns(const Context& context) const {
     std::unordered_set<std::string_view> known(schema_.ignored.begin(), schema_.ignored.end());
     known.insert(schema_.label);
-    for (const TableColumn& column : schema_.columns) known.insert(column.name);
+    for (const TableSchema::Column& column : schema_.columns) known.insert(column.name);
     std::vector<std::string> extra;
-    for (const TableColumn& column : dataset_.schema.columns) {
+    for (const TableSchema::Column& column : dataset_.schema.columns) {
       if (!known.contains(column.name)) extra.push_back(column.name);
     }
     if (!extra.empty()) {
@@ -166,8 +166,8 @@ class SchemaMap {
     float value;
   };
   struct Pair {
-    const TableColumn& ours;
-    const TableColumn& theirs;
+    const TableSchema::Column& ours;
+    const TableSchema::Column& theirs;
     uint32_t first, their_first;  // features
     // The features that mark missing cells, or kNoFeature.
     uint32_t mark() const { return ours.marks_missing ? first + ours.width() - 1 : kNoFeature; }
@@ -190,7 +190,8 @@ class SchemaMap {
 
   size_t Find(const std::string& name) const {
     if (const auto found = their_columns_.find(name); found != their_columns_.end()) return found->second;
-    const std::vector<std::string> names = NamesOf(dataset_.schema);
+    std::vector<std::string> names = NamesOf(dataset_.schema);
+    names.insert(names.end(), dataset_.schema.ignored.begin(), dataset_.schema.ignored.end());
     const std::string nearest = NearestName(name, names);
     ThrowInput("{}: column '{}' is missing{}; the model was trained on {}, the table has {}",
                WhereOf(dataset_), name, nearest.empty() ? "" : fmt::format(" (is it {}?)", nearest),
@@ -198,7 +199,7 @@ class SchemaMap {
   }
 
   void Map(const Pair& pair) {
-    const TableColumn &ours = pair.ours, &theirs = pair.theirs;
+    const TableSchema::Column &ours = pair.ours, &theirs = pair.theirs;
     const uint32_t their_mark = pair.their_mark();
     if (their_mark != kNoFeature) to_[their_mark] = pair.mark();
     if (!ours.category && their_mark != kNoFeature) fills_[their_mark] = {pair.first, ours.fill};

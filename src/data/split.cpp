@@ -221,7 +221,7 @@ Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t see
                       seed);
 }
 
-SplitCounts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
   uint64_t counts[] = {0, 0, 0, 0};  // by role
   const auto count = [&](const Array<uint8_t>& roles) {
     for (uint32_t node = 0; node < dataset.nodes(); ++node) {

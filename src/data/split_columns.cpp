@@ -74,10 +74,10 @@ struct NodesByValue {
   std::vector<ValueNodes> values;
 };
 
-NodesByValue GroupNodes(const Dataset& dataset, const SplitColumn& column,
+NodesByValue GroupNodes(const Dataset& dataset, const Split::Column& column,
                         std::span<const uint32_t> labelled) {
   for (const uint32_t node : labelled) {
-    if (column.places[node] == SplitColumn::kNoRow)
+    if (column.places[node] == Split::Column::kNoRow)
       ThrowInput("{}: node {} has a label, but no row with a value for --split {}", dataset.name,
                  dataset.NodeName(node), column.name);
   }
@@ -230,12 +230,12 @@ std::string KindAndColumn(const std::string& split) {
   return split.substr(0, last);
 }
 
-SplitColumn TakeSplitColumn(const std::string& split_by, const Table& table, size_t column,
-                            std::span<const uint32_t> row_of) {
+Split::Column TakeSplitColumn(const std::string& split_by, const Table& table, size_t column,
+                              std::span<const uint32_t> row_of) {
   const std::vector<std::string_view> cells = FilledCells(split_by, table, column);
   const std::vector<uint32_t> places =
       IsTime(split_by) ? PlacesOf(TimesOf(table, column, cells)) : PlacesOf(cells);
-  SplitColumn kept{split_by, Array<uint32_t>::Filled(row_of.size(), SplitColumn::kNoRow)};
+  Split::Column kept{split_by, Array<uint32_t>::Filled(row_of.size(), Split::Column::kNoRow)};
   for (size_t node = 0; node < row_of.size(); ++node) {
     if (row_of[node] != kNoTableRow) kept.places.mutable_data()[node] = places[row_of[node]];
   }
@@ -246,7 +246,7 @@ Split DrawByColumn(const Dataset& dataset, const std::string& spec, const std::a
                    std::span<const uint32_t> labelled, uint64_t seed) {
   const std::string split_by = KindAndColumn(spec);
   const auto column = std::find_if(dataset.split_columns.begin(), dataset.split_columns.end(),
-                                   [&](const SplitColumn& one) { return one.name == split_by; });
+                                   [&](const Split::Column& one) { return one.name == split_by; });
   if (column == dataset.split_columns.end()) {
     ThrowUsage(
         "--split {}: {} was opened without that column; train with this --split, or in Python "

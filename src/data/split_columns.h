@@ -22,8 +22,8 @@ std::string KindAndColumn(const std::string& split);
 std::string SplitColumnName(const std::string& split_by);
 
 // Keeps column `column` of the table, which was read as text. `row_of` (nodes) gives each node's row, or kNoTableRow.
-SplitColumn TakeSplitColumn(const std::string& split_by, const Table& table, size_t column,
-                            std::span<const uint32_t> row_of);
+Split::Column TakeSplitColumn(const std::string& split_by, const Table& table, size_t column,
+                              std::span<const uint32_t> row_of);
 
 // Draws such a split of the `labelled` nodes; `shares` are those of train, val and test.
 Split DrawByColumn(const Dataset& dataset, const std::string& spec, const std::array<double, 3>& shares,

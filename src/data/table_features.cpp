@@ -94,6 +94,8 @@ class TableFeatures {
     for (size_t c = 0; c < table_.columns.size(); ++c) {
       if (std::find(skip_.begin(), skip_.end(), c) == skip_.end()) TakeColumn(c);
     }
+    if (!unknown_.empty())
+      Note(fmt::format("the model was not trained on column {}: left out", fmt::join(unknown_, ", ")));
     LogMissing();
     Build();
   }
@@ -114,6 +116,11 @@ class TableFeatures {
     const ColumnValues& values = table_.columns[c];
     UsedColumn used;
     used.values = &values;
+    const bool splits = !values.numeric && IsSplitColumn(values);
+    if (!wanted_.empty() && !IsWanted(c) && !splits) {
+      unknown_.push_back(Name(c));
+      return Ignore(c, "");
+    }
     if (values.numeric) {
       if (values.missing == table_.rows && !IsWanted(c)) return Ignore(c, "is empty");
       if (values.grouped > 0) {
@@ -121,7 +128,7 @@ class TableFeatures {
                          table_.format.separator == ';' ? "0,5 (decimal comma)" : "1,234 (groups of three)"));
       }
       LogOdd(c);
-    } else if (IsSplitColumn(values)) {
+    } else if (splits) {
       TakeSplit(c);
       return Ignore(c, "");
     } else if (!TakeLevels(c, used)) {
@@ -146,7 +153,7 @@ class TableFeatures {
   void LogMissing() const {
     std::vector<std::string> named;
     size_t columns = 0;
-    for (const TableColumn& column : dataset_.schema.columns) {
+    for (const TableSchema::Column& column : dataset_.schema.columns) {
       if (column.missing > 0 && ++columns <= kNamedColumns)
         named.push_back(fmt::format("{} {}", column.name, column.missing));
     }
@@ -202,7 +209,7 @@ class TableFeatures {
   }
 
   void AddColumn(size_t c, UsedColumn used) {
-    TableColumn column;
+    TableSchema::Column column;
     column.name = Name(c);
     column.category = !used.values->numeric;
     for (const auto& [word, place] : used.levels) column.levels.emplace_back(word);
@@ -281,6 +288,7 @@ class TableFeatures {
   Dataset& dataset_;
   std::vector<UsedColumn> used_;
   std::set<std::string> names_;
+  std::vector<std::string> unknown_;  // columns that the model which reads the table does not know
   uint32_t width_ = 0;
 };
 

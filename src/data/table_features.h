@@ -25,8 +25,9 @@ constexpr size_t kMostLevels = 1000;  // of a column of words that becomes featu
 std::string WhyNoLevels(std::span<const std::string_view> words, size_t filled);
 
 struct FeatureChoice {
-  std::span<const size_t> skip;         // These columns become no features.
-  std::span<const std::string> wanted;  // The columns of these names become features whatever they hold.
+  std::span<const size_t> skip;  // These columns become no features.
+  // The columns of these names, and no others, become features whatever they hold; empty: all that can.
+  std::span<const std::string> wanted;
 };
 
 // `row_of` (nodes) gives each node's row, or kNoTableRow. Fills features, schema and splits of `dataset`.

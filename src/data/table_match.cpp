@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "core/error_format.h"
 #include "data/spellings.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr size_t kExamples = 3;
 constexpr double kWellMatched = 0.9;
+constexpr size_t kMostSwappedIds = 10'000'000;
 constexpr size_t kTriedRows = 2000;  // So many rows of another column are tried.
 
 std::vector<uint8_t> NodesOfEdges(const IdMatch& match) {
@@ -275,6 +277,49 @@ void CheckStandsElsewhere(const IdMatch& match, const Table& table, size_t id_co
   }
   match.context.Note(fmt::format("{}: {} of {} rows have no edge ({})", table.path.filename().string(),
                                  rows.count, rows.of, rows.Shown()));
+}
+
+namespace {
+
+// Adds the cells of the first column; false where one comes twice, as ends of edges do, or where there are too many.
+bool TakeUniqueIds(const std::filesystem::path& path, std::unordered_set<std::string>& ids) {
+  const TableFormat format = SniffTable(path, true);
+  TextSource source = TextSource::OfRecords(path, format.separator, /*comments=*/false);
+  for (TextBlock block; source.Next(block);) {
+    CsvRecords records(path, block, format.separator, /*comments=*/false);
+    bool header = format.header && block.number == 0;
+    while (records.Next()) {
+      if (!std::exchange(header, false) &&
+          (ids.size() == kMostSwappedIds || !ids.insert(Normal(records.fields()[0])).second))
+        return false;
+    }
+  }
+  return true;
+}
+
+// Whether nearly all ends of the first edges are ids of the table.
+bool FitTogether(const std::filesystem::path& edges, const std::filesystem::path& nodes) {
+  std::unordered_set<std::string> ids;
+  if (!TakeUniqueIds(nodes, ids)) return false;
+  const EdgeTextFormat format = SniffEdgeText(edges);
+  size_t ends = 0, known = 0;
+  for (const std::vector<std::string>& row : FirstEdgeRecords(edges, format)) {
+    for (const size_t column : {format.source, format.target}) {
+      ++ends;
+      known += column < row.size() && ids.contains(Normal(row[column])) ? 1 : 0;
+    }
+  }
+  return static_cast<double>(known) >= kWellMatched * static_cast<double>(ends);
+}
+
+}  // namespace
+
+bool LookSwapped(const std::filesystem::path& edges, const std::filesystem::path& nodes) {
+  try {
+    return FitTogether(nodes, edges) && !FitTogether(edges, nodes);
+  } catch (const Error&) {  // The files say nothing; the first error stands.
+    return false;
+  }
 }
 
 }  // namespace l2gcn

@@ -36,4 +36,7 @@ void CheckCovered(const IdMatch& match, const std::filesystem::path& file, std::
 void CheckStandsElsewhere(const IdMatch& match, const Table& table, size_t id_column,
                           std::span<const uint32_t> row_of, std::span<const uint8_t> has_features);
 
+// Whether the table of nodes was given as `edges`, and the edge list as `nodes`: to be asked where reading them failed.
+bool LookSwapped(const std::filesystem::path& edges, const std::filesystem::path& nodes);
+
 }  // namespace l2gcn

@@ -25,7 +25,7 @@ float MedianOf(std::vector<float>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-Json ColumnToJson(const TableColumn& column) {
+Json ColumnToJson(const TableSchema::Column& column) {
   Json json = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
   if (column.category) json["levels"] = column.levels;
   if (!column.category) json["fill"] = column.fill;
@@ -35,8 +35,8 @@ Json ColumnToJson(const TableColumn& column) {
   return json;
 }
 
-TableColumn ColumnFromJson(const Json& json, const std::string& where) {
-  TableColumn column;
+TableSchema::Column ColumnFromJson(const Json& json, const std::string& where) {
+  TableSchema::Column column;
   column.name = json.at("name").get<std::string>();
   column.category = json.at("kind").get<std::string>() == "category";
   if (column.category) column.levels = json.at("levels").get<std::vector<std::string>>();
@@ -54,7 +54,7 @@ TableColumn ColumnFromJson(const Json& json, const std::string& where) {
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
   std::vector<uint32_t> starts;
   uint32_t at = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     starts.push_back(at);
     at += column.width();
   }
@@ -110,7 +110,7 @@ std::vector<uint8_t> NumberFeatures(const TableSchema& schema) {
 
 std::string FeatureName(const TableSchema& schema, size_t feature) {
   size_t end = 0;
-  for (const TableColumn& column : schema.columns) {
+  for (const TableSchema::Column& column : schema.columns) {
     end += column.width();
     if (feature < end) return fmt::format("column '{}'", column.name);
   }
@@ -122,8 +122,9 @@ std::string SchemaToJson(const TableSchema& schema) {
   json["label"] = schema.label;
   json["id"] = schema.id;
   json["columns"] = Json::array();
-  for (const TableColumn& column : schema.columns) json["columns"].push_back(ColumnToJson(column));
-  for (const TableColumn& column : schema.edge_columns) json["edge_columns"].push_back(ColumnToJson(column));
+  for (const TableSchema::Column& column : schema.columns) json["columns"].push_back(ColumnToJson(column));
+  for (const TableSchema::Column& column : schema.edge_columns)
+    json["edge_columns"].push_back(ColumnToJson(column));
   json["ignored"] = schema.ignored;
   return json.dump();
 }

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <unordered_set>
 
 #include "core/error_format.h"
@@ -96,12 +95,18 @@ class TableSetReader {
   }
 
   void LoadLabels(const fs::path& path) {
-    const TableFormat format = SniffTable(
-        path, true, {options_.id_column, options_.label_column, SplitColumnName(options_.split_by)});
-    if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
-      if (!options_.label_column.empty()) {
-        label_column_ = options_.label_optional ? FindColumn(format, options_.label_column)
-                                                : ColumnNamed(format, path, "--label", options_.label_column);
+    const std::string& label = options_.label_column;
+    const TableFormat format =
+        SniffTable(path, true,
+                   {options_.id_column, label == kNoLabelColumn ? std::string() : label,
+                    SplitColumnName(options_.split_by)});
+    const bool no_labels = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
+    if (no_labels) {
+      label_column_ = kNoTableColumn;
+    } else if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
+      if (!label.empty()) {
+        label_column_ =
+            options_.label_optional ? FindColumn(format, label) : ColumnNamed(format, path, "--label", label);
       } else if (!options_.label_optional) {
         const bool last_splits =
             !options_.split_by.empty() &&
@@ -127,25 +132,16 @@ class TableSetReader {
     std::vector<size_t> as_text = {rows.id_column, label, rows.split_column};
     for (const std::string& name : files_.words) as_text.push_back(FindColumn(format, name));
     std::erase(as_text, kNoTableColumn);
-    rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
+    rows.table = ReadTable(context_, path, format, as_text, ListedWords(options_.missing, rows.id_column));
     if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
     const bool id_is_guess = options_.id_column.empty() || options_.id_optional;
     if (!rows.by_position() && format.numbers_alone && id_is_guess && !HoldsIds(rows)) {
       std::erase(as_text, rows.id_column);
       rows.id_column = kNoTableColumn;
-      rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
+      rows.table = ReadTable(context_, path, format, as_text, ListedWords(options_.missing, rows.id_column));
     }
     TakeForNumbers(context_, as_text, rows.table);
     return rows;
-  }
-
-  // The words of --missing, which mean nothing among ids.
-  MissingWords MissingFor(size_t id_column) const {
-    MissingWords missing{{}, id_column};
-    std::stringstream words(options_.missing);
-    for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
-    std::erase(missing.words, "");
-    return missing;
   }
 
   // The user's, else a column called id, else the first; none where rows are nodes in order.
@@ -207,7 +203,7 @@ class TableSetReader {
     if (triples_) keyed = ReadTriples(context_, files_.features, *triples_, key_of);
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
-    LogNegative(edges);
+    LogNegative(context_, files_.edges, edges);
     const uint64_t positions = Positions(svm ? keyed.keys.size() : 0);
     if (positions > 0) ClaimPositions(positions, edges, ids);
     ids.Finish();
@@ -235,14 +231,6 @@ class TableSetReader {
     }
     LogIds(context_, files_.edges.filename().string(), ids);
     return dataset;
-  }
-
-  void LogNegative(const LoadedEdges& edges) const {
-    if (edges.negative == 0) return;
-    context_.Note(fmt::format(
-        "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
-        "less averages nothing but itself",
-        files_.edges.filename().string(), edges.negative, edges.source.size()));
   }
 
   // Key of each row; a second row with the same id is refused.
@@ -364,6 +352,7 @@ class TableSetReader {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
       dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
+      LogGuess("all columns but the ids hold 0 and 1: each is a label");
     } else {
       std::vector<std::string_view> texts(nodes);
       for (uint32_t node = 0; node < nodes; ++node) {
@@ -372,6 +361,8 @@ class TableSetReader {
       }
       dataset.schema.label = labels_->table.format.names[label_column_];
       const LabelColumn column{*labels_, label_column_, !options_.label_column.empty()};
+      if (!column.named && labels_->table.columns.size() > (labels_->by_position() ? 1 : 2))
+        LogGuess(fmt::format("labels are in column {}, the last", dataset.schema.label));
       if (!options_.label_optional) AskWhetherLabel(context_, column, texts);
       dataset.labels = LabelsFromTexts(context_, column.Place(), texts, dataset.class_names);
     }
@@ -383,6 +374,12 @@ class TableSetReader {
       dataset.split_columns.push_back(
           TakeSplitColumn(options_.split_by, (*rows)->table, (*rows)->split_column, (*rows)->row_of));
     }
+  }
+
+  // Reports where the labels are taken from if the user does not say it.
+  void LogGuess(const std::string& found) const {
+    context_.Note(fmt::format("{}: {} (--label names another column, or none)",
+                              labels_->table.path.filename().string(), found));
   }
 
   bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
@@ -431,7 +428,18 @@ Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOp
 }
 
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
-  Dataset dataset = ReadTables(context, TableFilesOf(path, options), options);
+  const TableFiles files = TableFilesOf(path, options);
+  Dataset dataset;
+  try {
+    dataset = ReadTables(context, files, options);
+  } catch (const Error& error) {
+    const bool of_files = error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage;
+    if (!of_files || files.nodes.empty() || !LookSwapped(files.edges, files.nodes)) throw;
+    ThrowUsage(
+        "{0} and {1} look swapped: rows of {1} name two ids of {0} each, as edges do; give {1} with "
+        "--edges and {0} with --nodes",
+        files.edges.string(), files.nodes.string());
+  }
   std::error_code error;
   if (options.edges.empty() && fs::is_directory(path, error)) dataset.path = path.string();
   if (!fs::is_directory(path, error)) dataset.name = WithoutCompression(dataset.path).stem().string();

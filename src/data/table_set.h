@@ -21,6 +21,9 @@
 
 namespace l2gcn {
 
+// What --label says of a table without labels.
+inline constexpr const char* kNoLabelColumn = "none";
+
 bool DetectTableSet(const std::filesystem::path& path);
 Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOptions& options);
 Dataset ReadTableSet(const Context& context, const std::filesystem::path& path, const OpenOptions& options);

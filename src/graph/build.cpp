@@ -201,7 +201,7 @@ class Builder {
     uint64_t* indptr = built_.graph.indptr.mutable_data();
     indptr[0] = 0;
     for (size_t u = 0; u < nodes_; ++u) indptr[u + 1] += indptr[u];
-    GraphChanges& changes = built_.changes;
+    Graph::Changes& changes = built_.changes;
     changes.duplicates_dropped = changes.entries_read - changes.self_loops_dropped - distinct.load();
     changes.reverses_added = indptr[nodes_] - distinct.load();
   }

@@ -30,7 +30,7 @@ struct BuildOptions {
 
 struct BuiltGraph {
   Graph graph;
-  GraphChanges changes;
+  Graph::Changes changes;
   uint64_t self_loops = 0;  // distinct self loops in the input, kept or not
   uint64_t edges = 0;       // undirected simple edges without self loops
 };

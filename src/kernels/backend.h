@@ -17,9 +17,9 @@
 // sigmoid cross entropy. With class weights w (Targets::weights) it is Σ w[class] · loss / Σ w[class] over
 // the batch, as PyTorch's CrossEntropyLoss(weight), or the mean over all entries of the sigmoid cross entropy
 // times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
-// WeightDecay::kL2 adds weight_decay·w to those of weights; Adam as in its paper:
+// An L2 penalty adds weight_decay·w to those of weights; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
-// where lr is LayerSpec::lr times the share that its schedule leaves of it in this step. WeightDecay::kDecoupled takes
+// where lr is LayerSpec::lr times the share that its schedule leaves of it in this step. Decoupled decay takes
 // lr·weight_decay·w from the weights before that. Decay spares biases and norms.
 //
 // A layer is ReLU(X̂W) in training followed by Θ, and nothing else, unless LayerSpec::architecture asks for more:
@@ -108,7 +108,7 @@ using DeviceGraphPtr = std::shared_ptr<const DeviceGraph>;
 struct BackendOptions {
   Precision precision = Precision::kTf32;
   FeatureType features_as = FeatureType::kF32;
-  SparseChoice sparse = SparseChoice::kAuto;
+  Choice sparse = Choice::kAuto;
 
   bool operator==(const BackendOptions&) const = default;
 };
@@ -142,7 +142,7 @@ struct LayerSpec {
   float lr = 1e-3f;
   LrSchedule schedule;  // what becomes of lr over the epochs
   float weight_decay = 0;
-  WeightDecay weight_decay_type = WeightDecay::kL2;
+  bool decoupled_weight_decay = false;
   float dropout = 0;  // on the hidden activations, in training only
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
   LayerArchitecture architecture;

@@ -12,11 +12,13 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kCopiedBytes = size_t{1} << 28;
 constexpr int kRepeats = 5;  // the fastest counts: others may be using the machine
+
+}  // namespace
 
 // Panels of 64 rows as a training step multiplies them, (64 × 256) · (256 × 128), again and again.
 double MeasureProduct(const Context& context) {
+  CheckContext(context);
   constexpr size_t kRows = 64, kInner = 256, kWidth = 128, kTimes = 300;
   const CpuKernels& kernels = CpuKernelTable();
   double best = 1e30;
@@ -35,8 +37,6 @@ double MeasureProduct(const Context& context) {
   return 2.0 * kRows * kInner * kWidth * kTimes * context.threads / best / 1e9;
 }
 
-}  // namespace
-
 double MeasureCopy(const Context& context, size_t bytes) {
   CheckContext(context);
   const auto from = Array<char>::Filled(bytes, 1);
@@ -50,11 +50,6 @@ double MeasureCopy(const Context& context, size_t bytes) {
     best = std::min(best, watch.Seconds());
   }
   return 2.0 * static_cast<double>(bytes) / best / 1e9;
-}
-
-Ceilings MeasureCeilings(const Context& context) {
-  CheckContext(context);
-  return {MeasureProduct(context), MeasureCopy(context, kCopiedBytes)};
 }
 
 }  // namespace l2gcn

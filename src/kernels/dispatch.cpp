@@ -137,15 +137,21 @@ DeviceKind ChooseDevice(const std::string& name) {
   ThrowUsage("unknown device '{}'; expected auto, {}", name, fmt::join(DeviceNames(), " or "));
 }
 
-DeviceStart::DeviceStart(const std::string& name, uint32_t index) : kind_(found_.get_future()) {
-  const auto start = [this, name, index] {
+std::function<DeviceKind()> StartDevice(const std::string& name, uint32_t index) {
+  struct Start {
+    std::promise<DeviceKind> found;
+    std::future<DeviceKind> kind = found.get_future();
+    std::future<void> ready;  // ends first, as it sets `found`
+  };
+  const auto started = std::make_shared<Start>();
+  const auto start = [&found = started->found, name, index] {
     DeviceKind kind = DeviceKind::kCpu;
     try {
       kind = ChooseDevice(name);
     } catch (...) {
-      return found_.set_exception(std::current_exception());
+      return found.set_exception(std::current_exception());
     }
-    found_.set_value(kind);
+    found.set_value(kind);
     try {
       RowOf(kind).start(index);
     } catch (const Error&) {
@@ -153,10 +159,11 @@ DeviceStart::DeviceStart(const std::string& name, uint32_t index) : kind_(found_
     }
   };
   try {
-    ready_ = std::async(std::launch::async, start);
+    started->ready = std::async(std::launch::async, start);
   } catch (const std::system_error&) {  // no thread is to be had
     start();
   }
+  return [started] { return started->kind.get(); };
 }
 
 std::unique_ptr<Backend> MakeBackend(const Context& context, const BackendOptions& options) {

@@ -66,7 +66,8 @@ Matrix Rounds(const Context& context, Backend& backend, const DeviceGraph& graph
 
 // Probabilities, with the propagated residuals of train nodes added where `propagation` corrects.
 Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                 std::span<const uint32_t> train, const Matrix& logits, const LabelPropagation& propagation) {
+                 std::span<const uint32_t> train, const Matrix& logits,
+                 const Model::LabelPropagation& propagation) {
   Matrix probabilities = CopyOf(context, logits);
   LogitsToProbabilities(probabilities, labels.multilabel);
   if (propagation.correct == 0) return probabilities;
@@ -89,7 +90,8 @@ Matrix Corrected(const Context& context, Backend& backend, const DeviceGraph& gr
 // Logits of probabilities that have been mixed with their neighbours', train nodes having their labels, where `propagation`
 // smooths.
 Matrix Smoothed(const Context& context, Backend& backend, const DeviceGraph& graph, const Labels& labels,
-                std::span<const uint32_t> train, Matrix probabilities, const LabelPropagation& propagation) {
+                std::span<const uint32_t> train, Matrix probabilities,
+                const Model::LabelPropagation& propagation) {
   if (propagation.smooth > 0) {
     for (const uint32_t node : train) PlaceLabels(labels, node, probabilities.mutable_row(node));
     probabilities = Rounds(context, backend, graph, probabilities, propagation.smooth, propagation.rounds);
@@ -132,7 +134,7 @@ std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split) {
 
 Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const Labels& labels,
                         std::span<const uint32_t> train, const Matrix& logits,
-                        const LabelPropagation& propagation) {
+                        const Model::LabelPropagation& propagation) {
   const DeviceGraphPtr graph = pipeline.PropagationOperator(context);
   Backend& backend = pipeline.backend();
   return Smoothed(context, backend, *graph, labels, train,
@@ -172,7 +174,7 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
     const Matrix corrected =
         Corrected(context, backend, *graph, labels, train, base, {correct, 0, kPropagationRounds});
     for (const double smooth : kSmoothWeights) {
-      const LabelPropagation tried{correct, smooth, kPropagationRounds};
+      const Model::LabelPropagation tried{correct, smooth, kPropagationRounds};
       Matrix propagated =
           Smoothed(context, backend, *graph, labels, train, CopyOf(context, corrected), tried);
       const double propagated_f1 = score(propagated);

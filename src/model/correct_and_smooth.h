@@ -23,7 +23,7 @@ std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split);
 //   smooth    G ← Y on train nodes, Z elsewhere; rounds of G ← (1−a) G₀ + a S G
 Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const Labels& labels,
                         std::span<const uint32_t> train, const Matrix& logits,
-                        const LabelPropagation& propagation);
+                        const Model::LabelPropagation& propagation);
 
 // Logits of every node, from one layer or all of them, with or without Correct & Smooth: as the configuration says, or whichever
 // has the better micro F1 on the validation nodes (the simpler one of equals). Records the choice in the model.

@@ -74,9 +74,9 @@ Array<uint8_t> DecideLabels(const Model& model, const Matrix& logits) {
   return labels;
 }
 
-ModelFormula FormulaOf(const Model& model) {
+Model::Formula FormulaOf(const Model& model) {
   const Method& method = FindMethod(model.config.method);
-  ModelFormula form;
+  Model::Formula form;
   form.own_beside = method.prediction_head == PredictionHead::kLastLayer && BlocksOfHops(model.config) > 1;
   switch (method.op) {
     case MethodOperator::kNormalised:

@@ -7,10 +7,10 @@
 #include "config/methods.h"
 #include "core/error_format.h"
 #include "core/usable.h"
-#include "l2gcn/plan.h"
 #include "model/correct_and_smooth.h"
 #include "model/finite.h"
 #include "model/model_shapes.h"
+#include "pipeline/memory_plan.h"
 
 namespace l2gcn {
 namespace {
@@ -179,11 +179,32 @@ void CheckArguments(const Context& context, const Model& model, const Dataset& d
     ThrowInput("the model has no classifier: it was not trained");
 }
 
+// Warns of weights that are there in training or here, but not in both: they change what layers average.
+void CheckWeights(const Context& context, const Model& model, const Dataset& dataset) {
+  const Graph& graph = dataset.graph;
+  const bool read = FindMethod(model.config.method).op != MethodOperator::kNeighbourMean;
+  if (!read || !model.weighted || *model.weighted == graph.weighted() || graph.entries() == 0) return;
+  context.Warn(
+      graph.weighted()
+          ? fmt::format("{}: the edges have weights, but the model was trained without; --weight none "
+                        "ignores them",
+                        PlaceOf(dataset))
+          : fmt::format("{}: the edges have no weights, or all are 1, but the model was trained with "
+                        "weights: predictions may be wrong; --weight names the column",
+                        PlaceOf(dataset)));
+}
+
 // The context with a place for what does not fit into its memory.
 Context PlacedFor(const Context& context, const Model& model, const Dataset& dataset) {
   const MemoryPlan plan = PlanInference(context, dataset, model);
   if (!plan.in_memory && context.disk == nullptr) context.Note(DescribePlan(plan));
   return Placed(context, dataset, plan);
+}
+
+bool HasLabels(const Dataset& dataset) {
+  uint32_t node = 0;
+  while (node < dataset.nodes() && !dataset.labels.IsLabelled(node)) ++node;
+  return node < dataset.nodes();
 }
 
 // The train nodes of `known` whose labels the model may propagate.
@@ -197,6 +218,7 @@ std::vector<uint32_t> KnownNodes(const Model& model, const Dataset& dataset, con
 
 Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
   CheckArguments(given, model, dataset);
+  CheckWeights(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
   Matrix logits = inference.Logits(context, model, {});
@@ -204,7 +226,10 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
   if (!model.label_propagation.on()) return logits;
   const std::vector<uint32_t> train = KnownNodes(model, dataset, known);
   if (train.empty()) {
-    context.Note("the model uses labels of train nodes, and none are known here: it does without");
+    context.Note(fmt::format(
+        "{}: predicted without Correct & Smooth (--correct): it needs train nodes with a "
+        "label, and {}",
+        PlaceOf(dataset), HasLabels(dataset) ? "no split says which nodes these are" : "no node has one"));
     return logits;
   }
   return CorrectAndSmooth(context, inference.pipeline(), dataset.labels, train, logits,
@@ -213,6 +238,7 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
 
 Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
   CheckArguments(given, model, dataset);
+  CheckWeights(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.layers.size();
   if (layer > layers) ThrowUsage("--layer {}: the model has hidden layers 1 to {}", layer, layers);

@@ -96,7 +96,7 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
   std::vector<NamedTensor> tensors = LayerTensors(model);
   if (model.theta.rows > 0) tensors.push_back(ToTensor("classifier.weight", model.theta));
   if (model.bias.rows > 0) tensors.push_back(ToTensor("classifier.bias", model.bias));
-  const Preparation& preparation = model.preparation;
+  const Model::Preparation& preparation = model.preparation;
   if (!preparation.shift.empty()) tensors.push_back(VectorTensor("prepare.shift", preparation.shift));
   if (!preparation.factor.empty()) tensors.push_back(VectorTensor("prepare.factor", preparation.factor));
   if (!preparation.center.empty()) tensors.push_back(VectorTensor("prepare.center", preparation.center));
@@ -108,8 +108,8 @@ std::vector<NamedTensor> TensorsOf(const Model& model) {
 
 }  // namespace
 
-std::vector<ModelTensor> TensorsByName(const Model& model) {
-  std::vector<ModelTensor> tensors;
+std::vector<Model::Tensor> TensorsByName(const Model& model) {
+  std::vector<Model::Tensor> tensors;
   for (NamedTensor& tensor : TensorsOf(model))
     tensors.push_back({std::move(tensor.name), std::move(tensor.shape), std::move(tensor.values)});
   return tensors;
@@ -135,7 +135,7 @@ void CheckShape(const Matrix& matrix, const std::string& name, size_t rows, size
 }
 
 void CheckPreparation(const Model& model, const std::string& where) {
-  const Preparation& preparation = model.preparation;
+  const Model::Preparation& preparation = model.preparation;
   if (preparation.shift.empty() != preparation.factor.empty()) {
     ThrowInput("{}: of prepare.shift and prepare.factor one is missing; the file is damaged", where);
   }
@@ -227,7 +227,7 @@ void CheckModelShapes(const Model& model, const std::string& where) {
   const bool shifts = model.heads.empty() && ArchitectureOf(config).shifts();
   if (shifts || model.bias.rows > 0)
     CheckShape(model.bias, "the classifier's bias", shifts ? 1 : 0, shifts ? model.classes : 0, where);
-  const LabelPropagation& propagation = model.label_propagation;
+  const Model::LabelPropagation& propagation = model.label_propagation;
   if (!(propagation.correct >= 0 && propagation.correct < 1 && propagation.smooth >= 0 &&
         propagation.smooth < 1) ||
       propagation.rounds > 1000)
@@ -290,6 +290,7 @@ std::string ConfigTextOf(const Model& model) {
   json["layers"] = model.layers.size();
   json["row_normalise"] = model.preparation.row_normalise;
   json["structure"] = model.structure;
+  if (model.weighted) json["weighted"] = *model.weighted;
   if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
   json["config"] = ParseJson(ConfigToJson(model.config), "config");
   json["checksum"] = ConfigChecksum(json);
@@ -322,7 +323,8 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
                                  propagation.at("smooth").get<double>(),
                                  propagation.at("rounds").get<uint32_t>()};
     }
-    model.structure = json.value("structure", false);  // older models have neither
+    model.structure = json.value("structure", false);  // older models have none of these
+    if (json.contains("weighted")) model.weighted = json.at("weighted").get<bool>();
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), where);
   } catch (const Json::exception& error) {
     ThrowInput("{}: damaged: a setting is missing or of the wrong type ({})", where, error.what());
@@ -336,7 +338,7 @@ void TakeTensors(const Safetensors& file, size_t layers, const std::string& wher
   TakeLayers(file, layers, model);
   if (file.Has("classifier.weight")) model.theta = file.TakeMatrix("classifier.weight");
   if (file.Has("classifier.bias")) model.bias = file.TakeMatrix("classifier.bias");
-  Preparation& preparation = model.preparation;
+  Model::Preparation& preparation = model.preparation;
   if (file.Has("prepare.shift")) preparation.shift = file.TakeVector("prepare.shift");
   if (file.Has("prepare.factor")) preparation.factor = file.TakeVector("prepare.factor");
   if (file.Has("prepare.center")) preparation.center = file.TakeVector("prepare.center");

@@ -22,7 +22,7 @@ std::vector<uint8_t> MarksOf(std::span<const uint32_t> nodes, size_t rows) {
 }
 
 // Features that are no numbers keep their 0 and 1.
-void LeaveUnscaled(std::span<const uint8_t> is_number, Preparation& preparation) {
+void LeaveUnscaled(std::span<const uint8_t> is_number, Model::Preparation& preparation) {
   float* const shift = preparation.shift.mutable_data();
   float* const factor = preparation.factor.mutable_data();
   for (size_t c = 0; c < std::min(is_number.size(), preparation.factor.size()); ++c) {
@@ -74,7 +74,7 @@ bool AreSame(const HiddenParameters& a, const HiddenParameters& b) {
 }  // namespace
 
 LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
-    : graph_(dataset.graph), config_(config), inductive_(config.setting == Setting::kInductive) {}
+    : graph_(dataset.graph), config_(config), inductive_(!config.transductive) {}
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)

@@ -52,7 +52,7 @@ class LayerPipeline {
   void EndSharing();
 
   Backend& backend() { return *backend_; }
-  const Preparation& preparation() const { return preparation_; }
+  const Model::Preparation& preparation() const { return preparation_; }
   const TableSchema& schema() const { return schema_; }
   const std::vector<uint32_t>& train_nodes() const { return train_nodes_; }
   bool inductive() const { return inductive_; }
@@ -161,7 +161,7 @@ class LayerPipeline {
   TrainConfig config_;
   bool inductive_;
   std::vector<uint32_t> train_nodes_;
-  Preparation preparation_;
+  Model::Preparation preparation_;
   std::shared_ptr<Backend> backend_;
   std::shared_ptr<SharedInput> shared_;                            // null: no other pipeline has this input
   bool shares_once_more_ = false;                                  // until layer 1 is aggregated

@@ -1,3 +1,5 @@
+#include "pipeline/memory_plan.h"
+
 // The plan of a run, by walking through its operations with counts in place of data: what each one holds, reads and writes.
 #include <sys/statvfs.h>
 
@@ -17,7 +19,6 @@
 #include "core/sample_order.h"
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
-#include "l2gcn/plan.h"
 #include "l2gcn/ranks.h"
 #include "pipeline/run_counts.h"
 #include "ranks/collectives.h"
@@ -39,7 +40,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.entries = dataset.graph.indices.size();
   counts.train = train;
   counts.scored = scored;
-  counts.inductive = config.setting == Setting::kInductive;
+  counts.inductive = !config.transductive;
   counts.sparse = dataset.features.is_sparse() && config.pca == 0 && config.scale != Scale::kStandard;
   counts.multilabel = dataset.labels.multilabel;
   counts.features = config.pca > 0 ? config.pca : dataset.features.cols();
@@ -68,7 +69,7 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   }
   const uint64_t inputs = counts.InputsOf(counts.hidden.size() - 1);
   const bool basic = ArchitectureOf(config).basic();
-  const bool counts_answers = basic && config.correct == Choice::kOff && !config.threshold &&
+  const bool counts_answers = basic && config.correct == Choice::kOff && !config.HasThreshold() &&
                               FindMethod(config.method).prediction_head == PredictionHead::kClassifier;
   counts.scores_in_training =
       counts_answers && !counts.inductive && !config.self_features && inputs <= counts.hidden.back();
@@ -354,9 +355,30 @@ void PlanExchange(const Context& given, MemoryPlan& plan) {
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  const SplitCounts split = CountSplit(dataset, config.split, config.seed);
+  const Split::Counts split = CountSplit(dataset, config.split, config.seed);
   return RanksCounts(context,
                      RunCountsOf(dataset, config, split.train, split.train + split.val + split.test));
+}
+
+std::string PlanToJson(const MemoryPlan& plan) {
+  nlohmann::ordered_json json;
+  json["plan"] = {{"in_memory", plan.in_memory},
+                  {"panels", plan.panels},
+                  {"read_bytes", plan.read_bytes},
+                  {"write_bytes", plan.write_bytes},
+                  {"scratch_bytes", plan.scratch_bytes},
+                  {"memory_bytes", plan.memory_bytes()},
+                  {"seconds", plan.seconds},
+                  {"budget_bytes", plan.budget},
+                  {"least_bytes", plan.least_bytes},
+                  {"need_bytes", plan.need_bytes},
+                  {"ranks", plan.ranks},
+                  {"exchange", plan.shares_memory ? "memory" : "messages"}};
+  return json.dump();
+}
+
+std::string TextOf(const MemoryPlan& plan, bool as_json) {
+  return as_json ? PlanToJson(plan) : DescribePlan(plan);
 }
 
 }  // namespace
@@ -418,21 +440,13 @@ std::string DescribePlan(const MemoryPlan& plan) {
       GiBOf(plan.scratch_bytes), GiBOf(plan.scratch_free), shared);
 }
 
-std::string PlanToJson(const MemoryPlan& plan) {
-  nlohmann::ordered_json json;
-  json["plan"] = {{"in_memory", plan.in_memory},
-                  {"panels", plan.panels},
-                  {"read_bytes", plan.read_bytes},
-                  {"write_bytes", plan.write_bytes},
-                  {"scratch_bytes", plan.scratch_bytes},
-                  {"memory_bytes", plan.memory_bytes()},
-                  {"seconds", plan.seconds},
-                  {"budget_bytes", plan.budget},
-                  {"least_bytes", plan.least_bytes},
-                  {"need_bytes", plan.need_bytes},
-                  {"ranks", plan.ranks},
-                  {"exchange", plan.shares_memory ? "memory" : "messages"}};
-  return json.dump();
+std::string TrainingPlan(const Context& context, const Dataset& dataset, const TrainConfig& config,
+                         uint32_t runs, bool as_json) {
+  return TextOf(PlanTraining(context, dataset, config, runs), as_json);
+}
+
+std::string InferencePlan(const Context& context, const Dataset& dataset, const Model& model, bool as_json) {
+  return TextOf(PlanInference(context, dataset, model), as_json);
 }
 
 }  // namespace l2gcn

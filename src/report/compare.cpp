@@ -29,7 +29,7 @@ namespace {
 
 constexpr double kEqual = 0.005;  // "equal F1": within half a point
 
-double TrainSeconds(const PhaseSeconds& s) { return s.aggregate + s.train + s.transform; }
+double TrainSeconds(const SeedResult::Seconds& s) { return s.aggregate + s.train + s.transform; }
 
 // Lets the method's own policy decide, but ends the training when its clock or its goal is reached.
 class LimitedPolicy final : public StopPolicy {
@@ -171,10 +171,10 @@ CompareRow RowOf(const std::string& method, const TrainConfig& config, const Com
     seconds.Add(TrainSeconds(result.seconds));
     setup.Add(result.seconds.setup);
     uint32_t total = 0;
-    for (const LayerRecord& layer : result.layers) total += layer.epochs;
+    for (const SeedResult::Layer& layer : result.layers) total += layer.epochs;
     epochs.Add(total);
     if (i == 0) {
-      for (const LayerRecord& layer : result.layers) row.losses.push_back(layer.losses);
+      for (const SeedResult::Layer& layer : result.layers) row.losses.push_back(layer.losses);
     }
     f1.Add(result.f1_test);
     f1_val.Add(result.f1_val);
@@ -205,7 +205,7 @@ MeasuredSeed TrainTowards(const Context& context, const Dataset& dataset, double
 void TimeTo(double goal, const MeasuredSeed& measured, CompareRow& row) {
   row.target_f1 = goal;
   row.validation = measured.result.validation;
-  for (const ValidationPoint& point : row.validation) {
+  for (const SeedResult::ValidationPoint& point : row.validation) {
     if (point.f1 >= goal) {
       row.seconds_to_f1 = point.seconds;
       return;

@@ -53,7 +53,7 @@ std::string ComparisonToJson(const Comparison& comparison) {
   Json rows = Json::array();
   for (const CompareRow& row : comparison.rows) {
     Json curve = Json::array();
-    for (const ValidationPoint& point : row.validation)
+    for (const SeedResult::ValidationPoint& point : row.validation)
       curve.push_back({point.seconds, point.layer, point.epoch, point.f1});
     rows.push_back(
         {{"method", row.method},

@@ -29,7 +29,7 @@ struct CompareRow {
   uint64_t peak_device_bytes = 0;
   uint64_t sampler_bytes = 0;     // what a method keeps from step to step: histories, whole-graph blocks
   bool stopped_by_clock = false;  // max_seconds ended at least one training
-  std::vector<ValidationPoint> validation;
+  std::vector<SeedResult::ValidationPoint> validation;
   std::vector<std::vector<double>> losses;  // of each layer and epoch, for the first seed
 };
 

@@ -22,7 +22,7 @@ const std::vector<std::string> kOutcomes = {"true negative", "false positive", "
 std::vector<std::string> ColumnNames(const Score& score, bool multilabel) {
   if (multilabel) return kOutcomes;
   std::vector<std::string> names;
-  for (const ClassScore& one : score.classes) names.push_back(one.name);
+  for (const Score::Class& one : score.classes) names.push_back(one.name);
   return names;
 }
 

@@ -263,7 +263,7 @@ class Reproducer {
         SearchConfig search;
         search.kind = SearchConfig::Kind::kPaper;
         SearchResult found;
-        SearchController(context_, {Open(learned_on)}, search, {}, {}, &found).Save(file.string());
+        SearchController(context_, {Open(learned_on)}, search, {}, &found).Save(file.string());
         search_seconds = found.seconds;
       }
       const CompareRow row = Measure(printed.set, method_names::kL2gcn, {{"controller", file.string()}});
@@ -383,7 +383,7 @@ class Reproducer {
 
   // Theorems 5 and 6: the share of graphs told apart by depth, for colour refinement and both trainings.
   void Theorems() {
-    CapacityOptions options = options_.theorems;
+    ReproduceOptions::Theorems options = options_.theorems;
     if (options_.quick) options.most_nodes = std::min(options.most_nodes, 6u);
     const CapacityResult result = MeasureCapacity(context_, options);
     done_.text += CapacityToText(result) + "\n";

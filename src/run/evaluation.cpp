@@ -26,13 +26,13 @@ namespace {
 // Where the configuration asks for thresholds: those of the validation nodes, or the given one.
 std::vector<double> ThresholdsFor(const Context& context, const Dataset& dataset, const Matrix& logits,
                                   const Trained& trained) {
-  const std::optional<Threshold>& threshold = trained.model.config.threshold;
-  if (!threshold) return {};
-  if (!threshold->value) {
+  const TrainConfig& config = trained.model.config;
+  if (config.ChoosesThreshold()) {
     const std::vector<uint32_t> nodes = NodesWithRole(trained.split, Role::kVal);
     return ChooseThresholds(context, dataset.labels, nodes, logits);
   }
-  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *threshold->value);
+  if (!config.threshold) return {};
+  return std::vector<double>(dataset.labels.multilabel ? dataset.labels.classes : 1, *config.threshold);
 }
 
 // Logs what validation chose after training, where there was a choice.
@@ -42,7 +42,7 @@ void LogPrediction(const Context& context, const Model& model) {
     return;
   std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
                                           : "probabilities are the last layer's";
-  const LabelPropagation& propagation = model.label_propagation;
+  const Model::LabelPropagation& propagation = model.label_propagation;
   if (propagation.correct > 0)
     text += fmt::format("; residuals of train nodes are propagated ({})", propagation.correct);
   if (propagation.smooth > 0)
@@ -67,7 +67,7 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
 
 // Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
 bool AnswersAreCounted(const Model& model) {
-  return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.threshold &&
+  return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.HasThreshold() &&
          FindMethod(model.config.method).prediction_head == PredictionHead::kClassifier;
 }
 

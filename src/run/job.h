@@ -8,7 +8,7 @@
 #include "l2gcn/config.h"
 #include "l2gcn/context.h"
 #include "l2gcn/dataset.h"
-#include "l2gcn/plan.h"
+#include "pipeline/memory_plan.h"
 #include "train/training_set.h"
 
 namespace l2gcn {

@@ -28,11 +28,12 @@ std::pair<double, double> MeanAndDeviation(const std::vector<SeedResult>& seeds,
   return {mean, seeds.size() > 1 ? std::sqrt(squares / static_cast<double>(seeds.size() - 1)) : 0.0};
 }
 
-PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
-  PhaseSeconds mean;
-  for (auto field : {&PhaseSeconds::load, &PhaseSeconds::choose, &PhaseSeconds::setup,
-                     &PhaseSeconds::aggregate, &PhaseSeconds::train, &PhaseSeconds::validate,
-                     &PhaseSeconds::transform, &PhaseSeconds::evaluate, &PhaseSeconds::total}) {
+SeedResult::Seconds MeanSeconds(const std::vector<SeedResult>& seeds) {
+  SeedResult::Seconds mean;
+  for (auto field :
+       {&SeedResult::Seconds::load, &SeedResult::Seconds::choose, &SeedResult::Seconds::setup,
+        &SeedResult::Seconds::aggregate, &SeedResult::Seconds::train, &SeedResult::Seconds::validate,
+        &SeedResult::Seconds::transform, &SeedResult::Seconds::evaluate, &SeedResult::Seconds::total}) {
     mean.*field = MeanAndDeviation(seeds, [&](const SeedResult& s) { return s.seconds.*field; }).first;
   }
   return mean;
@@ -40,10 +41,10 @@ PhaseSeconds MeanSeconds(const std::vector<SeedResult>& seeds) {
 
 // The most of all seeds for each phase that happened; empty where nothing is known.
 Json ResidentJson(const std::vector<SeedResult>& seeds) {
-  const std::pair<const char*, uint64_t PhaseBytes::*> phases[] = {
-      {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
-      {"aggregate", &PhaseBytes::aggregate}, {"train", &PhaseBytes::train},
-      {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
+  const std::pair<const char*, uint64_t SeedResult::Resident::*> phases[] = {
+      {"load", &SeedResult::Resident::load},           {"setup", &SeedResult::Resident::setup},
+      {"aggregate", &SeedResult::Resident::aggregate}, {"train", &SeedResult::Resident::train},
+      {"transform", &SeedResult::Resident::transform}, {"evaluate", &SeedResult::Resident::evaluate}};
   Json json = Json::object();
   for (const auto& [name, member] : phases) {
     uint64_t most = 0;
@@ -55,20 +56,20 @@ Json ResidentJson(const std::vector<SeedResult>& seeds) {
 
 Json EpochsJson(const SeedResult& result) {
   Json epochs = Json::array();
-  for (const LayerRecord& layer : result.layers) epochs.push_back(layer.epochs);
+  for (const SeedResult::Layer& layer : result.layers) epochs.push_back(layer.epochs);
   return epochs;
 }
 
 Json LossJson(const SeedResult& result) {
   Json loss = Json::array();
-  for (const LayerRecord& layer : result.layers) loss.push_back(layer.losses);
+  for (const SeedResult::Layer& layer : result.layers) loss.push_back(layer.losses);
   return loss;
 }
 
 // What ended each layer, and with which probabilities.
 Json StopsJson(const SeedResult& result) {
   Json stops = Json::array();
-  for (const LayerRecord& layer : result.layers) {
+  for (const SeedResult::Layer& layer : result.layers) {
     stops.push_back({{"epochs", layer.epochs},
                      {"kept_epoch", layer.kept_epoch},
                      {"rate", layer.rate},
@@ -86,14 +87,15 @@ Json StopsJson(const SeedResult& result) {
 // What the program chose in place of the user, and by what.
 Json ChosenJson(const SeedResult& result) {
   Json rates = Json::array();
-  for (const LayerRecord& layer : result.layers) rates.push_back(layer.rate);
+  for (const SeedResult::Layer& layer : result.layers) rates.push_back(layer.rate);
   return {{"lr", rates}, {"reason", "from the size of each layer's input rows and the steps of its budget"}};
 }
 
 // Scores of the validation nodes while it trained, in order (--val-every, or a policy that watches them).
 Json ValidationJson(const SeedResult& result) {
   Json points = Json::array();
-  for (const ValidationPoint& point : result.validation) points.push_back(ValidationPointJson(point));
+  for (const SeedResult::ValidationPoint& point : result.validation)
+    points.push_back(ValidationPointJson(point));
   return points;
 }
 
@@ -123,19 +125,6 @@ Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
       epochs.push_back(mean);
   }
   return epochs;
-}
-
-// What a run from disk moved; rates in bytes a second.
-Json DiskJson(const DiskUse& disk) {
-  return {{"read_bytes", disk.read_bytes},
-          {"written_bytes", disk.written_bytes},
-          {"planned_bytes", disk.planned_bytes},
-          {"read_rate", disk.read_rate},
-          {"write_rate", disk.write_rate},
-          {"panels", disk.panels},
-          {"panel_read_bytes", disk.panel_read_bytes},
-          {"panel_written_bytes", disk.panel_written_bytes},
-          {"panel_seconds", disk.panel_seconds}};
 }
 
 Json ResultJson(const TrainResult& result) {
@@ -183,7 +172,7 @@ Json ResultJson(const TrainResult& result) {
   json["memory"] = {{"peak_rss_bytes", peak_rss},
                     {"peak_device_bytes", peak_device},
                     {"resident_bytes", ResidentJson(seeds)}};
-  if (result.disk.read_bytes > 0) json["disk"] = DiskJson(result.disk);
+  if (!result.disk_json.empty()) json["disk"] = ParseJson(result.disk_json, "disk");
   if (result.config.FindsRate()) json["chosen"] = ChosenJson(seeds.front());
   json["runs"] = runs;
   json["device"] = result.device;
@@ -202,17 +191,30 @@ Json F1Json(const SeedResult& result) {
           {"test", NumberOrNull(result.f1_test)}};
 }
 
-Json ValidationPointJson(const ValidationPoint& point) {
+Json ValidationPointJson(const SeedResult::ValidationPoint& point) {
   return {{"layer", point.layer},
           {"epoch", point.epoch},
           {"f1", NumberOrNull(point.f1)},
           {"seconds", point.seconds}};
 }
 
-Json SecondsJson(const PhaseSeconds& s) {
+Json SecondsJson(const SeedResult::Seconds& s) {
   return {{"load", s.load},           {"choose", s.choose},     {"setup", s.setup},
           {"aggregate", s.aggregate}, {"train", s.train},       {"validate", s.validate},
           {"transform", s.transform}, {"evaluate", s.evaluate}, {"total", s.total}};
+}
+
+std::string DiskToJson(const DiskUse& disk) {
+  if (disk.read_bytes == 0) return "";
+  return JsonText(Json{{"read_bytes", disk.read_bytes},
+                       {"written_bytes", disk.written_bytes},
+                       {"planned_bytes", disk.planned_bytes},
+                       {"read_rate", disk.read_rate},
+                       {"write_rate", disk.write_rate},
+                       {"panels", disk.panels},
+                       {"panel_read_bytes", disk.panel_read_bytes},
+                       {"panel_written_bytes", disk.panel_written_bytes},
+                       {"panel_seconds", disk.panel_seconds}});
 }
 
 std::string ResultToJson(const TrainResult& result) {

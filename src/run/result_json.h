@@ -4,13 +4,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "core/disk_use.h"
 #include "l2gcn/train.h"
 
 namespace l2gcn {
 
 nlohmann::ordered_json F1Json(const SeedResult& result);  // train, val, test; null where there is none
-nlohmann::ordered_json ValidationPointJson(const ValidationPoint& point);
-nlohmann::ordered_json SecondsJson(const PhaseSeconds& seconds);
+nlohmann::ordered_json ValidationPointJson(const SeedResult::ValidationPoint& point);
+nlohmann::ordered_json SecondsJson(const SeedResult::Seconds& seconds);
+
+// What a run from disk moved, rates in bytes a second; "" where nothing was read.
+std::string DiskToJson(const DiskUse& disk);
 
 // The path from the root; "" stays "".
 std::string AbsolutePath(const std::string& path);

@@ -40,7 +40,7 @@ std::string LogOf(const SeedResult& result) {
   std::string text;
   const auto add = [&](const Json& event) { text += JsonText(event) + "\n"; };
   for (size_t layer = 0; layer < result.layers.size(); ++layer) {
-    const LayerRecord& record = result.layers[layer];
+    const SeedResult::Layer& record = result.layers[layer];
     add({{"event", "aggregate"},
          {"layer", layer + 1},
          {"seconds", record.aggregate_seconds},

@@ -49,7 +49,7 @@ RunField RunsField() {
   RunField field =
       WholeField("runs", &RunOptions::runs, 1, 100000, "Number of seeds to train. They are SEED, SEED+1, …");
   field.group = kGroup;
-  field.level = Level::kBasic;
+  field.level = FieldText::Level::kBasic;
   return field;
 }
 
@@ -59,7 +59,7 @@ const std::vector<RunField>& RunFields() {
   static const std::vector<RunField> fields = {
       RunsField(),
       {"checkpoint-every",
-       FieldKind::kText,
+       FieldText::Kind::kText,
        "TIME|N",
        "Time (30s, 5m, 2h) or epochs (5) between two checkpoints; off: none",
        {},

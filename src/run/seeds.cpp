@@ -53,8 +53,8 @@ void LogBaseline(const Context& context, const TrainConfig& config, const SeedRe
   const double baseline = tested ? result.baseline_test : result.baseline_val;
   if (!(f1 <= baseline)) return;
   std::string advice = config.scale == Scale::kNone ? "--scale standard, another --lr" : "another --lr";
-  advice += !config.class_weights.on() ? ", more --epochs, or --class-weights balanced where classes are rare"
-                                       : " or more --epochs";
+  advice += !config.WeighsClasses() ? ", more --epochs, or --class-weights balanced where classes are rare"
+                                    : " or more --epochs";
   context.Note(fmt::format(
       "seed {}: F1 {:.2f} % on the {} nodes does not beat {:.2f} % of the trivial answer ({}); try {}",
       result.seed, 100 * f1, tested ? "test" : "validation", 100 * baseline, result.baseline, advice));
@@ -188,7 +188,7 @@ TrainResult RunTraining(const Context& context, const Dataset& dataset, const Tr
     SeedLoop loop{job, options, loaded, writer.get(), checkpoint.get(), log.get(), result};
     loop.Run();
     log.reset();
-    if (job.context.disk != nullptr) result.disk = job.context.disk->Use();
+    if (job.context.disk != nullptr) result.disk_json = DiskToJson(job.context.disk->Use());
     if (writer) {
       result.snapshots = checkpoint->count();
       result.snapshot_bytes = checkpoint->written_bytes();

@@ -112,7 +112,7 @@ TrainedSeed TrainSeed(const Job& job, const RunOptions& options, Checkpoint* che
       if (checkpoint != nullptr) checkpoint->KeepTrained(seed.trained);
       return seed;
     } catch (const Diverged& error) {
-      if (job.config.on_nan != OnNan::kRestart || job.config.FindsRate() || attempt == kMostRestarts) throw;
+      if (!job.config.restart_on_nan || job.config.FindsRate() || attempt == kMostRestarts) throw;
       job.context.Warn(fmt::format("seed {}: {}: the seed begins again at {} of the rate", job.config.seed,
                                    error.what(), attempt == 0 ? "a third" : "a third once more"));
       if (checkpoint != nullptr) checkpoint->Restart();

@@ -37,7 +37,7 @@ class LossesAtTheEnd final : public StopPolicy {
 };
 
 struct Trial {
-  ArchitectureTrial record;
+  SeedResult::Trial record;
   std::vector<float> losses;  // of the evaluation nodes
 };
 
@@ -88,7 +88,7 @@ class ArchitectureTrials {
     LossesAtTheEnd policy;
     LayerwiseOptions options;
     options.pipeline = PipelineFor(config_);
-    const PhaseSeconds seconds =
+    const SeedResult::Seconds seconds =
         FitLayerwise(context_, dataset_, nodes_, config_, policy, options).trained.result.seconds;
     setup_seconds_ += seconds.setup;
     aggregate_seconds_ += seconds.aggregate;

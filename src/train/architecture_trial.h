@@ -21,7 +21,7 @@ namespace l2gcn {
 
 struct ChosenArchitecture {
   TrainConfig config;                       // with what the trials chose, and without trials of its own
-  std::vector<ArchitectureTrial> trials;    // in order
+  std::vector<SeedResult::Trial> trials;    // in order
   std::shared_ptr<LayerPipeline> pipeline;  // for the training that follows
   // What the trials took: their set-up and aggregation, of which that training has the results, and all else.
   double setup_seconds = 0, aggregate_seconds = 0, choose_seconds = 0;

@@ -41,7 +41,7 @@ BlockNetwork::BlockNetwork(const Context& context, const NetworkSpec& spec)
       const std::string name = fmt::format("network.{}.{}", s, l);
       const auto stream = static_cast<uint32_t>(s * kStreamsPerStack + l);
       layer.weight = BlockParameter(name,
-                                    InitialWeights(layer.shape.WeightRows(), layer.shape.out, spec.init,
+                                    InitialWeights(layer.shape.WeightRows(), layer.shape.out, spec.xavier,
                                                    RandomStream(spec.seed, RandomUse::kInitW, stream)),
                                     true);
       const bool last = l + 1 == spec.stacks[s].size();
@@ -416,7 +416,7 @@ void BlockNetwork::BackwardDense(const Context& context, Stack& stack, size_t l,
 void BlockNetwork::Update(const Context& context) {
   ++updates_;
   const double t = static_cast<double>(updates_);
-  const bool l2 = spec_.weight_decay_type == WeightDecay::kL2;
+  const bool l2 = !spec_.decoupled_weight_decay;
   const BlockAdam constants{
       static_cast<float>(spec_.lr / (1.0 - std::pow(static_cast<double>(spec_.beta1), t))),
       static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec_.beta2), t))),

@@ -69,11 +69,11 @@ struct NetworkSpec {
   std::vector<std::vector<LayerShape>> stacks;
   bool multilabel = false;
   float lr = 0.01f, weight_decay = 0, dropout = 0, input_dropout = 0;
-  WeightDecay weight_decay_type = WeightDecay::kL2;
+  bool decoupled_weight_decay = false;
   HiddenNorm norm = HiddenNorm::kNone;
   bool bias = false;  // where there is no norm, which has its own
   float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;
-  Init init = Init::kXavier;
+  bool xavier = true;
   uint64_t seed = 0;
 };
 

@@ -69,9 +69,9 @@ Array<float> WeightsFromFile(const Context& context, const Dataset& dataset, con
 
 Array<float> ClassWeightsOf(const Context& context, const Dataset& dataset,
                             std::span<const uint32_t> train_nodes, const TrainConfig& config) {
-  if (!config.class_weights.on()) return {};
-  if (config.class_weights.balanced) return BalancedWeights(dataset.labels, train_nodes);
-  return WeightsFromFile(context, dataset, config.class_weights.file);
+  if (!config.WeighsClasses()) return {};
+  if (config.balanced_classes) return BalancedWeights(dataset.labels, train_nodes);
+  return WeightsFromFile(context, dataset, config.class_weights_file);
 }
 
 }  // namespace l2gcn

@@ -74,8 +74,8 @@ class ConventionalTrainer final : public EpochSubject {
 
  private:
   SeedResult& result() { return progress_.trained.result; }
-  PhaseSeconds& seconds() { return result().seconds; }
-  LayerRecord& record() { return progress_.epochs.record; }
+  SeedResult::Seconds& seconds() { return result().seconds; }
+  SeedResult::Layer& record() { return progress_.epochs.record; }
 
   void Prepare() {
     Stopwatch setup;
@@ -132,12 +132,12 @@ class ConventionalTrainer final : public EpochSubject {
     spec.multilabel = dataset_.labels.multilabel;
     spec.lr = static_cast<float>(*config_.lr);
     spec.weight_decay = static_cast<float>(config_.weight_decay);
-    spec.weight_decay_type = config_.weight_decay_type;
+    spec.decoupled_weight_decay = config_.decoupled_weight_decay;
     spec.dropout = static_cast<float>(config_.dropout);
     spec.input_dropout = static_cast<float>(config_.input_dropout);
     spec.norm = config_.hidden_norm;
     spec.bias = config_.bias;
-    spec.init = config_.init;
+    spec.xavier = config_.xavier;
     spec.seed = config_.seed;
     const bool joins = method_.prediction_head == PredictionHead::kJoinedPowers;
     const bool concat = BlocksOfHops(config_) > 1;
@@ -210,7 +210,7 @@ class ConventionalTrainer final : public EpochSubject {
       progress_.epochs.Restore(snapshot);
       record() = std::move(stored.layers.back());
       stored.layers.clear();
-      const PhaseSeconds now = seconds();
+      const SeedResult::Seconds now = seconds();
       result() = std::move(stored);
       seconds().setup += now.setup;
       progress_.steps_done = snapshot.state.at("steps_done").get<uint64_t>();
@@ -248,7 +248,7 @@ class ConventionalTrainer final : public EpochSubject {
   }
 
   // The validation nodes over the whole graph.
-  ValidationScore ScoreValidation() override {
+  Observation::Validation ScoreValidation() override {
     CheckValidationNodes(dataset_, nodes_);
     Model& model = progress_.trained.model;
     StoreWeights(model);

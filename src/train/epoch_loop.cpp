@@ -28,7 +28,7 @@ void EpochProgress::Restore(const Snapshot& snapshot) {
 }
 
 bool EpochLoop::Run(uint32_t budget, uint32_t last_decision) {
-  const LayerRecord& record = progress_.record;
+  const SeedResult::Layer& record = progress_.record;
   while (record.epochs < budget) {
     if (progress_.decision_at <= record.epochs) {
       progress_.decision_at = record.epochs + std::max(1u, view_.policy.EpochsUntilDecision(record.epochs));
@@ -43,7 +43,7 @@ bool EpochLoop::Run(uint32_t budget, uint32_t last_decision) {
 }
 
 void EpochLoop::RunTo(uint32_t budget, uint32_t target) {
-  LayerRecord& record = progress_.record;
+  SeedResult::Layer& record = progress_.record;
   const uint32_t val_every = view_.config.val_every;
   while (record.epochs < target) {
     const uint32_t count = NextStretch(target);
@@ -72,8 +72,8 @@ uint32_t EpochLoop::NextStretch(uint32_t target) const {
 
 bool EpochLoop::Decide() {
   StopPolicy& policy = view_.policy;
-  LayerRecord& record = progress_.record;
-  const PhaseSeconds& done = view_.result.seconds;
+  SeedResult::Layer& record = progress_.record;
+  const SeedResult::Seconds& done = view_.result.seconds;
   const double seconds = done.aggregate + done.train + done.transform + TrainSeconds();
   Observation observation{record.epochs, record.losses, {}, Agreed(view_.context, seconds)};
   if (policy.WantsValidation()) observation.validation = ScoreValidation();
@@ -102,10 +102,10 @@ double EpochLoop::SecondsSoFar() const { return progress_.seconds_before + watch
 double EpochLoop::TrainSeconds() const { return SecondsSoFar() - progress_.evaluate_seconds; }
 
 // Off the clock and off the memory meter. An epoch is scored once, whoever asks.
-ValidationScore EpochLoop::ScoreValidation() {
+Observation::Validation EpochLoop::ScoreValidation() {
   const uint32_t epoch = progress_.record.epochs;
   if (progress_.scored_epoch == epoch) return progress_.score;
-  const PhaseSeconds& done = view_.result.seconds;
+  const SeedResult::Seconds& done = view_.result.seconds;
   const double clock = done.aggregate + done.train + done.transform + TrainSeconds();
   view_.peak.Pause();
   const Stopwatch scoring;
@@ -141,7 +141,7 @@ void EpochLoop::MaybeCheckpoint() {
 void EpochLoop::Report(uint32_t budget) const {
   view_.context.CheckCancelled();
   if (!view_.context.on_progress) return;
-  const LayerRecord& record = progress_.record;
+  const SeedResult::Layer& record = progress_.record;
   const double seconds = std::max(TrainSeconds(), 1e-9);
   uint64_t epochs_left = budget - record.epochs;
   for (uint32_t later = view_.layer + 1; later < view_.layers; ++later)

@@ -26,7 +26,7 @@ class EpochSubject {
   virtual void RunEpochs(uint32_t first, uint32_t count, std::span<double> losses) = 0;
   virtual uint64_t StepsPerEpoch() const = 0;
   // All validation nodes, and the evaluation nodes of a stopping rule, by the current weights.
-  virtual ValidationScore ScoreValidation() = 0;
+  virtual Observation::Validation ScoreValidation() = 0;
   virtual RowScores ScoreEvaluationNodes() = 0;
   // The current weights are those to return to.
   virtual void KeepBest() = 0;
@@ -36,7 +36,7 @@ class EpochSubject {
 
 // What changes while the loop runs: with the subject's weights, what a checkpoint has to keep.
 struct EpochProgress {
-  LayerRecord record;           // epochs, losses, decisions so far
+  SeedResult::Layer record;     // epochs, losses, decisions so far
   double probability = -1;      // that the layer stops, at the last decision
   double evaluate_seconds = 0;  // spent on scores
   double seconds_before = 0;    // trained by the process that was interrupted
@@ -44,7 +44,7 @@ struct EpochProgress {
   uint32_t scored_epoch = 0;    // epoch that `score` belongs to; 0: none
   uint32_t shown_epoch = 0;     // of the last F1 of a rule's own evaluation nodes, for displays; 0: none
   double shown_f1 = 0;
-  ValidationScore score;
+  Observation::Validation score;
 
   // All but the record. `seconds`: trained by now.
   void Save(double seconds, Snapshot& snapshot) const;
@@ -84,7 +84,7 @@ class EpochLoop {
  private:
   uint32_t NextStretch(uint32_t target) const;
   double SecondsSoFar() const;
-  ValidationScore ScoreValidation();
+  Observation::Validation ScoreValidation();
   RowScores ScoreEvaluationNodes();
   void MaybeCheckpoint();
   void Report(uint32_t budget) const;

@@ -18,8 +18,8 @@ constexpr size_t kMostBytesLeft = size_t{32} << 20;  // of outputs: next to noth
 
 }  // namespace
 
-ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
-                           const Matrix& logits) {
+Observation::Validation ScoreNodes(const Context& context, const Labels& labels,
+                                   std::span<const uint32_t> nodes, const Matrix& logits) {
   return {MicroF1(context, labels, nodes, logits), MeanLoss(context, labels, nodes, logits)};
 }
 
@@ -101,7 +101,7 @@ Array<uint32_t> Evaluator::RowsOf(std::span<const uint32_t> places) const {
   return Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes));
 }
 
-ValidationScore Evaluator::ScoreValidation(const LayerTraining& training) {
+Observation::Validation Evaluator::ScoreValidation(const LayerTraining& training) {
   if (nodes_.empty()) return {};
   Backend& backend = pipeline_.backend();
   if (validation_rows_ == nullptr) {

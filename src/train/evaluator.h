@@ -19,8 +19,8 @@
 namespace l2gcn {
 
 // F1 and mean loss of picked nodes; row i of logits belongs to nodes[i].
-ValidationScore ScoreNodes(const Context& context, const Labels& labels, std::span<const uint32_t> nodes,
-                           const Matrix& logits);
+Observation::Validation ScoreNodes(const Context& context, const Labels& labels,
+                                   std::span<const uint32_t> nodes, const Matrix& logits);
 
 // Throws Error(kUsage) if the split has no validation node to score.
 void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes);
@@ -41,7 +41,7 @@ class Evaluator {
   void BeginLayer(uint32_t layer, bool last);
   // The layer's own X̂.
   void SetInput(const LayerInput& xhat);
-  ValidationScore ScoreValidation(const LayerTraining& training);
+  Observation::Validation ScoreValidation(const LayerTraining& training);
   // Losses of the evaluation nodes. In the last layer, where nodes have one class, they are losses after temperature
   // scaling: only the answers count there. An overconfident inner layer has overfitted its train nodes, and the next layer
   // would train on that, so its losses are not scaled.

@@ -27,7 +27,7 @@ uint32_t HeldOutCount(const TrainConfig& config, const Dataset& dataset, const S
   if (config.hold_out) return static_cast<uint32_t>(*config.hold_out * train);
   if (nodes.train.size() < kLeastToHoldOut) return 0;
   const bool validated = HasValidationLabels(dataset, nodes);
-  if (!config.FindsRate() && !(validated && config.setting == Setting::kInductive)) return 0;
+  if (!config.FindsRate() && !(validated && !config.transductive)) return 0;
   const uint64_t many = config.FindsRate() ? kManyTrainNodes : kManyAtFixedRate;
   if (nodes.train.size() < many && validated) return 0;
   return static_cast<uint32_t>(std::min(kMostHeld, kHeldShare * train));

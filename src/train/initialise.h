@@ -8,6 +8,6 @@
 
 namespace l2gcn {
 
-Matrix InitialWeights(size_t rows, size_t cols, Init init, const RandomStream& stream);
+Matrix InitialWeights(size_t rows, size_t cols, bool xavier, const RandomStream& stream);
 
 }  // namespace l2gcn

@@ -93,7 +93,7 @@ uint64_t LayerInTraining::StepsOf(uint64_t nodes) const {
 }
 
 void LayerInTraining::BeginCoolDown(uint32_t budget) {
-  const LayerRecord& record = progress_.epochs.record;
+  const SeedResult::Layer& record = progress_.epochs.record;
   const uint32_t led_there = progress_.best ? record.kept_epoch : record.epochs;
   const auto epochs =
       static_cast<uint32_t>(std::max(1.0, std::round(job_.options.schedule.cool_down * led_there)));

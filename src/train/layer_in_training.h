@@ -44,7 +44,7 @@ class LayerInTraining final : public EpochSubject {
 
   void RunEpochs(uint32_t first, uint32_t count, std::span<double> losses) override;
   uint64_t StepsPerEpoch() const override { return steps_per_epoch_; }
-  ValidationScore ScoreValidation() override { return job_.evaluator.ScoreValidation(*training_); }
+  Observation::Validation ScoreValidation() override { return job_.evaluator.ScoreValidation(*training_); }
   RowScores ScoreEvaluationNodes() override { return job_.evaluator.ScoreEvaluationNodes(*training_); }
   void KeepBest() override { progress_.best = training_->Read(); }
   void Save(Snapshot& snapshot) const override;

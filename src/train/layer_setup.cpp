@@ -13,7 +13,7 @@ LayerSpec LayerSpecOf(const TrainConfig& config, uint32_t layer) {
   spec.drop_last = config.drop_last;
   spec.lr = static_cast<float>(config.lr.value_or(0));
   spec.weight_decay = static_cast<float>(config.weight_decay);
-  spec.weight_decay_type = config.weight_decay_type;
+  spec.decoupled_weight_decay = config.decoupled_weight_decay;
   spec.dropout = static_cast<float>(config.dropout);
   spec.architecture = ArchitectureOf(config);
   return spec;
@@ -29,7 +29,7 @@ RandomUse StreamOf(const std::string& name) {
 
 Matrix StartOf(const TrainConfig& config, uint32_t layer, const ParameterShape& shape) {
   if (shape.kind == ParameterKind::kWeight)
-    return InitialWeights(shape.rows, shape.cols, config.init,
+    return InitialWeights(shape.rows, shape.cols, config.xavier,
                           RandomStream(config.seed, StreamOf(shape.name), layer));
   const bool one = shape.kind == ParameterKind::kScale || shape.kind == ParameterKind::kRunningVariance;
   return {Array<float>::Filled(shape.rows * shape.cols, one ? 1.0f : 0.0f), shape.rows, shape.cols};
@@ -40,7 +40,7 @@ Matrix StartOf(const TrainConfig& config, uint32_t layer, const ParameterShape& 
 LayerState LayerStart(const TrainConfig& config, uint32_t layer, size_t inputs, size_t classes,
                       const LayerState& previous) {
   const Parameter* const theta = previous.Find("classifier");
-  const bool keeps = HasBasicLayers(config) && config.theta == ThetaStart::kKeep && theta != nullptr &&
+  const bool keeps = HasBasicLayers(config) && !config.fresh_theta && theta != nullptr &&
                      theta->value.rows == config.HiddenOf(layer);
   LayerState start;
   for (const ParameterShape& shape :

@@ -137,7 +137,7 @@ class LayerwiseTrainer {
     const Stopwatch watch;
     LayerInput xhat = pipeline_->Aggregate(context_, layer, std::move(x_), options_.hops);
     evaluator_->SetInput(xhat);
-    LayerRecord& record = layer_.epochs.record;
+    SeedResult::Layer& record = layer_.epochs.record;
     record.aggregate_seconds = watch.Seconds();
     record.sparse_input = xhat.sparse();
     if (!xhat.sparse()) {
@@ -165,7 +165,7 @@ class LayerwiseTrainer {
     current.Begin(snapshot);
     result().seconds.setup += setup.Seconds();
 
-    LayerRecord& record = layer_.epochs.record;
+    SeedResult::Layer& record = layer_.epochs.record;
     record.rate = config_.FindsRate() ? layer_.rate : *config_.lr;
     EpochLoop loop({context_, config_, policy_, options_.checkpointer, peak_, result(), layer, config_.layers,
                     progress_.epochs_done, nodes_.train.size()},
@@ -228,7 +228,7 @@ class LayerwiseTrainer {
     x_ = pipeline_->Transform(context_, xhat, hidden);
     LeaveOutput(hidden);
     xhat = {};
-    LayerRecord& record = result().layers.back();
+    SeedResult::Layer& record = result().layers.back();
     record.transform_seconds = watch.Seconds();
     result().seconds.transform += record.transform_seconds;
     memory_.End(result().resident.transform);

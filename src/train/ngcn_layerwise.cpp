@@ -17,9 +17,10 @@ namespace {
 
 constexpr uint64_t kSeedStride = 0x9E3779B97F4A7C15u;  // networks of one run start from seeds far apart
 
-void AddSeconds(const PhaseSeconds& from, PhaseSeconds& to) {
-  for (auto field : {&PhaseSeconds::setup, &PhaseSeconds::aggregate, &PhaseSeconds::train,
-                     &PhaseSeconds::transform, &PhaseSeconds::validate, &PhaseSeconds::evaluate}) {
+void AddSeconds(const SeedResult::Seconds& from, SeedResult::Seconds& to) {
+  for (auto field :
+       {&SeedResult::Seconds::setup, &SeedResult::Seconds::aggregate, &SeedResult::Seconds::train,
+        &SeedResult::Seconds::transform, &SeedResult::Seconds::validate, &SeedResult::Seconds::evaluate}) {
     to.*field += from.*field;
   }
 }
@@ -31,7 +32,7 @@ void PlaceColumns(const Matrix& part, size_t first, Matrix& joined) {
 
 // A linear classifier over `x` (train nodes × joined width), in the mini-batches of the run.
 Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& targets,
-                       const TrainConfig& config, LayerRecord& record) {
+                       const TrainConfig& config, SeedResult::Layer& record) {
   SamplingProblem problem;
   problem.layers = 1;
   problem.precomputed = true;
@@ -42,8 +43,8 @@ Matrix TrainClassifier(const Context& context, const Matrix& x, const Targets& t
   spec.multilabel = targets.multilabel;
   spec.lr = static_cast<float>(*config.lr);
   spec.weight_decay = static_cast<float>(config.weight_decay);
-  spec.weight_decay_type = config.weight_decay_type;
-  spec.init = config.init;
+  spec.decoupled_weight_decay = config.decoupled_weight_decay;
+  spec.xavier = config.xavier;
   spec.seed = config.seed;
   BlockNetwork network(context, spec);
   NetworkInput input;
@@ -87,11 +88,11 @@ TrainedSeed FitNgcnLayerwise(const Context& context, const Dataset& dataset, con
       joined.model.extra.emplace_back(StackWeightName(s, l), part.model.layers[l].weight);
     }
     AddSeconds(part.result.seconds, joined.result.seconds);
-    for (LayerRecord& record : part.result.layers) joined.result.layers.push_back(std::move(record));
+    for (SeedResult::Layer& record : part.result.layers) joined.result.layers.push_back(std::move(record));
     joined.result.peak_device_bytes =
         std::max(joined.result.peak_device_bytes, part.result.peak_device_bytes);
   }
-  LayerRecord& record = joined.result.layers.emplace_back();
+  SeedResult::Layer& record = joined.result.layers.emplace_back();
   Targets targets = TargetsOf(dataset.labels, nodes.train);
   targets.weights = ClassWeightsOf(context, dataset, nodes.train, config);
   joined.model.theta = TrainClassifier(context, x, targets, config, record);

@@ -154,7 +154,7 @@ std::unique_ptr<StopPolicy> MakePlateauStopping(const PolicyRequest& request) {
         "use --hold-out 0.1, another --split, or --stop fixed with a number for --lr",
         request.nodes.split.name, request.dataset.name);
   }
-  const bool choose_thresholds = config.threshold && !config.threshold->value;
+  const bool choose_thresholds = config.ChoosesThreshold();
   return std::make_unique<PlateauStopping>(
       PriorBaselineOf(request.dataset.labels, request.nodes.train, choose_thresholds));
 }

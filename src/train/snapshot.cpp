@@ -18,7 +18,7 @@ double NumberFromJson(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
 
-Json LayerToJson(const LayerRecord& layer) {
+Json LayerToJson(const SeedResult::Layer& layer) {
   Json losses = Json::array(), probabilities = Json::array();
   for (const double loss : layer.losses) losses.push_back(NumberToJson(loss));
   for (const auto& [epoch, probability] : layer.probabilities)
@@ -38,8 +38,8 @@ Json LayerToJson(const LayerRecord& layer) {
           {"gathered_bytes", layer.gathered_bytes}};
 }
 
-LayerRecord LayerFromJson(const Json& json) {
-  LayerRecord layer;
+SeedResult::Layer LayerFromJson(const Json& json) {
+  SeedResult::Layer layer;
   layer.epochs = json.at("epochs").get<uint32_t>();
   layer.kept_epoch = json.at("kept_epoch").get<uint32_t>();
   layer.rate = json.value("rate", 0.0);  // files of earlier versions have none
@@ -57,17 +57,17 @@ LayerRecord LayerFromJson(const Json& json) {
   return layer;
 }
 
-constexpr std::pair<const char*, double PhaseSeconds::*> kPhases[] = {
-    {"load", &PhaseSeconds::load},           {"choose", &PhaseSeconds::choose},
-    {"setup", &PhaseSeconds::setup},         {"aggregate", &PhaseSeconds::aggregate},
-    {"train", &PhaseSeconds::train},         {"validate", &PhaseSeconds::validate},
-    {"transform", &PhaseSeconds::transform}, {"evaluate", &PhaseSeconds::evaluate},
-    {"total", &PhaseSeconds::total}};
+constexpr std::pair<const char*, double SeedResult::Seconds::*> kPhases[] = {
+    {"load", &SeedResult::Seconds::load},           {"choose", &SeedResult::Seconds::choose},
+    {"setup", &SeedResult::Seconds::setup},         {"aggregate", &SeedResult::Seconds::aggregate},
+    {"train", &SeedResult::Seconds::train},         {"validate", &SeedResult::Seconds::validate},
+    {"transform", &SeedResult::Seconds::transform}, {"evaluate", &SeedResult::Seconds::evaluate},
+    {"total", &SeedResult::Seconds::total}};
 
-constexpr std::pair<const char*, uint64_t PhaseBytes::*> kResident[] = {
-    {"load", &PhaseBytes::load},           {"setup", &PhaseBytes::setup},
-    {"aggregate", &PhaseBytes::aggregate}, {"train", &PhaseBytes::train},
-    {"transform", &PhaseBytes::transform}, {"evaluate", &PhaseBytes::evaluate}};
+constexpr std::pair<const char*, uint64_t SeedResult::Resident::*> kResident[] = {
+    {"load", &SeedResult::Resident::load},           {"setup", &SeedResult::Resident::setup},
+    {"aggregate", &SeedResult::Resident::aggregate}, {"train", &SeedResult::Resident::train},
+    {"transform", &SeedResult::Resident::transform}, {"evaluate", &SeedResult::Resident::evaluate}};
 
 std::string RateAdvice(const TrainConfig& config) {
   if (config.FindsRate()) return "give a low --lr in place of auto, or scale the features (--scale standard)";
@@ -148,9 +148,9 @@ LayerState Snapshot::TakeLayer(const std::string& prefix, std::span<const Parame
   return layer;
 }
 
-Json TrialsToJson(const std::vector<ArchitectureTrial>& trials) {
+Json TrialsToJson(const std::vector<SeedResult::Trial>& trials) {
   Json json = Json::array();
-  for (const ArchitectureTrial& trial : trials) {
+  for (const SeedResult::Trial& trial : trials) {
     Json adjacency = Json::array();
     for (const Adjacency one : trial.adjacency) adjacency.push_back(NameOf<Adjacency>(kAdjacencyNames, one));
     json.push_back({{"adjacency", adjacency},
@@ -162,14 +162,14 @@ Json TrialsToJson(const std::vector<ArchitectureTrial>& trials) {
   return json;
 }
 
-std::vector<ArchitectureTrial> TrialsFromJson(const Json& json) {
+std::vector<SeedResult::Trial> TrialsFromJson(const Json& json) {
   const auto named = [](const auto* found, const std::string& name) {
     if (found == nullptr) ThrowInput("a trial names '{}', which this version does not know", name);
     return *found;
   };
-  std::vector<ArchitectureTrial> trials;
+  std::vector<SeedResult::Trial> trials;
   for (const Json& one : json) {
-    ArchitectureTrial trial;
+    SeedResult::Trial trial;
     for (const std::string& name : one.at("adjacency").get<std::vector<std::string>>())
       trial.adjacency.push_back(named(FindChoice<Adjacency>(kAdjacencyNames, name), name));
     const auto norm = one.at("hidden_norm").get<std::string>();
@@ -192,10 +192,10 @@ Json SeedResultToJson(const SeedResult& result) {
                    result.test_nodes, result.unused_nodes, result.unlabelled_nodes};
   json["trials"] = TrialsToJson(result.trials);
   json["layers"] = Json::array();
-  for (const LayerRecord& layer : result.layers) json["layers"].push_back(LayerToJson(layer));
+  for (const SeedResult::Layer& layer : result.layers) json["layers"].push_back(LayerToJson(layer));
   for (const auto& [name, member] : kPhases) json["seconds"][name] = result.seconds.*member;
   json["validation"] = Json::array();
-  for (const ValidationPoint& point : result.validation)
+  for (const SeedResult::ValidationPoint& point : result.validation)
     json["validation"].push_back({point.seconds, point.layer, point.epoch, NumberToJson(point.f1)});
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["peak_device_bytes"] = result.peak_device_bytes;

@@ -54,9 +54,9 @@ class Checkpointer {
 };
 
 // Converts the record of a seed to JSON without losing a digit; a number that is not finite becomes null.
-nlohmann::ordered_json TrialsToJson(const std::vector<ArchitectureTrial>& trials);
+nlohmann::ordered_json TrialsToJson(const std::vector<SeedResult::Trial>& trials);
 // Throws Error(kInput) or nlohmann's exceptions for damaged ones.
-std::vector<ArchitectureTrial> TrialsFromJson(const nlohmann::ordered_json& json);
+std::vector<SeedResult::Trial> TrialsFromJson(const nlohmann::ordered_json& json);
 nlohmann::ordered_json SeedResultToJson(const SeedResult& result);
 // Throws nlohmann's exceptions for a document of another shape.
 SeedResult SeedResultFromJson(const nlohmann::ordered_json& json);

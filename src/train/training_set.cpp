@@ -77,13 +77,14 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   model.classes = dataset.labels.classes;
   model.class_names = dataset.class_names;
   model.structure = dataset.structure;
+  model.weighted = dataset.graph.weighted();
   trained.split = split;
   trained.result.seed = config.seed;
   return trained;
 }
 
-void LogHistory(const LayerRecord& record, uint32_t layer, std::span<const ValidationPoint> validation,
-                Progress& progress) {
+void LogHistory(const SeedResult::Layer& record, uint32_t layer,
+                std::span<const SeedResult::ValidationPoint> validation, Progress& progress) {
   progress.losses = record.losses;
   progress.probabilities = record.probabilities;
   if (validation.empty() || validation.back().layer != layer) return;

@@ -44,7 +44,7 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
 
 // What a display may show of layer `layer` (1-based) besides its present state: losses, decisions and the
 // latest score of the validation nodes in that layer.
-void LogHistory(const LayerRecord& record, uint32_t layer, std::span<const ValidationPoint> validation,
-                Progress& progress);
+void LogHistory(const SeedResult::Layer& record, uint32_t layer,
+                std::span<const SeedResult::ValidationPoint> validation, Progress& progress);
 
 }  // namespace l2gcn

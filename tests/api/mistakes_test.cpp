@@ -96,7 +96,7 @@ TEST_F(MistakesTest, Configurations) {
   config = config_;
   config.method = "l2gcn";
   config.stop = StopRule::kController;
-  config.controller = {ControllerChoice::Kind::kFile, (folder_ / "absent").string()};
+  config.controller_file = (folder_ / "absent").string();
   ExpectError("no such controller", [&] { Train(context_, dataset_, config); });
   ExpectError("unknown adjacency", [&] { ResolveConfig({{"adjacency", "up"}}, dataset_); });
   ExpectError("unknown stop", [&] { ResolveConfig({{"stop", "never"}}, dataset_); });
@@ -227,13 +227,13 @@ TEST_F(MistakesTest, RunsComparisonsAndSearches) {
   ExpectError("unknown kind", [] { Controller::Shipped("nonsense"); });
   ExpectError("nothing inside", [] { Controller(nullptr); });
   ExpectError("no such file", [&] { Controller::Load((folder_ / "absent").string()); });
-  ExpectError("no data sets", [&] { SearchController(context_, {}, {}, {}, {}, nullptr); });
+  ExpectError("no data sets", [&] { SearchController(context_, {}, {}, {}); });
   SearchConfig search;
   search.batch = {SearchConfig::Batch::Kind::kNodes, 0};
-  ExpectError("batch of no nodes", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });
+  ExpectError("batch of no nodes", [&] { SearchController(context_, {dataset_}, search, {}); });
   search = {};
   search.rollouts = 0;
-  ExpectError("no rollouts", [&] { SearchController(context_, {dataset_}, search, {}, {}, nullptr); });
+  ExpectError("no rollouts", [&] { SearchController(context_, {dataset_}, search, {}); });
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST_F(TrainingTest, ACallersPolicyStopsLayers) {
   StopAtThree policy;
   const Trained trained = Train(context_, dataset_, config_, policy);
   EXPECT_EQ(policy.layers, (std::vector<uint32_t>{0, 1}));
-  for (const LayerRecord& layer : trained.result.layers) {
+  for (const SeedResult::Layer& layer : trained.result.layers) {
     EXPECT_EQ(layer.epochs, 3u);
     EXPECT_EQ(layer.stopped_by, "three");
     ASSERT_EQ(layer.probabilities.size(), 3u);

@@ -165,6 +165,42 @@ TEST_F(TableTest, ANewTableIsReadAsTheModelKnowsIt) {
   EXPECT_NE(added.err.find("customers.csv', 'added.csv')"), std::string::npos) << added.err;
 }
 
+TEST_F(TableTest, WeightsThatOnlyTheModelOrTheNewEdgesHaveAreAWarning) {
+  Train();
+  std::stringstream calls(Read("calls.csv"));
+  std::ofstream bare(folder_ / "bare.csv");
+  for (std::string line; std::getline(calls, line);) bare << line.substr(0, line.rfind(',')) << "\n";
+  bare.close();
+  const auto told = [&](const char* edges, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"evaluate", "run", "--edges", edges, "--nodes", "people.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunWell(words).err;
+  };
+  EXPECT_NE(
+      told("bare.csv", {}).find("warning: bare.csv: the edges have no weights, or all are 1, but the model"),
+      std::string::npos);
+  EXPECT_EQ(told("calls.csv", {}).find("weights:"), std::string::npos);
+  Train({"--weight", "none", "--force"});
+  EXPECT_NE(told("calls.csv", {}).find("the model was trained without; --weight none ignores them"),
+            std::string::npos);
+  EXPECT_EQ(told("calls.csv", {"--weight", "none"}).find("warning"), std::string::npos);
+}
+
+TEST_F(TableTest, PredictionsElsewhereSayWhyCorrectAndSmoothIsLeftOut) {
+  RunWell({"train", "--edges", "calls.csv", "--nodes", "people.csv", "--label", "churned", "--epochs", "2",
+           "--correct", "on", "-o", "run"});
+  const std::vector<std::string> words = {"predict", "run",        "--edges", "calls.csv",
+                                          "--nodes", "people.csv", "-o",      "p.csv"};
+  EXPECT_NE(RunWell(words).err.find(
+                "predicted without Correct & Smooth (--correct): it needs train nodes with a label, "
+                "and no split says which nodes these are"),
+            std::string::npos);
+  WriteMoved("moved.csv");
+  EXPECT_NE(RunWell({"predict", "run", "--edges", "calls.csv", "--nodes", "moved.csv", "-o", "p.csv"})
+                .err.find("and no node has one"),
+            std::string::npos);
+}
+
 TEST_F(TableTest, ManyClassesAreOneWarning) {
   std::ofstream people(folder_ / "named.csv");
   people << "id,age,name\n";

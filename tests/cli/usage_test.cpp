@@ -97,9 +97,9 @@ TEST_F(UsageTest, HelpAllShowsEveryOptionInGroups) {
     EXPECT_NE(std::find(lines.begin(), lines.end(), group), lines.end()) << group;
   size_t settings = 0;
   for (const Field& field : Fields()) {
-    const bool shown =
-        all.find("  --" + field.name + (field.kind == FieldKind::kFlag ? "," : " ")) != std::string::npos;
-    EXPECT_EQ(shown, field.level != Level::kPreset) << field.name;
+    const bool shown = all.find("  --" + field.name + (field.kind == FieldText::Kind::kFlag ? "," : " ")) !=
+                       std::string::npos;
+    EXPECT_EQ(shown, field.level != FieldText::Level::kPreset) << field.name;
     settings += shown;
   }
   EXPECT_LE(settings, 34u);
@@ -310,6 +310,8 @@ TEST_F(UsageTest, ValuesOutOfRangeAreNamed) {
 TEST_F(UsageTest, MissingInputsAreNamed) {
   ExpectRefused({"evaluate"}, "RUN is missing");
   ExpectRefused({"evaluate", "no-such-run"}, "no-such-run");
+  ExpectRefused({"predict"}, "RUN is missing, as in 'l2gcn predict my-run -o predictions.csv'");
+  ExpectRefused({"embed"}, "RUN is missing, as in 'l2gcn embed my-run -o embeddings.npy'");
   ExpectRefused({"predict", "no-such-run"}, "-o FILE is missing");
   ExpectRefused({"predict", "no-such-run", "-o", "p.txt"}, ".csv or .npy");
   ExpectRefused({"predict", "no-such-run", "-o", "absent/p.csv"}, "absent");

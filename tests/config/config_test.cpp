@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <set>
@@ -125,7 +126,7 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(small.method, "layerwise");
   EXPECT_EQ(small.stop, StopRule::kPlateau);
   EXPECT_TRUE(small.FindsRate());
-  EXPECT_EQ(small.setting, Setting::kTransductive);
+  EXPECT_TRUE(small.transductive);
   EXPECT_EQ(FindField("watch").get(small), "val");
   EXPECT_EQ(small.batch, 256u);
   EXPECT_EQ(small.epochs[0], 100u);
@@ -143,10 +144,10 @@ TEST(Presets, BestGoesByWhatCanBeSeenOfTheData) {
   EXPECT_EQ(ResolveConfig(no_val, LabelledSet(20, 2)).stop, StopRule::kFixed) << "too few to hold any out";
   Dataset apart = LabelledSet(1000, 7);
   apart.inductive = true;
-  EXPECT_EQ(ResolveConfig(best, apart).setting, Setting::kInductive);
-  EXPECT_EQ(ResolveConfig({{"setting", "transductive"}}, apart).setting, Setting::kTransductive);
-  EXPECT_EQ(ResolveConfig({{"setting", "auto"}}, apart).setting, Setting::kInductive);
-  EXPECT_EQ(ResolveConfig({{"preset", "paper"}}, LabelledSet(1000, 7)).setting, Setting::kInductive);
+  EXPECT_FALSE(ResolveConfig(best, apart).transductive);
+  EXPECT_TRUE(ResolveConfig({{"setting", "transductive"}}, apart).transductive);
+  EXPECT_FALSE(ResolveConfig({{"setting", "auto"}}, apart).transductive);
+  EXPECT_FALSE(ResolveConfig({{"preset", "paper"}}, LabelledSet(1000, 7)).transductive);
   // A rule or a rate that the user names is followed by a fixed rate, or by early stopping.
   const auto early = [&](uint32_t nodes, const Overrides& said) {
     const TrainConfig config = ResolveConfig(said, LabelledSet(nodes, 7));
@@ -188,7 +189,7 @@ TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   const Dataset small = LabelledSet(1000, 7);
   const auto preset = [](const Overrides& said, const Dataset& dataset) {
     const TrainConfig config = ResolveConfig(said, dataset);
-    EXPECT_EQ(config.head > 0, config.preset == Preset::kBest);
+    EXPECT_EQ(config.head > 0, config.best_preset);
     return FindField("preset").get(config);
   };
   EXPECT_EQ(preset({}, small), "best");
@@ -211,10 +212,12 @@ TEST(Presets, LargeSetsStayWithPlainLayers) {
     dataset.features = std::move(features);
     return FindField("preset").get(ResolveConfig({}, dataset));
   };
-  const uint16_t nothing = 0;
-  const auto dense = [&](size_t rows, size_t cols) {  // no row of it is read
-    return Features::Stored(FeatureType::kF16, Array<uint16_t>::Borrow(nullptr, &nothing, rows * cols), rows,
-                            cols);
+  const auto dense = [](size_t rows, size_t cols) {  // zeros that take no memory
+    const size_t bytes = rows * cols * sizeof(uint16_t);
+    void* const zeros = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const std::shared_ptr<void> owner(zeros, [bytes](void* memory) { munmap(memory, bytes); });
+    auto values = Array<uint16_t>::Borrow(owner, static_cast<const uint16_t*>(zeros), rows * cols);
+    return Features::Stored(FeatureType::kF16, std::move(values), rows, cols);
   };
   EXPECT_EQ(preset(700000, dense(700000, 1000)), "best");
   EXPECT_EQ(preset(720000, dense(720000, 1000)), "paper");
@@ -388,8 +391,8 @@ TEST(Fields, EveryOneHasAGroupAndFewAreBasic) {
   size_t shown = 0, basic = 0;
   for (const Field& field : Fields()) {
     EXPECT_FALSE(field.group.empty()) << field.name;
-    shown += field.level != Level::kPreset;
-    basic += field.level == Level::kBasic;
+    shown += field.level != FieldText::Level::kPreset;
+    basic += field.level == FieldText::Level::kBasic;
   }
   EXPECT_LE(shown, 34u);
   EXPECT_LE(basic, 10u);
@@ -430,12 +433,12 @@ TEST(ConfigJson, EarlierArchitecturesAreTranslated) {
                                            "input_dropout": 0{}}})",
                                       more),
                           "config.json")
-        .weight_decay_type;
+        .decoupled_weight_decay;
   };
-  EXPECT_EQ(decay(""), WeightDecay::kL2);
-  EXPECT_EQ(decay(R"(, "hidden_norm": "layer")"), WeightDecay::kDecoupled);
-  EXPECT_EQ(decay(R"(, "self_features": true)"), WeightDecay::kDecoupled);
-  EXPECT_EQ(decay(R"(, "head": 8, "weight_decay_type": "l2")"), WeightDecay::kL2);
+  EXPECT_FALSE(decay(""));
+  EXPECT_TRUE(decay(R"(, "hidden_norm": "layer")"));
+  EXPECT_TRUE(decay(R"(, "self_features": true)"));
+  EXPECT_FALSE(decay(R"(, "head": 8, "weight_decay_type": "l2")"));
   const TrainConfig sgc = read("sgc", 0, false);
   EXPECT_EQ(sgc.hops, 3u);
   EXPECT_FALSE(sgc.self_features);
@@ -449,14 +452,14 @@ TEST(ConfigJson, EarlierNamesAreTranslated) {
       R"({"method": "l2gcn", "stop": "learned", "controller": "", "controller_kind": "general", "lr": 0.1})");
   EXPECT_EQ(learned.method, "layerwise");
   EXPECT_EQ(learned.stop, StopRule::kController);
-  EXPECT_EQ(learned.controller.kind, ControllerChoice::Kind::kGeneral);
+  EXPECT_FALSE(learned.paper_controller);
+  EXPECT_EQ(learned.controller_file, "");
   EXPECT_EQ(read(R"({"method": "l2gcn", "stop": "learned", "controller": "", "lr": "auto"})").stop,
             StopRule::kPlateau);
   EXPECT_EQ(read(R"({"method": "lgcn", "stop": "early"})").stop, StopRule::kEarly);
   EXPECT_EQ(read(R"({"method": "lgcn"})").stop, StopRule::kFixed);
-  EXPECT_EQ(read(R"({"controller": "", "controller_kind": "paper"})").controller.kind,
-            ControllerChoice::Kind::kPaper);
-  EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller.file, "mine.safetensors");
+  EXPECT_TRUE(read(R"({"controller": "", "controller_kind": "paper"})").paper_controller);
+  EXPECT_EQ(read(R"({"controller": "mine.safetensors"})").controller_file, "mine.safetensors");
 }
 
 // Every configuration stored what was removed; only one that used it cannot be read.
@@ -544,6 +547,16 @@ TEST(ConfigJson, MistakesNameTheFile) {
 TEST(NearestName, CountsSwapsOnce) {
   EXPECT_EQ(NearestName("trian", {"predict", "train", "info"}), "train");
   EXPECT_EQ(NearestName("x", {}), "");
+}
+
+TEST(NearestName, KnowsTheNamesOfOtherLibraries) {
+  const std::vector<std::string> settings = {"seed", "threads", "lr", "layers", "stop"};
+  EXPECT_EQ(NearestName("random_state", settings), "seed");
+  EXPECT_EQ(NearestName("n_jobs", settings), "threads");
+  EXPECT_EQ(NearestName("learning_rate", settings), "lr");
+  EXPECT_EQ(NearestName("num-layers", settings), "layers");
+  EXPECT_EQ(NearestName("seed", {"random_state", "n_jobs"}), "random_state");
+  EXPECT_EQ(Suggestion("--learning-rate", {"--lr", "--layers"}), ": did you mean '--lr'?");
   EXPECT_EQ(Suggestion("trian", {"predict", "train"}), ": did you mean 'train'?");
   EXPECT_EQ(Suggestion("--mem", {"--method", "--memory"}), ": did you mean '--memory'?");
   EXPECT_EQ(Suggestion("help", {"generate", "embed"}), "");

@@ -105,11 +105,11 @@ TEST(GeneralInputs, DoNotDependOnTheScaleOfTheLoss) {
   std::vector<double> curve;
   for (int i = 0; i < 40; ++i) curve.push_back(2.0 * std::exp(-0.05 * i) + 0.1);
   GeneralView view{0, 2, 80, 5, 2.0};
-  std::vector<ValidationScore> scores = {{0.5, 1.5}, {0.7, 0.9}, {0.72, 0.8}, {0.71, 0.85}};
+  std::vector<Observation::Validation> scores = {{0.5, 1.5}, {0.7, 0.9}, {0.72, 0.8}, {0.71, 0.85}};
   const auto inputs = GeneralInputs(curve, view, scores);
   ASSERT_EQ(inputs.size(), GeneralShape(8, true).features);
   for (double& loss : curve) loss *= 3;
-  for (ValidationScore& score : scores) score.loss *= 3;
+  for (Observation::Validation& score : scores) score.loss *= 3;
   view.prior_loss *= 3;
   const auto scaled = GeneralInputs(curve, view, scores);
   for (size_t i = 0; i < inputs.size(); ++i) EXPECT_NEAR(inputs[i], scaled[i], 1e-9) << i;
@@ -121,10 +121,11 @@ TEST(GeneralInputs, ShowWhatValidationNodesGain) {
   const std::vector<double> curve(10, 1.0);
   const GeneralView view{0, 2, 80, 5, 2.0};
   const size_t first = GeneralShape(8, false).features;
-  const auto one = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}});
+  const auto one = GeneralInputs(curve, view, std::vector<Observation::Validation>{{0.6, 1.0}});
   EXPECT_DOUBLE_EQ(one[first + 1], 0);  // no gap between training and validation loss
   EXPECT_LT(one[first + 2], 0);         // below the prior loss
-  const auto worse = GeneralInputs(curve, view, std::vector<ValidationScore>{{0.6, 1.0}, {0.59, 1.2}});
+  const auto worse =
+      GeneralInputs(curve, view, std::vector<Observation::Validation>{{0.6, 1.0}, {0.59, 1.2}});
   EXPECT_GT(worse[first + 1], 0);
   EXPECT_GT(worse[first + 2], 0);
   EXPECT_LT(worse[first + 4], 0);

@@ -38,7 +38,7 @@ SearchConfig SmallSearch(const std::string& kind) {
   return config;
 }
 
-std::vector<double> Learned(const SearchConfig& config, uint32_t threads, const SearchOutput& output = {},
+std::vector<double> Learned(const SearchConfig& config, uint32_t threads,
                             const std::atomic<bool>* cancel = nullptr,
                             const std::function<void(const Progress&)>& on_progress = {}) {
   std::vector<Dataset> datasets = {SmallDataset()};
@@ -46,7 +46,7 @@ std::vector<double> Learned(const SearchConfig& config, uint32_t threads, const 
   Context context = MakeContext(threads);
   context.cancel = cancel;
   context.on_progress = on_progress;
-  return SearchController(context, datasets, config, kTraining, output, nullptr).impl().net.weights();
+  return SearchController(context, datasets, config, kTraining).impl().net.weights();
 }
 
 TEST(Search, SameControllerForAnyThreadCount) {
@@ -64,21 +64,22 @@ TEST(Search, AnInterruptedSearchResumesBitForBit) {
   for (const char* kind : {"paper", "general"}) {
     const SearchConfig config = SmallSearch(kind);
     const std::vector<double> whole = Learned(config, 2);
-    SearchOutput output{state.string(), 0, false};
+    SearchConfig kept = config;
+    kept.state_path = state.string();
+    kept.save_every = 0;
     std::atomic<bool> cancel{false};
-    EXPECT_THROW(Learned(config, 2, output, &cancel, [&](const Progress& p) { cancel = p.epoch >= 7; }),
-                 Error);
+    EXPECT_THROW(Learned(kept, 2, &cancel, [&](const Progress& p) { cancel = p.epoch >= 7; }), Error);
     ASSERT_TRUE(fs::exists(state));
     // Earlier versions stored evaluation-split as "judge".
     std::string stored = ReadTextFile(state);
     const std::string name = "\"evaluation-split\"";
     ASSERT_NE(stored.find(name), std::string::npos);
     WriteFileWhole(state, stored.replace(stored.find(name), name.size(), "\"judge\""));
-    output.resume = true;
-    EXPECT_EQ(whole, Learned(config, 2, output)) << kind;
-    SearchConfig other = config;
+    kept.resume = true;
+    EXPECT_EQ(whole, Learned(kept, 2)) << kind;
+    SearchConfig other = kept;
     other.lr = 0.5;
-    EXPECT_THROW(Learned(other, 2, output), Error);
+    EXPECT_THROW(Learned(other, 2), Error);
     fs::remove(state);
   }
 }
@@ -118,9 +119,9 @@ TEST(Search, HonoursSmoothingAndSetting) {
       Overrides training = kTraining;
       training.insert(training.end(), more.begin(), more.end());
       SearchResult result;
-      SearchController(MakeContext(2), {SmallDataset()}, config, training, {}, &result);
+      SearchController(MakeContext(2), {SmallDataset()}, config, training, &result);
       std::vector<double> costs;
-      for (const SearchRound& round : result.curve) costs.push_back(round.cost);
+      for (const SearchResult::Round& round : result.curve) costs.push_back(round.cost);
       return costs;
     };
     const std::vector<double> plain = losses({});
@@ -192,7 +193,7 @@ TEST(LearnedStop, WithoutValidationNodesTheShippedOneSeesLosses) {
 
   const fs::path file = fs::temp_directory_path() / ("l2gcn-controller-" + std::to_string(getpid()));
   Controller::Shipped("general").Save(file.string());
-  config.controller = {ControllerChoice::Kind::kFile, file.string()};
+  config.controller_file = file.string();
   try {
     MakeStopPolicy(MakeJob(MakeContext(1), dataset, config));
     FAIL() << "no error";
@@ -226,7 +227,7 @@ TEST(LearnedStop, UsesProbabilitiesAndAnyNumberOfLayers) {
     config.hidden = {16};
     config.epochs = {32};
     const Trained trained = Train(MakeContext(1), dataset, config);
-    for (const LayerRecord& layer : trained.result.layers) {
+    for (const SeedResult::Layer& layer : trained.result.layers) {
       ASSERT_FALSE(layer.probabilities.empty());
       EXPECT_LE(layer.epochs, 32u);
       EXPECT_EQ(layer.probabilities.front().first, 2u);  // every 1/16 of the budget
@@ -239,14 +240,14 @@ TEST(LearnedStop, PaperKindRefusesAnotherDepthAndKeepsItsLimits) {
   SearchConfig search = SmallSearch("paper");
   search.min_epochs = 6;
   search.max_epochs = 9;
-  const Controller controller = SearchController(MakeContext(1), {dataset}, search, kTraining, {}, nullptr);
+  const Controller controller = SearchController(MakeContext(1), {dataset}, search, kTraining);
   TrainConfig config = SmallConfig();
   config.epochs = {40};
   config.hidden = {16};
   const Split split = ResolveSplit(dataset, config.split, 0);
   auto policy = MakeLearnedStop(controller, 1.0);
   const Trained trained = FitLayerwise(MakeContext(1), dataset, split, config, *policy).trained;
-  for (const LayerRecord& layer : trained.result.layers) {
+  for (const SeedResult::Layer& layer : trained.result.layers) {
     EXPECT_GT(layer.epochs, 6u);
     EXPECT_LE(layer.epochs, 9u + search.interval);
   }
@@ -263,19 +264,18 @@ TEST(Search, StopsNothingBeforeAnythingIsLearnt) {
   SearchConfig config = SmallSearch("general");
   config.batch = {SearchConfig::Batch::Kind::kNodes, 40};
   SearchResult result;
-  SearchController(MakeContext(1), {SmallDataset()}, config, training, {}, &result);
-  for (const SearchRound& round : result.curve) EXPECT_EQ(round.epochs, 24) << round.round;
+  SearchController(MakeContext(1), {SmallDataset()}, config, training, &result);
+  for (const SearchResult::Round& round : result.curve) EXPECT_EQ(round.epochs, 24) << round.round;
 }
 
 TEST(Search, BadSettingsAreUsageErrors) {
   const Context context = MakeContext(1);
-  EXPECT_THROW(SearchController(context, {}, SmallSearch("general"), kTraining, {}, nullptr), Error);
-  EXPECT_THROW(SearchController(context, {SmallDataset(), SmallDataset()}, SmallSearch("paper"), kTraining,
-                                {}, nullptr),
+  EXPECT_THROW(SearchController(context, {}, SmallSearch("general"), kTraining), Error);
+  EXPECT_THROW(SearchController(context, {SmallDataset(), SmallDataset()}, SmallSearch("paper"), kTraining),
                Error);
   SearchConfig narrow = SmallSearch("paper");
   narrow.hidden = 3;
-  EXPECT_THROW(SearchController(context, {SmallDataset()}, narrow, kTraining, {}, nullptr), Error);
+  EXPECT_THROW(SearchController(context, {SmallDataset()}, narrow, kTraining), Error);
 }
 
 TEST(Search, SaysWhichNodesAreMissing) {
@@ -283,7 +283,7 @@ TEST(Search, SaysWhichNodesAreMissing) {
     Overrides training = kTraining;
     training.back().second = split;
     try {
-      SearchController(MakeContext(1), {SmallDataset()}, config, training, {}, nullptr);
+      SearchController(MakeContext(1), {SmallDataset()}, config, training);
     } catch (const Error& error) {
       return error.what();
     }
@@ -303,7 +303,7 @@ TEST(Search, SaysWhichNodesAreMissing) {
 // Drawing samples and playing rounds both report.
 TEST(Search, ReportsProgressFromTheFirstSampleOn) {
   std::vector<std::string> phases;
-  Learned(SmallSearch("general"), 1, {}, nullptr, [&](const Progress& p) { phases.push_back(p.phase); });
+  Learned(SmallSearch("general"), 1, nullptr, [&](const Progress& p) { phases.push_back(p.phase); });
   ASSERT_EQ(phases.size(), 2u * 3 + 12);
   EXPECT_EQ(phases.front(), "train samples");
   EXPECT_EQ(phases.back(), "search");

@@ -68,9 +68,8 @@ TEST(Convert, RunsSpilledToDiskMergeToTheSame) {
   const fs::path path = folder.Write(
       "long.csv", EdgeText(3000000, 40000, false, [](uint64_t id) { return std::to_string(id); }));
   Context context = MakeContext(4);
-  ConvertOptions options;
   context.host_memory = uint64_t{64} << 20;  // 3 M edges are 6 M entries of 8 bytes: several runs a worker
-  ConvertDataset(context, path.string(), {}, (folder.path() / "out").string(), options);
+  ConvertDataset(context, path.string(), {}, (folder.path() / "out").string());
   ExpectSameData(OpenDataset(context, path.string()), OpenNative(context, folder.path() / "out"));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 2);
 }
@@ -111,9 +110,7 @@ TEST(Convert, GraphBoltRoundTripKeepsGraphFeaturesLabelsAndRoles) {
   Dataset sample = SampleDataset(false, false);
   sample.graph.weights = {};
   SaveDataset(context, sample, (folder.path() / "a").string());
-  ConvertOptions options;
-  options.to = "graphbolt";
-  ConvertDataset(context, (folder.path() / "a").string(), {}, (folder.path() / "bolt").string(), options);
+  ConvertDataset(context, (folder.path() / "a").string(), {}, (folder.path() / "bolt").string(), "graphbolt");
   const Dataset back = OpenDataset(context, (folder.path() / "bolt").string());
   EXPECT_EQ(back.format, "graphbolt");
   ExpectSameArray(sample.graph.indptr, back.graph.indptr, "indptr");
@@ -147,14 +144,12 @@ TEST(Convert, EdgeCsvReadsBack) {
 TEST(Convert, TooLittleMemoryAndUnknownTargetsAreRefused) {
   TemporaryFolder folder;
   const fs::path path = folder.Write("e.csv", "0,1\n");
-  ConvertOptions options;
+  std::string to;
   Context context = MakeContext(1);
   context.host_memory = 1000;
-  const auto run = [&] {
-    ConvertDataset(context, path.string(), {}, (folder.path() / "o").string(), options);
-  };
+  const auto run = [&] { ConvertDataset(context, path.string(), {}, (folder.path() / "o").string(), to); };
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "at least 64 MiB");
-  options.to = "nativ";
+  to = "nativ";
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, run), "did you mean native?");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator{}), 1);
 }
@@ -197,9 +192,7 @@ TEST(Convert, FeaturesAsF16) {
   const Context context = MakeContext(1);
   const auto at = [&](const char* name) { return (folder.path() / name).string(); };
   SaveDataset(context, SampleDataset(false, false), at("a"));
-  ConvertOptions options;
-  options.features_as = FeatureType::kF16;
-  ConvertDataset(context, at("a"), {}, at("b"), options);
+  ConvertDataset(context, at("a"), {}, at("b"), "", false, FeatureType::kF16);
   const Dataset a = OpenDataset(context, at("a")), b = OpenDataset(context, at("b"));
   EXPECT_EQ(b.features.type(), FeatureType::kF16);
   ASSERT_EQ(b.features.cols(), a.features.cols());
@@ -209,12 +202,11 @@ TEST(Convert, FeaturesAsF16) {
     b.features.ReadRows(row, 1, narrow.data());
     for (size_t c = 0; c < wide.size(); ++c) EXPECT_NEAR(wide[c], narrow[c], 1e-3f * std::abs(wide[c]));
   }
-  options.features_as = FeatureType::kF32;
-  ConvertDataset(context, at("b"), {}, at("c"), options);
+  ConvertDataset(context, at("b"), {}, at("c"), "", false, FeatureType::kF32);
   EXPECT_EQ(OpenDataset(context, at("c")).features.type(), FeatureType::kF32);
-  options.to = "npz";
   EXPECT_MENTIONS(
-      ErrorOf(ErrorKind::kUsage, [&] { ConvertDataset(context, at("a"), {}, at("d.npz"), options); }),
+      ErrorOf(ErrorKind::kUsage,
+              [&] { ConvertDataset(context, at("a"), {}, at("d.npz"), "npz", false, FeatureType::kF32); }),
       "--features-as");
 }
 

@@ -119,7 +119,7 @@ TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
   const Context context = MakeContext(3);
   const Matrix rows = CoarseMatrix();
   for (const Scale scale : {Scale::kStandard, Scale::kMinMax, Scale::kRow}) {
-    const Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, scale, 0, 0);
+    const Model::Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, scale, 0, 0);
     Matrix expected = Matrix::Zeros(kFeatureRows, kFeatureCols);
     for (size_t i = 0; i < kFeatureRows; ++i) {
       double sum = 0;
@@ -146,8 +146,8 @@ TEST(Features, LazyPreparationHasTheBitsOfAPreparedMatrix) {
 TEST(Features, FittingOnF16IsFittingOnItsValues) {
   const Context context = MakeContext(2);
   const Matrix rows = CoarseMatrix();
-  const Preparation wide = FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 3, 5);
-  const Preparation half = FitPreparation(context, HalfFeatures(rows), {}, Scale::kStandard, 3, 5);
+  const Model::Preparation wide = FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 3, 5);
+  const Model::Preparation half = FitPreparation(context, HalfFeatures(rows), {}, Scale::kStandard, 3, 5);
   ExpectSameArray(wide.shift, half.shift, "shift");
   ExpectSameArray(wide.factor, half.factor, "factor");
   ExpectSameArray(wide.projection.values, half.projection.values, "projection");

@@ -30,7 +30,8 @@ TEST(NativeStore, RoundTripKeepsEverything) {
   for (const bool sparse : {false, true}) {
     for (const bool multilabel : {false, true}) {
       TemporaryFolder folder;
-      const Dataset dataset = SampleDataset(sparse, multilabel);
+      Dataset dataset = SampleDataset(sparse, multilabel);
+      dataset.inductive = sparse;
       SaveDataset(context, dataset, (folder.path() / "set").string());
       const Dataset opened = OpenNative(context, folder.path() / "set");
       ExpectSameData(dataset, opened);

@@ -1,12 +1,13 @@
 // A person's own tables: what is read, what is refused, what is remembered. Each case was once read wrongly
 // without a word.
+#include "data/own_tables.h"
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "data/edge_text.h"
 #include "data/fixtures.h"
 #include "data/npy.h"
-#include "data/samples.h"
 #include "data/structure.h"
 #include "data/table_numbers.h"
 #include "data/table_schema.h"
@@ -16,36 +17,6 @@
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
-
-class OwnTables : public ::testing::Test {
- protected:
-  Dataset Open(const std::string& edges, const std::string& nodes = "") {
-    options_.edges = folder_.Write("edges.csv", edges).string();
-    options_.nodes = nodes.empty() ? "" : folder_.Write("nodes.csv", nodes).string();
-    return Reopen();
-  }
-  Dataset Reopen() {
-    notes_.clear();
-    Context context = MakeContext(2);
-    Listen(context);
-    return OpenDataset(context, "", options_);
-  }
-  void Listen(Context& context) {
-    context.on_note = [this](const std::string& note) { notes_ += note + "\n"; };
-    context.on_warning = [this](const std::string& text) { notes_ += "warning: " + text + "\n"; };
-  }
-  std::string Refused(const std::string& edges, const std::string& nodes = "") {
-    return ErrorOf(ErrorKind::kInput, [&] { Open(edges, nodes); });
-  }
-  static std::vector<float> Row(const Dataset& dataset, uint32_t node) {
-    const Matrix& dense = dataset.features.matrix();
-    return {dense.row(node), dense.row(node) + dense.cols};
-  }
-
-  TemporaryFolder folder_;
-  OpenOptions options_;
-  std::string notes_;
-};
 
 TEST_F(OwnTables, QuotedNamesInEdgesAreOneName) {
   const Dataset dataset =
@@ -197,7 +168,7 @@ TEST_F(OwnTables, MissingValuesAreMarkedAndFilledByTheTrainMedian) {
   const Dataset dataset =
       Open("a,b\nb,c\nc,d\n", "id,age,city,kind\na,1,rome,x\nb,NA,,y\nc,5,oslo,x\nd,100,rome,y\n");
   ASSERT_EQ(dataset.schema.columns.size(), 2u);
-  const TableColumn &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
+  const TableSchema::Column &age = dataset.schema.columns[0], &city = dataset.schema.columns[1];
   EXPECT_FALSE(age.category) << "NA does not make words of numbers";
   EXPECT_EQ(age.missing, 1u);
   EXPECT_TRUE(city.category);

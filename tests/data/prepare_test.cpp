@@ -63,7 +63,7 @@ TEST(Prepare, StandardHasZeroMeanAndUnitVarianceOverTheFittedRows) {
   const Context context = MakeContext(2);
   const std::vector<uint8_t> fit = EveryThird();
   for (const Features& features : {DenseSample(), SparseOf(DenseSample())}) {
-    const Preparation preparation = FitPreparation(context, features, fit, Scale::kStandard, 0, 0);
+    const Model::Preparation preparation = FitPreparation(context, features, fit, Scale::kStandard, 0, 0);
     const Features prepared = ApplyPreparation(context, preparation, features);
     EXPECT_FALSE(prepared.is_sparse());
     const Matrix scaled = prepared.ToMatrix(context);
@@ -148,11 +148,11 @@ TEST(Prepare, FittingToFeaturesOnDiskLeavesTheirPagesThere) {
 
   const std::vector<uint8_t> fit(kMany, 1);
   const uint64_t before = ResidentBytes() - AnonymousBytes();
-  const Preparation ours =
+  const Model::Preparation ours =
       FitPreparation(from_disk, Features::Dense({mapped, kMany, kWide}), fit, Scale::kStandard, 0, 0);
   // Pages of the program itself come in on the way, a few MiB of them under a sanitiser.
   EXPECT_LT(ResidentBytes() - AnonymousBytes(), before + kBytes / 2);
-  const Preparation theirs =
+  const Model::Preparation theirs =
       FitPreparation(context, Features::Dense({ArrayOf(values), kMany, kWide}), fit, Scale::kStandard, 0, 0);
   for (size_t c = 0; c < kWide; ++c) {
     EXPECT_EQ(ours.shift[c], theirs.shift[c]);
@@ -194,7 +194,7 @@ TEST(Pca, AxesAreThoseOfTheExplicitCovariance) {
       for (size_t a = 0; a < kCols; ++a) axis[a] = next[a] / eigenvalue;
     }
     for (const Features& features : {dense, SparseOf(dense)}) {
-      const Preparation preparation = FitPreparation(context, features, {}, scale, 3, 0);
+      const Model::Preparation preparation = FitPreparation(context, features, {}, scale, 3, 0);
       const Matrix projected = ApplyPreparation(context, preparation, features).ToMatrix(context);
       ASSERT_EQ(projected.cols, 3u);
       double squares = 0, cross = 0, sum = 0;
@@ -216,9 +216,9 @@ TEST(Pca, SameBitsForAnyThreadCountAndTheShareIsTold) {
   Context one = MakeContext(1);
   std::string note;
   one.on_note = [&](const std::string& text) { note = text; };
-  const Preparation a = FitPreparation(one, features, EveryThird(), Scale::kStandard, 4, 7);
+  const Model::Preparation a = FitPreparation(one, features, EveryThird(), Scale::kStandard, 4, 7);
   EXPECT_MENTIONS(note, "pca: 4 of 12 columns hold");
-  const Preparation b = FitPreparation(MakeContext(3), features, EveryThird(), Scale::kStandard, 4, 7);
+  const Model::Preparation b = FitPreparation(MakeContext(3), features, EveryThird(), Scale::kStandard, 4, 7);
   ExpectSameArray(a.projection.values, b.projection.values, "projection");
   EXPECT_THROW(FitPreparation(one, features, {}, Scale::kNone, 13, 0), Error);
 }

@@ -71,6 +71,7 @@ inline void ExpectSameData(const Dataset& a, const Dataset& b) {
   EXPECT_EQ(a.preset_row, b.preset_row);
   EXPECT_EQ(a.edges, b.edges);
   EXPECT_EQ(a.self_loops, b.self_loops);
+  EXPECT_EQ(a.inductive, b.inductive);
   EXPECT_EQ(a.graph.directed, b.graph.directed);
   ExpectSameArray(a.graph.indptr, b.graph.indptr, "indptr");
   ExpectSameArray(a.graph.indices, b.graph.indices, "indices");

@@ -125,7 +125,7 @@ TEST_F(SplitColumns, GroupsStayTogetherInPartsOfTheirShares) {
         ASSERT_EQ(parts.roles[i], parts.roles[i - 1]);
       }
     }
-    const SplitCounts counts = CountSplit(dataset, split, seed);
+    const Split::Counts counts = CountSplit(dataset, split, seed);
     EXPECT_NEAR(static_cast<double>(counts.train), 324, 1);
     EXPECT_NEAR(static_cast<double>(counts.val), 108, 1);
     EXPECT_NEAR(static_cast<double>(counts.test), 108, 1);

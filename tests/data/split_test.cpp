@@ -98,7 +98,7 @@ TEST(Split, CountsAreThoseOfTheSplitWithAnySeed) {
   for (const Dataset& dataset : sets) {
     for (const char* spec :
          {"", "random:0.6,0.2,0.2", "uniform:0.3,0.3,0.3", "random:0.1,0,0.9", "random:0.001,0,0"}) {
-      const SplitCounts counts = CountSplit(dataset, spec);
+      const Split::Counts counts = CountSplit(dataset, spec);
       for (const uint64_t seed : {0, 7}) {
         const Split split = ResolveSplit(dataset, spec, seed);
         EXPECT_EQ(counts.train, Count(split, Role::kTrain)) << dataset.name << " " << spec;

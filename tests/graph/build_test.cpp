@@ -35,7 +35,7 @@ EdgeArrays RandomEdges(uint32_t nodes, size_t count, uint64_t seed) {
 // The same result by sets and maps: what a Graph must hold.
 struct Expected {
   std::map<std::pair<uint32_t, uint32_t>, float> entries;
-  GraphChanges changes;
+  Graph::Changes changes;
 };
 
 Expected Naive(const EdgeArrays& edges, bool directed, bool keep_loops) {

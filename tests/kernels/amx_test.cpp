@@ -189,7 +189,7 @@ TEST_F(AmxTest, GradientsReadPackedOperandsFromTheMiddle) {
 TEST_F(AmxTest, TrainingStaysNearTheReferenceAndKeepsItsBitsForAnyThreadCount) {
   BackendOptions options;
   options.precision = Precision::kBf16;
-  options.sparse = SparseChoice::kNever;
+  options.sparse = Choice::kOff;
   backend_cases::Tolerance tolerance;
   tolerance.product = tolerance.loss = 3e-2;  // a few roundings to 8 bits
   for (const Shape& shape : backend_cases::Shapes()) {

@@ -251,7 +251,7 @@ inline void CheckOperations(const Context& context, Backend& backend, const Shap
 
 // Three epochs, step by step against the reference, with a sample list that skips and reorders rows.
 inline void CheckTraining(const Context& context, Backend& backend, const Shape& shape,
-                          const Tolerance& tolerance, WeightDecay decay = WeightDecay::kL2) {
+                          const Tolerance& tolerance, bool decoupled = false) {
   const Features features = RandomFeatures(shape, 1);
   const Propagation a = RandomPropagation(shape, 2);
   const TensorPtr device_x = backend.Upload(context, features);
@@ -265,7 +265,7 @@ inline void CheckTraining(const Context& context, Backend& backend, const Shape&
   const Targets targets = RandomTargets(shape, samples.size(), 3);
   const LayerState start = RandomState(shape.features, shape.hidden, shape.classes, 4);
   LayerSpec spec = SpecOf(shape);
-  spec.weight_decay_type = decay;
+  spec.decoupled_weight_decay = decoupled;
   spec.schedule = {2, 4};  // the rate is level for two epochs and falls in the third
   auto training =
       backend.BeginLayer(context, aggregated, Array<uint32_t>::CopyOf(samples), targets, spec, start);

@@ -25,7 +25,7 @@ class CpuBackendTest : public ::testing::TestWithParam<std::string> {
 
 TEST_P(CpuBackendTest, OperationsMatchTheReference) {
   const Context context = MakeContext(2);
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
@@ -36,21 +36,21 @@ TEST_P(CpuBackendTest, OperationsMatchTheReference) {
 
 TEST_P(CpuBackendTest, TrainingMatchesTheReferenceStepByStep) {
   const Context context = MakeContext(2);
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
     for (const Shape& shape : backend_cases::Shapes()) {
       backend_cases::CheckTraining(context, *backend, shape, {});
       if (shape.weight_decay > 0)
-        backend_cases::CheckTraining(context, *backend, shape, {}, WeightDecay::kDecoupled);
+        backend_cases::CheckTraining(context, *backend, shape, {}, /*decoupled=*/true);
     }
   }
 }
 
 TEST_P(CpuBackendTest, GradientsMatchFiniteDifferences) {
   const Context context = MakeContext(2);
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
@@ -68,7 +68,7 @@ TEST_P(CpuBackendTest, BitsDoNotDependOnTheThreadCount) {
     for (uint32_t threads : {1u, 2u, 3u, 4u, 7u, 16u}) {
       const Context context = MakeContext(threads);
       BackendOptions options;
-      options.sparse = SparseChoice::kAlways;
+      options.sparse = Choice::kOn;
       auto backend = MakeBackend(context, options);
       const TensorPtr x = backend->Upload(context, backend_cases::RandomFeatures(shape, 1));
       const DeviceGraphPtr graph = backend->Upload(context, backend_cases::RandomPropagation(shape, 2));
@@ -107,7 +107,7 @@ TEST_P(CpuBackendTest, NarrowStorageOnlyRounds) {
   for (const Case& c : {Case{FeatureType::kF16, 3e-3}, Case{FeatureType::kBf16, 2e-2}}) {
     BackendOptions options;
     options.features_as = c.type;
-    options.sparse = SparseChoice::kNever;
+    options.sparse = Choice::kOff;
     auto backend = MakeBackend(context, options);
     backend_cases::Tolerance tolerance;
     tolerance.product = c.product;

@@ -25,7 +25,7 @@ class CudaBackendTest : public ::testing::Test {
     context_ = MakeContext(2);
     context_.device = DeviceKind::kCuda;
   }
-  std::unique_ptr<Backend> Make(Precision precision, SparseChoice sparse = SparseChoice::kNever,
+  std::unique_ptr<Backend> Make(Precision precision, Choice sparse = Choice::kOff,
                                 FeatureType type = FeatureType::kF32) const {
     BackendOptions options;
     options.precision = precision;
@@ -54,7 +54,7 @@ std::vector<Shape> LargeShapes() {
 }
 
 TEST_F(CudaBackendTest, OperationsMatchTheReference) {
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const Shape& shape : backend_cases::Shapes())
       backend_cases::CheckOperations(context_, *backend, shape, kFp32);
@@ -62,12 +62,12 @@ TEST_F(CudaBackendTest, OperationsMatchTheReference) {
 }
 
 TEST_F(CudaBackendTest, TrainingMatchesTheReferenceStepByStep) {
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const Shape& shape : backend_cases::Shapes()) {
       backend_cases::CheckTraining(context_, *backend, shape, kFp32);
       if (shape.weight_decay > 0)
-        backend_cases::CheckTraining(context_, *backend, shape, kFp32, WeightDecay::kDecoupled);
+        backend_cases::CheckTraining(context_, *backend, shape, kFp32, /*decoupled=*/true);
     }
   }
 }
@@ -81,7 +81,7 @@ TEST_F(CudaBackendTest, RunningStatisticsFollowTheBatches) {
 }
 
 TEST_F(CudaBackendTest, LayersOfAnyArchitectureMatchTheReferenceStepByStep) {
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const backend_cases::GeneralCase& one : backend_cases::GeneralCases()) {
       backend_cases::CheckGeneralOperations(context_, *backend, one, kFp32);
@@ -92,7 +92,7 @@ TEST_F(CudaBackendTest, LayersOfAnyArchitectureMatchTheReferenceStepByStep) {
 }
 
 TEST_F(CudaBackendTest, GradientsMatchFiniteDifferences) {
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const Shape& shape : backend_cases::Shapes())
       backend_cases::CheckGradient(context_, *backend, shape, kFp32);
@@ -100,7 +100,7 @@ TEST_F(CudaBackendTest, GradientsMatchFiniteDifferences) {
 }
 
 TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     auto backend = Make(Precision::kFp32, sparse);
     for (const backend_cases::GeneralCase& one : backend_cases::ScoringCases())
       backend_cases::CheckScoring(context_, *backend, one, kFp32);
@@ -113,7 +113,7 @@ TEST_F(CudaBackendTest, ScoresOfRowsMatchTheReference) {
 // Large shapes and tf32 are trained by warpgroups where the GPU has them.
 TEST_F(CudaBackendTest, NaNStaysNaN) {
   for (Precision precision : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
-    for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+    for (Choice sparse : {Choice::kOn, Choice::kOff}) {
       auto backend = Make(precision, sparse);
       for (const backend_cases::GeneralCase& one : backend_cases::ScoringCases())
         backend_cases::CheckNaNStays(context_, *backend, one);
@@ -133,7 +133,7 @@ TEST_F(CudaBackendTest, NarrowPrecisionsStayNear) {
 
 TEST_F(CudaBackendTest, NarrowFeaturesStayNear) {
   for (FeatureType type : {FeatureType::kF16, FeatureType::kBf16}) {
-    auto backend = Make(Precision::kFp32, SparseChoice::kNever, type);
+    auto backend = Make(Precision::kFp32, Choice::kOff, type);
     for (const Shape& shape : backend_cases::Shapes()) {
       backend_cases::CheckOperations(context_, *backend, shape, kBf16);
       backend_cases::CheckTraining(context_, *backend, shape, kBf16);
@@ -282,8 +282,8 @@ struct GeneralCase {
   Shape shape;
   LayerArchitecture architecture;
   uint32_t powers = 0;  // Â X … beside X
-  SparseChoice sparse = SparseChoice::kNever;
-  WeightDecay decay = WeightDecay::kDecoupled;
+  Choice sparse = Choice::kOff;
+  bool decoupled = true;
 };
 
 constexpr HiddenNorm kNone = HiddenNorm::kNone, kLayer = HiddenNorm::kLayer, kBatch = HiddenNorm::kBatch;
@@ -308,10 +308,10 @@ std::vector<GeneralCase> GeneralCases() {
       {"head with bias", dense, Architecture{true, kNone, 24, 0}},
       {"head with norm", dense, Architecture{true, kLayer, 50, 0}},
       {"input dropout", dense, Architecture{false, kNone, 0, 0.3f}},
-      {"input dropout of sparse rows", sparse, Architecture{false, kNone, 0, 0.3f}, 0, SparseChoice::kAlways},
+      {"input dropout of sparse rows", sparse, Architecture{false, kNone, 0, 0.3f}, 0, Choice::kOn},
       {"dropout", dropping, Architecture{true, kLayer, 24, 0}},
       {"weight decay", decaying, Architecture{true, kLayer, 24, 0}},
-      {"L2 penalty", decaying, Architecture{true, kLayer, 24, 0}, 0, SparseChoice::kNever, WeightDecay::kL2},
+      {"L2 penalty", decaying, Architecture{true, kLayer, 24, 0}, 0, Choice::kOff, false},
       {"batch norm", dense, Architecture{false, kBatch, 0, 0}},
       {"head with batch norm", dropping, Architecture{true, kBatch, 50, 0.1f}},
       {"batch norm without a short batch", decaying, Architecture{false, kBatch, 24, 0}},
@@ -325,7 +325,7 @@ std::vector<GeneralCase> GeneralCases() {
       {"labels and class weights", both, Architecture{true, kLayer, 16, 0}},
       {"joined, else plain", dropping, {}, 2},
       {"joined sparse and dense", sparse, Architecture{false, kLayer, 0, 0.3f}, 2},
-      {"joined sparse alone", sparse, Architecture{false, kLayer, 0, 0.3f}, 2, SparseChoice::kAlways},
+      {"joined sparse alone", sparse, Architecture{false, kLayer, 0, 0.3f}, 2, Choice::kOn},
       {"nine parts", dense, Architecture{true, kNone, 0, 0.2f}, 8},
       {"everything", all, Architecture{true, kLayer, 96, 0.3f}, 2},
       {"wide",
@@ -366,7 +366,7 @@ Outcome TrainGeneral(const Context& context, BackendOptions options, const Gener
   LayerSpec spec = backend_cases::SpecOf(c.shape);
   spec.lr = 1e-3f;
   spec.architecture = c.architecture;
-  spec.weight_decay_type = c.decay;
+  spec.decoupled_weight_decay = c.decoupled;
   auto training = backend->BeginLayer(context, x, Array<uint32_t>::CopyOf(samples),
                                       backend_cases::RandomTargets(c.shape, samples.size(), 3), spec,
                                       RandomGeneralState(c));
@@ -514,7 +514,7 @@ TEST_F(CudaBackendTest, JoinPickAndTransformAreTheCpus) {
   const Context cpu = MakeContext(2);
   const Shape shape{400, 37, 48, 5, 64, false, false, true};
   for (bool sparse : {false, true}) {
-    for (SparseChoice choice : {SparseChoice::kNever, SparseChoice::kAlways}) {
+    for (Choice choice : {Choice::kOff, Choice::kOn}) {
       BackendOptions options;
       options.precision = Precision::kFp32;
       options.sparse = choice;

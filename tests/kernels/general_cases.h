@@ -13,7 +13,7 @@ struct GeneralCase {
   LayerArchitecture architecture;
   uint32_t parts =
       1;  // powers of the operator side by side, the features themselves first; 1: one aggregation
-  WeightDecay decay = WeightDecay::kDecoupled;
+  bool decoupled = true;
 };
 
 inline std::vector<GeneralCase> GeneralCases() {
@@ -29,7 +29,7 @@ inline std::vector<GeneralCase> GeneralCases() {
       {{128, 40, 16, 4, 50, true, false, false, 0.3f, 0.02f, true}, {true, kNone, 0, 0.4f}, 2},
       {{260, 40, 72, 6, 230, false, false, false, 0, 0, false, true}, {false, kLayer, 72, 0.1f}, 4},
       {{150, 50, 40, 19, 64, false, true, false, 0.2f, 0, false, true}, {true, kLayer, 0, 0}},
-      {{128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f}, {true, kLayer, 17, 0.2f}, 2, WeightDecay::kL2},
+      {{128, 17, 24, 4, 50, false, false, false, 0.5f, 0.01f}, {true, kLayer, 17, 0.2f}, 2, false},
       {{37, 5, 20, 3, 8, false, false, false}, {false, kBatch, 0, 0}, 2},
       {{200, 23, 19, 7, 64, true, false, false}, {true, kBatch, 33, 0}, 3},
       {{150, 50, 40, 19, 64, false, true, false}, {false, kBatch, 24, 0.3f}, 3},
@@ -61,7 +61,7 @@ inline LayerState GeneralState(const GeneralCase& one, size_t inputs) {
 inline LayerSpec GeneralSpec(const GeneralCase& one) {
   LayerSpec spec = SpecOf(one.shape);
   spec.architecture = one.architecture;
-  spec.weight_decay_type = one.decay;
+  spec.decoupled_weight_decay = one.decoupled;
   return spec;
 }
 
@@ -324,11 +324,11 @@ inline void CheckScoring(const Context& context, Backend& backend, const General
 // One step with a strong decay of either type, of a basic layer and of one with everything: every parameter against the
 // reference, which spares biases and norms.
 inline void CheckWeightDecay(const Context& context, Backend& backend) {
-  for (const WeightDecay decay : {WeightDecay::kL2, WeightDecay::kDecoupled}) {
+  for (const bool decoupled : {false, true}) {
     for (const LayerArchitecture& architecture :
          {LayerArchitecture{}, LayerArchitecture{true, HiddenNorm::kNone, 13, 0},
           LayerArchitecture{false, HiddenNorm::kBatch, 13, 0}}) {
-      const GeneralCase one{{60, 11, 14, 4, 60, false, false, false, 0, 0.8f}, architecture, 1, decay};
+      const GeneralCase one{{60, 11, 14, 4, 60, false, false, false, 0, 0.8f}, architecture, 1, decoupled};
       const GeneralInput input = InputOf(context, backend, one);
       const Targets targets = RandomTargets(one.shape, one.shape.nodes, 3);
       const LayerState start = GeneralState(one, input.x.cols);

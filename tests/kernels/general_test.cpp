@@ -24,7 +24,7 @@ class CpuGeneralTest : public ::testing::TestWithParam<std::string> {
   template <class Check>
   static void ForEachCase(const Check& check) {
     const Context context = MakeContext(2);
-    for (SparseChoice sparse : {SparseChoice::kAuto, SparseChoice::kAlways, SparseChoice::kNever}) {
+    for (Choice sparse : {Choice::kAuto, Choice::kOn, Choice::kOff}) {
       BackendOptions options;
       options.sparse = sparse;
       auto backend = MakeBackend(context, options);
@@ -41,7 +41,7 @@ TEST_P(CpuGeneralTest, OperationsMatchTheReference) {
 
 TEST_P(CpuGeneralTest, NaNStaysNaN) {
   const Context context = MakeContext(2);
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);
@@ -68,14 +68,14 @@ TEST_P(CpuGeneralTest, TheFusedStepComputesWhatTheGeneralOneDoes) {
   const Context context = MakeContext(2);
   const CpuKernels& kernels = CpuKernelTable(GetParam());
   for (const Shape& shape : backend_cases::Shapes()) {
-    for (const WeightDecay decay : {WeightDecay::kL2, WeightDecay::kDecoupled}) {
-      if (shape.weight_decay == 0 && decay == WeightDecay::kDecoupled) continue;
+    for (const bool decoupled : {false, true}) {
+      if (shape.weight_decay == 0 && decoupled) continue;
       const StoredMatrix x(backend_cases::RandomFeatures(shape, 1).ToMatrix(context));
       const Targets targets = backend_cases::RandomTargets(shape, shape.nodes, 3);
       const LayerState start = backend_cases::RandomState(shape.features, shape.hidden, shape.classes, 4);
       LayerSpec spec = backend_cases::SpecOf(shape);
       spec.dropout = 0;
-      spec.weight_decay_type = decay;
+      spec.decoupled_weight_decay = decoupled;
       CpuLayerTraining fused(MakeFusedStep(kernels, x, {}, targets, spec, start), spec);
       CpuLayerTraining general(MakeGeneralStep(kernels, InputBlocks(x), {}, targets, spec, start), spec);
       std::vector<double> losses(2), expected(2);
@@ -108,7 +108,7 @@ TEST_P(CpuGeneralTest, RunningStatisticsFollowTheBatches) {
 
 TEST_P(CpuGeneralTest, ScoresOfRowsMatchTheReference) {
   const Context context = MakeContext(2);
-  for (SparseChoice sparse : {SparseChoice::kAlways, SparseChoice::kNever}) {
+  for (Choice sparse : {Choice::kOn, Choice::kOff}) {
     BackendOptions options;
     options.sparse = sparse;
     auto backend = MakeBackend(context, options);

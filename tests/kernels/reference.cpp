@@ -53,7 +53,7 @@ double SigmoidLoss(Dense& z, std::span<const uint8_t* const> target, const Targe
 
 void Adam(const Dense& gradient, Dense& w, Dense& m, Dense& v, uint64_t step, const LayerSpec& spec,
           bool decays = true) {
-  const bool l2 = spec.weight_decay_type == WeightDecay::kL2;
+  const bool l2 = !spec.decoupled_weight_decay;
   const double penalty = decays && l2 ? double{spec.weight_decay} : 0,
                taken = decays && !l2 ? double{spec.lr} * double{spec.weight_decay} : 0;
   const double t = static_cast<double>(step);

@@ -91,7 +91,7 @@ TEST_P(StoredFeaturesTest, LazyRowsGiveTheBitsOfAWholeMatrix) {
         const std::string type = std::to_string(static_cast<int>(stored.type()));
         ExpectSameAsWhole(context, shape, stored, "as stored, type " + type);
         for (const Scale scale : {Scale::kStandard, Scale::kRow}) {
-          const Preparation fitted = FitPreparation(context, stored, {}, scale, 0, 0);
+          const Model::Preparation fitted = FitPreparation(context, stored, {}, scale, 0, 0);
           ExpectSameAsWhole(context, shape, ApplyPreparation(context, fitted, stored),
                             "scale " + std::to_string(static_cast<int>(scale)) + ", type " + type);
         }
@@ -104,7 +104,8 @@ TEST_P(StoredFeaturesTest, AnotherTypeIsMadeBlockByBlock) {
   const Context context = MakeContext(2);
   const Shape shape{200, 30, 8, 3, 64, false, false, false};
   const Matrix rows = backend_cases::RandomMatrix(shape.nodes, shape.features, 1);
-  const Preparation fitted = FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 4, 1);
+  const Model::Preparation fitted =
+      FitPreparation(context, Features::Dense(rows), {}, Scale::kStandard, 4, 1);
   BackendOptions options;
   options.features_as = FeatureType::kBf16;
   auto backend = MakeBackend(context, options);
@@ -147,7 +148,7 @@ TEST(StoredFeatures, PreparingAndAggregatingNeedsNoSecondMatrix) {
   const DeviceGraphPtr graph = backend->Upload(context, a);
   const uint64_t before = ResidentBytes();
   if (!ResetPeakResidentBytes()) GTEST_SKIP() << "this kernel does not reset the peak";
-  const Preparation fitted = FitPreparation(context, features, {}, Scale::kStandard, 0, 0);
+  const Model::Preparation fitted = FitPreparation(context, features, {}, Scale::kStandard, 0, 0);
   const TensorPtr x = backend->Upload(context, ApplyPreparation(context, fitted, features));
   EXPECT_LT(PeakResidentBytes(), before + kSlack) << "preparing and uploading must not copy";
   const TensorPtr xhat = backend->Aggregate(context, *graph, *x, {});

@@ -100,7 +100,7 @@ TEST(LayerPipeline, BlocksOfSeveralOperatorsFollowHopByHop) {
   for (const bool sparse : {false, true}) {
     const Dataset dataset = SmallDataset(false, sparse);
     TrainConfig config = SmallConfig();
-    config.setting = Setting::kTransductive;
+    config.transductive = true;
     config.self_features = config.raw_features = true;
     config.hops = 2;
     config.adjacency = {Adjacency::kSym, Adjacency::kMean};
@@ -153,7 +153,7 @@ TEST(LayerPipeline, HoldsTrainNodesAloneOnlyWhereTheyAreAllThatIsAggregated) {
   EXPECT_EQ(inductive.SampleRows(0, 0).size(), nodes.train.size());  // without a hop every node is held
   EXPECT_EQ(inductive.Aggregate(context, 0, inductive.Input(context), 0).rows(), dataset.nodes());
 
-  config.setting = Setting::kTransductive;
+  config.transductive = true;
   LayerPipeline transductive(context, dataset, config, nodes.train);
   const LayerInput all = transductive.Aggregate(context, 0, transductive.Input(context));
   EXPECT_EQ(all.rows(), dataset.nodes());
@@ -212,7 +212,7 @@ TEST(LayerPipeline, InnerLayersThatLooksMadeServeEvaluation) {
   const Dataset dataset = SmallDataset();
   for (const bool wide : {false, true}) {
     TrainConfig config = SmallConfig();
-    config.setting = Setting::kInductive;
+    config.transductive = false;
     config.layers = 3;
     config.hidden = {16};
     config.epochs = {3};
@@ -249,7 +249,7 @@ TEST(LayerPipeline, TransductiveTrainingServesEvaluation) {
     for (const uint32_t layers : {1u, 3u}) {
       const Dataset dataset = SmallDataset(false, sparse);
       TrainConfig config = SmallConfig();
-      config.setting = Setting::kTransductive;
+      config.transductive = true;
       config.layers = layers;
       config.hidden = {16};
       config.epochs = {3};

@@ -1,4 +1,6 @@
 // Plans of ranks: that all make the same choices, whatever devices they have. No GPU is touched.
+#include "pipeline/memory_plan.h"
+
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -9,7 +11,6 @@
 #include "data/fixtures.h"
 #include "l2gcn/config.h"
 #include "l2gcn/error.h"
-#include "l2gcn/plan.h"
 #include "ranks/thread_ranks.h"
 #include "train/small_dataset.h"
 
@@ -79,7 +80,7 @@ TEST(MemoryPlan, RanksOnGpusThatGoToDiskTakeTheCpuOrAreRefused) {
   TemporaryFolder folder;
   const Dataset dataset = WideDataset();
   TrainConfig config = PaperConfig(dataset);
-  config.setting = Setting::kTransductive;
+  config.transductive = true;
   const auto context_of = [&](const Context& given, bool automatic) {
     Context context = given;
     context.device = DeviceKind::kCuda;

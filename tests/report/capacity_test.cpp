@@ -108,8 +108,8 @@ TEST(Network, RowsWithinTheToleranceAreOneColour) {
   EXPECT_EQ(colours.rank[3], colours.rank[4]);
 }
 
-CapacityOptions SmallMeasurement() {
-  CapacityOptions options;
+ReproduceOptions::Theorems SmallMeasurement() {
+  ReproduceOptions::Theorems options;
   options.least_nodes = 4;
   options.most_nodes = 5;
   options.layers = 2;
@@ -141,7 +141,7 @@ TEST(Capacity, NetworksTellApartWhatRefinementDoesForAnyNumberOfThreads) {
 
 // One unit cannot: the count is smaller, and the pairs are named.
 TEST(Capacity, WhatIsMissedIsListed) {
-  CapacityOptions options = SmallMeasurement();
+  ReproduceOptions::Theorems options = SmallMeasurement();
   options.least_nodes = options.most_nodes = 6;
   options.layers = 1;
   options.widths = {1};
@@ -155,7 +155,7 @@ TEST(Capacity, WhatIsMissedIsListed) {
 }
 
 TEST(Capacity, RefusesWhatItCannotDo) {
-  CapacityOptions options;
+  ReproduceOptions::Theorems options;
   options.most_nodes = 9;
   EXPECT_THROW(MeasureCapacity(MakeContext(1), options), Error);
   options = {};

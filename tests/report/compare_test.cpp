@@ -45,7 +45,7 @@ TEST(Compare, OneRowAMethodWithTheSameFiguresInEveryForm) {
     // Reached exactly where the curve first reaches it.
     const auto reached =
         std::find_if(row.validation.begin(), row.validation.end(),
-                     [&](const ValidationPoint& point) { return point.f1 >= row.target_f1; });
+                     [&](const SeedResult::ValidationPoint& point) { return point.f1 >= row.target_f1; });
     EXPECT_EQ(row.seconds_to_f1, reached == row.validation.end() ? -1 : reached->seconds) << row.method;
   }
 }

@@ -115,13 +115,13 @@ std::vector<std::string> ColumnOf(const std::string& html, const std::string& ca
 TEST_F(ReportTest, NodeTablesDecideByTheModelsThresholds) {
   const Dataset dataset = SmallDataset(true);
   TrainConfig config = SmallConfig();
-  config.threshold = Threshold{0.9999};  // no label is on
+  config.threshold = 0.9999;  // no label is on
   RunTraining(MakeContext(1), dataset, config, run_);
   const std::string none = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);
   const std::vector<std::string> said = ColumnOf(none, "Most mistaken", 2);
   ASSERT_FALSE(said.empty());
   for (const std::string& labels : said) EXPECT_EQ(labels, "none");
-  config.threshold = Threshold{0.0001};  // every label is on
+  config.threshold = 0.0001;  // every label is on
   run_.force = true;
   RunTraining(MakeContext(1), dataset, config, run_);
   const std::string all = MakeReport(MakeContext(1), {run_.output}, options_, &dataset);

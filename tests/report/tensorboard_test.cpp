@@ -1,6 +1,4 @@
 // Event files read back by a decoder of their own: framing and messages as TensorFlow describes them.
-#include "l2gcn/tensorboard.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,6 +8,7 @@
 
 #include "core/files.h"
 #include "report/tensorboard/event_file.h"
+#include "report/tensorboard/tensorboard_log.h"
 #include "train/small_dataset.h"
 
 namespace l2gcn {
@@ -151,7 +150,7 @@ TEST_F(TensorBoardTest, HoldsEveryLossScoreAndWeightOnce) {
   const Events events = ReadEvents(EventPath(root_));
   EXPECT_EQ(events.version, "brain.Event:2");
   for (size_t l = 0; l < trained.result.layers.size(); ++l) {
-    const LayerRecord& layer = trained.result.layers[l];
+    const SeedResult::Layer& layer = trained.result.layers[l];
     const std::string name = "layer" + std::to_string(l + 1);
     const auto& losses = events.scalars.at(name + "/loss");
     ASSERT_EQ(losses.size(), layer.losses.size());
@@ -162,7 +161,7 @@ TEST_F(TensorBoardTest, HoldsEveryLossScoreAndWeightOnce) {
     EXPECT_EQ(events.histogram_counts.at(name + "/weights"),
               static_cast<double>(trained.model.layers[l].weight.values.size()));
   }
-  for (const ValidationPoint& point : trained.result.validation) {
+  for (const SeedResult::ValidationPoint& point : trained.result.validation) {
     EXPECT_EQ(events.scalars.at("layer" + std::to_string(point.layer) + "/validation_f1").at(point.epoch),
               static_cast<float>(point.f1));
   }

@@ -84,7 +84,7 @@ TEST(DeviceChoice, SearchPrefersTheCpuUnlessTheDeviceWasAskedFor) {
   search.interval = 1;
   search.decisions = 4;
   SearchController(notes.OnCuda(true), {SmallDataset()}, search,
-                   {{"layers", "2"}, {"hidden", "8"}, {"split", "random:0.5,0.2,0.3"}}, {}, nullptr);
+                   {{"layers", "2"}, {"hidden", "8"}, {"split", "random:0.5,0.2,0.3"}});
   EXPECT_EQ(notes.Naming("search runs on the CPU"), 1);
 }
 

@@ -53,7 +53,7 @@ TEST(ProgressLog, GrowsWithTheTrainingAndGoesWithIt) {
   EXPECT_EQ(events[1], "seed");
   EXPECT_GT(elapsed, 0);
   std::vector<double> expected;
-  for (const ValidationPoint& point : result.seeds.front().validation) {
+  for (const SeedResult::ValidationPoint& point : result.seeds.front().validation) {
     if (point.layer == 1) expected.push_back(point.f1);
   }
   EXPECT_EQ(scores, expected);

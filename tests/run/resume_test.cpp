@@ -423,7 +423,7 @@ double DivergingRate(const Dataset& dataset, TrainConfig config) {
 
 TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
   config_.lr = DivergingRate(dataset_, config_);
-  config_.on_nan = OnNan::kRestart;
+  config_.restart_on_nan = true;
   std::vector<std::string> notes, warnings;
   Context context = MakeContext(1);
   context.on_note = [&](const std::string& text) { notes.push_back(text); };
@@ -441,7 +441,7 @@ TEST_F(ResumeTest, ATrainingThatBeginsAgainAtALowerRateEndsWellAndSaysSo) {
   *lower.lr /= 3;
   const Trained wanted = Train(MakeContext(1), dataset_, lower);
   EXPECT_EQ(result.seeds[0].layers.back().losses, wanted.result.layers.back().losses);
-  for (const LayerRecord& layer : result.seeds[0].layers) {
+  for (const SeedResult::Layer& layer : result.seeds[0].layers) {
     for (const double loss : layer.losses) EXPECT_TRUE(std::isfinite(loss));
   }
   const Json json = Json::parse(ReadTextFile(root_ / "run/result.json"));

@@ -49,7 +49,7 @@ TEST(ArchitectureTrial, TakesTheNeighboursMeanWhereItIsClearlyBetter) {
   EXPECT_EQ(choice.trials[2].adjacency, choice.config.adjacency);
   EXPECT_LT(choice.trials[1].loss, choice.trials[0].loss);
   int chosen = 0;
-  for (const ArchitectureTrial& trial : choice.trials) {
+  for (const SeedResult::Trial& trial : choice.trials) {
     EXPECT_GE(trial.epochs, 1u);
     chosen += trial.chosen ? 1 : 0;
     if (trial.chosen) EXPECT_EQ(trial.hidden_norm, choice.config.hidden_norm);

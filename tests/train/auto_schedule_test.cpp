@@ -338,7 +338,7 @@ TEST(AutoRate, LearnsAndRecordsRateAndSteps) {
   EvaluateTrained(MakeContext(2), dataset, trained);
   EXPECT_GT(trained.result.f1_test, 0.9);
   const uint64_t nodes = NodesWithRole(trained.split, Role::kTrain).size();
-  for (const LayerRecord& layer : trained.result.layers) {
+  for (const SeedResult::Layer& layer : trained.result.layers) {
     EXPECT_GT(layer.rate, 0);
     EXPECT_EQ(layer.steps, layer.epochs * ((nodes + config.batch - 1) / config.batch));
   }
@@ -445,7 +445,7 @@ TEST(AutoRate, OnlyTheLastLayerCoolsDown) {
     options.schedule.cool_down = cool_down;
     PlateauStopping policy(PriorBaselineOf(dataset.labels, nodes.train), options.schedule);
     std::vector<uint32_t> found;
-    for (const LayerRecord& layer :
+    for (const SeedResult::Layer& layer :
          FitLayerwise(MakeContext(2), dataset, nodes, config, policy, options).trained.result.layers) {
       EXPECT_EQ(layer.stopped_by, "plateau");
       found.push_back(layer.epochs);
@@ -469,8 +469,8 @@ TEST(AutoRate, HeldOutNodesAreGivenBack) {
   const Trained trained = Train(MakeContext(2), dataset, config);
   const uint64_t all = nodes.train.size(),
                  drawn = all - static_cast<uint64_t>(0.1 * static_cast<double>(all));
-  const LayerRecord& first = trained.result.layers[0];
-  const LayerRecord& last = trained.result.layers[1];
+  const SeedResult::Layer& first = trained.result.layers[0];
+  const SeedResult::Layer& last = trained.result.layers[1];
   EXPECT_EQ(first.steps, first.epochs * drawn);
   ASSERT_EQ(last.stopped_by, "plateau");
   EXPECT_GT(last.steps, last.epochs * drawn);

@@ -85,7 +85,7 @@ TEST(Best, TestLabelsAreNeverRead) {
         const Dataset dataset = SmallDataset(multilabel);
         TrainConfig config = BestConfig();
         FindField("setting").set(config, setting);
-        if (multilabel) config.threshold = Threshold{};
+        if (multilabel) config.choose_threshold = true;
         ingredient.turn_on(config);
         const Trained before = TrainedOn(dataset, config);
         const Dataset other = Relabelled(dataset, before.split, Role::kTest);
@@ -196,7 +196,7 @@ TEST(Best, PropagatesLabelsByTheFormula) {
   LayerPipeline pipeline(context, dataset, trained.model);
   const Matrix logits = Matrix::Zeros(dataset.nodes(), dataset.labels.classes);  // all classes equally likely
   const std::vector<uint32_t> train = TrainNodes(dataset.labels, trained.split);
-  const LabelPropagation once{0, 0.5, 1};
+  const Model::LabelPropagation once{0, 0.5, 1};
   Matrix spread = CorrectAndSmooth(context, pipeline, dataset.labels, train, logits, once);
   for (float& value : spread.values.mutable_span()) value = std::exp(value);
   const auto degree = [&](uint32_t node) {
@@ -216,6 +216,28 @@ TEST(Best, PropagatesLabelsByTheFormula) {
       }
       EXPECT_NEAR(spread.row(node)[c], 0.5 * start(node, c) + 0.5 * sum, 1e-5) << node;
     }
+  }
+}
+
+// Where nearly everything is dropped no gradient reaches a weight: those of every layer and every block stay at their start.
+TEST(Best, InputDropoutActsOnTheWholeInputOfEveryLayer) {
+  const Dataset dataset = SmallDataset();
+  TrainConfig config = BestConfig();
+  config.layers = 2;
+  config.stop = StopRule::kFixed;
+  config.hidden_norm = HiddenNorm::kNone;
+  config.head = 0;
+  config.dropout = config.weight_decay = 0;
+  const auto trained = [&](double input_dropout, uint32_t epochs) {
+    config.input_dropout = input_dropout;
+    config.epochs = {epochs};
+    return Train(MakeContext(2), dataset, config).model.layers;
+  };
+  const auto all = trained(0.9999999, 1), more_of_all = trained(0.9999999, 4);
+  const auto none = trained(0, 1), more_of_none = trained(0, 4);
+  for (size_t layer = 0; layer < 2; ++layer) {
+    EXPECT_TRUE(SameBits(all[layer].weight, more_of_all[layer].weight)) << layer;
+    EXPECT_FALSE(SameBits(none[layer].weight, more_of_none[layer].weight)) << layer;
   }
 }
 

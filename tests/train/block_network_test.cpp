@@ -299,5 +299,31 @@ TEST(BlockNetwork, WeightDecaySparesNormsAndBiases) {
   }
 }
 
+// It takes lr·decay·w from the weights, apart from the step that Adam makes without it.
+TEST(BlockNetwork, DecoupledWeightDecayShrinksTheWeightsBesideAdamsStep) {
+  constexpr float kDecay = 0.5f;
+  std::vector<Matrix> weights, biases;
+  Matrix start;
+  float lr = 0;
+  for (float decay : {0.0f, kDecay}) {
+    SmallProblem small("gcn", 2);
+    small.config.bias = true;
+    NetworkSpec spec = small.Spec(0);
+    spec.weight_decay = decay;
+    spec.weight_decay_type = WeightDecay::kDecoupled;
+    lr = spec.lr;
+    const auto sampler = MakeSampler(small.context, small.problem, small.config);
+    BlockNetwork network(small.context, spec);
+    start = network.Weight(0, 0).Value();
+    network.Step(small.context, small.input, sampler->Draw(small.context, 0, 0), small.targets, 0);
+    weights.push_back(network.Weight(0, 0).Value());
+    biases.push_back(network.Bias(0, 0).Value());
+  }
+  for (size_t i = 0; i < start.values.size(); ++i) {
+    EXPECT_NEAR(weights[1].values[i], weights[0].values[i] - lr * kDecay * start.values[i], 1e-6) << i;
+  }
+  EXPECT_TRUE(std::equal(biases[0].values.begin(), biases[0].values.end(), biases[1].values.begin()));
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -12,7 +12,7 @@ TEST(ClassWeights, BalancedAsScikitLearnHasIt) {
   const std::vector<uint32_t> nodes = {0, 3, 6, 1, 4, 2, 9, 12};  // 5 red, 2 green, 1 blue
   TrainConfig config;
   EXPECT_TRUE(ClassWeightsOf(MakeContext(1), dataset, nodes, config).empty());
-  config.class_weights.balanced = true;
+  config.balanced_classes = true;
   const Array<float> weights = ClassWeightsOf(MakeContext(1), dataset, nodes, config);
   ASSERT_EQ(weights.size(), 3u);
   EXPECT_FLOAT_EQ(weights[0], 8.0f / (3 * 5));
@@ -24,7 +24,7 @@ TEST(ClassWeights, OfLabelsEqualOnesAndZeros) {
   const Dataset dataset = SmallDataset(true);
   const std::vector<uint32_t> nodes = {0, 6, 12, 18};  // label 0 is on everywhere, the others nowhere
   TrainConfig config;
-  config.class_weights.balanced = true;
+  config.balanced_classes = true;
   const Array<float> all = ClassWeightsOf(MakeContext(1), dataset, nodes, config);
   for (size_t c = 0; c < 3; ++c) EXPECT_EQ(all[c], 1.0f) << c;
   const std::vector<uint32_t> mixed = {0, 2, 6, 8};  // label 2 is on for two of four

@@ -133,7 +133,7 @@ TEST(ConventionalTrainer, PredictsWhatItTrained) {
           Deepen(norm, config);
           config.self_features = self_features && Takes(method, "self-features");
           config.dropout = config.input_dropout = config.weight_decay = 0;
-          config.setting = Setting::kTransductive;
+          config.transductive = true;
           config.batch = 1000, config.samples = {1000};
           const SplitNodes nodes = ResolveSplit(dataset, config.split, config.seed);
           std::vector<double> losses;
@@ -163,7 +163,7 @@ TEST(ConventionalTrainer, TestAndValidationLabelsAreNeverRead) {
     for (const std::string& method : Baselines()) {
       TrainConfig config = BaselineConfig(method, dataset);
       config.epochs = {3};
-      config.setting = transductive ? Setting::kTransductive : Setting::kInductive;
+      config.transductive = transductive;
       const Trained before = Train(MakeContext(2), dataset, config);
       Dataset changed = dataset;
       changed.labels.classes_of = Array<int32_t>::CopyOf(dataset.labels.classes_of.span());
@@ -206,11 +206,11 @@ TEST(ConventionalTrainer, ValidationIsScoredOffTheClockAndEarlyStoppingWatchesIt
     const Trained trained = Train(MakeContext(2), dataset, config);
     ASSERT_EQ(trained.result.validation.size(), trained.result.layers.size() * 5) << method;
     double before = 0;
-    for (const ValidationPoint& point : trained.result.validation) {
+    for (const SeedResult::ValidationPoint& point : trained.result.validation) {
       EXPECT_GT(point.seconds, before);
       before = point.seconds;
     }
-    const PhaseSeconds& seconds = trained.result.seconds;
+    const SeedResult::Seconds& seconds = trained.result.seconds;
     EXPECT_LE(before, seconds.aggregate + seconds.train + seconds.transform + 1e-3) << method;
     Trained evaluated = trained;
     EvaluateTrained(MakeContext(1), dataset, evaluated);

@@ -105,9 +105,9 @@ TEST(LayerwiseTrainer, MatchesTheReferenceThroughTwoLayers) {
         const reference::Dense xhat = reference::Aggregate(a, x, map ? train : std::vector<uint32_t>{});
         LayerState state;
         state.Add("weight",
-                  InitialWeights(xhat.cols, 16, Init::kFanIn, RandomStream(0, RandomUse::kInitW, layer)));
+                  InitialWeights(xhat.cols, 16, /*xavier=*/false, RandomStream(0, RandomUse::kInitW, layer)));
         state.Add("classifier",
-                  InitialWeights(16, 3, Init::kFanIn, RandomStream(0, RandomUse::kInitTheta, layer)));
+                  InitialWeights(16, 3, /*xavier=*/false, RandomStream(0, RandomUse::kInitTheta, layer)));
         reference::Layer oracle(state);
         static thread_local reference::Dense kept, kept_m, kept_v;
         static thread_local uint64_t kept_steps;
@@ -195,7 +195,7 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
   const Dataset dataset = SmallDataset();
   TrainConfig config = SmallConfig();
   config.epochs = {12};
-  config.theta = ThetaStart::kFresh;
+  config.fresh_theta = true;
   const Split split = ResolveSplit(dataset, config.split, config.seed);
   BestAt policy(4, 9);
   const Trained back = FitLayerwise(MakeContext(1), dataset, split, config, policy).trained;
@@ -203,7 +203,7 @@ TEST(LayerwiseTrainer, GoesBackToTheBestWeights) {
   FixedEpochs fixed;
   const Trained there = FitLayerwise(MakeContext(1), dataset, split, config, fixed).trained;
   EXPECT_TRUE(SameModel(back.model, there.model));
-  for (const LayerRecord& layer : back.result.layers) {
+  for (const SeedResult::Layer& layer : back.result.layers) {
     EXPECT_EQ(layer.epochs, 9u);
     EXPECT_EQ(layer.kept_epoch, 4u);
     EXPECT_EQ(layer.stopped_by, "test");

@@ -99,8 +99,8 @@ class CpuBackend final : public Backend {
     const double all = static_cast<double>(a.nodes) * static_cast<double>(x.cols),
                  limit = SparseDensityOf(DeviceKind::kCpu);
     Array<uint64_t> offsets;
-    if (options_.sparse != SparseChoice::kNever) {
-      const bool always = options_.sparse == SparseChoice::kAlways;
+    if (options_.sparse != Choice::kOff) {
+      const bool always = options_.sparse == Choice::kOn;
       offsets = AggregatedOffsets(context, a, input.sparse, row_of_node,
                                   static_cast<uint64_t>(always ? all : limit * all));
     }
@@ -109,7 +109,7 @@ class CpuBackend final : public Backend {
     if (keep) {
       explanation_ += fmt::format(" (aggregated features {:.1f} % non-zero)",
                                   100 * static_cast<double>(offsets[a.nodes]) / all);
-    } else if (options_.sparse == SparseChoice::kAuto) {
+    } else if (options_.sparse == Choice::kAuto) {
       explanation_ += fmt::format(" (aggregated features more than {:.0f} % non-zero)", 100 * limit);
     }
     if (keep) {

@@ -18,7 +18,7 @@ CpuParameter::CpuParameter(const LayerState& state, const std::string& of, size_
 
 void CpuParameter::BeginStep(const LayerSpec& spec, float rate, uint64_t done) {
   const double t = static_cast<double>(steps + done + 1);
-  const bool l2 = spec.weight_decay_type == WeightDecay::kL2;
+  const bool l2 = !spec.decoupled_weight_decay;
   adam_ = {static_cast<float>(rate / (1.0 - std::pow(static_cast<double>(spec.beta1), t))),
            static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(static_cast<double>(spec.beta2), t))),
            spec.beta1,

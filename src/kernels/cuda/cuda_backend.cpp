@@ -207,7 +207,7 @@ class CudaBackend final : public Backend {
 
   TensorPtr AggregateSparse(const AggregateArguments& a, const CudaTensor& x) {
     const uint32_t columns = static_cast<uint32_t>(x.cols);
-    if (options_.sparse != SparseChoice::kNever) {
+    if (options_.sparse != Choice::kOff) {
       Buffer counts = Buffer::OnDevice(device_, a.nodes * sizeof(uint32_t), "sparse aggregation");
       LaunchCountEntries(a, x.view, columns, counts.as<uint32_t>(), device_->stream());
       std::vector<uint32_t> entries(a.nodes);
@@ -216,7 +216,7 @@ class CudaBackend final : public Backend {
       for (size_t i = 0; i < a.nodes; ++i) indptr[i + 1] = indptr[i] + entries[i];
       const double density =
           static_cast<double>(indptr.back()) / (static_cast<double>(a.nodes) * static_cast<double>(columns));
-      if (options_.sparse == SparseChoice::kAlways || density <= SparseDensityOf(DeviceKind::kCuda)) {
+      if (options_.sparse == Choice::kOn || density <= SparseDensityOf(DeviceKind::kCuda)) {
         auto out = NewSparse(device_, a.nodes, x.cols, indptr);
         LaunchAggregateSparse(a, x.view, columns, out->indptr.as<uint64_t>(), out->columns.as<uint32_t>(),
                               out->values.as<float>(), device_->stream());

@@ -327,7 +327,7 @@ class CudaFusedTraining final : public CudaTraining {
     a.layer = spec_.layer;
     a.lr = spec_.lr;
     a.decay = spec_.schedule.InSteps(steps_per_epoch_);
-    (spec_.weight_decay_type == WeightDecay::kL2 ? a.weight_decay : a.decoupled_decay) = spec_.weight_decay;
+    (spec_.decoupled_weight_decay ? a.decoupled_decay : a.weight_decay) = spec_.weight_decay;
     a.dropout = spec_.dropout;
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;

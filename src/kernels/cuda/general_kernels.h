@@ -201,7 +201,7 @@ struct AdamUpdate {
   const float* gradient = nullptr;                     // (decay_end)
   const float* sums = nullptr;                         // (chunks × (end − decay_end))
   void* narrow = nullptr;                              // (decay_end) values in bf16, or null
-  float weight_decay = 0, decoupled_decay = 0;         // one of them, by WeightDecay
+  float weight_decay = 0, decoupled_decay = 0;         // one of them
   float beta1 = 0, beta2 = 0, epsilon = 0;
   const double* chunk_losses = nullptr;  // (chunks)
   double* losses = nullptr;              // (slots)

@@ -572,7 +572,7 @@ class CudaGeneralTraining final : public CudaTraining {
     a.gradient = gradient_.as<float>();
     a.sums = sums_.as<float>();
     a.narrow = narrow_values_.as<void>();
-    (spec_.weight_decay_type == WeightDecay::kL2 ? a.weight_decay : a.decoupled_decay) = spec_.weight_decay;
+    (spec_.decoupled_weight_decay ? a.decoupled_decay : a.weight_decay) = spec_.weight_decay;
     a.beta1 = spec_.beta1;
     a.beta2 = spec_.beta2;
     a.epsilon = spec_.epsilon;

@@ -48,7 +48,7 @@ struct TrainArguments {
   uint64_t steps_before = 0;  // steps of this layer before first_epoch: names the dropout masks
   LrDecay decay;              // what becomes of lr, by steps of the layer
   float lr = 0, dropout = 0, beta1 = 0, beta2 = 0, epsilon = 0;
-  float weight_decay = 0, decoupled_decay = 0;  // one of them, by WeightDecay
+  float weight_decay = 0, decoupled_decay = 0;  // one of them
   double w_beta1_power = 1, w_beta2_power = 1;  // β^t before the first step, for W and for Θ
   double theta_beta1_power = 1, theta_beta2_power = 1;
 };

@@ -78,9 +78,9 @@ class RanksBackend final : public Backend {
     other.features_as = product_type_;
     products_ = product_type_ == options.features_as ? local_ : backends.make_local(other);
     other = options;
-    other.sparse = SparseChoice::kAlways;
+    other.sparse = Choice::kOn;
     sparse_ = backends.make_local(other);
-    other.sparse = SparseChoice::kNever;
+    other.sparse = Choice::kOff;
     dense_ = backends.make_local(other);
   }
 
@@ -316,12 +316,12 @@ class RanksBackend final : public Backend {
     std::vector<uint64_t> offsets;
     const Propagation rows = RowsOfOperator(a, Begin(a.nodes, rank()), Begin(a.nodes, rank() + 1), offsets);
     auto out = NewTensor(a.nodes, x.cols);
-    if (options_.sparse != SparseChoice::kNever) {
+    if (options_.sparse != Choice::kOff) {
       out->own = sparse_->Aggregate(context, *sparse_->Upload(context, rows), *whole, row_of_node);
       out->nonzeros = SumOverRanks(*ranks_, out->own->nonzeros);
       const double density =
           static_cast<double>(out->nonzeros) / (static_cast<double>(a.nodes) * static_cast<double>(x.cols));
-      out->sparse = options_.sparse == SparseChoice::kAlways || density <= sparse_density_;
+      out->sparse = options_.sparse == Choice::kOn || density <= sparse_density_;
     }
     if (!out->sparse) {
       out->nonzeros = 0;

@@ -28,7 +28,7 @@ struct NetworkJob {
   bool tolerance_free = true;
 };
 
-void CheckOptions(const CapacityOptions& options) {
+void CheckOptions(const ReproduceOptions::Theorems& options) {
   if (options.least_nodes < 2 || options.most_nodes > kMostCapacityNodes ||
       options.least_nodes > options.most_nodes) {
     ThrowUsage("--nodes {}..{}: expected sizes from 2 to {}, the smaller first", options.least_nodes,
@@ -61,7 +61,7 @@ SmallGraph FromEdges(uint32_t nodes, std::initializer_list<std::pair<uint32_t, u
 
 class CapacityMeasurement {
  public:
-  CapacityMeasurement(const Context& context, const CapacityOptions& options)
+  CapacityMeasurement(const Context& context, const ReproduceOptions::Theorems& options)
       : context_(context), options_(options) {}
 
   CapacityResult Run() {
@@ -249,7 +249,7 @@ class CapacityMeasurement {
   }
 
   const Context& context_;
-  const CapacityOptions& options_;
+  const ReproduceOptions::Theorems& options_;
   CapacityResult result_;
   std::vector<GraphSet> sets_;
   // For every set: the graphs' classes after each round, by features and operator.
@@ -263,7 +263,7 @@ class CapacityMeasurement {
 
 namespace l2gcn {
 
-CapacityResult MeasureCapacity(const Context& context, const CapacityOptions& options) {
+CapacityResult MeasureCapacity(const Context& context, const ReproduceOptions::Theorems& options) {
   return capacity::CapacityMeasurement(context, options).Run();
 }
 

@@ -52,14 +52,14 @@ struct CapacitySet {
 };
 
 struct CapacityResult {
-  CapacityOptions options;
+  ReproduceOptions::Theorems options;
   uint64_t seed = 0;
   std::vector<CapacitySet> sets;
   double seconds = 0;
 };
 
 // Throws Error(kUsage) for options out of range.
-CapacityResult MeasureCapacity(const Context& context, const CapacityOptions& options);
+CapacityResult MeasureCapacity(const Context& context, const ReproduceOptions::Theorems& options);
 
 std::string CapacityToText(const CapacityResult& result);
 std::string CapacityToJson(const CapacityResult& result);

@@ -166,7 +166,7 @@ Chart CapacityChart(const CapacityResult& result) {
 std::string CapacityToJson(const CapacityResult& result) {
   Json sets = Json::array();
   for (const CapacitySet& set : result.sets) sets.push_back(SetJson(set));
-  const CapacityOptions& options = result.options;
+  const ReproduceOptions::Theorems& options = result.options;
   const Json json = {{"settings",
                       {{"layers", options.layers},
                        {"widths", options.widths},

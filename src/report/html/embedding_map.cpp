@@ -19,7 +19,7 @@ constexpr size_t kRowsPerPiece = 16;
 // Rows along their principal axes (rows × at most `axes`).
 Matrix AlongAxes(const Context& context, const Matrix& rows, uint32_t axes) {
   const Features features = Features::Dense(rows);
-  Preparation preparation;
+  Model::Preparation preparation;
   Context silent = context;
   silent.on_note = nullptr;
   const std::vector<uint8_t> all(rows.rows, 1);

@@ -277,7 +277,7 @@ void AddConfusion(const Score& score, const std::string& which, bool multilabel,
   const size_t classes = score.classes.size();
   if (classes > kMostConfusionShown) return AddConfusedPairs(score, which, page);
   std::vector<std::string> head = {"true class"};
-  for (const ClassScore& one : score.classes) head.push_back(one.name);
+  for (const Score::Class& one : score.classes) head.push_back(one.name);
   for (size_t t = 0; t < classes; ++t) {
     std::vector<Cell> row = {{score.classes[t].name}};
     for (size_t p = 0; p < classes; ++p) {
@@ -300,7 +300,7 @@ void AddConfusion(const Score& score, const std::string& which, bool multilabel,
 void AddClassScores(const Score& score, const std::string& which, Page& page) {
   page.Section("Classes");
   std::vector<std::vector<Cell>> rows;
-  for (const ClassScore& one : score.classes) {
+  for (const Score::Class& one : score.classes) {
     if (rows.size() == kMostClassRows) break;
     rows.push_back({{one.name, "w"},
                     {CountText(one.count)},
@@ -346,7 +346,7 @@ void AddCalibration(const Score& score, const std::string& which, bool multilabe
   ChartSeries ideal{"perfect", {0, 1}, {0, 1}, SeriesStyle::kDashedLine, 5, {}, {}, true};
   ChartSeries real{"this model", {}, {}, SeriesStyle::kLineAndPoints, 0, {}, {}, true};
   std::vector<std::vector<Cell>> rows;
-  for (const CalibrationBin& bin : score.calibration) {
+  for (const Score::Bin& bin : score.calibration) {
     if (bin.count == 0) continue;
     real.x.push_back(bin.probability);
     real.y.push_back(bin.frequency);

@@ -297,7 +297,9 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportJson
            seeds > 1 ? fmt::format(": seconds are means of {} seeds, memory is the most of all", seeds) : ""),
        false, false});
   const bool on_cpu = result.value("device", "cpu") == "cpu";
-  const Ceilings best = options.ceilings && on_cpu ? MeasureCeilings(context) : Ceilings{};
+  const bool measures = options.ceilings && on_cpu;
+  const double best_product = measures ? MeasureProduct(context) : 0,
+               best_copy = measures ? MeasureCopy(context) : 0;
   rows.clear();
   const ReportJson layers = LayersOf(run);
   for (size_t l = 0; l < layers.size(); ++l) {
@@ -306,13 +308,13 @@ void AddCosts(const Context& context, const ReportJson& result, const ReportJson
         {{fmt::format("{}", l + 1)},
          {layer.value("sparse", false) ? "sparse" : "dense"},
          {SecondsText(NumberAt(layer, "seconds"))},
-         {RateText(NumberAt(layer, "flops"), NumberAt(layer, "seconds"), best.gflops)},
+         {RateText(NumberAt(layer, "flops"), NumberAt(layer, "seconds"), best_product)},
          {NumberAt(layer, "gathered_bytes") > 0 ? BytesText(NumberAt(layer, "gathered_bytes")) : "–"}});
   }
   const std::string ceilings =
-      best.gflops > 0
+      best_product > 0
           ? fmt::format("this machine now, {} threads: {:.0f} GFLOP/s in cache, {:.1f} GB/s copied",
-                        context.threads, best.gflops, best.copy_gbps)
+                        context.threads, best_product, best_copy)
           : "no ceiling measured";
   page.Table(
       {"layer", "input", "training", "GFLOP/s", "gathered by aggregation"}, rows,

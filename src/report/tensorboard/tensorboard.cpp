@@ -1,5 +1,3 @@
-#include "l2gcn/tensorboard.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include "core/files.h"
 #include "core/rng.h"
 #include "report/tensorboard/event_file.h"
+#include "report/tensorboard/tensorboard_log.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -139,7 +138,7 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
     impl_->Probabilities(l + 1, result.layers[l].probabilities);
     events.AddScalar("epochs", l + 1, result.layers[l].epochs);
   }
-  for (const ValidationPoint& point : result.validation)
+  for (const SeedResult::ValidationPoint& point : result.validation)
     impl_->Once(point.layer, point.epoch, 'v', "validation_f1", point.f1);
   const std::pair<const char*, double> scores[] = {
       {"f1/train", result.f1_train}, {"f1/val", result.f1_val}, {"f1/test", result.f1_test}};
@@ -158,6 +157,16 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
   impl_->events.reset();
   impl_->written.clear();
   ++impl_->seed;
+}
+
+void LogToTensorBoard(const std::string& directory, uint64_t first_seed, const Dataset& dataset,
+                      Context& context, RunOptions& run) {
+  auto log = std::make_shared<TensorBoardLog>(directory, first_seed, run.runs);
+  context.on_progress = [show = context.on_progress, log](const Progress& progress) {
+    if (show) show(progress);
+    log->OnProgress(progress);
+  };
+  run.on_seed = [log, &context, &dataset](const Trained& trained) { log->OnSeed(context, dataset, trained); };
 }
 
 }  // namespace l2gcn

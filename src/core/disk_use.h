@@ -14,14 +14,6 @@ struct DiskUse {
   uint64_t panels = 0;
   uint64_t panel_read_bytes = 0, panel_written_bytes = 0;
   double panel_seconds = 0;
-
-  // The share of the disk's rate that aggregation had.
-  double PanelShare() const {
-    if (panel_seconds <= 0 || read_rate <= 0 || write_rate <= 0) return 0;
-    return (static_cast<double>(panel_read_bytes) / read_rate +
-            static_cast<double>(panel_written_bytes) / write_rate) /
-           panel_seconds;
-  }
 };
 
 }  // namespace l2gcn
