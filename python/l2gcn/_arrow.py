@@ -66,7 +66,7 @@ _MOST_ROWS = 2**40
 
 
 class ArrowTable:
-    """Columns of Python values, None where missing; with as much of a DataFrame as `from_pandas` asks for."""
+    """Columns of Python values, None where missing."""
 
     def __init__(self, names: list[str], cells: list[list[Any]]) -> None:
         self.columns = names
