@@ -147,6 +147,10 @@ tasks:
             path: set/labels.npy
 """, "edges/e.npy": npy(np.array([[0, 1], [1, 2]])), "data/feat.npy": npy(np.arange(6, dtype="f4").reshape(3, 2)),
                             "set/train.npy": npy(np.array([0, 1])), "set/labels.npy": npy(np.array([0, 1]))})
+masks = ",train,val,test\n0,True,False,False\n1,False,True,False\n2,False,False,True\n"
+bundle("graphland", "toy", {"features.csv": ",age,code\n0,30,7\n1,,8\n2,50,7\n", "targets.csv": ",label\n0,1.0\n1,0.0\n2,\n",
+                            "edgelist.csv": "source,target\n0,1\n1,2\n", "info.yaml": "categorical_features_names: [code]\n",
+                            "split_masks_RL.csv": masks})
 bundle("npz_pair", "reddit", {"reddit_data.npz": npz(False, feature=np.arange(8, dtype="f4").reshape(4, 2), label=np.array([0, 1, 1, 0]),
                                                      node_types=np.array([1, 1, 2, 3]), node_ids=np.arange(4)),
                               "reddit_graph.npz": save(triangle.tocoo())})

@@ -200,7 +200,9 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const Command
   CheckConfusionPath(options.confusion);
   CheckExactNames(options.exact_names, options.confusion);
   const Context context = program.MakeCommandContext();
-  const RunData opened = OpenRunData(context, options.source, command);
+  RunDataOptions source = options.source;
+  KeepSplitColumn(options.split, source.data.open);
+  const RunData opened = OpenRunData(context, source, command);
   if (PrintedPlan(program, context, opened)) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);

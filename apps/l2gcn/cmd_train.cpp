@@ -186,6 +186,9 @@ RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const
   run.dataset_spec = options.data.spec;
   run.open_options = options.data.open;
   run.overrides = overrides;
+  for (const auto& [name, value] : overrides) {
+    if (name == "split") KeepSplitColumn(value, run.open_options);
+  }
   SetFields(RunFields(), options.run, run);
   if (!run.output.empty()) run.lock = LockRun(run);
   return run;

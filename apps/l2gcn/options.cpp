@@ -145,6 +145,8 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
       ->join(',');
   add_file("--edge-type", open.edge_type_column, "COLUMN",
            "Column of the edge list with edge types, which are one relation each");
+  add_file("--edge-features", open.edge_features, "COLUMN,…",
+           "Columns of the edge list that become features of its nodes, or all [none]");
   add_file("--id", open.id_column, "COLUMN",
            "Id column of the node, feature and label tables; of several TYPE:COLUMN,… [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",

@@ -35,6 +35,13 @@ struct Split {
   struct Counts {
     uint64_t train = 0, val = 0, test = 0;
   };
+  // A column of the node table by which splits are drawn.
+  struct Column {
+    static constexpr uint32_t kNoRow = ~uint32_t{0};
+
+    std::string name;        // "time:joined", "group:household"
+    Array<uint32_t> places;  // (nodes) of a node's value among the different ones, which ascend; or kNoRow
+  };
 
   std::string name;      // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
   Array<uint8_t> roles;  // (nodes) of Role
@@ -77,7 +84,9 @@ struct TableSchema {
 
   std::vector<Column> columns;  // in the order of the features
   std::vector<std::string>
-      ignored;        // columns that became no features: split columns, too many words, nothing at all
+      ignored;  // columns that became no features: split columns, too many words, nothing at all
+  // Columns of the edge table from which features were computed, with their levels. The features are columns of their own.
+  std::vector<Column> edge_columns;
   std::string label;  // name of the label column, or empty
   std::string id;     // name of the id column, or empty: row k is node k
   std::string path;   // file of the table, for messages; not stored
@@ -119,7 +128,8 @@ struct Dataset {
   bool inductive =
       false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
-  std::vector<Split> splits;             // those the files bring; the first is the default
+  std::vector<Split> splits;  // those the files bring; the first is the default
+  std::vector<Split::Column> split_columns;
   std::vector<std::string> class_names;  // (classes) or empty
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
@@ -179,6 +189,10 @@ struct OpenOptions {
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
+  std::string split_by;  // time:COLUMN or group:COLUMN of the node table, kept to draw splits; empty: none
+  std::string edge_features;  // columns of the edge list that become features, with commas between, or all
+  std::vector<TableSchema::Column>
+      edge_columns;                      // those of a model when it predicts, in place of edge_features
   std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
   std::string missing;  // words that mean "no value" in tables, with commas between; any case
   bool no_ids = false;  // row k of features and labels is node k
@@ -189,6 +203,9 @@ struct OpenOptions {
 // Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the
 // caller names none. The table may lack the label column, and may call its ids differently.
 void ReuseColumns(const TableSchema& schema, OpenOptions& options);
+
+// Has the column kept by which `split` is drawn, if it is time:COLUMN:a,b,c or group:COLUMN:a,b,c.
+void KeepSplitColumn(const std::string& split, OpenOptions& options);
 
 // The options that a run must keep to open its data set again, as one JSON object, and back.
 std::string OpenOptionsToJson(const OpenOptions& options);
@@ -206,10 +223,13 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 // Picks or draws a split: "paper", "public", "random:a,b,c" (classes in equal shares in every part),
 // "uniform:a,b,c" (whatever their class), "file[:K]", "column:NAME"; "" = the default order (paper, the
 // file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
+//
+// Where the data set was opened with that column (KeepSplitColumn), also "time:COLUMN:a,b,c" (the earliest nodes train;
+// equal times stay together in the earlier part) and "group:COLUMN:a,b,c" (every group of nodes is in one part).
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
-// How many nodes each part of that split has. The seed makes no difference, so nothing is drawn.
-Split::Counts CountSplit(const Dataset& dataset, const std::string& spec);
+// How many nodes each part of that split has. The seed makes a difference for groups alone.
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed = 0);
 
 // Known names, and where each was found.
 struct KnownDataset {

@@ -32,8 +32,8 @@ def is_frame(value: Any) -> bool:
 
 
 def is_table(value: Any) -> bool:
-    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, Arrow's Table."""
-    return is_frame(value) or hasattr(value, "collect_schema") or (hasattr(value, "column_names") and hasattr(value, "to_pandas"))
+    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, whatever hands out an Arrow table."""
+    return is_frame(value) or hasattr(value, "collect_schema") or hasattr(value, "__arrow_c_stream__")
 
 
 def is_pyg(value: Any) -> bool:

@@ -474,6 +474,7 @@ def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) 
     tables = [one for kind in ("nodes", "edges") if isinstance(options.get(kind), Mapping) for one in options[kind].values()]
     if any(is_table(one) for one in tables) and not os.fspath(spec):
         return _interop.from_typed_tables(Dataset, options.pop("nodes", None), options.pop("edges", None), model, **options)
+    options = _interop.parquet_tables(options)
     if is_table(options.get("edges")) and not os.fspath(spec):
         return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
     if more:
@@ -496,7 +497,8 @@ model : Model, optional
     label column, which may be missing. The model's feature columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
-    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md). Of several node types
+    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md). `edges` and `nodes` may
+    also be DataFrames, Arrow tables, or Parquet files where polars or pyarrow is installed. Of several node types
     `nodes` and `edges` are dicts of paths or DataFrames: ``nodes={{"user": users, "item": items}},
     edges={{("user", "bought", "item"): bought}}, label="user:churn"``.
     And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -13,6 +14,7 @@ import numpy as np
 
 from . import _core, _hetero
 from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table, weight_array
+from ._arrow import read_stream
 from ._call import make_call
 from ._settings import error, options_json, path_of, text_of, unknown
 from ._wording import in_python
@@ -73,19 +75,41 @@ def handle_of(model: Any) -> Optional[_core.Model]:
 
 
 def _plain_frame(frame: Any, what: str, takes_index: bool = True) -> tuple[Any, bool]:
-    """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
+    """(a DataFrame or Arrow table, whether its first column was the index). An index with a name, or of words, counts."""
     if hasattr(frame, "collect_schema"):
         frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
-    elif not hasattr(frame, "to_csv") and hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
+    elif hasattr(frame, "__arrow_c_stream__") and not (hasattr(frame, "assign") or hasattr(frame, "lazy")):
+        frame = read_stream(frame, what)  # neither pandas' nor polars'
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
-        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
+        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars, or an Arrow table", "usage")
     index = getattr(frame, "index", None)
     if index is None or not takes_index:
         return frame, False
     unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
     counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
     return (frame.reset_index(), True) if counts else (frame, False)
+
+
+def parquet_tables(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with tables in place of the names of Parquet files, where polars or pyarrow is installed to read them."""
+    names = [name for name in ("edges", "nodes") if _is_parquet(options.get(name))]
+    for reader in ("polars", "pyarrow.parquet"):
+        if names and importlib.util.find_spec(reader.split(".")[0]) is not None:
+            module = importlib.import_module(reader)
+            read = module.read_parquet if reader == "polars" else module.read_table
+            return {**options, **{name: _read_parquet(read, os.fspath(options[name]), name) for name in names}}
+    return options
+
+
+def _is_parquet(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and os.fspath(value).endswith(".parquet")
+
+
+def _read_parquet(read: Callable[[str], Any], path: str, what: str) -> Any:
+    try:
+        return read(path)
+    except Exception as problem:  # each library has errors of its own
+        raise error(f"{what}: {path} cannot be read: {problem}") from None
 
 
 def _write_table(frame: Any, path: str, what: str) -> str:
@@ -118,9 +142,11 @@ def from_pandas(
     allow_unmatched: bool = False,
     missing: Union[None, str, Sequence[str]] = None,
     no_ids: bool = False,
+    edge_features: Optional[str] = None,
+    split_by: Optional[str] = None,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
+    """A data set from two DataFrames of pandas or polars, or Arrow tables, by the rules of docs/reference/tables.md.
 
     A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
     program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
@@ -142,6 +168,10 @@ def from_pandas(
         Words that mean "no value", beside NaN, None and their usual spellings.
     no_ids : bool
         Row k of the node table is node k; the edges hold numbers.
+    edge_features : str, optional
+        Columns of the edges that become features of their nodes, such as "amount,how", or "all".
+    split_by : str, optional
+        "time:COLUMN" or "group:COLUMN" of the nodes, kept for splits such as "time:COLUMN:0.6,0.2,0.2".
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold. Its id column is found by name, and
         so is its label column, which may be missing.
@@ -152,6 +182,7 @@ def from_pandas(
     options.update(weight=weight if weight is None or isinstance(weight, (list, tuple)) else str(weight))
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
     options.update(missing=missing, no_ids=no_ids)
+    options.update(edge_features=edge_features, split_by=split_by)
     if nodes is None:
         if label is not None or id is not None or no_ids:
             raise error("label, id and no_ids are about a node table; give nodes=DataFrame beside the edges", "usage")
@@ -493,7 +524,7 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_table, "from_pandas"),
+    Kind("a DataFrame or Arrow table of edges, and a second one of nodes", is_table, "from_pandas"),
     Kind("a NetworkX graph", is_networkx, "from_networkx"),
     Kind("a PyG Data or HeteroData", lambda value: is_pyg(value) or _hetero.is_hetero(value), "from_pyg"),
     Kind("a DGL graph", is_dgl, "from_dgl"),

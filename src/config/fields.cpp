@@ -26,15 +26,17 @@ constexpr uint32_t kMaxCount = std::numeric_limits<int32_t>::max();
 Field SplitField() {
   Field field = TextField(
       "split", "SPLIT", &TrainConfig::split,
-      "Which nodes train, validate and test. paper, public, random:A,B,C, file[:K] or column:NAME; by "
-      "default the paper's, else the file's own, else random:0.6,0.2,0.2.");
+      "Which nodes train, validate and test. paper, public, random:A,B,C, time:COLUMN:A,B,C, "
+      "group:COLUMN:A,B,C, file[:K] or column:NAME; by default the paper's, else the file's own, else "
+      "random:0.6,0.2,0.2.");
   field.set = [](TrainConfig& config, const std::string& value) {
-    static const std::vector<std::string> heads = {"paper", "public", "random", "uniform", "file", "column"};
+    static const std::vector<std::string> heads = {"paper", "public", "random", "uniform",
+                                                   "time",  "group",  "file",   "column"};
     const std::string head = value.substr(0, value.find(':'));
     if (!value.empty() && std::find(heads.begin(), heads.end(), head) == heads.end()) {
       ThrowUsage(
           "--split {}: did you mean '{}'? Valid: paper, public, random:0.6,0.2,0.2, "
-          "uniform:0.6,0.2,0.2, file[:K], column:NAME",
+          "uniform:0.6,0.2,0.2, time:COLUMN:0.6,0.2,0.2, group:COLUMN:0.6,0.2,0.2, file[:K], column:NAME",
           value, NearestName(head, heads));
     }
     config.split = value;

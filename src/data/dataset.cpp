@@ -121,6 +121,8 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["weight_column"] = options.weight_column;
   json["edge_type_column"] = options.edge_type_column;
   json["missing"] = options.missing;
+  json["split_by"] = options.split_by;
+  json["edge_features"] = options.edge_features;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
   return JsonText(json);
@@ -137,6 +139,7 @@ void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
     options.id_optional = true;
   }
   for (const TableSchema::Column& column : schema.columns) options.feature_columns.push_back(column.name);
+  options.edge_columns = schema.edge_columns;
 }
 
 OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& where) {
@@ -165,6 +168,8 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.weight_column = json.value("weight_column", options.weight_column);
     options.edge_type_column = json.value("edge_type_column", options.edge_type_column);
     options.missing = json.value("missing", options.missing);
+    options.split_by = json.value("split_by", options.split_by);
+    options.edge_features = json.value("edge_features", options.edge_features);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
   } catch (const Json::exception& error) {

@@ -127,4 +127,12 @@ void AttachLoaded(const Context& context, LoadedEdges&& edges, const EdgeTextFor
   AttachEdges(context, arrays, options, dataset);
 }
 
+void NodesOfEdges(const LoadedEdges& edges, const IdTable& ids, uint64_t first, std::span<uint32_t> nodes) {
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<uint32_t>& keys = i % 2 == 0 ? edges.source : edges.target;
+    const uint64_t edge = first + i / 2;
+    nodes[i] = edge < keys.size() ? ids.NodeOf(keys[edge]) : ids.nodes();
+  }
+}
+
 }  // namespace l2gcn

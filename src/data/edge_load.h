@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,5 +34,9 @@ LoadedEdges LoadNumberedEdges(const Context& context, const std::filesystem::pat
 // Keys to nodes, then AttachEdges; `edges` is used up. The table must be finished.
 void AttachLoaded(const Context& context, LoadedEdges&& edges, const EdgeTextFormat& format,
                   const IdTable& ids, const RelationOptions& options, Dataset& dataset);
+
+// The nodes of the edges from `first` on, source and target one behind the other; a number past all nodes behind the last
+// edge.
+void NodesOfEdges(const LoadedEdges& edges, const IdTable& ids, uint64_t first, std::span<uint32_t> nodes);
 
 }  // namespace l2gcn

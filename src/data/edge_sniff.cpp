@@ -227,7 +227,7 @@ void FindWeight(const fs::path& path, const EdgeTextHints& hints, const std::vec
       if (weight == kNoColumn && format.header && IsWeightName(format.names[c])) weight = c;
     }
     const bool fits = third != kNoColumn && !(format.header && IsNoWeightName(format.names[third]));
-    if (weight == kNoColumn && fits && is_number(third)) weight = third;
+    if (weight == kNoColumn && fits && !hints.attributes && is_number(third)) weight = third;
   }
   format.weighted = weight != kNoColumn;
   if (format.weighted) format.weight = weight;

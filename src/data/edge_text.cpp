@@ -162,6 +162,36 @@ void EdgeExtras::clear() {
   types.clear();
   weights.clear();
 }
+namespace {
+
+// What stands behind the digits of a whole number among fractions: .0, or .38e+02 where the exponent makes it whole, as
+// numpy.savetxt writes. The digits that belong to the number are appended to it.
+bool TakeFraction(std::string_view rest, int64_t& id) {
+  if (rest.size() < 2 || rest[0] != '.') return false;
+  const size_t e = std::min(rest.find('e'), rest.size());
+  int exponent = 0;
+  if (e < rest.size()) {
+    const std::string_view digits = rest.substr(std::min(e + 2, rest.size()));
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    if (!rest.substr(e + 1).starts_with('+') || digits.size() != 2 || error != std::errc() ||
+        end != digits.data() + digits.size())
+      return false;
+  }
+  const std::string_view fraction = rest.substr(1, e - 1);
+  const int64_t sign = id < 0 ? -1 : 1;
+  for (size_t i = 0; i < std::max(fraction.size(), static_cast<size_t>(exponent)); ++i) {
+    const char digit = i < fraction.size() ? fraction[i] : '0';
+    if (digit < '0' || digit > '9') return false;
+    if (i >= static_cast<size_t>(exponent)) {
+      if (digit != '0') return false;
+    } else if (__builtin_mul_overflow(id, 10, &id) || __builtin_add_overflow(id, sign * (digit - '0'), &id)) {
+      return false;
+    }
+  }
+  return !fraction.empty();
+}
+
+}  // namespace
 
 bool ParseId(std::string_view token, int64_t& id) {
   const char* const last = token.data() + token.size();
@@ -169,7 +199,7 @@ bool ParseId(std::string_view token, int64_t& id) {
   if (error != std::errc()) return false;
   if (end != last) {
     const std::string_view rest(end, static_cast<size_t>(last - end));
-    if (rest.size() < 2 || rest[0] != '.' || rest.find_first_not_of('0', 1) != rest.npos) return false;
+    if (!TakeFraction(rest, id)) return false;
     token.remove_suffix(rest.size());
   }
   const std::string_view digits = token[0] == '-' ? token.substr(1) : token;

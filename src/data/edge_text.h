@@ -59,8 +59,9 @@ struct EdgeTextFormat {
 struct EdgeTextHints {
   std::string source, target, weight;  // column names; "": found. weight "none": no weights; "a,b": several
   std::function<bool(std::string_view)>
-      is_known;           // whether an id stands in the node table; empty: there is none
-  std::string type = {};  // column of edge types; "": none
+      is_known;             // whether an id stands in the node table; empty: there is none
+  std::string type = {};    // column of edge types; "": none
+  bool attributes = false;  // other columns become features, so that none is taken for weights by its place
 };
 
 // From the beginning of the file. Throws Error(kInput) for a file without two columns, and for columns that
@@ -121,7 +122,7 @@ auto ReadInStages(EdgeTextFormat format, const Read& read) {
 }
 
 // The whole token as a 64-bit integer written the usual way (no +, no leading zeros), or as programs write
-// whole numbers among fractions: 17.0 is 17. False if it is neither.
+// whole numbers among fractions: 17.0 and 1.7e+01 are 17. False if it is neither.
 bool ParseId(std::string_view token, int64_t& id);
 
 }  // namespace l2gcn

@@ -82,6 +82,8 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.labels.labelled = PickRows(dataset.labels.labelled, 1, keep);
   for (const Split& split : dataset.splits)
     kept.splits.push_back({split.name, PickRows(split.roles, 1, keep)});
+  for (const Split::Column& column : dataset.split_columns)
+    kept.split_columns.push_back({column.name, PickRows(column.places, 1, keep)});
   kept.class_names = dataset.class_names;
   if (!dataset.node_names.empty()) {
     std::vector<std::string> names;

@@ -209,6 +209,7 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   json["classes"] = info.classes;
   json["class_names"] = info.class_names;
   json["splits"] = info.splits;
+  if (!info.split_columns.empty()) json["split_columns"] = info.split_columns;
   json["changes"] = {{"entries_read", info.changes.entries_read},
                      {"reverses_added", info.changes.reverses_added},
                      {"duplicates_dropped", info.changes.duplicates_dropped},

@@ -156,6 +156,12 @@ void OpenNames(const Context& context, const fs::path& directory, const Manifest
   for (size_t k = 0; k < names.size(); ++k) {
     dataset.splits.push_back({names[k], OpenColumn<uint8_t>(context, directory / SplitFile(k), nodes)});
   }
+  if (!manifest.json().contains("split_columns")) return;
+  const auto columns = manifest.Get<std::vector<std::string>>("split_columns");
+  for (size_t k = 0; k < columns.size(); ++k) {
+    dataset.split_columns.push_back(
+        {columns[k], OpenColumn<uint32_t>(context, directory / SplitColumnFile(k), nodes)});
+  }
 }
 
 void OpenNodeTypes(const Manifest& manifest, Dataset& dataset) {
@@ -184,8 +190,24 @@ uint16_t CheckedF16(float value, size_t row, size_t column) {
   return NarrowToF16(value);
 }
 
-// Sparse features are written as they are stored; dense ones block by block, as `as` says or as they are stored: f32 as
-// f4, f16 as f2, and bf16, which NumPy does not have, as f4.
+void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
+  if (!labels.multilabel) {
+    WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
+    return;
+  }
+  WriteNpy<uint8_t>(directory / kLabelsFile, labels.matrix.span(), {nodes, labels.classes});
+  if (!labels.labelled.empty()) WriteNpy<uint8_t>(directory / kLabelledFile, labels.labelled.span());
+}
+
+void WriteNames(const Dataset& dataset, const fs::path& directory) {
+  if (!dataset.node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, dataset.node_ids.span());
+  if (dataset.node_names.empty()) return;
+  WriteNpy<uint64_t>(directory / kNameOffsetsFile, dataset.node_names.offsets.span());
+  WriteNpy<uint8_t>(directory / kNameTextFile, dataset.node_names.text.span());
+}
+
+}  // namespace
+
 void WriteFeatures(const Context& context, const Features& features, std::optional<FeatureType> as,
                    const fs::path& directory) {
   if (features.cols() == 0) return;
@@ -222,24 +244,6 @@ void WriteFeatures(const Context& context, const Features& features, std::option
   }
   writer.Close(features.rows());
 }
-
-void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
-  if (!labels.multilabel) {
-    WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
-    return;
-  }
-  WriteNpy<uint8_t>(directory / kLabelsFile, labels.matrix.span(), {nodes, labels.classes});
-  if (!labels.labelled.empty()) WriteNpy<uint8_t>(directory / kLabelledFile, labels.labelled.span());
-}
-
-void WriteNames(const Dataset& dataset, const fs::path& directory) {
-  if (!dataset.node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, dataset.node_ids.span());
-  if (dataset.node_names.empty()) return;
-  WriteNpy<uint64_t>(directory / kNameOffsetsFile, dataset.node_names.offsets.span());
-  WriteNpy<uint8_t>(directory / kNameTextFile, dataset.node_names.text.span());
-}
-
-}  // namespace
 
 namespace {
 
@@ -280,6 +284,7 @@ void WriteGraphs(const Context& context, const Dataset& dataset, const fs::path&
 }  // namespace
 
 std::string SplitFile(size_t k) { return fmt::format("split_{}.npy", k); }
+std::string SplitColumnFile(size_t k) { return fmt::format("split_column_{}.npy", k); }
 
 NativeInfo InfoOf(const Dataset& dataset) {
   NativeInfo info;
@@ -299,6 +304,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   info.classes = dataset.labels.classes;
   info.class_names = dataset.class_names;
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);
+  for (const Split::Column& column : dataset.split_columns) info.split_columns.push_back(column.name);
   info.changes = dataset.changes;
   info.schema = dataset.schema;
   info.node_types = dataset.node_types;
@@ -360,6 +366,9 @@ void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::st
   WriteNames(dataset, staged.path());
   for (size_t k = 0; k < dataset.splits.size(); ++k) {
     WriteNpy<uint8_t>(staged.path() / SplitFile(k), dataset.splits[k].roles.span());
+  }
+  for (size_t k = 0; k < dataset.split_columns.size(); ++k) {
+    WriteNpy<uint32_t>(staged.path() / SplitColumnFile(k), dataset.split_columns[k].places.span());
   }
   context.CheckCancelled();
   WriteManifest(staged.path(), InfoOf(dataset));

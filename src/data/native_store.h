@@ -49,6 +49,7 @@ constexpr const char* kNodeIdsFile = "node_ids.npy";
 constexpr const char* kNameOffsetsFile = "node_names_offsets.npy";
 constexpr const char* kNameTextFile = "node_names_text.npy";
 std::string SplitFile(size_t k);
+std::string SplitColumnFile(size_t k);
 
 // A relation as dataset.json has it. `rows_of` is 0 where it shares the rows of the graph, k + 1 where those of relation k.
 inline constexpr uint32_t kOwnRows = ~0u;
@@ -67,8 +68,9 @@ struct NativeInfo {
   std::vector<StoredRelation> relations;
   bool multilabel = false;
   uint32_t classes = 0;
-  std::vector<std::string> class_names;  // (classes) or empty
-  std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
+  std::vector<std::string> class_names;    // (classes) or empty
+  std::vector<std::string> splits;         // names; split k lies in SplitFile(k)
+  std::vector<std::string> split_columns;  // names; column k lies in SplitColumnFile(k)
   Graph::Changes changes;
   TableSchema schema;                // where the features come from a table
   std::vector<NodeType> node_types;  // where there are several
@@ -86,6 +88,11 @@ Dataset OpenNative(const Context& context, const std::filesystem::path& director
 // SaveDataset with dense features of another type: f32 or f16.
 void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::string& directory, bool force,
                    std::optional<FeatureType> features_as);
+
+// Sparse features are written as they are stored; dense ones block by block, as `as` says or as they are stored: f32 as
+// f4, f16 as f2, and bf16, which NumPy does not have, as f4.
+void WriteFeatures(const Context& context, const Features& features, std::optional<FeatureType> as,
+                   const std::filesystem::path& directory);
 
 // Writes dataset.json for the .npy files that already lie in `directory`: the last step of every writer.
 void WriteManifest(const std::filesystem::path& directory, const NativeInfo& info);

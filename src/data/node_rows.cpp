@@ -1,7 +1,6 @@
 #include "data/node_rows.h"
 
 #include <algorithm>
-#include <sstream>
 #include <string>
 #include <unordered_set>
 
@@ -9,6 +8,7 @@
 #include "data/csv.h"
 #include "data/edge_text.h"
 #include "data/spellings.h"
+#include "data/split_columns.h"
 #include "data/table_numbers.h"
 
 namespace l2gcn {
@@ -21,15 +21,6 @@ bool IsIdName(const std::string& name) {
     if (lower == known) return true;
   }
   return false;
-}
-
-// The words of --missing, which mean nothing among ids.
-MissingWords MissingFor(const OpenOptions& options, size_t id_column) {
-  MissingWords missing{{}, id_column};
-  std::stringstream words(options.missing);
-  for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
-  std::erase(missing.words, "");
-  return missing;
 }
 
 // The user's, else a column called id, else the first; none where rows are nodes in order.
@@ -67,25 +58,29 @@ bool HoldsIds(const NodeRows& rows) {
 }  // namespace
 
 NodeRows ReadNodeRows(const Context& context, const fs::path& path, const TableFormat& format, size_t label,
-                      const OpenOptions& options) {
+                      const OpenOptions& options, std::span<const std::string> words) {
   NodeRows rows;
   rows.id_column = IdColumnOf(context, path, format, label, options);
-  std::vector<size_t> as_text = {rows.id_column, label};
+  const size_t split_column = FindColumn(format, SplitColumnName(options.split_by));
+  if (!options.split_by.empty() && split_column != rows.id_column && split_column != label)
+    rows.split_column = split_column;
+  std::vector<size_t> as_text = {rows.id_column, label, rows.split_column};
+  for (const std::string& name : words) as_text.push_back(FindColumn(format, name));
   std::erase(as_text, kNoTableColumn);
-  rows.table = ReadTable(context, path, format, as_text, MissingFor(options, rows.id_column));
+  rows.table = ReadTable(context, path, format, as_text, ListedWords(options.missing, rows.id_column));
   if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
   const bool id_is_guess = options.id_column.empty() || options.id_optional;
   if (!rows.by_position() && format.numbers_alone && id_is_guess && !HoldsIds(rows)) {
     std::erase(as_text, rows.id_column);
     rows.id_column = kNoTableColumn;
-    rows.table = ReadTable(context, path, format, as_text, MissingFor(options, rows.id_column));
+    rows.table = ReadTable(context, path, format, as_text, ListedWords(options.missing, rows.id_column));
   }
   TakeForNumbers(context, as_text, rows.table);
   return rows;
 }
 
 std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, size_t label) {
-  std::vector<size_t> columns = {rows.id_column, label};
+  std::vector<size_t> columns = {rows.id_column, label, rows.split_column};
   const TableFormat& format = rows.table.format;
   if (format.header && format.names[0].empty() && rows.id_column != 0) columns.push_back(0);
   return columns;

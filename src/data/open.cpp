@@ -72,6 +72,7 @@ constexpr FormatReader kReaders[] = {
     {"reddit-npz", DetectRedditPair, ReadRedditPair},
     {"npz", DetectNpz, ReadNpz},
     {"schema", DetectSchemaFile, ReadSchemaFile},
+    {"graphland", DetectGraphLand, ReadGraphLand},
     {"table", DetectTableSet, ReadTableSet},
 };
 
@@ -96,6 +97,7 @@ constexpr OptionUse kOptionUses[] = {
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
     {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
     {"--edge-type", [](const OpenOptions& o) { return !o.edge_type_column.empty(); }, kTables},
+    {"--edge-features", [](const OpenOptions& o) { return !o.edge_features.empty(); }, kTables},
     {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
     {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
     {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kOtherFormats},

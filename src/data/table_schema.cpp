@@ -25,6 +25,32 @@ float MedianOf(std::vector<float>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+Json ColumnToJson(const TableSchema::Column& column) {
+  Json json = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
+  if (column.category) json["levels"] = column.levels;
+  if (!column.category) json["fill"] = column.fill;
+  if (!column.unit.empty()) json["unit"] = column.unit;
+  if (!column.node_type.empty()) json["node_type"] = column.node_type;
+  json["missing"] = column.missing;
+  json["marks_missing"] = column.marks_missing;
+  return json;
+}
+
+TableSchema::Column ColumnFromJson(const Json& json, const std::string& where) {
+  TableSchema::Column column;
+  column.name = json.at("name").get<std::string>();
+  column.category = json.at("kind").get<std::string>() == "category";
+  if (column.category) column.levels = json.at("levels").get<std::vector<std::string>>();
+  column.fill = json.value("fill", 0.0f);
+  column.unit = json.value("unit", "");
+  column.node_type = json.value("node_type", "");
+  column.missing = json.value("missing", uint64_t{0});
+  column.marks_missing = json.at("marks_missing").get<bool>();
+  if (!std::is_sorted(column.levels.begin(), column.levels.end()))
+    ThrowInput("{}: the levels of column '{}' do not ascend", where, column.name);
+  return column;
+}
+
 }  // namespace
 
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
@@ -107,16 +133,9 @@ std::string SchemaToJson(const TableSchema& schema) {
   json["label"] = schema.label;
   json["id"] = schema.id;
   json["columns"] = Json::array();
-  for (const TableSchema::Column& column : schema.columns) {
-    Json one = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
-    if (column.category) one["levels"] = column.levels;
-    if (!column.category) one["fill"] = column.fill;
-    if (!column.unit.empty()) one["unit"] = column.unit;
-    if (!column.node_type.empty()) one["node_type"] = column.node_type;
-    one["missing"] = column.missing;
-    one["marks_missing"] = column.marks_missing;
-    json["columns"].push_back(std::move(one));
-  }
+  for (const TableSchema::Column& column : schema.columns) json["columns"].push_back(ColumnToJson(column));
+  for (const TableSchema::Column& column : schema.edge_columns)
+    json["edge_columns"].push_back(ColumnToJson(column));
   json["ignored"] = schema.ignored;
   return json.dump();
 }
@@ -128,20 +147,9 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
     schema.label = json.value("label", "");
     schema.id = json.value("id", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
-    for (const Json& one : json.at("columns")) {
-      TableSchema::Column column;
-      column.name = one.at("name").get<std::string>();
-      column.category = one.at("kind").get<std::string>() == "category";
-      if (column.category) column.levels = one.at("levels").get<std::vector<std::string>>();
-      column.fill = one.value("fill", 0.0f);
-      column.unit = one.value("unit", "");
-      column.node_type = one.value("node_type", "");
-      column.missing = one.value("missing", uint64_t{0});
-      column.marks_missing = one.at("marks_missing").get<bool>();
-      if (!std::is_sorted(column.levels.begin(), column.levels.end()))
-        ThrowInput("{}: the levels of column '{}' do not ascend", where, column.name);
-      schema.columns.push_back(std::move(column));
-    }
+    for (const Json& one : json.at("columns")) schema.columns.push_back(ColumnFromJson(one, where));
+    for (const Json& one : json.value("edge_columns", Json::array()))
+      schema.edge_columns.push_back(ColumnFromJson(one, where));
   } catch (const Json::exception& error) {
     ThrowInput("{}: its table cannot be read: {}", where, error.what());
   }

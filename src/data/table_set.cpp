@@ -6,16 +6,19 @@
 
 #include "core/error_format.h"
 #include "data/csv.h"
+#include "data/edge_features.h"
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
 #include "data/node_rows.h"
 #include "data/npz.h"
 #include "data/reader.h"
+#include "data/split_columns.h"
 #include "data/table_features.h"
 #include "data/table_files.h"
 #include "data/table_labels.h"
 #include "data/table_match.h"
+#include "data/triples.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -30,8 +33,8 @@ class TableSetReader {
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
       : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
-    EdgeTextHints hints{
-        options.source_column, options.target_column, options.weight_column, {}, options.edge_type_column};
+    EdgeTextHints hints{options.source_column,    options.target_column,   options.weight_column, {},
+                        options.edge_type_column, HasEdgeFeatures(options)};
     const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
     if (has_ids(labels_) || has_ids(features_)) {
       hints.is_known = [this](std::string_view id) {
@@ -40,7 +43,7 @@ class TableSetReader {
       };
     }
     format_ = SniffEdgeText(files_.edges, hints);
-    LogEdgeColumns(context_, files_.edges, format_);
+    LogEdgeColumns(context_, files_.edges, WithoutFeatures(format_, options));
   }
 
   Dataset Read() {
@@ -56,15 +59,35 @@ class TableSetReader {
       LoadLabels(files_.labels);
     }
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
-      const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
-      features_ = ReadNodeRows(context_, files_.features, format, kNoTableColumn, options_);
+      const TableFormat format =
+          SniffTable(files_.features, true, {options_.id_column, SplitColumnName(options_.split_by)});
+      if (HoldsTriples(format)) {
+        triples_ = format;
+      } else {
+        features_ = ReadNodeRows(context_, files_.features, format, kNoTableColumn, options_, files_.words);
+      }
     }
+    FindSplitColumn();
+  }
+
+  // Where the column is that splits are drawn by, in the node table or else in that of the features.
+  void FindSplitColumn() const {
+    const auto has_column = [](const std::optional<NodeRows>& rows) {
+      return rows && rows->split_column != kNoTableColumn;
+    };
+    if (options_.split_by.empty() || has_column(labels_) || has_column(features_)) return;
+    const std::optional<NodeRows>& rows = labels_ ? labels_ : features_;
+    if (!rows) ThrowUsage("--split {}: a column of the node table; give it with --nodes", options_.split_by);
+    ColumnNamed(rows->table.format, rows->table.path, "--split", SplitColumnName(options_.split_by));
+    ThrowUsage("--split {}: that column holds the ids or the labels", options_.split_by);
   }
 
   void LoadLabels(const fs::path& path) {
     const std::string& label = options_.label_column;
     const TableFormat format =
-        SniffTable(path, true, {options_.id_column, label == kNoLabelColumn ? std::string() : label});
+        SniffTable(path, true,
+                   {options_.id_column, label == kNoLabelColumn ? std::string() : label,
+                    SplitColumnName(options_.split_by)});
     const bool no_labels = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
     if (no_labels) {
       label_column_ = kNoTableColumn;
@@ -73,14 +96,17 @@ class TableSetReader {
         label_column_ =
             options_.label_optional ? FindColumn(format, label) : ColumnNamed(format, path, "--label", label);
       } else if (!options_.label_optional) {
-        label_column_ = format.columns() - 1;
+        const bool last_splits =
+            !options_.split_by.empty() &&
+            FindColumn(format, SplitColumnName(options_.split_by)) == format.columns() - 1;
+        label_column_ = format.columns() - (last_splits && format.columns() > 2 ? 2 : 1);
       }
     } else if (files_.nodes.empty()) {
       label_column_ = 0;
     } else {
       ThrowInput("{}: expected an id and at least one more column", path.string());
     }
-    labels_ = ReadNodeRows(context_, path, format, label_column_, options_);
+    labels_ = ReadNodeRows(context_, path, format, label_column_, options_, files_.words);
     if (label_column_ == labels_->id_column && label_column_ != kNoTableColumn)
       ThrowUsage("--label {}: that column of {} holds the ids", format.names[label_column_], path.string());
   }
@@ -106,9 +132,11 @@ class TableSetReader {
     KeyedRows keyed;
     std::vector<std::string> svm_labels;
     const bool json = HasExtension(files_.features, {".json"});
+    const bool by_id = json || triples_;
     const bool svm = HasExtension(files_.features, {".svm", ".svmlight", ".libsvm"});
-    if (json)
-      keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
+    const auto key_of = [&](std::string_view id) { return ids.ResolveOne(id); };
+    if (json) keyed = ReadJsonFeatures(files_.features, key_of);
+    if (triples_) keyed = ReadTriples(context_, files_.features, *triples_, key_of);
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
     LogNegativeWeights(context_, files_.edges, edges);
@@ -118,7 +146,8 @@ class TableSetReader {
     if (positions > 0 && ids.nodes() != positions) RefusePositions(positions, ids.nodes());
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
-    CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
+    CheckMatches(ids, edges, by_id ? keyed.keys : std::vector<uint32_t>());
+    const LoadedEdges kept = HasEdgeFeatures(options_) ? edges : LoadedEdges{};
     AttachLoaded(context_, std::move(edges), format_, ids,
                  {{options_.directed, options_.keep_self_loops, files_.edges.string()},
                   options_.edge_types,
@@ -126,12 +155,18 @@ class TableSetReader {
                  dataset);
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
+    TakeSplitColumns(dataset);
     TakeLabels(dataset, svm_labels);
-    if (json || svm) {
+    if (by_id || svm) {
       const auto node_of = [&](uint32_t key) { return svm ? key : ids.NodeOf(key); };
       dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
       TakeFeatures(dataset);
+    }
+    if (HasEdgeFeatures(options_)) {
+      const auto nodes_of = [&](uint64_t first, std::span<const std::string_view>,
+                                std::span<uint32_t> nodes) { NodesOfEdges(kept, ids, first, nodes); };
+      AddEdgeFeatures(context_, files_.edges, format, options_, nodes_of, 0, dataset);
     }
     LogIds(context_, files_.edges.filename().string(), ids);
     return dataset;
@@ -215,12 +250,12 @@ class TableSetReader {
   }
 
   void CheckMatches(const IdTable& ids, const LoadedEdges& edges,
-                    const std::vector<uint32_t>& json_keys) const {
+                    const std::vector<uint32_t>& feature_keys) const {
     const IdMatch match{context_, files_.edges, format_, ids, edges, options_};
     const bool own_features = !files_.features.empty();
-    std::vector<uint8_t> has_features(own_features && !json_keys.empty() ? ids.nodes() : 0, 0);
-    for (const uint32_t key : json_keys) has_features[ids.NodeOf(key)] = 1;
-    if (!json_keys.empty()) CheckCovered(match, files_.features, has_features);
+    std::vector<uint8_t> has_features(own_features && !feature_keys.empty() ? ids.nodes() : 0, 0);
+    for (const uint32_t key : feature_keys) has_features[ids.NodeOf(key)] = 1;
+    if (!feature_keys.empty()) CheckCovered(match, files_.features, has_features);
     if (features_ && !features_->by_position()) {
       CheckCoversEdges(match, features_->table, features_->id_column, features_->row_of);
       has_features.assign(ids.nodes(), 0);
@@ -263,6 +298,14 @@ class TableSetReader {
     }
   }
 
+  void TakeSplitColumns(Dataset& dataset) const {
+    for (const std::optional<NodeRows>* rows : {&labels_, &features_}) {
+      if (!*rows || (*rows)->split_column == kNoTableColumn || !dataset.split_columns.empty()) continue;
+      dataset.split_columns.push_back(
+          TakeSplitColumn(options_.split_by, (*rows)->table, (*rows)->split_column, (*rows)->row_of));
+    }
+  }
+
   // Reports where the labels are taken from if the user does not say it.
   void LogGuess(const std::string& found) const {
     context_.Note(fmt::format("{}: {} (--label names another column, or none)",
@@ -288,7 +331,10 @@ class TableSetReader {
 
   void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
     const std::vector<size_t> skip = ColumnsWithoutFeatures(rows, label);
-    if (!rows.by_position()) dataset.schema.id = rows.table.format.names[rows.id_column];
+    const TableFormat& format = rows.table.format;
+    if (rows.split_column != kNoTableColumn)
+      dataset.schema.ignored.push_back(format.names[rows.split_column]);
+    if (!rows.by_position()) dataset.schema.id = format.names[rows.id_column];
     dataset.schema.path = rows.table.path.string();
     TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
   }
@@ -298,17 +344,22 @@ class TableSetReader {
   const OpenOptions& options_;
   EdgeTextFormat format_;
   std::optional<NodeRows> labels_, features_;
+  std::optional<TableFormat> triples_;  // of the features, where they are a table of triples
   size_t label_column_ = kNoTableColumn;
   std::unordered_set<std::string> known_;  // ids of the tables
 };
 
 }  // namespace
 
+Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOptions& options) {
+  return TableSetReader(context, files, options).Read();
+}
+
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
   const TableFiles files = TableFilesOf(path, options);
   Dataset dataset;
   try {
-    dataset = TableSetReader(context, files, options).Read();
+    dataset = ReadTables(context, files, options);
   } catch (const Error& error) {
     const bool of_files = error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage;
     if (!of_files || files.nodes.empty() || !LookSwapped(files.edges, files.nodes)) throw;

@@ -78,6 +78,10 @@ class TypedTablesReader {
           "--features and --labels have no effect on several tables; put the columns into the node tables");
     if (!options_.edge_type_column.empty())
       ThrowUsage("--edge-type has no effect on several tables; each edge table is a relation");
+    if (!options_.edge_features.empty())
+      ThrowUsage("--edge-features {}: of one table of edges, not of several", options_.edge_features);
+    if (!options_.split_by.empty())
+      ThrowUsage("--split {}: of one table of nodes, not of several", options_.split_by);
     if (options_.weight_column.find(',') != std::string::npos)
       ThrowUsage("--weight {}: of several tables each has one column of weights", options_.weight_column);
     if (options_.node_tables.empty())

@@ -360,7 +360,7 @@ void PlanExchange(const Context& given, MemoryPlan& plan) {
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  const Split::Counts split = CountSplit(dataset, config.split);
+  const Split::Counts split = CountSplit(dataset, config.split, config.seed);
   return RanksCounts(context,
                      RunCountsOf(dataset, config, split.train, split.train + split.val + split.test));
 }

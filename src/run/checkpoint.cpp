@@ -70,6 +70,7 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   add_array(dataset.labels.matrix);
   add_array(dataset.labels.labelled);
   for (const Split& split : dataset.splits) add_array(split.roles);
+  for (const Split::Column& column : dataset.split_columns) add_array(column.places);
   return sum.Sum();
 }
 

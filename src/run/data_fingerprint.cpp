@@ -45,6 +45,7 @@ std::string DataFingerprint(const Dataset& dataset, Reads reads) {
   add(dataset.labels.classes_of);
   add(dataset.labels.matrix);
   for (const Split& split : dataset.splits) add(split.roles);
+  for (const Split::Column& column : dataset.split_columns) add(column.places);
   return fmt::format("{}, {} nodes, {} features, {}", dataset.name, dataset.nodes(), features.cols(),
                      ChecksumText(sum.Sum()));
 }
