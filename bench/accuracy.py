@@ -4,6 +4,7 @@
   bench/accuracy.py table [SET ...]      preset `best`, and preset `paper` on the same splits
   bench/accuracy.py parts [SET ...]      one part left out at a time, and one part alone
   bench/accuracy.py depth [SET ...]      2, 4, 6 and 8 layers
+  bench/accuracy.py directions [SET ...] symmetric edges, in- and out-neighbours, both, and what trials choose
   bench/accuracy.py baselines [SET ...]  conventional methods over width, rate and dropout
   bench/accuracy.py try [SET ...] -- OPTION ...   the default beside the default with these options of `l2gcn train`
 
@@ -42,6 +43,7 @@ SETS = {
     "minesweeper": (DATA / "npz/minesweeper.npz", "file:{seed}", "auc"),
     "squirrel": (DATA / "npz/squirrel_filtered.npz", "file:{seed}", "f1"),
     "chameleon": (DATA / "npz/chameleon_filtered_directed.npz", "file:{seed}", "f1"),
+    "squirrel-directed": (DATA / "npz/squirrel_filtered_directed.npz", "file:{seed}", "f1"),
 }
 
 BASIC_LAYER = ("--preset best --hops 1 --no-self-features --hidden-norm none --head 0 --dropout 0 --input-dropout 0 "
@@ -64,6 +66,12 @@ GROUPS = {
         "+ both dropouts": BASIC_LAYER + "--dropout 0.5 --input-dropout 0.3",
     },
     "depth": {f"{n} layers": f"--preset best --layers {n}" for n in (2, 4, 6, 8)},
+    "directions": {
+        "symmetric": "--directed --relations all",
+        "in + out": "--directed --relations in,out",
+        "symmetric + in + out": "--directed --relations all,in,out",
+        "--directed auto": "--directed auto",
+    },
     "baselines": {
         f"{method} {hidden} {lr} {dropout}":
         f"--config {{watch_f1}} --method {method} --hidden {hidden} --lr {lr} --dropout {dropout} --stop early --epochs 200 "
@@ -93,7 +101,8 @@ def train(program, name, options, seed):
                       "-o", run, *options.format(watch_f1=watch_f1).split())
         seconds, one = result["seconds"]["total"], result["runs"][0]
         chosen = [t for t in one.get("trials", []) if t["chosen"]]
-        parts = " ".join("+".join(t["adjacency"]) + "/" + t["hidden_norm"] for t in chosen)
+        parts = " ".join("/".join([*(["+".join(t["relations"])] if "relations" in t else []), "+".join(t["adjacency"]),
+                                   t["hidden_norm"]]) for t in chosen)
         if score == "f1":
             return one["f1"]["val"], one["f1"]["test"], seconds, parts
         scores = call(program, "evaluate", run, "--json", "--threads", 1)["scores"]

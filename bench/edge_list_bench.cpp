@@ -36,6 +36,7 @@ void Parse(const std::string& path) {
   IdTable ids(format.ids, 0);
   SmallEdges small;
   std::vector<TextEdge> named;
+  EdgeExtras extras;
   std::vector<std::string_view> tokens;
   std::vector<uint32_t> keys;
   const Context context = MakeContext(1);
@@ -48,7 +49,7 @@ void Parse(const std::string& path) {
       edges += small.source.size();
       continue;
     }
-    ParseTextEdges(block, format, path, named);
+    ParseTextEdges(block, format, path, named, extras);
     tokens.clear();
     for (const TextEdge& edge : named) {
       tokens.push_back(edge.source);

@@ -72,6 +72,7 @@ put("json", "graph", '{"directed": false, "nodes": [{"id": "a", "val": false, "t
 put("svmlight", "plain", "1 1:0.5 3:2\n-1 2:1 # note\n")
 put("yaml", "metadata", "dataset_name: x\ngraph:\n  nodes: [{num: 3}]\n  edges: [{format: csv, path: e.csv}]\n"
                         "feature_data: [{domain: node, name: f, format: numpy, path: f.npy}]\ntasks: []\n")
+put("yaml", "schema", "nodes: {user: u.csv, item: i.csv}\nedges:\n  user:bought:item: b.csv\nlabel: user:churn\n")
 put("npy", "objects", b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '|O', 'fortran_order': False, 'shape': (4000000000,), }".ljust(117) + b"\n")
 
 # A request as the HTTP library hands it over, and the progress of the run that is served (tests/fuzz/fuzz_serve.cpp).
@@ -146,6 +147,10 @@ tasks:
             path: set/labels.npy
 """, "edges/e.npy": npy(np.array([[0, 1], [1, 2]])), "data/feat.npy": npy(np.arange(6, dtype="f4").reshape(3, 2)),
                             "set/train.npy": npy(np.array([0, 1])), "set/labels.npy": npy(np.array([0, 1]))})
+masks = ",train,val,test\n0,True,False,False\n1,False,True,False\n2,False,False,True\n"
+bundle("graphland", "toy", {"features.csv": ",age,code\n0,30,7\n1,,8\n2,50,7\n", "targets.csv": ",label\n0,1.0\n1,0.0\n2,\n",
+                            "edgelist.csv": "source,target\n0,1\n1,2\n", "info.yaml": "categorical_features_names: [code]\n",
+                            "split_masks_RL.csv": masks})
 bundle("npz_pair", "reddit", {"reddit_data.npz": npz(False, feature=np.arange(8, dtype="f4").reshape(4, 2), label=np.array([0, 1, 1, 0]),
                                                      node_types=np.array([1, 1, 2, 3]), node_ids=np.arange(4)),
                               "reddit_graph.npz": save(triangle.tocoo())})

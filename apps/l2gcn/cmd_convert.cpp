@@ -20,10 +20,10 @@ struct ConvertArguments {
 };
 
 void RunConvert(Program& program, ConvertArguments& arguments, const Command& command) {
-  // With --edges the only positional argument is the destination.
-  if (!arguments.source.open.edges.empty() && arguments.target.empty())
+  // With tables the only positional argument is the destination.
+  if (arguments.source.gives_tables() && arguments.target.empty())
     std::swap(arguments.source.spec, arguments.target);
-  if (arguments.source.open.edges.empty()) Require(arguments.source.spec, "SRC", command);
+  if (!arguments.source.gives_tables()) Require(arguments.source.spec, "SRC", command);
   Require(arguments.target, "DST", command);
   std::optional<FeatureType> type;
   if (!arguments.features_as.empty())

@@ -275,7 +275,9 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const Command
   CheckConfusionPath(options.confusion);
   CheckExactNames(options.exact_names, options.confusion);
   const Context context = program.MakeCommandContext();
-  const RunData opened = OpenRunData(context, options.source, command);
+  RunDataOptions source = options.source;
+  KeepSplitColumn(options.split, source.data.open);
+  const RunData opened = OpenRunData(context, source, command);
   if (opened.run.model.task() == Task::kRegression && !options.confusion.empty())
     throw Error(ErrorKind::kUsage, "--confusion: a regression confuses no classes; leave it out");
   if (PrintedPlan(program, context, opened)) return;

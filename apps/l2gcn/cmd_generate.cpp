@@ -47,6 +47,10 @@ void AddGenerate(Program& program) {
   AddWhole(command, "classes", generate.classes, 1, kMaxCount, "Classes [the shape's]");
   AddWhole(command, "topics", generate.topics, 1, kMaxCount,
            "Communities of each class, with features of their own; many make classes slow to learn [1]");
+  AddWhole(command, "edge-types", generate.edge_types, 1, 32,
+           "Edge types, of which the first decides a node's label [1]");
+  command.add_flag("--directed", generate.directed,
+                   "Directed edges; a node's label is what the edges that leave it lead to");
   AddChoice(command, "--features-as", options->features_as, {"f32", "f16"},
             "Type of dense features: f16 takes half the space [f32]");
   AddNumber(command, "scale", generate.scale, "Multiplies nodes and edges [1]");

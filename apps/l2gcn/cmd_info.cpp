@@ -31,12 +31,30 @@ std::string SplitsText(const Json& splits) {
   return text.empty() ? "none" : text;
 }
 
+std::string NodeTypesText(const Json& types) {
+  std::string text;
+  for (const Json& type : types) {
+    text += fmt::format("  node type   {}: {} nodes{}\n", OneLine(type.at("name").get<std::string>()),
+                        Grouped(type.at("nodes").get<uint64_t>()),
+                        type.at("labelled").get<bool>() ? ", with labels" : "");
+  }
+  return text;
+}
+
 std::string DatasetText(const Json& dataset) {
   const auto count = [&](const char* key) { return Grouped(dataset.at(key).get<uint64_t>()); };
   std::string text = fmt::format("{} ({})\n", OneLine(dataset.at("name").get<std::string>()),
                                  dataset.at("format").get<std::string>());
   text += fmt::format("  nodes       {}\n  edges       {} undirected, without self loops\n  self loops  {}\n",
                       count("nodes"), count("edges"), count("self_loops"));
+  text += NodeTypesText(dataset.value("node_types", Json::array()));
+  for (const Json& relation : dataset.value("relations", Json::array())) {
+    const bool directed = relation.at("directed").get<bool>();
+    const auto entries = relation.at("entries").get<uint64_t>();
+    text +=
+        fmt::format("  relation    {}: {} {} edges\n", OneLine(relation.at("name").get<std::string>()),
+                    Grouped(directed ? entries : (entries + 1) / 2), directed ? "directed" : "undirected");
+  }
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
                       dataset.contains("task")               ? "targets   "
                       : dataset.at("multilabel").get<bool>() ? "labels    "
@@ -123,7 +141,9 @@ Json CountsOf(const Dataset& dataset) {
   Json classes = Json::array();
   for (uint32_t c = 0; c < labels.classes; ++c)
     classes.push_back({{"name", dataset.ClassName(c)}, {"count", members[c]}});
-  Json json = {{"classes", classes}, {"labelled", labelled}, {"unlabelled", dataset.nodes() - labelled}};
+  Json json = {{"classes", classes},
+               {"labelled", labelled},
+               {"unlabelled", std::max<uint64_t>(dataset.predicted_nodes(), labelled) - labelled}};
   if (const Json missing = MissingCells(dataset); !missing.empty()) json["missing"] = missing;
   if (const Json degrees = DegreesOf(dataset.graph); !degrees.is_null()) json["degree"] = degrees;
   return json;
@@ -328,7 +348,9 @@ void AddInfo(Program& program) {
   program.AddComputeOptions(command, false);
   for (const char* group : {kDataGroup, kTablesGroup}) {
     std::vector<std::string> names = command.Group(group);
-    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
+    std::erase_if(names, [](const std::string& name) {
+      return name == "--edges" || name == "--schema" || name == "--data-dir";
+    });
     command.Only(
         names, [data] { return data->named(); }, "without a data set; name one");
     command.Only(

@@ -33,7 +33,7 @@ void RunPredict(Program& program, const PredictOptions& options, const Command& 
     return WritePredictions(context, model, opened.dataset, logits, parts, program.terminal().Sink(),
                             options.exact_names);
   ExportPredictions(context, model, opened.dataset, logits, parts, options.output.path, options.exact_names);
-  program.ReportWritten(options.output.path, logits.rows, "predictions");
+  program.ReportWritten(options.output.path, opened.dataset.predicted_nodes(), "predictions");
 }
 
 }  // namespace

@@ -54,8 +54,10 @@ std::string TrialsText(const Json& result) {
     for (const Json& trial : run.value("trials", Json::array())) {
       if (!trial.at("chosen").get<bool>()) continue;
       const auto adjacency = trial.at("adjacency").get<std::vector<std::string>>();
-      ++chosen[fmt::format("adjacency {}, hidden-norm {}", fmt::join(adjacency, ","),
-                           trial.at("hidden_norm").get<std::string>())];
+      const auto relations = trial.value("relations", std::vector<std::string>());
+      ++chosen[fmt::format("{}adjacency {}, hidden-norm {}",
+                           relations.empty() ? "" : fmt::format("relations {}, ", fmt::join(relations, ",")),
+                           fmt::join(adjacency, ","), trial.at("hidden_norm").get<std::string>())];
     }
   }
   std::string text;
@@ -187,6 +189,9 @@ RunOptions NewRun(const TrainOptions& options, const Overrides& overrides, const
   run.dataset_spec = options.data.spec;
   run.open_options = options.data.open;
   run.overrides = overrides;
+  for (const auto& [name, value] : overrides) {
+    if (name == "split") KeepSplitColumn(value, run.open_options);
+  }
   SetFields(RunFields(), options.run, run);
   if (!run.output.empty()) run.lock = LockRun(run);
   return run;

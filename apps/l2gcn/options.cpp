@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 
 #include "l2gcn/error.h"
@@ -84,6 +85,28 @@ std::vector<std::string> TopExamples() {
           "l2gcn predict runs/edges-layerwise-001 -o predictions.csv"};
 }
 
+namespace {
+
+// FILE, or NAME=FILE for one of several tables. A file of the whole name wins.
+void TakeTable(const std::string& option, const std::string& value, std::string& alone,
+               std::vector<OpenOptions::Table>& several) {
+  const size_t equals = value.find('=');
+  std::error_code error;
+  if (equals != std::string::npos && !std::filesystem::exists(value, error)) {
+    several.push_back({value.substr(0, equals), value.substr(equals + 1)});
+    if (several.back().path.empty())
+      throw Error(ErrorKind::kUsage, fmt::format("{} {}: the file is missing behind =", option, value));
+  } else if (alone.empty()) {
+    alone = value;
+  } else {
+    throw Error(ErrorKind::kUsage,
+                fmt::format("{0} {1} and {0} {2}: of several tables each has a name: {0} NAME=FILE", option,
+                            alone, value));
+  }
+}
+
+}  // namespace
+
 void DataOptions::AddTo(Command& command, const std::string& name, const std::string& help) {
   AddPositional(command, name, spec, help);
   AddOpenOptions(command, open);
@@ -91,10 +114,23 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
     CLI::Option* option = command.add_option(name, value, help)->type_name(placeholder)->group(kTablesGroup);
     const std::string_view flag = name;
     if (flag != "--edges" && flag != "--nodes" && flag != "--label") command.Advance(*option);
+    return option;
   };
-  add_file("--edges", open.edges, "FILE", "Edge list: two ids a line, perhaps a weight");
-  add_file("--nodes", open.nodes, "FILE", "Node table: id, features, label");
-  add_file("--label", open.label_column, "COLUMN",
+  const auto add_tables = [&](const char* name, std::string& alone, std::vector<OpenOptions::Table>& several,
+                              const char* placeholder, const char* help) {
+    const auto take = [name, &alone, &several](const std::vector<std::string>& values) {
+      for (const std::string& value : values) TakeTable(name, value, alone, several);
+    };
+    command.add_option_function<std::vector<std::string>>(name, take, help)
+        ->allow_extra_args(false)
+        ->type_name(placeholder)
+        ->group(kTablesGroup);
+  };
+  add_tables("--edges", open.edges, open.edge_tables, "[A:NAME:B=]FILE",
+             "Edges: two ids a line; or a table for each relation");
+  add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
+             "Nodes: id, features, label; or a table for each type");
+  add_file("--label", open.label_column, "[TYPE:]COLUMN",
            "Label column of the table, none, or A,B: targets of a regression [the last]");
   command.Advance(*command
                        .add_option("--task", open.task,
@@ -104,6 +140,8 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
                        ->group(kTablesGroup));
   add_file("--sample-weight", open.sample_weight_column, "COLUMN",
            "Column of the node table with weights of nodes in the loss of a regression");
+  add_file("--schema", open.schema, "FILE",
+           "YAML or JSON file that names the tables of several types of nodes: nodes, edges, label");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");
   add_file("--labels", open.labels, "FILE", "Labels: table or .npy");
   add_file("--source", open.source_column, "COLUMN",
@@ -111,9 +149,15 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   add_file("--target", open.target_column, "COLUMN",
            "Column of the edge list an edge ends at [by its header, else the second]");
   add_file("--weight", open.weight_column, "COLUMN",
-           "Column of the edge list with weights, or none [weight, else the third]");
+           "Column of the edge list with weights, or none [weight, else the third]; several columns, "
+           "--weight A --weight B, are one relation each")
+      ->join(',');
+  add_file("--edge-type", open.edge_type_column, "COLUMN",
+           "Column of the edge list with edge types, which are one relation each");
+  add_file("--edge-features", open.edge_features, "COLUMN,…",
+           "Columns of the edge list that become features of its nodes, or all [none]");
   add_file("--id", open.id_column, "COLUMN",
-           "Id column of the node, feature and label tables [id, else the first]");
+           "Id column of the node, feature and label tables; of several TYPE:COLUMN,… [id, else the first]");
   add_file("--missing", open.missing, "WORD,…",
            "Words in the tables that mean no value, whatever their case, beside NA, null, ?, …");
   command.Advance(*command.add_flag("--no-ids", open.no_ids, "Row k of features and labels is node k")
@@ -121,10 +165,12 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
   command.Advance(
       *command
            .add_flag("--allow-unmatched", open.allow_unmatched,
-                     "Go on although more than a tenth of the edges' ids have no row, if some have one")
+                     "Go on although more than a tenth of the edges' ids have no row, if some have one, and "
+                     "without edges of types that a model does not know")
            ->group(kTablesGroup));
-  command.Needs({"--nodes", "--features", "--labels"}, {"--edges"});
-  command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, "--edges");
+  command.Needs({"--nodes", "--features", "--labels"}, {"--edges", "--schema"});
+  for (const char* tables : {"--edges", "--schema"})
+    command.Excludes({"--format", "--data-dir", "--synthetic-seed"}, tables);
 }
 
 void AddOpenOptions(Command& command, OpenOptions& open) {
@@ -136,7 +182,9 @@ void AddOpenOptions(Command& command, OpenOptions& open) {
                   "Look for names here first, then in $L2GCN_DATA and ~/.cache/l2gcn")
       ->type_name("DIR")
       ->group(kDataGroup);
-  command.add_flag("--directed", open.directed, "Keep edge directions as stored [symmetrise]")
+  command
+      .add_flag("--directed", open.directed,
+                "Aggregate over in- and out-neighbours apart; --directed auto: where that helps [symmetrise]")
       ->group(kDataGroup);
   command.add_flag("--keep-self-loops", open.keep_self_loops, "Keep self loops as stored [drop them]")
       ->group(kDataGroup);

@@ -100,7 +100,10 @@ struct DataOptions {
   OpenOptions open;
 
   void AddTo(Command& command, const std::string& name, const std::string& help);
-  bool named() const { return !spec.empty() || !open.edges.empty(); }  // the user said which data set
+  bool named() const { return !spec.empty() || gives_tables(); }  // the user said which data set
+  bool gives_tables() const {
+    return !open.edges.empty() || !open.edge_tables.empty() || !open.schema.empty();
+  }
 };
 
 // What a field is for, and the methods that take it where some do not.

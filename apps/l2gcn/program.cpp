@@ -72,6 +72,22 @@ void RefuseOldCommand(const std::string& word) {
   }
 }
 
+// --directed auto is two options in one: that the data set keeps directions, and that trials decide about them.
+std::vector<const char*> WithDirections(int argc, const char* const* argv) {
+  std::vector<const char*> words;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const bool separate = word == "--directed" && i + 1 < argc && std::string_view(argv[i + 1]) == "auto";
+    if (!separate && word != "--directed=auto") {
+      words.push_back(argv[i]);
+      continue;
+    }
+    words.insert(words.end(), {"--directed", "--relations", "auto"});
+    i += separate ? 1 : 0;
+  }
+  return words;
+}
+
 // The parser's complaints as a person would put them: "--epochs: 1 required N missing", "-o: At Most 1 required but …".
 std::string ComplaintOf(const CLI::ParseError& error) {
   const std::string text = error.what(), name = text.substr(0, text.find(": "));
@@ -261,7 +277,8 @@ std::vector<std::string> Program::CommandNames() const {
 
 void Program::Dispatch(int argc, const char* const* argv) {
   if (argc > 1) RefuseOldCommand(argv[1]);
-  app_.parse(argc, argv);
+  const std::vector<const char*> words = WithDirections(argc, argv);
+  app_.parse(static_cast<int>(words.size()), words.data());
   for (const auto& [command, run] : runs_) {
     if (command->parsed()) chosen_ = command;
   }

@@ -15,8 +15,10 @@ void RunDataOptions::AddTo(Command& command) {
   // Without a data set of their own these commands open the run's, the way the run opened it.
   for (const char* group : {kDataGroup, kTablesGroup}) {
     std::vector<std::string> names = command.Group(group);
-    std::erase_if(names, [](const std::string& name) { return name == "--edges" || name == "--data-dir"; });
-    command.Needs(names, {"DATASET", "--edges"});
+    std::erase_if(names, [](const std::string& name) {
+      return name == "--edges" || name == "--schema" || name == "--data-dir";
+    });
+    command.Needs(names, {"DATASET", "--edges", "--schema"});
   }
   AddWhole(command, "seed", seed, 0, std::numeric_limits<int64_t>::max(),
            "Of a run with several seeds, take this one [the best on validation]");
@@ -24,8 +26,25 @@ void RunDataOptions::AddTo(Command& command) {
 
 namespace {
 
+// Relations of a model are found in new tables as they were in those of its training.
+void ReuseRelations(const OpenedRun& run, OpenOptions& open) {
+  const OpenOptions& trained = run.open_options;
+  open.one_way = trained.one_way;
+  if (run.model.config.relations.empty() || open.edges.empty()) return;
+  open.directed = open.directed || trained.directed;
+  if (open.weight_column.empty()) open.weight_column = trained.weight_column;
+  if (open.edge_type_column.empty()) open.edge_type_column = trained.edge_type_column;
+  if (open.edge_type_column.empty()) return;
+  for (std::string type : run.model.relations) {
+    const size_t direction = trained.directed ? type.rfind('/') : std::string::npos;
+    if (direction != std::string::npos) type.resize(direction);
+    if (open.edge_types.empty() || open.edge_types.back() != type) open.edge_types.push_back(type);
+  }
+}
+
 // What new tables need not say again, besides their columns.
 void ReuseTables(const OpenedRun& run, OpenOptions& open) {
+  ReuseRelations(run, open);
   if (open.missing.empty()) open.missing = run.open_options.missing;
   open.model_edges = run.open_options.edges;
   open.model_nodes = run.open_options.nodes;
@@ -55,7 +74,9 @@ RunData OpenRunData(const Context& context, const RunDataOptions& options, const
     opened.same = true;
   }
   ReuseColumns(opened.run.model.schema, open);
-  opened.dataset = AlignLabels(context, opened.run.model, OpenForRanks(context, spec, open));
+  const Model& model = opened.run.model;
+  opened.dataset = AlignRelations(
+      context, model, AlignLabels(context, model, OpenForRanks(context, spec, open)), open.allow_unmatched);
   return opened;
 }
 

@@ -48,7 +48,10 @@ struct TrainConfig {
       false;            // whether a layer's classifier starts anew, not with the weights of the one below
   bool xavier = false;  // weights start uniform in ±√(6 / (fan_in + fan_out)), not in ±1/√fan_in
   // On what
-  std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};  // several: one operator each, side by side
+  // Operators lie side by side: one for each relation and adjacency. Relations are named as in Dataset::relations; kAllEdges
+  // is all edges together, as is an empty list; kAutoRelations alone: short trainings choose, seed by seed.
+  std::vector<std::string> relations;
+  std::vector<Adjacency> adjacency = {Adjacency::kRowPlusI};
   bool transductive = false;  // training sees the whole graph, not the subgraph of the train nodes
   std::string split;          // "": the default order of ResolveSplit
   Scale scale = Scale::kNone;
@@ -92,6 +95,7 @@ struct TrainConfig {
   bool HasThreshold() const { return choose_threshold || threshold; }
   bool WeighsClasses() const { return balanced_classes || !class_weights_file.empty(); }
   bool FindsRate() const { return !lr.has_value(); }
+  bool TriesRelations() const { return relations.size() == 1 && relations.front() == kAutoRelations; }
   uint32_t HiddenOf(uint32_t layer) const {
     return hidden[layer < hidden.size() ? layer : hidden.size() - 1];
   }

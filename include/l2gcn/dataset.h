@@ -56,6 +56,13 @@ struct Split {
   struct Counts {
     uint64_t train = 0, val = 0, test = 0;
   };
+  // A column of the node table by which splits are drawn.
+  struct Column {
+    static constexpr uint32_t kNoRow = ~uint32_t{0};
+
+    std::string name;        // "time:joined", "group:household"
+    Array<uint32_t> places;  // (nodes) of a node's value among the different ones, which ascend; or kNoRow
+  };
 
   std::string name;      // "paper", "public", "file:0", "random:0.6,0.2,0.2", …
   Array<uint8_t> roles;  // (nodes) of Role
@@ -88,7 +95,8 @@ struct TableSchema {
     uint64_t missing = 0;             // cells missing
     float fill =
         0;  // of a number: what stands in for a missing cell, the median of the train nodes; set by training
-    std::string unit;  // that the numbers carry in the table, such as % or $; empty: none
+    std::string unit;       // that the numbers carry in the table, such as % or $; empty: none
+    std::string node_type;  // whose nodes have the column, others have 0; empty: all nodes have it
 
     uint32_t width() const {
       return (category ? static_cast<uint32_t>(levels.size()) : 1) + (marks_missing ? 1 : 0);
@@ -97,7 +105,9 @@ struct TableSchema {
 
   std::vector<Column> columns;  // in the order of the features
   std::vector<std::string>
-      ignored;        // columns that became no features: split columns, too many words, nothing at all
+      ignored;  // columns that became no features: split columns, too many words, nothing at all
+  // Columns of the edge table from which features were computed, with their levels. The features are columns of their own.
+  std::vector<Column> edge_columns;
   std::string label;  // name of the label column, or of those of a regression with commas between; or empty
   bool regression = false;  // the label columns hold targets of a regression
   std::string id;           // name of the id column, or empty: row k is node k
@@ -106,6 +116,9 @@ struct TableSchema {
   bool empty() const { return columns.empty(); }
   uint32_t width() const;
 };
+
+// Words of the setting `relations` that no relation is named.
+inline constexpr const char *kAllEdges = "all", *kAutoRelations = "auto";
 
 // Edges of one kind, which a layer aggregates by an operator of their own: an edge type, a weight column, or edges between
 // two types of nodes.
@@ -118,6 +131,9 @@ struct Relation {
 struct NodeType {
   std::string name;
   uint32_t first = 0, count = 0;
+  bool labelled = false;  // these nodes are scored and predicted
+
+  bool Holds(uint64_t node) const { return node >= first && node - first < count; }
 };
 
 struct Dataset {
@@ -134,7 +150,8 @@ struct Dataset {
   bool inductive =
       false;  // its format keeps training apart from the other nodes, as GraphSAGE's and GraphSAINT's do
   Labels labels;
-  std::vector<Split> splits;             // those the files bring; the first is the default
+  std::vector<Split> splits;  // those the files bring; the first is the default
+  std::vector<Split::Column> split_columns;
   std::vector<std::string> class_names;  // (classes) or empty; of a regression the targets' names
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
@@ -146,6 +163,9 @@ struct Dataset {
   bool checked = false;
 
   uint32_t nodes() const { return graph.nodes; }
+  const NodeType* TypeOf(uint32_t node) const;  // null where nodes are of one type
+  bool IsPredicted(uint32_t node) const;        // nodes of types without labels are not
+  uint32_t predicted_nodes() const;
   // Undirected simple edges without self loops (for a directed graph: of its symmetric closure).
   uint64_t edges = 0;
   std::string NodeName(uint32_t node) const;    // the id as in the input, or the number
@@ -153,41 +173,63 @@ struct Dataset {
 };
 
 struct OpenOptions {
-  std::string format;     // forces a reader; empty: detect
-  std::string data_dir;   // where names are looked for first
-  bool directed = false;  // keep directions as stored
+  // A table that is one of several.
+  struct Table {
+    std::string name;  // of the type of its nodes, "user", or of its relation, "user:bought:item"
+    std::string path;
+    bool operator==(const Table&) const = default;
+  };
+  std::string format;    // forces a reader; empty: detect
+  std::string data_dir;  // where names are looked for first
+  bool directed =
+      false;  // relations "in" and "out" beside the symmetric graph; of each relation where there are several
+  bool one_way = false;  // with `directed`: the graph itself is directed, as in runs of earlier versions
   bool keep_self_loops = false;
   bool largest_component = false;  // keep the nodes of the largest connected component alone
   uint32_t min_degree = 0;         // drop nodes with fewer neighbours, once
   uint64_t synthetic_seed = 0;     // for synthetic:SHAPE
   bool map_only = false;           // do not look at a native directory's values: milliseconds for any size
   // Tables given file by file in place of a spec
-  std::string edges;     // edge list
-  std::string nodes;     // node table: id, features, label
-  std::string features;  // feature file beside the edge list
-  std::string labels;    // label file beside the edge list
-  std::string
-      label_column;  // of the node or label table; empty: the last; "none": there are no labels. Several
-                     // targets of a regression: with commas between
-  std::string task;  // "regression" or "classification"; empty: by the values of the labels
+  std::string edges;               // edge list
+  std::string nodes;               // node table: id, features, label
+  std::string features;            // feature file beside the edge list
+  std::string labels;              // label file beside the edge list
+  std::vector<Table> node_tables;  // in place of `nodes`: one for each type of nodes
+  std::vector<Table> edge_tables;  // in place of `edges`: one for each relation between two types
+  std::string schema;              // YAML or JSON file that names such tables
+  // Column of labels in the node or label table; empty: the last; "none": there is none. Several targets of a regression:
+  // with commas between. TYPE:COLUMN where there are several node tables.
+  std::string label_column;
+  std::string task;                  // "regression" or "classification"; empty: by the values of the labels
   std::string sample_weight_column;  // of the node table: by what nodes count in the loss; empty: alike
   bool label_optional = false;       // a table without `label_column`, or where that is empty, has no labels
   std::string id_column;             // of the node, label and feature tables; empty: found
   bool id_optional = false;          // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
-      weight_column;  // of the edge list; empty: found. Weight "none": none
+      weight_column;  // of the edge list; empty: found. Weight "none": none; "a,b": one relation for each column
+  std::string edge_type_column;  // of the edge list: one relation for each of its values
+  std::vector<std::string>
+      edge_types;  // that a model knows, which gives others none of their own; empty: all
   // Columns of the node table that become features whatever they hold. Those of a model are named here when
   // it predicts, because a short table may look as if a column of categories held names.
   std::vector<std::string> feature_columns;
+  std::string split_by;  // time:COLUMN or group:COLUMN of the node table, kept to draw splits; empty: none
+  std::string edge_features;  // columns of the edge list that become features, with commas between, or all
+  std::vector<TableSchema::Column>
+      edge_columns;                      // those of a model when it predicts, in place of edge_features
   std::string model_edges, model_nodes;  // the tables a model was trained on when it predicts; for messages
-  std::string missing;           // words that mean "no value" in tables, with commas between; any case
-  bool no_ids = false;           // row k of features and labels is node k
-  bool allow_unmatched = false;  // go on although many ids of the edges have no row
+  std::string missing;  // words that mean "no value" in tables, with commas between; any case
+  bool no_ids = false;  // row k of features and labels is node k
+  bool allow_unmatched =
+      false;  // go on although many ids of the edges have no row, and without edges of unknown types
 };
 
 // Options for a table that a model will read: its columns are those of the tables the model was trained on, wherever the
 // caller names none. The table may lack the label column, and may call its ids differently.
 void ReuseColumns(const TableSchema& schema, OpenOptions& options);
+
+// Has the column kept by which `split` is drawn, if it is time:COLUMN:a,b,c or group:COLUMN:a,b,c.
+void KeepSplitColumn(const std::string& split, OpenOptions& options);
 
 // The options that a run must keep to open its data set again, as one JSON object, and back.
 std::string OpenOptionsToJson(const OpenOptions& options);
@@ -205,10 +247,13 @@ void SaveDataset(const Context& context, const Dataset& dataset, const std::stri
 // Picks or draws a split: "paper", "public", "random:a,b,c" (classes in equal shares in every part),
 // "uniform:a,b,c" (whatever their class), "file[:K]", "column:NAME"; "" = the default order (paper, the
 // file's own, random:0.6,0.2,0.2). Only labelled nodes get a role.
+//
+// Where the data set was opened with that column (KeepSplitColumn), also "time:COLUMN:a,b,c" (the earliest nodes train;
+// equal times stay together in the earlier part) and "group:COLUMN:a,b,c" (every group of nodes is in one part).
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed);
 
-// How many nodes each part of that split has. The seed makes no difference, so nothing is drawn.
-Split::Counts CountSplit(const Dataset& dataset, const std::string& spec);
+// How many nodes each part of that split has. The seed makes a difference for groups alone.
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed = 0);
 
 // Known names, and where each was found.
 struct KnownDataset {

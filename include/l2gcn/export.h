@@ -8,7 +8,8 @@
 //                      are on
 //
 // split is train, val, test or empty; truth is empty where it is not known; several labels stand in one field
-// with ';' between them. As .npy: the probabilities, float32 (nodes × classes).
+// with ';' between them. As .npy: the probabilities, float32 (nodes × classes). Of several types of nodes those with labels
+// are written alone.
 //
 // Names that a spreadsheet would run as a formula (those that begin with = + - @, a tab or a carriage return and are no
 // numbers) get an apostrophe in front in every .csv, and a note says how many. `exact_names` writes them as they are.
@@ -41,7 +42,7 @@ void WritePredictions(const Context& context, const Model& model, const Dataset&
                       const Matrix& logits, const Split& split, const TextSink& sink,
                       bool exact_names = false);
 
-// .csv: node and one column a dimension. .npy: float32 (nodes × width).
+// .csv: node, its type where there are several, and one column a dimension. .npy: float32 (nodes × width).
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                       const std::string& path, bool exact_names = false);
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,

@@ -19,8 +19,11 @@ struct GenerateOptions {
   uint32_t features = 0;
   uint32_t classes = 0;
   FeatureType features_as = FeatureType::kF32;  // what dense features are written as: f32 or f16
-  uint32_t topics = 1;  // communities of a class, each with features of its own, large and small
-  double skew = 1;      // 1 … 100: each class has so many times the nodes of the next one
+  uint32_t topics = 1;      // communities of a class, each with features of its own, large and small
+  double skew = 1;          // 1 … 100: each class has so many times the nodes of the next one
+  uint32_t edge_types = 1;  // 1 … 32; above 1 a label is the class that edges of the first type lead to
+  bool directed =
+      false;  // a label is the class that edges (of the first type) lead to, not those that arrive
   // Strengths; none: the shape's.
   std::optional<double> homophily;    // 0 … 1: share of edges drawn inside a class on purpose
   std::optional<double> signal;       // length of a class's mean under noise of deviation 1 a column, or, of

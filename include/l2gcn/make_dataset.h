@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +29,22 @@ using IndexSpan = std::variant<std::span<const int64_t>, std::span<const int32_t
 
 // All spans are only read, and only while MakeDataset runs (but see rows_owner).
 struct DatasetArrays {
+  // Nodes of one type, numbered behind those of the types before it.
+  struct TypedRows {
+    std::string name;
+    uint64_t count = 0;
+    Features features;                 // (count × columns), or empty: nodes of this type have none
+    std::vector<std::string> columns;  // names of the columns, or empty: "0", "1", …
+    bool labelled = false;             // these nodes are scored and predicted
+  };
+
+  // Edges between nodes of two types.
+  struct TypedEdges {
+    std::string name;                // "user:bought:item"
+    IndexSpan source, target;        // (edges) each, counted from 0 within the type
+    std::span<const float> weights;  // (edges), or empty
+  };
+
   std::string name = "arrays";  // shown to people
   std::string preset_row;       // the paper's row of settings to start from: "cora", "reddit", …; "": none
   uint64_t nodes = 0;           // 0: one for each row of features
@@ -41,10 +58,20 @@ struct DatasetArrays {
   // or self loops, each edge both ways with one weight. Other rows, and directed ones, are copied all the
   // same.
   std::shared_ptr<const void> rows_owner;
-  bool directed = false;  // keep directions; otherwise each edge counts both ways
+  // Relations: a type for each edge or entry, or several weights for it; at most one of the two.
+  IndexSpan edge_type;                       // number of its name
+  std::vector<std::string> edge_type_names;  // empty: the numbers themselves
+  std::vector<std::pair<std::string, std::span<const float>>> weight_columns;  // by name
+  bool directed =
+      false;  // relations "in" and "out" of each kind of edges; otherwise each edge counts both ways
+  bool one_way = false;  // with `directed`: the graph itself is directed, as in earlier versions
   bool keep_self_loops = false;
 
   Features features;  // (nodes × columns), dense or sparse; the data set shares this memory
+
+  // Several types of nodes, in place of the graph and the features above. Everything below is of all nodes.
+  std::vector<TypedRows> node_types;
+  std::vector<TypedEdges> relations;
 
   // Labels: one class a node, a set of labels a node, or the targets of a regression. None: no node is labelled.
   IndexSpan classes_of;                   // (nodes) class from 0 on; −1: unlabelled

@@ -67,6 +67,7 @@ struct Model {
   TargetScaling target_scaling;  // of a regression; else empty
   TableSchema
       schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
+  std::vector<std::string> relations;  // of the data set it was trained on, whether or not a layer reads them
   bool structure = false;  // trained on features made from the graph itself (a data set without features)
   std::optional<bool> weighted;  // whether the edges it was trained on have weights; older models do not say
   Preparation preparation;
@@ -144,6 +145,12 @@ inline constexpr uint32_t kMostConfusion = 1024;
 // not know lose their label; a note reports classes missing on either side. Throws Error(kInput) where no
 // class is shared.
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset);
+
+// The data set as the model aggregates it: its relations by name, in the model's order. Those that the data set lacks have no
+// edges, and a note says so. Throws Error(kInput) for a data set with none of them, and for one with relations that the model
+// does not know unless these are to be dropped, with a note.
+Dataset AlignRelations(const Context& context, const Model& model, Dataset dataset,
+                       bool drop_unknown = false);
 
 // Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph; of a regression the predicted
 // targets, in their own units. A model that

@@ -67,6 +67,7 @@ struct SeedResult {
 
   // A short training that helped to choose the architecture (TrainConfig::architecture_trial).
   struct Trial {
+    std::vector<std::string> relations;
     std::vector<Adjacency> adjacency;
     HiddenNorm hidden_norm = HiddenNorm::kNone;
     uint32_t epochs = 0;

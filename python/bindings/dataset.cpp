@@ -2,6 +2,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -38,6 +39,7 @@ Handle OpenTables(Call& call, const std::string& options_json, const ModelHandle
   Handle handle = Open(call, "", options_json, model);
   handle->options = {};
   handle->data.path.clear();
+  if (!handle->data.node_types.empty()) handle->data.name = "tables";
   handle->data.format = "memory";  // as MakeDataset says of arrays
   return handle;
 }
@@ -97,12 +99,37 @@ std::shared_ptr<const void> Together(const SharedBuffer& a, const SharedBuffer& 
                                                                                                b.owner);
 }
 
+// "node_types": {"name", "count", "labelled", "columns"} and features each. "relations": {"name", "source", "target",
+// "weights"} each. `held` keeps the edges alive.
+void TakeTypes(const nb::dict& arrays, DatasetArrays& given, std::vector<SharedBuffer>& held) {
+  if (!arrays.contains("node_types")) return;
+  for (const nb::handle item : nb::cast<nb::list>(arrays["node_types"])) {
+    const auto dict = nb::cast<nb::dict>(item);
+    const auto count = nb::cast<uint64_t>(dict["count"]);
+    given.node_types.push_back({nb::cast<std::string>(dict["name"]), count, FeaturesOf(dict, count),
+                                ValueOf<std::vector<std::string>>(dict, "columns", {}),
+                                ValueOf(dict, "labelled", false)});
+  }
+  for (const nb::handle item : nb::cast<nb::list>(arrays["relations"])) {
+    const auto dict = nb::cast<nb::dict>(item);
+    DatasetArrays::TypedEdges edges;
+    edges.name = nb::cast<std::string>(dict["name"]);
+    for (const char* name : {"source", "target", "weights"}) held.push_back(BufferOf(dict, name));
+    const auto end = held.end();
+    edges.source = AsIndices(*(end - 3), "source");
+    edges.target = AsIndices(*(end - 2), "target");
+    edges.weights = (end - 1)->As<float>("f", "weights");
+    given.relations.push_back(std::move(edges));
+  }
+}
+
 Handle Make(Call& call, const nb::dict& arrays) {
   DatasetArrays given;
   given.name = ValueOf<std::string>(arrays, "name", given.name);
   given.preset_row = ValueOf<std::string>(arrays, "preset_row", "");
   given.nodes = ValueOf<uint64_t>(arrays, "nodes", 0);
   given.directed = ValueOf(arrays, "directed", false);
+  given.one_way = ValueOf(arrays, "one_way", false);
   given.keep_self_loops = ValueOf(arrays, "keep_self_loops", false);
   given.classes = ValueOf<uint32_t>(arrays, "classes", 0);
   given.class_names = ValueOf<std::vector<std::string>>(arrays, "class_names", {});
@@ -113,6 +140,9 @@ Handle Make(Call& call, const nb::dict& arrays) {
                      label_matrix = BufferOf(arrays, "label_matrix"), labelled = BufferOf(arrays, "labelled"),
                      roles = BufferOf(arrays, "roles"), node_ids = BufferOf(arrays, "node_ids"),
                      targets = BufferOf(arrays, "targets"), node_weights = BufferOf(arrays, "node_weights");
+  const SharedBuffer edge_type = BufferOf(arrays, "edge_type");
+  given.edge_type = AsIndices(edge_type, "edge_type");
+  given.edge_type_names = ValueOf<std::vector<std::string>>(arrays, "edge_type_names", {});
   given.source = AsIndices(source, "source");
   given.target = AsIndices(target, "target");
   given.indptr = AsIndices(indptr, "indptr");
@@ -133,6 +163,8 @@ Handle Make(Call& call, const nb::dict& arrays) {
   given.roles = roles.As<uint8_t>("B", "roles");
   given.node_ids = node_ids.As<int64_t>("lq", "node_ids");
   given.features = FeaturesOf(arrays, given.nodes);
+  std::vector<SharedBuffer> held;
+  TakeTypes(arrays, given, held);
   auto handle = std::make_shared<DatasetHandle>();
   call.Run([&](const Context& context) { handle->data = MakeDataset(context, std::move(given)); });
   return handle;
@@ -146,6 +178,35 @@ Handle WithSplits(Call& call, const DatasetHandle& handle,
   for (const auto& [name, roles] : splits) {
     const SharedBuffer buffer = ReadBuffer(roles, "roles");
     changed->data.splits.push_back({name, Array<uint8_t>::CopyOf(buffer.As<uint8_t>("B", "roles"))});
+  }
+  call.Run([&](const Context& context) { ValidateDataset(context, changed->data); });
+  return changed;
+}
+
+// Relations as (name, whether directed, indptr, indices, weights or None), and back.
+nb::list GiveRelations(const DatasetHandle& handle) {
+  nb::list relations;
+  for (const auto& [name, graph] : handle.data.relations) {
+    const nb::object weights =
+        graph.weighted() ? Give(graph.weights, {graph.weights.size()}, false) : nb::none();
+    relations.append(nb::make_tuple(name, graph.directed, Give(graph.indptr, {graph.indptr.size()}, false),
+                                    Give(graph.indices, {graph.indices.size()}, false), weights));
+  }
+  return relations;
+}
+
+Handle WithRelations(Call& call, const DatasetHandle& handle, const nb::list& relations) {
+  auto changed = std::make_shared<DatasetHandle>(handle);
+  for (const nb::handle item : relations) {
+    const auto tuple = nb::cast<nb::tuple>(item);
+    Graph graph;
+    graph.nodes = handle.data.nodes();
+    graph.directed = nb::cast<bool>(tuple[1]);
+    graph.indptr = Array<uint64_t>::CopyOf(ReadBuffer(tuple[2], "indptr").As<uint64_t>("LQ", "indptr"));
+    graph.indices = Array<uint32_t>::CopyOf(ReadBuffer(tuple[3], "indices").As<uint32_t>("I", "indices"));
+    if (!tuple[4].is_none())
+      graph.weights = Array<float>::CopyOf(ReadBuffer(tuple[4], "weights").As<float>("f", "weights"));
+    changed->data.relations.push_back({nb::cast<std::string>(tuple[0]), std::move(graph)});
   }
   call.Run([&](const Context& context) { ValidateDataset(context, changed->data); });
   return changed;
@@ -165,6 +226,7 @@ TableSchema SchemaOf(const nb::list& columns, const std::string& label) {
     column.missing = nb::cast<uint64_t>(dict["missing"]);
     column.fill = nb::cast<float>(dict["fill"]);
     if (dict.contains("unit")) column.unit = nb::cast<std::string>(dict["unit"]);
+    if (dict.contains("node_type")) column.node_type = nb::cast<std::string>(dict["node_type"]);
     schema.columns.push_back(std::move(column));
   }
   return schema;
@@ -178,6 +240,27 @@ Handle WithSchema(const DatasetHandle& handle, const nb::list& columns, const st
                 handle.data.name + ": names for " + std::to_string(changed->data.schema.width()) +
                     " features, but it has " + std::to_string(changed->data.features.cols()));
   }
+  return changed;
+}
+
+// (name, nodes, whether they have labels) of each type, as WithNodeTypes takes them.
+using GivenType = std::tuple<std::string, uint32_t, bool>;
+std::vector<GivenType> GiveNodeTypes(const DatasetHandle& handle) {
+  std::vector<GivenType> types;
+  for (const NodeType& type : handle.data.node_types)
+    types.emplace_back(type.name, type.count, type.labelled);
+  return types;
+}
+
+Handle WithNodeTypes(Call& call, const DatasetHandle& handle, const std::vector<GivenType>& types) {
+  auto changed = std::make_shared<DatasetHandle>(handle);
+  changed->data.node_types.clear();
+  uint32_t first = 0;
+  for (const auto& [name, count, labelled] : types) {
+    changed->data.node_types.push_back({name, first, count, labelled});
+    first += count;
+  }
+  call.Run([&](const Context& context) { ValidateDataset(context, changed->data); });
   return changed;
 }
 
@@ -260,6 +343,7 @@ nb::list GiveSchema(const TableSchema& schema) {
     dict["missing"] = column.missing;
     dict["fill"] = column.fill;
     dict["unit"] = column.unit;
+    dict["node_type"] = column.node_type;
     columns.append(dict);
   }
   return columns;
@@ -280,6 +364,7 @@ void BindDataset(nb::module_& module) {
       .def_prop_ro("nodes", [](const DatasetHandle& h) { return h.data.nodes(); })
       .def_prop_ro("edges", [](const DatasetHandle& h) { return h.data.edges; })
       .def_prop_ro("self_loops", [](const DatasetHandle& h) { return h.data.self_loops; })
+      .def_prop_ro("relations", GiveRelations)
       .def_prop_ro("directed", [](const DatasetHandle& h) { return h.data.graph.directed; })
       .def_prop_ro("classes", [](const DatasetHandle& h) { return h.data.labels.classes; })
       .def_prop_ro("multilabel", [](const DatasetHandle& h) { return h.data.labels.multilabel; })
@@ -305,6 +390,7 @@ void BindDataset(nb::module_& module) {
                      if (!h.data.graph.weighted()) return nb::none();
                      return Give(h.data.graph.weights, {h.data.graph.weights.size()}, false);
                    })
+      .def_prop_ro("node_types", GiveNodeTypes)
       .def_prop_ro("features", GiveFeatures)
       .def_prop_ro("sparse_features", GiveSparse)
       .def_prop_ro("labels", GiveLabels)
@@ -328,9 +414,11 @@ void BindDataset(nb::module_& module) {
       .def("node_name", [](const DatasetHandle& h, uint32_t node) { return h.data.NodeName(node); });
   module.def("open_dataset", Open, nb::arg("call"), nb::arg("spec"), nb::arg("options_json"),
              nb::arg("model").none());
+  module.def("with_relations", WithRelations, nb::arg("call"), nb::arg("data"), nb::arg("relations"));
   module.def("open_tables", OpenTables, nb::arg("call"), nb::arg("options_json"), nb::arg("model").none());
   module.def("make_dataset", Make, nb::arg("call"), nb::arg("arrays"));
   module.def("with_splits", WithSplits, nb::arg("call"), nb::arg("data"), nb::arg("splits"));
+  module.def("with_node_types", WithNodeTypes, nb::arg("call"), nb::arg("data"), nb::arg("types"));
   module.def("with_schema", WithSchema, nb::arg("data"), nb::arg("columns"), nb::arg("label"));
   module.def(
       "resolve_split",

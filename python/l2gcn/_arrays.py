@@ -32,8 +32,8 @@ def is_frame(value: Any) -> bool:
 
 
 def is_table(value: Any) -> bool:
-    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, Arrow's Table."""
-    return is_frame(value) or hasattr(value, "collect_schema") or (hasattr(value, "column_names") and hasattr(value, "to_pandas"))
+    """Whether this is a DataFrame, or becomes one: polars' LazyFrame, whatever hands out an Arrow table."""
+    return is_frame(value) or hasattr(value, "collect_schema") or hasattr(value, "__arrow_c_stream__")
 
 
 def is_pyg(value: Any) -> bool:
@@ -228,6 +228,19 @@ def graph_arrays(graph: Any, nodes: Optional[int] = None) -> dict[str, Any]:
     if nodes is not None and arrays.get("nodes", nodes) != nodes:
         raise error(f"X has {nodes} rows, but the graph has {arrays['nodes']} nodes; expected one row a node")
     return arrays
+
+
+def edge_type_arrays(types: Any) -> dict[str, Any]:
+    """Types of edges as numbers, and their names where they are words."""
+    if types is None:
+        return {}
+    array = as_array(types, "edge_type").reshape(-1)
+    if array.dtype.kind in "iub":
+        return {"edge_type": index_array(array.astype(np.int64), "edge_type")}
+    if array.dtype.kind not in "OUST":
+        raise error(f"edge_type: elements of type {array.dtype}; expected whole numbers or words")
+    names, numbers = np.unique(array.astype(str), return_inverse=True)
+    return {"edge_type": np.ascontiguousarray(numbers.reshape(-1), dtype=np.int64), "edge_type_names": names.tolist()}
 
 
 def _adjacency_arrays(graph: Any) -> dict[str, Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 
 import numpy as np
 
 from . import _core, _interop
-from ._arrays import as_array, class_arrays, feature_arrays, feature_names, graph_arrays, is_missing, is_table, label_array, roles_of, weight_array
+from ._arrays import as_array, class_arrays, edge_type_arrays, feature_arrays, feature_names, graph_arrays, is_missing, is_table, label_array, roles_of, weight_array
 from ._call import ONE_THREAD, make_call
 from ._html import counted, table
 from ._ranks import by_rank_0
@@ -69,6 +69,7 @@ class Dataset:
         val: Any = None,
         test: Any = None,
         nodes: Optional[int] = None,
+        edge_type: Any = None,
         directed: bool = False,
         keep_self_loops: bool = False,
         class_names: Optional[list[str]] = None,
@@ -98,15 +99,18 @@ class Dataset:
             By what nodes count in the loss of a regression; above 0.
         train, val, test : mask or node numbers, optional
             The split. Where none is given, training draws one (setting `split`).
+        edge_type : array (edges,), optional
+            Type of each edge of an edge index or CSR matrix, a number or a word: one relation for each.
         directed, keep_self_loops : bool
-            Keep directions and self loops; by default edges are made symmetric and self loops dropped.
+            Two relations, in- and out-neighbours; self loops kept. By default edges are made symmetric and self loops dropped.
         class_names, node_ids : optional
             What classes and nodes are called outside.
         """
         arrays = feature_arrays(X)
         rows = _row_count(arrays)
         arrays.update(graph_arrays(graph, rows))
-        arrays.update(_label_arrays(y, task=task))
+        arrays.update(edge_type_arrays(edge_type))
+        arrays.update(label_arrays(y, task=task))
         if sample_weight is not None:
             arrays["node_weights"] = weight_array(sample_weight)
         if nodes is not None:
@@ -185,8 +189,13 @@ class Dataset:
         return "regression" if self._handle.regression else "classification"
 
     @property
+    def relations(self) -> dict[str, int]:
+        """Entries of each relation, by name; empty where all edges are of one kind."""
+        return {name: len(indices) for name, _, _, indices, _ in self._handle.relations}
+
+    @property
     def directed(self) -> bool:
-        """Whether edges have a direction."""
+        """Whether the graph itself is directed. Directions that were kept are the relations "in" and "out"."""
         return self._handle.directed
 
     @property
@@ -292,6 +301,23 @@ class Dataset:
         return edges
 
     @property
+    def node_types(self) -> dict[str, slice]:
+        """The nodes of each type, where there are several; empty: nodes are of one type.
+
+        >>> data.labels[data.node_types["user"]]    # doctest: +SKIP
+        """
+        types, first = {}, 0
+        for name, count, _ in self._handle.node_types:
+            types[name] = slice(first, first + count)
+            first += count
+        return types
+
+    @property
+    def labelled_types(self) -> list[str]:
+        """The node types that have labels and are predicted."""
+        return [name for name, _, labelled in self._handle.node_types if labelled]
+
+    @property
     def splits(self) -> dict[str, Split]:
         """The splits that come with it, the default one first."""
         return {name: _masks(name, roles) for name, roles in self._handle.splits}
@@ -349,6 +375,7 @@ class Dataset:
             "preset_row": handle.preset_row,
             "nodes": handle.nodes,
             "directed": handle.directed,
+            "relations": handle.relations,
             "keep_self_loops": handle.self_loops > 0,
             "classes": handle.classes,
             "class_names": handle.class_names,
@@ -358,7 +385,7 @@ class Dataset:
             **stored_features(self),
             **_stored_labels(handle),
         }
-        return _restore, (state, handle.splits, handle.schema, handle.label_column)
+        return _restore, (state, handle.splits, handle.schema, handle.label_column, handle.node_types)
 
     def _graph_arrays(self) -> dict[str, Any]:
         arrays = {"nodes": self.n_nodes, "indptr": self.indptr, "indices": self.indices}
@@ -372,16 +399,21 @@ class Dataset:
         return Dataset(_core.with_schema(self._handle, columns, ""))
 
 
-def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str) -> Dataset:
+def _restore(state: dict[str, Any], splits: Any, schema: Any, label: str, node_types: Any = ()) -> Dataset:
     """The data set of a pickle."""
     call = make_call()
     if "recipe" in state:  # the name of preset_row in pickles of earlier versions
         state["preset_row"] = state.pop("recipe")
-    handle = _core.make_dataset(call, state)
+    relations = state.pop("relations", [])
+    handle = _core.make_dataset(call, {**state, "one_way": True})
+    if relations:
+        handle = _core.with_relations(call, handle, relations)
     if splits:
         handle = _core.with_splits(call, handle, splits)
     if schema:
         handle = _core.with_schema(handle, schema, label)
+    if node_types:
+        handle = _core.with_node_types(call, handle, node_types)
     return Dataset(handle)
 
 
@@ -409,7 +441,7 @@ def _row_count(arrays: dict[str, Any]) -> Optional[int]:
 
 def _stored_labels(handle: Any) -> dict[str, Any]:
     if not handle.regression:
-        return _label_arrays(handle.labels if handle.classes else None, handle.labelled)
+        return label_arrays(handle.labels if handle.classes else None, handle.labelled)
     weights = handle.node_weights
     return {"targets": handle.labels, **({} if weights is None else {"node_weights": weights})}
 
@@ -436,7 +468,7 @@ def target_arrays(array: np.ndarray) -> dict[str, Any]:
     return {"targets": np.ascontiguousarray(numbers.reshape(len(numbers), -1))}
 
 
-def _label_arrays(y: Any, labelled: Any = None, task: str = "") -> dict[str, Any]:
+def label_arrays(y: Any, labelled: Any = None, task: str = "") -> dict[str, Any]:
     if y is None:
         return {}
     if task not in ("", "classification", "regression"):
@@ -490,6 +522,10 @@ def load_dataset(spec: Any = "", *more: Any, model: Any = None, **options: Any) 
         return spec
     if not isinstance(spec, (str, bytes, os.PathLike)):
         return _interop.from_object(Dataset, spec, more, {**options, **({} if model is None else {"model": model})})
+    tables = [one for kind in ("nodes", "edges") if isinstance(options.get(kind), Mapping) for one in options[kind].values()]
+    if any(is_table(one) for one in tables) and not os.fspath(spec):
+        return _interop.from_typed_tables(Dataset, options.pop("nodes", None), options.pop("edges", None), model, **options)
+    options = _interop.parquet_tables(options)
     if is_table(options.get("edges")) and not os.fspath(spec):
         return Dataset.from_pandas(*more, model=model, **_interop.known_arguments(Dataset.from_pandas, options))
     if more:
@@ -512,7 +548,10 @@ model : Model, optional
     label column, which may be missing. The model's feature columns become features whatever they hold.
 **options
     How a name or path is opened, as on the command line: {", ".join(f"{k}={v!r}" for k, v in open_options().items())}.
-    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md).
+    `edges`, `nodes`, `features` and `labels` name tables in place of a spec (docs/reference/tables.md). `edges` and `nodes` may
+    also be DataFrames, Arrow tables, or Parquet files where polars or pyarrow is installed. Of several node types
+    `nodes` and `edges` are dicts of paths or DataFrames: ``nodes={{"user": users, "item": items}},
+    edges={{("user", "bought", "item"): bought}}, label="user:churn"``.
     And what to open it with: {", ".join(row.name for row in machine_settings())}, as for `train`.
 
 >>> load_dataset("synthetic:cora")

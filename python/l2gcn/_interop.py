@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import os
 import re
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, 
 
 import numpy as np
 
-from . import _core
+from . import _core, _hetero
 from ._arrays import as_array, is_array, is_dgl, is_networkx, is_pyg, is_sparse, is_table, weight_array
+from ._arrow import read_stream
 from ._call import make_call
-from ._settings import error, options_json, unknown
+from ._settings import error, options_json, path_of, text_of, unknown
 from ._wording import in_python
 
 if TYPE_CHECKING:
@@ -73,19 +75,41 @@ def handle_of(model: Any) -> Optional[_core.Model]:
 
 
 def _plain_frame(frame: Any, what: str, takes_index: bool = True) -> tuple[Any, bool]:
-    """(a DataFrame of pandas or polars, whether its first column was the index). An index with a name, or of words, counts."""
+    """(a DataFrame or Arrow table, whether its first column was the index). An index with a name, or of words, counts."""
     if hasattr(frame, "collect_schema"):
         frame = frame.collect() if hasattr(frame, "collect") else frame  # polars' LazyFrame
-    elif not hasattr(frame, "to_csv") and hasattr(frame, "to_pandas"):
-        frame = frame.to_pandas()
+    elif hasattr(frame, "__arrow_c_stream__") and not (hasattr(frame, "assign") or hasattr(frame, "lazy")):
+        frame = read_stream(frame, what)  # neither pandas' nor polars'
     if not hasattr(frame, "columns") or not (hasattr(frame, "to_csv") or hasattr(frame, "write_csv")):
-        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars", "usage")
+        raise error(f"{what}: a {type(frame).__name__} given; expected a DataFrame of pandas or polars, or an Arrow table", "usage")
     index = getattr(frame, "index", None)
     if index is None or not takes_index:
         return frame, False
     unnamed_words = list(index.names) == [None] and index.dtype.kind not in "iuf"
     counts = unnamed_words or any(name is not None and name not in frame.columns for name in index.names)
     return (frame.reset_index(), True) if counts else (frame, False)
+
+
+def parquet_tables(options: dict[str, Any]) -> dict[str, Any]:
+    """The options with tables in place of the names of Parquet files, where polars or pyarrow is installed to read them."""
+    names = [name for name in ("edges", "nodes") if _is_parquet(options.get(name))]
+    for reader in ("polars", "pyarrow.parquet"):
+        if names and importlib.util.find_spec(reader.split(".")[0]) is not None:
+            module = importlib.import_module(reader)
+            read = module.read_parquet if reader == "polars" else module.read_table
+            return {**options, **{name: _read_parquet(read, os.fspath(options[name]), name) for name in names}}
+    return options
+
+
+def _is_parquet(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and os.fspath(value).endswith(".parquet")
+
+
+def _read_parquet(read: Callable[[str], Any], path: str, what: str) -> Any:
+    try:
+        return read(path)
+    except Exception as problem:  # each library has errors of its own
+        raise error(f"{what}: {path} cannot be read: {problem}") from None
 
 
 def _write_table(frame: Any, path: str, what: str) -> str:
@@ -111,15 +135,18 @@ def from_pandas(
     id: Optional[str] = None,
     source: Optional[str] = None,
     target: Optional[str] = None,
-    weight: Optional[str] = None,
+    weight: Union[str, list[str], None] = None,
+    edge_type: Optional[str] = None,
     directed: bool = False,
     keep_self_loops: bool = False,
     allow_unmatched: bool = False,
     missing: Union[None, str, Sequence[str]] = None,
     no_ids: bool = False,
+    edge_features: Optional[str] = None,
+    split_by: Optional[str] = None,
     model: Any = None,
 ) -> Dataset:
-    """A data set from two DataFrames of pandas or polars, by the rules of docs/reference/tables.md.
+    """A data set from two DataFrames of pandas or polars, or Arrow tables, by the rules of docs/reference/tables.md.
 
     A column that cannot be a feature, ids without a row and rows without an edge are warnings. The tables pass through the
     program's own reader as text, so ids, categories and missing cells are read exactly as from files. For large tables of
@@ -128,7 +155,8 @@ def from_pandas(
     Parameters
     ----------
     edges : DataFrame
-        Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them.
+        Two columns of ids and perhaps a weight; `source`, `target` and `weight` name them. Several weights, the values of
+        `edge_type` and directions (`directed`) are one relation each.
     nodes : DataFrame, optional
         One row a node: its id (`id`; the index where it has a name that is no column's, or holds words), its label (`label`)
         and features. Numbers become one feature, words one a level; missing cells are marked.
@@ -140,15 +168,21 @@ def from_pandas(
         Words that mean "no value", beside NaN, None and their usual spellings.
     no_ids : bool
         Row k of the node table is node k; the edges hold numbers.
+    edge_features : str, optional
+        Columns of the edges that become features of their nodes, such as "amount,how", or "all".
+    split_by : str, optional
+        "time:COLUMN" or "group:COLUMN" of the nodes, kept for splits such as "time:COLUMN:0.6,0.2,0.2".
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold. Its id column is found by name, and
         so is its label column, which may be missing.
     """
     edges, _ = _plain_frame(edges, "edges")
-    columns = {"label": label, "id": id, "source": source, "target": target, "weight": weight}
+    columns = {"label": label, "id": id, "source": source, "target": target, "edge_type": edge_type}
     options: dict[str, Any] = {name: None if value is None else str(value) for name, value in columns.items()}
+    options.update(weight=weight if weight is None or isinstance(weight, (list, tuple)) else str(weight))
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
     options.update(missing=missing, no_ids=no_ids)
+    options.update(edge_features=edge_features, split_by=split_by)
     if nodes is None:
         if label is not None or id is not None or no_ids:
             raise error("label, id and no_ids are about a node table; give nodes=DataFrame beside the edges", "usage")
@@ -156,24 +190,58 @@ def from_pandas(
         nodes, by_index = _plain_frame(nodes, "nodes", takes_index=not no_ids)
         if by_index and id is None:
             options["id"] = str(nodes.columns[0])
-    return _open_tables(cls, {"edges": edges, "nodes": nodes}, options, model)
+    tables = {name: table for name, table in (("edges", edges), ("nodes", nodes)) if table is not None}
+    return _open_tables(cls, tables, lambda paths: {**options, **paths}, model)
 
 
-def _open_tables(cls: type[Dataset], tables: dict[str, Any], options: dict[str, Any], model: Any) -> Dataset:
+def _open_tables(
+    cls: type[Dataset], tables: dict[str, Any], options_of: Callable[[dict[str, str]], dict[str, Any]], model: Any
+) -> Dataset:
+    """Opens frames, which messages call as `tables` does; `options_of` gets their paths by the same names."""
     import tempfile  # slow to import, and rarely needed
 
     with tempfile.TemporaryDirectory(prefix="l2gcn-") as folder:
 
         def reword(text: str) -> str:
-            return in_python(re.sub(rf"({re.escape(folder)}/)?\b(edges|nodes)\.csv\b", r"\2", text))
+            return in_python(re.sub(rf"({re.escape(folder)}/\d+/)?\b((edges|nodes)(\['[^']*'\])?)\.csv\b", r"\2", text))
 
-        for name, table in tables.items():
-            if table is not None:
-                options[name] = _write_table(table, os.path.join(folder, f"{name}.csv"), name)
+        paths = {}
+        for k, (name, table) in enumerate(tables.items()):
+            os.mkdir(os.path.join(folder, str(k)))
+            file = f"{name}.csv".replace("/", "_")
+            paths[name] = _write_table(table, os.path.join(folder, str(k), file), name)
+        options = options_of(paths)
         try:
             return cls(_core.open_tables(make_call(reword=reword), options_json(options), handle_of(model)))
         except _core.Error as problem:
             raise error(reword(str(problem)), problem.kind) from None
+
+
+def from_typed_tables(cls: type[Dataset], /, nodes: Any, edges: Any, model: Any = None, **options: Any) -> Dataset:
+    """A data set of several node types from tables by type and by relation: DataFrames, or paths."""
+    frames: dict[str, Any] = {}
+    places: dict[str, dict[str, Any]] = {"nodes": {}, "edges": {}}
+    ids = [options["id"]] if options.get("id") else []
+    for kind, given in (("nodes", nodes), ("edges", edges)):
+        if not isinstance(given, Mapping):
+            raise error(f"{kind}: a {type(given).__name__} given; expected a dict of tables, as the other is", "usage")
+        for key, table in given.items():
+            name = _hetero.relation_name(key) if kind == "edges" else text_of(key, kind)
+            if isinstance(table, (str, os.PathLike)):
+                places[kind][name] = path_of(table, kind)
+                continue
+            what = f"{kind}['{name}']"
+            frames[what], by_index = _plain_frame(table, what)
+            places[kind][name] = what
+            if by_index and kind == "nodes" and not any(one.startswith(f"{name}:") for one in ids):
+                ids.append(f"{name}:{frames[what].columns[0]}")
+    if ids:
+        options["id"] = ",".join(ids)
+
+    def options_of(paths: dict[str, str]) -> dict[str, Any]:
+        return {**options, **{kind: {name: paths.get(at, at) for name, at in one.items()} for kind, one in places.items()}}
+
+    return _open_tables(cls, frames, options_of, model)
 
 
 def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
@@ -303,10 +371,13 @@ def to_networkx(self: Dataset, features: str = "x", label: str = "label") -> Any
 
 
 def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any) -> Dataset:
-    """A data set from a PyG `Data`: x, edge_index, edge_weight (or one column of edge_attr), y and the masks.
+    """A data set from a PyG `Data`: x, edge_index, edge_type, edge_weight (or one column of edge_attr), y and the masks.
 
-    `split` is the column of masks that have several. Float32 features are shared, not copied.
+    `split` is the column of masks that have several. Float32 features are shared, not copied. Of a `HeteroData` the nodes
+    are numbered type after type; where several types have y, `label_type` names the one that is predicted.
     """
+    if _hetero.is_hetero(data):
+        return _hetero.from_hetero_data(cls, data, split, options)
     weights = getattr(data, "edge_weight", None)
     if weights is None:
         attributes = getattr(data, "edge_attr", None)
@@ -327,6 +398,9 @@ def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any
     if y is not None:
         y = as_array(y, "y")
         y = y.astype(np.uint8) if y.ndim == 2 and y.shape[1] > 1 else y.reshape(-1)
+    types = getattr(data, "edge_type", None)
+    if types is not None:
+        options.setdefault("edge_type", as_array(types, "edge_type"))
     options.setdefault("nodes", int(data.num_nodes))
     options.setdefault("name", "pyg")
     x = getattr(data, "x", None)
@@ -336,7 +410,12 @@ def from_pyg(cls: type[Dataset], /, data: Any, *, split: int = 0, **options: Any
 
 
 def to_pyg(self: Dataset, split: str = "", seed: int = 0) -> Any:
-    """A PyG `Data`: dense x, edge_index of both directions, y, and the masks of a split (none: without masks)."""
+    """A PyG `Data`: dense x, edge_index of both directions, y, and the masks of a split (none: without masks).
+
+    A data set of several node types becomes a `HeteroData`.
+    """
+    if self.node_types:
+        return _hetero.to_hetero_data(self, split, seed)
     torch = need("torch", "PyG data")
     geometric = need("torch_geometric.data", "PyG data")
     data = geometric.Data(edge_index=torch.from_numpy(self.edge_index), num_nodes=self.n_nodes)
@@ -359,10 +438,14 @@ def to_pyg(self: Dataset, split: str = "", seed: int = 0) -> Any:
 def from_dgl(
     cls: type[Dataset], /, graph: Any, *, features: str = "feat", label: str = "label", weight: Optional[str] = None, **options: Any
 ) -> Dataset:
-    """A data set from a homogeneous DGL graph: ndata[features], ndata[label], the masks, and edata[weight]."""
+    """A data set from a DGL graph: ndata[features], ndata[label], the masks, and edata[weight].
+
+    Of a heterograph the nodes are numbered type after type; where several types have labels, `label_type` names the one
+    that is predicted.
+    """
     expect(is_dgl(graph), graph, "a DGL graph")
-    if not getattr(graph, "is_homogeneous", True):
-        raise error("graph: a DGL graph of several kinds of nodes or edges; make it one by dgl.to_homogeneous", "usage")
+    if _hetero.is_heterograph(graph):
+        return _hetero.from_heterograph(cls, graph, features, label, weight, options)
     source, target = (as_array(end, "edges") for end in graph.edges())
     edges: Any = np.stack([source, target]).astype(np.int64, copy=False)
     if weight is not None:
@@ -383,7 +466,12 @@ def from_dgl(
 
 
 def to_dgl(self: Dataset, split: str = "", seed: int = 0) -> Any:
-    """A DGL graph of both directions, with feat, label and the masks of a split as node data."""
+    """A DGL graph of both directions, with feat, label and the masks of a split as node data.
+
+    A data set of several node types becomes a heterograph.
+    """
+    if self.node_types:
+        return _hetero.to_heterograph(self, split, seed)
     torch = need("torch", "DGL graphs")
     dgl = need("dgl", "DGL graphs")
     edges = self.edge_index
@@ -443,9 +531,9 @@ class Kind(NamedTuple):
 
 
 KINDS = (
-    Kind("a DataFrame of edges, pandas' or polars', and a second one of nodes", is_table, "from_pandas"),
+    Kind("a DataFrame or Arrow table of edges, and a second one of nodes", is_table, "from_pandas"),
     Kind("a NetworkX graph", is_networkx, "from_networkx"),
-    Kind("a PyG Data", is_pyg, "from_pyg"),
+    Kind("a PyG Data or HeteroData", lambda value: is_pyg(value) or _hetero.is_hetero(value), "from_pyg"),
     Kind("a DGL graph", is_dgl, "from_dgl"),
     Kind("a scipy adjacency matrix, X and y", is_sparse, "from_scipy"),
     Kind("an array of features, graph and y", is_array, "from_arrays"),
@@ -460,7 +548,7 @@ def describe_kinds(indent: str) -> str:
 
 def is_graph(value: Any) -> bool:
     """Whether this is a graph with what belongs to it, rather than features or a table."""
-    return is_networkx(value) or is_pyg(value) or is_dgl(value)
+    return is_networkx(value) or is_pyg(value) or is_dgl(value) or _hetero.is_hetero(value)
 
 
 def known_arguments(maker: Callable[..., Dataset], given: dict[str, Any]) -> dict[str, Any]:

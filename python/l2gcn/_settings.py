@@ -137,6 +137,7 @@ def _stored_options() -> dict[str, tuple[str, Any]]:
     """Options of opening a data set by keyword, which is the program's name of it (`label` for --label), each with the name
     under which runs keep it (`label_column`) and its default."""
     stored = json.loads(_core.open_options_json())
+    del stored["one_way"]  # of runs of earlier versions
     return {name.removesuffix("_column"): (name, value) for name, value in stored.items()}
 
 
@@ -206,12 +207,19 @@ def options_and_machine(options: Mapping[str, Any]) -> tuple[str, Said]:
 def options_json(options: Mapping[str, Any]) -> str:
     """Options of opening a data set as the library takes them."""
     known = open_options()
-    said = {}
+    said: dict[str, Any] = {"one_way": False}
     for name, value in options.items():
         if name not in known:
             raise unknown(name, known, "option")
         if value is None:
             continue
+        if name in ("nodes", "edges") and isinstance(value, Mapping):  # by type, by relation
+            said[f"{name[:-1]}_tables"] = {
+                key if isinstance(key, str) else ":".join(map(str, key)): path_of(one, name) for key, one in value.items()
+            }
+            continue
+        if name == "weight" and isinstance(value, (list, tuple)):
+            value = ",".join(text_of(one, name) for one in value)
         expected = type(known[name])
         if expected is str:
             value = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value

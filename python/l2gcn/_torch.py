@@ -50,6 +50,8 @@ class GraphNetwork(nn.Module):
         self.own_beside: bool = form["own_beside"]
         self.prediction_head: str = form["prediction_head"]
         self.row_normalise: bool = form["row_normalise"]
+        if config["relations"]:
+            raise error("to_torch: a model of several relations cannot be converted", "usage")
         if self.prediction_head not in ("classifier", "last-layer", "hops", "joined-powers"):
             raise error(f"to_torch: does not know the prediction head {self.prediction_head}", "usage")
         for name in ("shift", "factor", "center", "projection"):

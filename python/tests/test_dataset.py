@@ -77,10 +77,40 @@ def test_forms_of_a_graph():
     for form in (EDGES.astype(np.int32), EDGES.tolist(), dense, dense.astype(bool), sparse.coo_array(dense), graph, expected):
         same_data(Dataset.from_arrays(X, form), expected)
     directed = Dataset.from_arrays(X, EDGES, directed=True)
-    assert directed.directed and directed.edge_index.tolist() == EDGES.tolist()
+    assert directed.relations == {"in": 3, "out": 3} and not directed.directed
+    same_data(pickle.loads(pickle.dumps(directed)), directed)
+    assert pickle.loads(pickle.dumps(directed)).relations == directed.relations
+    typed = Dataset.from_arrays(X, EDGES, edge_type=["cites", "likes", "cites"])
+    assert typed.relations == {"cites": 4, "likes": 2}
+    assert Dataset.from_arrays(X, EDGES, edge_type=[7, 7, 8], directed=True).relations == {"7/in": 2, "7/out": 2, "8/in": 1, "8/out": 1}
+    with pytest.raises(Error, match="edge_type has 2 values; expected 3"):
+        Dataset.from_arrays(X, EDGES, edge_type=[1, 2])
     weighted = Dataset.from_arrays(X, (EDGES, [0.5, 2.0, 3.0]))
     assert weighted.edge_weight.tolist() == [0.5, 0.5, 2.0, 2.0, 3.0, 3.0]
     assert Dataset.from_arrays(X).n_edges == 0
+
+
+def test_relations_of_tables(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    edges = pandas.DataFrame({"a": [1, 2, 3], "b": [2, 3, 1], "kind": ["x", "y", "x"], "w": [0.5, 2, 1], "age": [1, 2, 3]})
+    assert Dataset.from_pandas(edges, edge_type="kind", weight="none").relations == {"x": 4, "y": 2}
+    assert Dataset.from_pandas(edges, weight=["w", "age"]).relations == {"age": 6, "w": 6}
+    path = tmp_path / "edges.csv"
+    edges.to_csv(path, index=False)
+    directed = l2gcn.load_dataset(edges=path, edge_type="kind", weight="w", directed=True)
+    assert directed.relations == {"x/in": 2, "x/out": 2, "y/in": 1, "y/out": 1}
+    assert l2gcn.load_dataset(edges=path, weight=["w", "age"]).relations == {"age": 6, "w": 6}
+    with pytest.raises(Error, match="did you mean kind"):
+        l2gcn.load_dataset(edges=path, edge_type="knd")
+
+
+def test_training_on_relations():
+    data = Dataset.from_arrays(np.eye(6, dtype=np.float32), [[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]], [0, 1, 0, 1, 0, 1], directed=True)
+    model = l2gcn.train(data, relations=["in", "out"], epochs=2, split="random:0.5,0.25,0.25").model
+    assert model.config["relations"] == "in,out"
+    assert model.predict_proba(data).shape == (6, 2)
+    with pytest.raises(Error, match="was trained on in, out"):
+        model.predict(Dataset.from_arrays(np.eye(6, dtype=np.float32), [[0, 1], [1, 2]]))
 
 
 def test_pickle_and_copies():

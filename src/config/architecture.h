@@ -1,6 +1,7 @@
 // The layer architecture that a configuration sets.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "config/methods.h"
@@ -13,6 +14,14 @@ inline LayerArchitecture ArchitectureOf(const TrainConfig& config) {
   return {config.bias, config.hidden_norm, config.head, static_cast<float>(config.input_dropout)};
 }
 
+// The relations that operators are of.
+inline std::vector<std::string> OperatorRelations(const TrainConfig& config) {
+  return config.relations.empty() ? std::vector<std::string>{kAllEdges} : config.relations;
+}
+inline size_t OperatorCount(const TrainConfig& config) {
+  return OperatorRelations(config).size() * config.adjacency.size();
+}
+
 // What the trials of TrainConfig::architecture_trial try in place of the configuration's own operator.
 inline std::vector<Adjacency> TrialOperators() { return {Adjacency::kSym, Adjacency::kMean}; }
 
@@ -20,7 +29,7 @@ inline std::vector<Adjacency> TrialOperators() { return {Adjacency::kSym, Adjace
 // self features ÂX alone.
 inline size_t BlocksOfHops(const TrainConfig& config) {
   const bool always = FindMethod(config.method).weights == WeightShape::kOwnAndAggregated;
-  return config.self_features || always ? 1 + size_t{config.hops} * config.adjacency.size() : 1;
+  return config.self_features || always ? 1 + config.hops * OperatorCount(config) : 1;
 }
 
 // Columns of the input of layer `layer` (0-based), whose X has `width` columns and which may read the `raw` columns of X⁰.

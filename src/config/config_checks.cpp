@@ -60,12 +60,15 @@ void CheckInput(const TrainConfig& config) {
 void CheckOperators(const TrainConfig& config) {
   if (config.hops > 1 && !TakesSetting("hops", config.method))
     ThrowUsage("--hops {}: method {} reads one hop; use --hops 1", config.hops, config.method);
-  if (config.adjacency.size() == 1) return;
+  const size_t operators = OperatorCount(config);
+  if (operators == 1 && config.relations.empty()) return;
+  const char* name = config.adjacency.size() > 1 ? "adjacency" : "relations";
   if (FindMethod(config.method).loop != TrainingLoop::kLayerwise)
-    ThrowUsage("--adjacency: {} operators, but method {} takes one", config.adjacency.size(), config.method);
-  if (!config.self_features)
-    ThrowUsage("--adjacency: {} operators need --self-features; add it, or name one",
-               config.adjacency.size());
+    ThrowUsage("--{}: {} operators, but method {} takes one", name, operators, config.method);
+  if (config.TriesRelations() && !config.self_features)
+    ThrowUsage("--relations auto: needs --self-features; add it, or name a relation");
+  if (operators > 1 && !config.self_features)
+    ThrowUsage("--{}: {} operators need --self-features; add it, or name one", name, operators);
 }
 
 }  // namespace
@@ -97,6 +100,10 @@ void Validate(const TrainConfig& config) {
   CheckParts(config);
   if (FindMethod(config.method).prediction_head != PredictionHead::kHops) CheckInput(config);
   CheckOperators(config);
+  if (config.TriesRelations() && !config.FindsRate())
+    ThrowUsage(
+        "--relations auto: trials need a rate that is found for each layer; use --lr auto, or name "
+        "relations");
   if (config.architecture_trial && !config.FindsRate())
     ThrowUsage("architecture_trial: trials need a rate that is found for each layer; use lr auto");
   if (config.FindsRate() && FindMethod(config.method).loop != TrainingLoop::kLayerwise) {

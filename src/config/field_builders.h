@@ -98,6 +98,24 @@ FieldOf<C> ListField(const char* name, std::vector<uint32_t> C::*member, uint32_
           WholeRange(low, high)};
 }
 
+// Names with commas between; one in quotes may hold commas, and quotes twice (CsvQuoted).
+inline std::vector<std::string> SplitQuoted(const std::string& text) {
+  std::vector<std::string> items(1);
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool twice = quoted && text[i] == '"' && i + 1 < text.size() && text[i + 1] == '"';
+    if (text[i] == '"' && !twice) {
+      quoted = !quoted;
+    } else if (text[i] == ',' && !quoted) {
+      items.emplace_back();
+    } else {
+      i += twice ? 1 : 0;
+      items.back() += text[i];
+    }
+  }
+  return items;
+}
+
 [[noreturn]] inline void ThrowNotAChoice(const std::string& field, const std::string& value,
                                          const std::vector<std::string>& choices) {
   ThrowUsage("--{} {}: did you mean '{}'? Valid: {}", field, value, NearestName(value, choices),

@@ -8,6 +8,7 @@
 #include "config/choice_names.h"
 #include "config/field_builders.h"
 #include "config/methods.h"
+#include "core/csv_field.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 #include "l2gcn/settings.h"
@@ -18,21 +19,24 @@ namespace {
 constexpr uint32_t kMaxLayers = 64;
 constexpr uint32_t kMaxWidth = 1u << 20;
 constexpr uint32_t kMaxEpochs = 1000000;
+constexpr size_t kMostOperatorRelations = 256;
 constexpr uint32_t kMaxCount = std::numeric_limits<int32_t>::max();
 
 // Only the first word is checked here; what it asks for is looked up in the data set.
 Field SplitField() {
   Field field = TextField(
       "split", "SPLIT", &TrainConfig::split,
-      "Which nodes train, validate and test. paper, public, random:A,B,C, file[:K] or column:NAME; by "
-      "default the paper's, else the file's own, else random:0.6,0.2,0.2.");
+      "Which nodes train, validate and test. paper, public, random:A,B,C, time:COLUMN:A,B,C, "
+      "group:COLUMN:A,B,C, file[:K] or column:NAME; by default the paper's, else the file's own, else "
+      "random:0.6,0.2,0.2.");
   field.set = [](TrainConfig& config, const std::string& value) {
-    static const std::vector<std::string> heads = {"paper", "public", "random", "uniform", "file", "column"};
+    static const std::vector<std::string> heads = {"paper", "public", "random", "uniform",
+                                                   "time",  "group",  "file",   "column"};
     const std::string head = value.substr(0, value.find(':'));
     if (!value.empty() && std::find(heads.begin(), heads.end(), head) == heads.end()) {
       ThrowUsage(
           "--split {}: did you mean '{}'? Valid: paper, public, random:0.6,0.2,0.2, "
-          "uniform:0.6,0.2,0.2, file[:K], column:NAME",
+          "uniform:0.6,0.2,0.2, time:COLUMN:0.6,0.2,0.2, group:COLUMN:0.6,0.2,0.2, file[:K], column:NAME",
           value, NearestName(head, heads));
     }
     config.split = value;
@@ -83,6 +87,34 @@ Field ThresholdField() {
   field.get = [](const TrainConfig& config) {
     if (config.threshold) return fmt::format("{}", *config.threshold);
     return std::string(config.choose_threshold ? "auto" : "");
+  };
+  return field;
+}
+
+// Names come from data: any text, quoted as in a line of CSV.
+Field RelationsField() {
+  Field field = {"relations", FieldText::Kind::kText, "NAME[,NAME…]",
+                 "Relations of the edges, each with an aggregate of its own; all: all edges together; auto: "
+                 "chosen by short trainings. By default every relation of the data set. Several need "
+                 "--self-features."};
+  field.set = [](TrainConfig& config, const std::string& value) {
+    config.relations.clear();
+    if (value.empty()) return;
+    std::vector<std::string> names = SplitQuoted(value);
+    for (const std::string& name : names) {
+      if (name.empty()) ThrowUsage("--relations {}: a name is empty", value);
+      if (std::count(names.begin(), names.end(), name) > 1)
+        ThrowUsage("--relations {}: names {} twice", value, name);
+      if (name == kAutoRelations && names.size() > 1) ThrowUsage("--relations {}: auto stands alone", value);
+    }
+    if (names.size() > kMostOperatorRelations)
+      ThrowUsage("--relations: {} names; at most {} are taken", names.size(), kMostOperatorRelations);
+    config.relations = std::move(names);
+  };
+  field.get = [](const TrainConfig& config) {
+    std::string joined;
+    for (const std::string& name : config.relations) joined += (joined.empty() ? "" : ",") + CsvQuoted(name);
+    return joined;
   };
   return field;
 }
@@ -204,6 +236,7 @@ std::vector<Field> ArchitectureFields() {
                       "How the adjacency matrix is normalised: row+i (D⁻¹(A+I)+I), row, sym, sum, mean "
                       "(D⁻¹A) or none (neighbours are ignored). Several, such as sym,mean, give a layer one "
                       "aggregate each; that needs --self-features."),
+      RelationsField(),
       ByPreset(FlagField("architecture-trial", &C::architecture_trial,
                          "Choose adjacency and hidden_norm by short trainings, on the evaluation nodes.")),
       ByPreset(ChoiceField("theta", &C::fresh_theta, kThetaStartNames,

@@ -56,7 +56,7 @@ std::vector<Method> MakeMethods() {
        .stop = StopRule::kController,
        .compared = false,
        .settings = {"hops", "self-features", "raw-features", "bias", "hidden-norm", "input-dropout", "head",
-                    "predict-from", "correct", "controller", "hold-out"},
+                    "relations", "predict-from", "correct", "controller", "hold-out"},
        .preset = [](const std::string&, TrainConfig&) {}},
       {.name = "gcn",
        .sentence = "all layers at once over the whole graph in every step",

@@ -97,7 +97,10 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
       ThrowUsage("--features-as has no effect: {} has {}; leave it out", spec.empty() ? open.edges : spec,
                  features);
   };
-  if (native && !filters && (open.format.empty() || open.format == "table") && IsLoneEdgeList(spec, open)) {
+  const bool relations = (open.directed && !open.one_way) || !open.edge_type_column.empty() ||
+                         open.weight_column.find(',') != std::string::npos;
+  if (native && !filters && !relations && (open.format.empty() || open.format == "table") &&
+      IsLoneEdgeList(spec, open)) {
     refuse_type("no features");
     const uint64_t memory = context.host_memory != 0 ? context.host_memory : kSortingBytes;
     return writer.stream_edges(context, spec, open, destination, memory, force);
@@ -116,6 +119,15 @@ uint64_t ConvertDataset(const Context& context, const std::string& spec, const O
   if (native) {
     SaveDatasetAs(context, dataset, destination, force, features_as);
   } else {
+    if (!dataset.node_types.empty()) {
+      context.Warn(fmt::format(
+          "{}: the format {} has one type of nodes; the types are left out, and native keeps them",
+          dataset.name, writer.name));
+    }
+    if (!dataset.relations.empty())
+      context.Note(
+          fmt::format("{}: the format {} holds all edges together; only native keeps the {} relations",
+                      dataset.name, writer.name, dataset.relations.size()));
     writer.write(context, dataset, destination, force);
   }
   return dataset.nodes();

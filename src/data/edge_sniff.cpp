@@ -129,10 +129,27 @@ bool IdsTell(const std::vector<EdgeRow>& rows, const EdgeTextHints& hints) {
   return known * 2 > rows.size() - 1;
 }
 
+// The columns that --weight names: one that has this very name, or those between commas.
+std::vector<std::string> WeightNames(const std::string& hint, const std::vector<std::string>& columns) {
+  if (hint.empty() || hint == "none") return {};
+  if (std::find(columns.begin(), columns.end(), hint) != columns.end()) return {hint};
+  std::vector<std::string> names(1);
+  for (const char c : hint) {
+    if (c == ',') {
+      names.emplace_back();
+    } else {
+      names.back() += c;
+    }
+  }
+  return names;
+}
+
 bool FindsHeader(const std::vector<EdgeRow>& rows, const EdgeTextHints& hints) {
   const EdgeRow& first = rows[0];
-  for (const std::string* name : {&hints.source, &hints.target, &hints.weight}) {
-    if (!name->empty() && !LooksNumeric(*name) && std::find(first.begin(), first.end(), *name) != first.end())
+  std::vector<std::string> named = WeightNames(hints.weight, first);
+  named.insert(named.end(), {hints.source, hints.target, hints.type});
+  for (const std::string& name : named) {
+    if (!name.empty() && !LooksNumeric(name) && std::find(first.begin(), first.end(), name) != first.end())
       return true;
   }
   if (first[0].empty() && rows.size() > 1 && !rows[1][0].empty()) return true;
@@ -190,11 +207,18 @@ void FindWeight(const fs::path& path, const EdgeTextHints& hints, const std::vec
   };
   const auto is_free = [&](size_t c) {
     const bool row_number = c == 0 && format.header && format.columns > 2 && IsRowNumberName(format.names[0]);
-    return c != format.source && c != format.target && !row_number;
+    return c != format.source && c != format.target && c != format.type && !row_number;
   };
   size_t weight = kNoColumn;
-  if (!hints.weight.empty() && hints.weight != "none") {
-    weight = NamedColumn(format, path, "--weight", hints.weight);
+  const std::vector<std::string> named = WeightNames(hints.weight, format.names);
+  if (!named.empty()) {
+    weight = NamedColumn(format, path, "--weight", named.front());
+    for (size_t k = 1; k < named.size(); ++k) {
+      const size_t column = NamedColumn(format, path, "--weight", named[k]);
+      if (std::count(named.begin(), named.end(), named[k]) > 1)
+        ThrowUsage("--weight {}: named twice; name each column once", named[k]);
+      format.more_weights.push_back(column);
+    }
   } else if (hints.weight.empty()) {
     size_t third = kNoColumn;
     for (size_t c = 0; c < format.columns; ++c) {
@@ -203,13 +227,30 @@ void FindWeight(const fs::path& path, const EdgeTextHints& hints, const std::vec
       if (weight == kNoColumn && format.header && IsWeightName(format.names[c])) weight = c;
     }
     const bool fits = third != kNoColumn && !(format.header && IsNoWeightName(format.names[third]));
-    if (weight == kNoColumn && fits && is_number(third)) weight = third;
+    if (weight == kNoColumn && fits && !hints.attributes && is_number(third)) weight = third;
   }
   format.weighted = weight != kNoColumn;
   if (format.weighted) format.weight = weight;
   for (size_t c = 0; c < format.columns; ++c) {
-    if (is_free(c) && c != weight) format.ignored.push_back(format.names[c]);
+    const bool weighs = c == weight || std::find(format.more_weights.begin(), format.more_weights.end(), c) !=
+                                           format.more_weights.end();
+    if (is_free(c) && !weighs) format.ignored.push_back(format.names[c]);
   }
+}
+
+void FindType(const fs::path& path, const EdgeTextHints& hints, EdgeTextFormat& format) {
+  if (hints.type.empty()) return;
+  format.type = NamedColumn(format, path, "--edge-type", hints.type);
+  if (format.type == format.source || format.type == format.target)
+    ThrowUsage("--edge-type {}: that column of {} holds ids", hints.type, path.string());
+}
+
+void CheckRelationColumns(const EdgeTextHints& hints, const EdgeTextFormat& format) {
+  if (!format.type) return;
+  if (!format.more_weights.empty())
+    ThrowUsage("--edge-type and several --weight exclude each other; give one --weight, or leave one out");
+  if (format.weighted && format.weight == *format.type)
+    ThrowUsage("--edge-type and --weight name the same column, {}", hints.type);
 }
 
 }  // namespace
@@ -226,7 +267,9 @@ EdgeTextFormat SniffEdgeText(const fs::path& path, const EdgeTextHints& hints) {
   if (format.header && rows.size() == 1) ThrowInput("{}: holds a header and no edges", path.string());
   for (size_t c = 0; !format.header && c < format.columns; ++c) format.names[c] = std::to_string(c);
   FindEnds(path, hints, format);
+  FindType(path, hints, format);
   FindWeight(path, hints, rows, format);
+  CheckRelationColumns(hints, format);
   for (size_t r = format.header ? 1 : 0; r < rows.size(); ++r) {
     for (const size_t c : {format.source, format.target}) {
       if (c < rows[r].size() && !rows[r][c].empty()) format.ids = std::max(format.ids, KindOfId(rows[r][c]));
@@ -240,8 +283,10 @@ void LogEdgeColumns(const Context& context, const fs::path& path, const EdgeText
   std::string text = fmt::format("{}: edges from column {} to column {}, ", path.filename().string(),
                                  format.names[format.source], format.names[format.target]);
   text += format.weighted ? fmt::format("weight {}", format.names[format.weight]) : "no weights";
+  for (const size_t column : format.more_weights) text += ", " + format.names[column];
+  if (format.type) text += ", type " + format.names[*format.type];
   if (!format.ignored.empty()) text += fmt::format("; not used: {}", fmt::join(format.ignored, ", "));
-  context.Note(text + " (--source, --target, --weight choose others)");
+  context.Note(text + " (--source, --target, --weight, --edge-type choose others)");
 }
 
 std::vector<std::vector<std::string>> FirstEdgeRecords(const fs::path& path, const EdgeTextFormat& format) {

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/threads.h"
 #include "data/catalog.h"
+#include "data/edge_features.h"
 #include "data/edge_sort.h"
 #include "data/edge_text.h"
 #include "data/id_table.h"
@@ -25,6 +26,7 @@ namespace {
 
 constexpr uint64_t kSmallestMemory = uint64_t{64} << 20;
 constexpr double kIdShare = 0.5;  // of the budget, at most: beside the sort's buffers, or after they are gone
+constexpr double kFeatureShare = 0.25;  // of the budget, for the sums of edge features
 constexpr size_t kEdgesPerChunk = size_t{1} << 18;
 
 struct KeyPair {
@@ -39,6 +41,8 @@ struct Conversion {
   EdgeTextFormat format;
   EdgeSortOptions sort;
   uint64_t id_memory;
+  // Called once the nodes are numbered, with where the edges' nodes come from.
+  std::function<void(uint32_t nodes, const EdgeNodes& nodes_of)> on_numbered;
 };
 
 void WriteIds(const IdTable& ids, const fs::path& directory) {
@@ -136,6 +140,14 @@ SortedEdges SortSmall(const Conversion& conversion, IdTable& ids) {
   sorter->Flush();
   ids.Finish();
   WriteIds(ids, conversion.sort.directory);
+  conversion.on_numbered(ids.nodes(),
+                         [&](uint64_t, std::span<const std::string_view> tokens, std::span<uint32_t> nodes) {
+                           for (size_t i = 0; i < tokens.size(); ++i) {
+                             int64_t id = -1;
+                             const bool known = ParseId(tokens[i], id) && id >= 0 && id <= largest;
+                             nodes[i] = known ? ids.NodeOf(static_cast<uint32_t>(id)) : ids.nodes();
+                           }
+                         });
   std::function<void(std::span<uint32_t>)> to_nodes;
   if (!ids.identity()) to_nodes = [&ids](std::span<uint32_t> keys) { ids.ToNodes(keys); };
   return sorter->Finish(ids.nodes(), to_nodes);
@@ -158,7 +170,8 @@ SpilledKeys SpillKeys(const Conversion& conversion, IdTable& ids) {
   ForEachRound(
       conversion,
       [&](size_t k, TextBlock& block) {
-        ParseTextEdges(block, conversion.format, conversion.path, parsed[k]);
+        EdgeExtras none;
+        ParseTextEdges(block, conversion.format, conversion.path, parsed[k], none);
       },
       [&](const std::vector<size_t>& order) {
         tokens.clear();
@@ -188,8 +201,19 @@ SortedEdges SortNamed(const Conversion& conversion, IdTable& ids) {
   ids.Finish();
   WriteIds(ids, conversion.sort.directory);
   ids.DropNames();
-  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(conversion.context, conversion.sort);
   const uint64_t edges = spilled.pairs->size();
+  conversion.on_numbered(
+      ids.nodes(), [&](uint64_t first, std::span<const std::string_view>, std::span<uint32_t> nodes) {
+        const uint64_t count = std::min<uint64_t>(nodes.size() / 2, edges - std::min(edges, first));
+        std::fill(nodes.begin(), nodes.end(), ids.nodes());
+        std::vector<KeyPair> pairs(count);
+        spilled.pairs->Read(first, pairs.data(), count);
+        for (size_t e = 0; e < count; ++e) {
+          nodes[2 * e] = ids.NodeOf(pairs[e].source);
+          nodes[2 * e + 1] = ids.NodeOf(pairs[e].target);
+        }
+      });
+  const std::unique_ptr<EdgeSorter> sorter = EdgeSorter::Make(conversion.context, conversion.sort);
   ParallelTasks(conversion.context, (edges + kEdgesPerChunk - 1) / kEdgesPerChunk,
                 [&](size_t chunk, uint32_t worker) {
                   const size_t first = chunk * kEdgesPerChunk,
@@ -228,13 +252,23 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
                          const fs::path& destination, uint64_t memory, bool force) {
   if (memory < kSmallestMemory) ThrowUsage("--memory: at least {} MiB are needed", kSmallestMemory >> 20);
   RefuseToReplaceOthers(destination);
-  const EdgeTextFormat sniffed =
-      SniffEdgeText(path, {options.source_column, options.target_column, options.weight_column, {}});
-  LogEdgeColumns(context, path, sniffed);
+  const EdgeTextFormat sniffed = SniffEdgeText(
+      path,
+      {options.source_column, options.target_column, options.weight_column, {}, HasEdgeFeatures(options)});
+  LogEdgeColumns(context, path, WithoutFeatures(sniffed, options));
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);
     const auto share = [&](double part) { return static_cast<uint64_t>(part * static_cast<double>(memory)); };
-    Conversion conversion{context, path, format, {}, share(kIdShare)};
+    Dataset numbered;  // what is made of the nodes, once they are numbered
+    const auto on_numbered = [&](uint32_t nodes, const EdgeNodes& nodes_of) {
+      if (!HasEdgeFeatures(options)) return;
+      numbered.graph.nodes = nodes;
+      numbered.features = Features::None(nodes);
+      AddEdgeFeatures(context, path, format, options, nodes_of, share(kFeatureShare), numbered);
+      WriteFeatures(context, numbered.features, std::nullopt, staged.path());
+      numbered.features = {};
+    };
+    Conversion conversion{context, path, format, {}, share(kIdShare), on_numbered};
     conversion.sort = {options.directed,  options.keep_self_loops, format.weighted,
                        share(kSortShare), staged.path(),           {}};
     IdTable ids(format.ids, conversion.id_memory);
@@ -248,6 +282,8 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
     info.edges = sorted.edges;
     info.self_loops = sorted.self_loops;
     info.directed = options.directed;
+    info.features = numbered.schema.width();
+    info.schema = numbered.schema;
     info.changes = sorted.changes;
     WriteManifest(staged.path(), info);
     LogChanges(context, info.name, info.changes);

@@ -19,7 +19,8 @@ constexpr int64_t kSmallLimit = int64_t{1} << 31;
   ThrowInput("{}:{}: {}", path.string(), LineOfOffset(path, offset), what);
 }
 
-float WeightOf(std::string_view token, const EdgeTextFormat& format, const fs::path& path, uint64_t offset) {
+float WeightOf(std::string_view token, const EdgeTextFormat& format, size_t column, const fs::path& path,
+               uint64_t offset) {
   float weight = 1;
   const bool number = ParseNumber(token, weight) || ParseGroupedNumber(token, format.separator, weight);
   if (number && std::isfinite(weight)) return weight;
@@ -28,10 +29,10 @@ float WeightOf(std::string_view token, const EdgeTextFormat& format, const fs::p
         path, offset,
         fmt::format("column {}: the weight is missing; fill it in, name another column with --weight, "
                     "or ignore weights with --weight none",
-                    format.names[format.weight]));
+                    format.names[column]));
   }
   ThrowAtLine(path, offset,
-              fmt::format("column {}: the weight '{}' is {}", format.names[format.weight], token,
+              fmt::format("column {}: the weight '{}' is {}", format.names[column], token,
                           number ? "not finite" : "no number; name another column with --weight, or none"));
 }
 
@@ -106,8 +107,28 @@ CsvReading ReadingOf(const EdgeTextFormat& format) {
   return format.quoted ? CsvReading::kStrict : CsvReading::kUnquoted;
 }
 
+// The type and the further weights of a record whose length was checked.
+void AddExtras(const CsvRecords& records, const EdgeTextFormat& format, const fs::path& path,
+               EdgeExtras& extras) {
+  const std::span<const std::string_view> cells = records.fields();
+  if (format.type) {
+    if (cells[*format.type].empty()) {
+      ThrowAtLine(
+          path, records.offset(),
+          fmt::format("column {}: expected an edge type, this cell is empty", format.names[*format.type]));
+    }
+    extras.types.Add(cells[*format.type]);
+  }
+  extras.weights.resize(format.more_weights.size());
+  for (size_t k = 0; k < format.more_weights.size(); ++k) {
+    const size_t column = format.more_weights[k];
+    extras.weights[k].push_back(WeightOf(cells[column], format, column, path, records.offset()));
+  }
+}
+
 // The ids and the weight of a record; everything about it is checked.
-TextEdge EdgeOf(const CsvRecords& records, const EdgeTextFormat& format, const fs::path& path) {
+TextEdge EdgeOf(const CsvRecords& records, const EdgeTextFormat& format, const fs::path& path,
+                EdgeExtras& extras) {
   const std::span<const std::string_view> cells = records.fields();
   if (cells.size() < 2) ThrowAtLine(path, records.offset(), "expected two node ids on the line");
   if (cells.size() != format.columns) {
@@ -123,8 +144,51 @@ TextEdge EdgeOf(const CsvRecords& records, const EdgeTextFormat& format, const f
     }
   }
   const float weight =
-      format.weighted ? WeightOf(cells[format.weight], format, path, records.offset()) : 1.0f;
+      format.weighted ? WeightOf(cells[format.weight], format, format.weight, path, records.offset()) : 1.0f;
+  AddExtras(records, format, path, extras);
   return {cells[format.source], cells[format.target], weight};
+}
+
+}  // namespace
+
+void EdgeExtras::Append(EdgeExtras&& more) {
+  types.Append(std::move(more.types));
+  weights.resize(std::max(weights.size(), more.weights.size()));
+  for (size_t k = 0; k < more.weights.size(); ++k)
+    weights[k].insert(weights[k].end(), more.weights[k].begin(), more.weights[k].end());
+}
+
+void EdgeExtras::clear() {
+  types.clear();
+  weights.clear();
+}
+namespace {
+
+// What stands behind the digits of a whole number among fractions: .0, or .38e+02 where the exponent makes it whole, as
+// numpy.savetxt writes. The digits that belong to the number are appended to it.
+bool TakeFraction(std::string_view rest, int64_t& id) {
+  if (rest.size() < 2 || rest[0] != '.') return false;
+  const size_t e = std::min(rest.find('e'), rest.size());
+  int exponent = 0;
+  if (e < rest.size()) {
+    const std::string_view digits = rest.substr(std::min(e + 2, rest.size()));
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
+    if (!rest.substr(e + 1).starts_with('+') || digits.size() != 2 || error != std::errc() ||
+        end != digits.data() + digits.size())
+      return false;
+  }
+  const std::string_view fraction = rest.substr(1, e - 1);
+  const int64_t sign = id < 0 ? -1 : 1;
+  for (size_t i = 0; i < std::max(fraction.size(), static_cast<size_t>(exponent)); ++i) {
+    const char digit = i < fraction.size() ? fraction[i] : '0';
+    if (digit < '0' || digit > '9') return false;
+    if (i >= static_cast<size_t>(exponent)) {
+      if (digit != '0') return false;
+    } else if (__builtin_mul_overflow(id, 10, &id) || __builtin_add_overflow(id, sign * (digit - '0'), &id)) {
+      return false;
+    }
+  }
+  return !fraction.empty();
 }
 
 }  // namespace
@@ -135,7 +199,7 @@ bool ParseId(std::string_view token, int64_t& id) {
   if (error != std::errc()) return false;
   if (end != last) {
     const std::string_view rest(end, static_cast<size_t>(last - end));
-    if (rest.size() < 2 || rest[0] != '.' || rest.find_first_not_of('0', 1) != rest.npos) return false;
+    if (!TakeFraction(rest, id)) return false;
     token.remove_suffix(rest.size());
   }
   const std::string_view digits = token[0] == '-' ? token.substr(1) : token;
@@ -166,6 +230,7 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::p
   out.source.clear();
   out.target.clear();
   out.weights.clear();
+  out.extras.clear();
   const char* const begin = block.text.data();
   const char* const end = begin + block.text.size();
   const char separator = format.separator;
@@ -196,7 +261,7 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::p
       skip_header = false;
       continue;
     }
-    const TextEdge edge = EdgeOf(records, format, path);
+    const TextEdge edge = EdgeOf(records, format, path, out.extras);
     int64_t from = 0, to = 0;
     const IdKind kind = std::max(TakeId(edge.source, from), TakeId(edge.target, to));
     if (kind != IdKind::kSmall) throw NeedsWiderIds{kind};
@@ -207,8 +272,9 @@ void ParseSmallEdges(TextBlock& block, const EdgeTextFormat& format, const fs::p
 }
 
 void ParseTextEdges(TextBlock& block, const EdgeTextFormat& format, const fs::path& path,
-                    std::vector<TextEdge>& out) {
+                    std::vector<TextEdge>& out, EdgeExtras& extras) {
   out.clear();
+  extras.clear();
   bool skip_header = format.header && block.number == 0;
   const bool plain = format.plain();
   const PlainTokens tokens(format.separator);
@@ -236,7 +302,7 @@ void ParseTextEdges(TextBlock& block, const EdgeTextFormat& format, const fs::pa
       skip_header = false;
       continue;
     }
-    out.push_back(EdgeOf(records, format, path));
+    out.push_back(EdgeOf(records, format, path, extras));
   }
 }
 

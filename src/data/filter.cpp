@@ -44,6 +44,19 @@ std::vector<uint32_t> LargestComponent(const Graph& graph) {
   return keep;
 }
 
+// `keep` ascends.
+std::vector<NodeType> KeptTypes(std::vector<NodeType> types, std::span<const uint32_t> keep) {
+  uint32_t next = 0;
+  for (NodeType& type : types) {
+    const auto kept =
+        std::count_if(keep.begin(), keep.end(), [&](uint32_t node) { return type.Holds(node); });
+    type.first = next;
+    type.count = static_cast<uint32_t>(kept);
+    next += type.count;
+  }
+  return types;
+}
+
 }  // namespace
 
 Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<const uint32_t> keep) {
@@ -54,9 +67,12 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.inductive = dataset.inductive;
   kept.path = dataset.path;
   kept.graph = InducedSubgraph(context, dataset.graph, keep);
+  for (const Relation& relation : dataset.relations)
+    kept.relations.push_back({relation.name, InducedSubgraph(context, relation.graph, keep)});
   kept.edges = CountUndirectedEdges(context, kept.graph);
   kept.changes = dataset.changes;
   kept.self_loops = dataset.self_loops;
+  kept.node_types = KeptTypes(dataset.node_types, keep);
   kept.features = dataset.features.PickRows(keep);
   kept.schema = dataset.schema;
   kept.labels.multilabel = dataset.labels.multilabel;
@@ -70,6 +86,8 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.labels.node_weights = PickRows(dataset.labels.node_weights, 1, keep);
   for (const Split& split : dataset.splits)
     kept.splits.push_back({split.name, PickRows(split.roles, 1, keep)});
+  for (const Split::Column& column : dataset.split_columns)
+    kept.split_columns.push_back({column.name, PickRows(column.places, 1, keep)});
   kept.class_names = dataset.class_names;
   if (!dataset.node_names.empty()) {
     std::vector<std::string> names;

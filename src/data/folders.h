@@ -1,4 +1,4 @@
-// Data sets kept as folders of several files: GraphSAINT, GraphSAGE, DGL's PPI, OGB's node-property sets.
+// Data sets kept as folders of several files: GraphSAINT, GraphSAGE, DGL's PPI, OGB's node-property sets, GraphLand.
 #pragma once
 
 #include <filesystem>
@@ -22,5 +22,9 @@ Dataset ReadDglPpi(const Context& context, const std::filesystem::path& path, co
 // raw/edge.csv.gz … or raw/data.npz, and split/NAME/{train,valid,test}.csv.gz.
 bool DetectOgb(const std::filesystem::path& path);
 Dataset ReadOgb(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
+
+// features.csv, targets.csv, edgelist.csv, info.yaml, and split_masks_*.csv.
+bool DetectGraphLand(const std::filesystem::path& path);
+Dataset ReadGraphLand(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
 
 }  // namespace l2gcn

@@ -6,7 +6,9 @@
 
 #include "core/error_format.h"
 #include "core/usable.h"
+#include "data/edge_relations.h"
 #include "data/labels.h"
+#include "data/node_types.h"
 #include "graph/build.h"
 #include "l2gcn/make_dataset.h"
 
@@ -70,34 +72,93 @@ class ArraysToDataset {
     dataset_.name = arrays_.name;
     dataset_.preset_row = arrays_.preset_row;
     dataset_.format = kInMemoryFormat;
-    nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
-    MakeGraph();
-    dataset_.features = std::move(arrays_.features);
+    if (arrays_.node_types.empty()) {
+      nodes_ = CheckedNodeCount(arrays_.nodes == 0 ? arrays_.features.rows() : arrays_.nodes, arrays_.name);
+      MakeGraph();
+      dataset_.features = std::move(arrays_.features);
+    } else {
+      MakeNodeParts();
+      MakeRelations();
+    }
     MakeLabels();
     MakeSplit();
     MakeNames();
     ValidateDataset(context_, dataset_);
+    if (!arrays_.one_way) SplitDirections(context_, dataset_);
     dataset_.checked = true;
     return std::move(dataset_);
   }
 
  private:
-  void CheckLength(const char* what, size_t length, size_t expected) const {
+  void CheckLength(const std::string& what, size_t length, size_t expected) const {
     if (length != expected)
       ThrowInput("{}: {} has {} values; expected {}", arrays_.name, what, length, expected);
   }
 
   // Node numbers, each below nodes_, as the graph builder takes them.
-  std::vector<uint32_t> NodeNumbers(const char* what, const IndexSpan& indices) const {
+  std::vector<uint32_t> NodeNumbers(const std::string& what, const IndexSpan& indices) const {
+    return NumbersWithin(what, indices, {"", 0, nodes_});
+  }
+
+  // Node numbers of indices that count within a type.
+  std::vector<uint32_t> NumbersWithin(const std::string& what, const IndexSpan& indices,
+                                      const NodeType& type) const {
     std::vector<uint32_t> numbers(LengthOf(indices));
     EachIndex(indices, [&](size_t i, int64_t value) {
-      if (value < 0 || value >= int64_t{nodes_}) {
+      if (value < 0 || value >= int64_t{type.count}) {
         ThrowInput("{}: {}[{}] is {}; expected a node from 0 to {}", arrays_.name, what, i,
-                   ValueAt(indices, i), int64_t{nodes_} - 1);
+                   ValueAt(indices, i), int64_t{type.count} - 1);
       }
-      numbers[i] = static_cast<uint32_t>(value);
+      numbers[i] = type.first + static_cast<uint32_t>(value);
     });
     return numbers;
+  }
+
+  void MakeNodeParts() {
+    if (arrays_.features.rows() > 0 || LengthOf(arrays_.source) + LengthOf(arrays_.indptr) > 0)
+      ThrowInput("{}: give either node types and relations, or one graph and its features", arrays_.name);
+    std::vector<std::string> names;
+    for (const DatasetArrays::TypedRows& rows : arrays_.node_types) names.push_back(rows.name);
+    const std::vector<NodeType> types = MakeNodeTypes(names, arrays_.name);
+    std::vector<TypedPart> parts;
+    for (size_t k = 0; k < types.size(); ++k) {
+      DatasetArrays::TypedRows& rows = arrays_.node_types[k];
+      if (rows.features.cols() == 0) rows.features = Features::None(rows.count);
+      CheckLength("the features of " + rows.name, rows.features.rows(), rows.count);
+      if (rows.count == 0) ThrowInput("{}: the node type {} has no nodes", arrays_.name, rows.name);
+      if (!rows.columns.empty())
+        CheckLength("the columns of " + rows.name, rows.columns.size(), rows.features.cols());
+      TypedPart part{types[k], std::move(rows.features), {}};
+      part.type.count = CheckedNodeCount(rows.count, arrays_.name);
+      part.type.labelled = rows.labelled;
+      if (rows.labelled && dataset_.schema.label.empty()) dataset_.schema.label = rows.name + ":y";
+      for (size_t c = 0; c < part.features.cols(); ++c) {
+        TableSchema::Column& column = part.schema.columns.emplace_back();
+        column.name = rows.columns.empty() ? std::to_string(c) : rows.columns[c];
+      }
+      parts.push_back(std::move(part));
+    }
+    JoinNodeTypes(context_, std::move(parts), dataset_);
+    nodes_ = dataset_.node_types.back().first + dataset_.node_types.back().count;
+  }
+
+  void MakeRelations() {
+    std::vector<RelationEdges> edges;
+    for (const DatasetArrays::TypedEdges& given : arrays_.relations) {
+      const auto [source, target] = EndsOfRelation(dataset_.node_types, given.name);
+      CheckLength(given.name + " target", LengthOf(given.target), LengthOf(given.source));
+      if (!given.weights.empty())
+        CheckLength(given.name + " weights", given.weights.size(), LengthOf(given.source));
+      edges.push_back({given.name,
+                       NumbersWithin(given.name + " source", given.source, dataset_.node_types[source]),
+                       NumbersWithin(given.name + " target", given.target, dataset_.node_types[target]),
+                       {given.weights.begin(), given.weights.end()}});
+    }
+    OpenOptions options;
+    options.directed = arrays_.directed;
+    options.keep_self_loops = arrays_.keep_self_loops;
+    AttachRelations(context_, std::move(edges), options, dataset_);
+    if (!arrays_.one_way) SplitDirections(context_, dataset_);
   }
 
   std::vector<uint64_t> RowOffsets() const {
@@ -144,6 +205,11 @@ class ArraysToDataset {
     const size_t count = LengthOf(rows ? arrays_.indices : arrays_.source);
     if (!rows) CheckLength("target", LengthOf(arrays_.target), count);
     if (!arrays_.weights.empty()) CheckLength("weights", arrays_.weights.size(), count);
+    const size_t types = LengthOf(arrays_.edge_type);
+    if (types > 0) CheckLength("edge_type", types, count);
+    if (types > 0 && !arrays_.weight_columns.empty())
+      ThrowInput("{}: edge_type and weight_columns exclude each other; leave one out", arrays_.name);
+    if (types > 0 || !arrays_.weight_columns.empty()) return MakeRelations(rows, count);
     if (rows && ShareRows()) return;
     const BuildOptions options{arrays_.directed, arrays_.keep_self_loops, arrays_.name};
     BuiltGraph built =
@@ -155,6 +221,45 @@ class ArraysToDataset {
     dataset_.changes = built.changes;
     dataset_.self_loops = built.self_loops;
     dataset_.edges = built.edges;
+  }
+
+  // The row that each entry is in.
+  std::vector<uint32_t> SourcesOfRows() const {
+    const std::vector<uint64_t> offsets = RowOffsets();
+    std::vector<uint32_t> sources(offsets.back());
+    for (uint32_t node = 0; node < nodes_; ++node)
+      std::fill(sources.begin() + static_cast<ptrdiff_t>(offsets[node]),
+                sources.begin() + static_cast<ptrdiff_t>(offsets[node + 1]), node);
+    return sources;
+  }
+
+  EdgeTypes TypesOfEdges() const {
+    EdgeTypes types;
+    const std::vector<std::string>& names = arrays_.edge_type_names;
+    EachIndex(arrays_.edge_type, [&](size_t i, int64_t value) {
+      if (!names.empty() && (value < 0 || value >= static_cast<int64_t>(names.size()))) {
+        ThrowInput("{}: edge_type[{}] is {}; expected a number from 0 to {}, of edge_type_names",
+                   arrays_.name, i, ValueAt(arrays_.edge_type, i), names.size() - 1);
+      }
+      types.Add(names.empty() ? ValueAt(arrays_.edge_type, i) : names[static_cast<size_t>(value)]);
+    });
+    return types;
+  }
+
+  // Edges of several types, or with several weights.
+  void MakeRelations(bool rows, size_t count) {
+    const std::vector<uint32_t> source = rows ? SourcesOfRows() : NodeNumbers("source", arrays_.source);
+    const std::vector<uint32_t> target =
+        NodeNumbers(rows ? "indices" : "target", rows ? arrays_.indices : arrays_.target);
+    const EdgeTypes types = TypesOfEdges();
+    if (!arrays_.weights.empty() && !arrays_.weight_columns.empty())
+      ThrowInput("{}: weights and weight_columns exclude each other; leave one out", arrays_.name);
+    for (const auto& [name, weights] : arrays_.weight_columns)
+      CheckLength(name.c_str(), weights.size(), count);
+    const EdgeArrays edges{
+        nodes_, source, target, arrays_.weights, types.of.empty() ? nullptr : &types, arrays_.weight_columns};
+    AttachEdges(context_, edges, {{arrays_.directed, arrays_.keep_self_loops, arrays_.name}, {}, false},
+                dataset_);
   }
 
   void MakeLabels() {
@@ -181,11 +286,13 @@ class ArraysToDataset {
       }
       classes_of[i] = static_cast<int32_t>(value);
       largest = std::max(largest, value);
-      rule.See(value);
+      if (dataset_.IsPredicted(static_cast<uint32_t>(i))) rule.See(value);
     });
     if (rule.AreClasses() && arrays_.classes == 0 && arrays_.class_names.empty()) {
       rule.Note(context_, arrays_.name);
-      std::replace(classes_of, classes_of + nodes_, -1, 0);
+      for (uint32_t node = 0; node < nodes_; ++node) {
+        if (classes_of[node] == -1 && dataset_.IsPredicted(node)) classes_of[node] = 0;
+      }
       arrays_.class_names = {"-1", "1"};
     }
     // A class count in the millions from a stray value would make the classifier enormous.

@@ -9,6 +9,7 @@
 #include "core/usable.h"
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
+#include "data/generator_relations.h"
 #include "data/generator_shapes.h"
 #include "data/generator_targets.h"
 #include "l2gcn/generate.h"
@@ -133,9 +134,13 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   dataset.name = "synthetic:" + plan.shape;
   dataset.preset_row = plan.preset_row;
   dataset.format = "synthetic";
-  dataset.edges = plan.edges;
-  dataset.graph = DrawGraph(context, plan, layout);
   dataset.features = DrawFeatures(context, plan, nodes);
+  if (HasRelations(options)) {
+    DrawRelations(context, options, plan, layout, dataset);
+  } else {
+    dataset.edges = plan.edges;
+    dataset.graph = DrawGraph(context, plan, layout);
+  }
   dataset.labels = options.regression ? DrawTargets(context, plan, dataset.graph, dataset.features)
                                       : DrawLabels(context, plan, nodes);
   Split split{"paper", Array<uint8_t>::Allocate(plan.nodes)};

@@ -23,7 +23,10 @@ enum class GeneratorUse : uint32_t {
   kNoise = 8,
   kVocabulary = 9,
   kWords = 10,
-  kTargets = 11,
+  kRelations = 11,
+  kRelationEdges = 12,
+  kRelationNoise = 13,
+  kTargets = 14,
 };
 
 inline RandomStream GeneratorStream(uint64_t seed, GeneratorUse use, uint32_t index = 0) {

@@ -9,6 +9,7 @@
 #include "core/threads.h"
 #include "data/generator_graph.h"
 #include "data/generator_nodes.h"
+#include "data/generator_relations.h"
 #include "data/generator_shapes.h"
 #include "data/native_store.h"
 #include "data/npy.h"
@@ -151,6 +152,10 @@ NativeInfo InfoOfPlan(const GeneratorPlan& plan) {
 void GenerateToDirectory(const Context& context, const GenerateOptions& options, const std::string& directory,
                          bool force) {
   const GeneratorPlan plan = ResolveGeneratorPlan(options);
+  if (HasRelations(options)) {
+    RefuseToReplaceOthers(directory);
+    return SaveDatasetAs(context, GenerateDataset(context, options), directory, force, options.features_as);
+  }
   if (plan.sparse() && options.features_as == FeatureType::kF16)
     ThrowUsage("--features-as f16 has no effect on {}, whose features are sparse; leave it out", plan.shape);
   RefuseToReplaceOthers(directory);

@@ -143,6 +143,24 @@ Manifest::Manifest(const fs::path& directory)
 
 bool Manifest::IsRegression() const { return json_.at("version") == kRegressionDataVersion; }
 
+std::vector<StoredRelation> Manifest::Relations() const {
+  std::vector<StoredRelation> relations;
+  const auto found = json_.find("relations");
+  if (found == json_.end()) return relations;
+  try {
+    for (const Json& one : *found) {
+      StoredRelation relation{one.at("name").get<std::string>(), one.at("directed").get<bool>(), kOwnRows};
+      if (one.contains("rows_of")) relation.rows_of = one.at("rows_of").get<uint32_t>();
+      if (relation.rows_of != kOwnRows && relation.rows_of > relations.size())
+        ThrowInput("{}: relation {} has the rows of a later one", path_, relations.size());
+      relations.push_back(std::move(relation));
+    }
+  } catch (const Json::exception& error) {
+    ThrowInput("{}: \"relations\" is damaged: {}", path_, error.what());
+  }
+  return relations;
+}
+
 void CheckBlocks(const Context& context, const fs::path& directory, const Manifest& manifest) {
   size_t blocks = 0;
   const std::vector<SummedFile> files = SummedFiles(context, directory, manifest, blocks);
@@ -187,18 +205,25 @@ void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   json["edges"] = info.edges;
   json["self_loops"] = info.self_loops;
   json["directed"] = info.directed;
+  for (const StoredRelation& relation : info.relations) {
+    json["relations"].push_back({{"name", relation.name}, {"directed", relation.directed}});
+    if (relation.rows_of != kOwnRows) json["relations"].back()["rows_of"] = relation.rows_of;
+  }
   if (info.inductive) json["inductive"] = true;
   json["features"] = info.features;
   json["multilabel"] = info.multilabel;
   json["classes"] = info.classes;
   json["class_names"] = info.class_names;
   json["splits"] = info.splits;
+  if (!info.split_columns.empty()) json["split_columns"] = info.split_columns;
   json["changes"] = {{"entries_read", info.changes.entries_read},
                      {"reverses_added", info.changes.reverses_added},
                      {"duplicates_dropped", info.changes.duplicates_dropped},
                      {"self_loops_found", info.changes.self_loops_found},
                      {"self_loops_dropped", info.changes.self_loops_dropped}};
   if (!info.schema.empty()) json["table"] = ParseJson(SchemaToJson(info.schema), "table");
+  for (const NodeType& type : info.node_types)
+    json["node_types"].push_back({{"name", type.name}, {"count", type.count}, {"labelled", type.labelled}});
   std::vector<std::string> names;
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (entry.path().extension() == ".npy") names.push_back(entry.path().filename().string());

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/error_format.h"
+#include "data/native_store.h"
 #include "l2gcn/context.h"
 
 namespace l2gcn {
@@ -31,6 +33,7 @@ class Manifest {
       ThrowInput("{}: \"{}\" is missing or no count", path_, key);
     return found->get<uint64_t>();
   }
+  std::vector<StoredRelation> Relations() const;
   const nlohmann::ordered_json& json() const { return json_; }
   const std::string& path() const { return path_; }
   bool HasFile(const char* name) const { return json_.at("files").contains(name); }

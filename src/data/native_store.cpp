@@ -6,12 +6,17 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "data/native_manifest.h"
+#include "data/node_types.h"
 #include "data/npy.h"
 #include "data/table_schema.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
+
+struct GraphFiles {
+  std::string indptr, indices, weights;
+};
 
 template <class T>
 Array<T> OpenColumn(const Context& context, const fs::path& path, uint64_t size) {
@@ -33,18 +38,52 @@ Array<uint64_t> OpenOffsets(const Context& context, const fs::path& path, uint64
   return offsets;
 }
 
-Graph OpenGraph(const Context& context, const fs::path& directory, const Manifest& manifest, uint32_t nodes) {
+// The files of the graph, or of relation `k`.
+GraphFiles FilesOfGraph() { return {kGraphIndptrFile, kGraphIndicesFile, kGraphWeightsFile}; }
+GraphFiles FilesOfRelation(size_t k) {
+  return {fmt::format("relation_{}_indptr.npy", k), fmt::format("relation_{}_indices.npy", k),
+          fmt::format("relation_{}_weights.npy", k)};
+}
+
+Graph OpenRows(const Context& context, const fs::path& directory, const GraphFiles& files, uint32_t nodes) {
   Graph graph;
   graph.nodes = nodes;
-  graph.directed = manifest.Get<bool>("directed");
-  const NpyArray indices = NpyArray::Open(directory / kGraphIndicesFile);
+  const NpyArray indices = NpyArray::Open(directory / files.indices);
   indices.ExpectDimensions(1);
   graph.indices = indices.As<uint32_t>(context);
-  graph.indptr = OpenOffsets(context, directory / kGraphIndptrFile, nodes, graph.entries());
-  if (manifest.HasFile(kGraphWeightsFile)) {
-    graph.weights = OpenColumn<float>(context, directory / kGraphWeightsFile, graph.entries());
-  }
+  graph.indptr = OpenOffsets(context, directory / files.indptr, nodes, graph.entries());
   return graph;
+}
+
+void OpenWeights(const Context& context, const fs::path& directory, const Manifest& manifest,
+                 const std::string& file, Graph& graph) {
+  if (manifest.HasFile(file.c_str()))
+    graph.weights = OpenColumn<float>(context, directory / file, graph.entries());
+}
+
+Graph OpenGraph(const Context& context, const fs::path& directory, const Manifest& manifest, uint32_t nodes) {
+  Graph graph = OpenRows(context, directory, FilesOfGraph(), nodes);
+  graph.directed = manifest.Get<bool>("directed");
+  OpenWeights(context, directory, manifest, kGraphWeightsFile, graph);
+  return graph;
+}
+
+void OpenRelations(const Context& context, const fs::path& directory, const Manifest& manifest,
+                   Dataset& dataset) {
+  const std::vector<StoredRelation> stored = manifest.Relations();
+  for (size_t k = 0; k < stored.size(); ++k) {
+    const GraphFiles files = FilesOfRelation(k);
+    Graph graph;
+    if (stored[k].rows_of == kOwnRows) {
+      graph = OpenRows(context, directory, files, dataset.graph.nodes);
+    } else {
+      graph = stored[k].rows_of == 0 ? dataset.graph : dataset.relations[stored[k].rows_of - 1].graph;
+      graph.weights = {};
+    }
+    graph.directed = stored[k].directed;
+    OpenWeights(context, directory, manifest, files.weights, graph);
+    dataset.relations.push_back({stored[k].name, std::move(graph)});
+  }
 }
 
 Features OpenFeatures(const Context& context, const fs::path& directory, const Manifest& manifest,
@@ -127,6 +166,28 @@ void OpenNames(const Context& context, const fs::path& directory, const Manifest
   for (size_t k = 0; k < names.size(); ++k) {
     dataset.splits.push_back({names[k], OpenColumn<uint8_t>(context, directory / SplitFile(k), nodes)});
   }
+  if (!manifest.json().contains("split_columns")) return;
+  const auto columns = manifest.Get<std::vector<std::string>>("split_columns");
+  for (size_t k = 0; k < columns.size(); ++k) {
+    dataset.split_columns.push_back(
+        {columns[k], OpenColumn<uint32_t>(context, directory / SplitColumnFile(k), nodes)});
+  }
+}
+
+void OpenNodeTypes(const Manifest& manifest, Dataset& dataset) {
+  if (!manifest.json().contains("node_types")) return;
+  uint64_t first = 0;
+  try {
+    for (const auto& type : manifest.json().at("node_types")) {
+      const auto count = type.at("count").get<uint32_t>();
+      dataset.node_types.push_back({type.at("name").get<std::string>(), static_cast<uint32_t>(first), count,
+                                    type.at("labelled").get<bool>()});
+      first += count;
+    }
+  } catch (const nlohmann::json::exception& error) {
+    ThrowInput("{}: its node types cannot be read: {}", manifest.path(), error.what());
+  }
+  CheckNodeTypes(dataset);
 }
 
 uint16_t CheckedF16(float value, size_t row, size_t column) {
@@ -139,8 +200,30 @@ uint16_t CheckedF16(float value, size_t row, size_t column) {
   return NarrowToF16(value);
 }
 
-// Sparse features are written as they are stored; dense ones block by block, as `as` says or as they are stored: f32 as
-// f4, f16 as f2, and bf16, which NumPy does not have, as f4.
+void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
+  if (labels.task() == Task::kRegression) {
+    WriteNpy<float>(directory / kLabelsFile, labels.targets.values.span(), {nodes, labels.classes});
+    if (!labels.node_weights.empty())
+      WriteNpy<float>(directory / kNodeWeightsFile, labels.node_weights.span());
+    return;
+  }
+  if (!labels.multilabel) {
+    WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
+    return;
+  }
+  WriteNpy<uint8_t>(directory / kLabelsFile, labels.matrix.span(), {nodes, labels.classes});
+  if (!labels.labelled.empty()) WriteNpy<uint8_t>(directory / kLabelledFile, labels.labelled.span());
+}
+
+void WriteNames(const Dataset& dataset, const fs::path& directory) {
+  if (!dataset.node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, dataset.node_ids.span());
+  if (dataset.node_names.empty()) return;
+  WriteNpy<uint64_t>(directory / kNameOffsetsFile, dataset.node_names.offsets.span());
+  WriteNpy<uint8_t>(directory / kNameTextFile, dataset.node_names.text.span());
+}
+
+}  // namespace
+
 void WriteFeatures(const Context& context, const Features& features, std::optional<FeatureType> as,
                    const fs::path& directory) {
   if (features.cols() == 0) return;
@@ -178,31 +261,46 @@ void WriteFeatures(const Context& context, const Features& features, std::option
   writer.Close(features.rows());
 }
 
-void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
-  if (labels.task() == Task::kRegression) {
-    WriteNpy<float>(directory / kLabelsFile, labels.targets.values.span(), {nodes, labels.classes});
-    if (!labels.node_weights.empty())
-      WriteNpy<float>(directory / kNodeWeightsFile, labels.node_weights.span());
-    return;
-  }
-  if (!labels.multilabel) {
-    WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
-    return;
-  }
-  WriteNpy<uint8_t>(directory / kLabelsFile, labels.matrix.span(), {nodes, labels.classes});
-  if (!labels.labelled.empty()) WriteNpy<uint8_t>(directory / kLabelledFile, labels.labelled.span());
+namespace {
+
+void WriteRows(const Graph& graph, const GraphFiles& files, const fs::path& directory) {
+  WriteNpy<uint64_t>(directory / files.indptr, graph.indptr.span());
+  WriteNpy<uint32_t>(directory / files.indices, graph.indices.span());
 }
 
-void WriteNames(const Dataset& dataset, const fs::path& directory) {
-  if (!dataset.node_ids.empty()) WriteNpy<int64_t>(directory / kNodeIdsFile, dataset.node_ids.span());
-  if (dataset.node_names.empty()) return;
-  WriteNpy<uint64_t>(directory / kNameOffsetsFile, dataset.node_names.offsets.span());
-  WriteNpy<uint8_t>(directory / kNameTextFile, dataset.node_names.text.span());
+void WriteWeights(const Graph& graph, const GraphFiles& files, const fs::path& directory) {
+  if (graph.weighted()) WriteNpy<float>(directory / files.weights, graph.weights.span());
+}
+
+bool ShareRows(const Graph& a, const Graph& b) {
+  return a.indptr.data() == b.indptr.data() && a.indices.data() == b.indices.data();
+}
+
+// The graph, or an earlier relation, whose rows relation `k` shares.
+uint32_t RowsOfRelation(const Dataset& dataset, size_t k) {
+  const Graph& graph = dataset.relations[k].graph;
+  if (ShareRows(graph, dataset.graph)) return 0;
+  for (size_t before = 0; before < k; ++before) {
+    if (ShareRows(graph, dataset.relations[before].graph)) return static_cast<uint32_t>(before + 1);
+  }
+  return kOwnRows;
+}
+
+void WriteGraphs(const Context& context, const Dataset& dataset, const fs::path& directory) {
+  WriteRows(dataset.graph, FilesOfGraph(), directory);
+  WriteWeights(dataset.graph, FilesOfGraph(), directory);
+  for (size_t k = 0; k < dataset.relations.size(); ++k) {
+    context.CheckCancelled();
+    const Graph& graph = dataset.relations[k].graph;
+    if (RowsOfRelation(dataset, k) == kOwnRows) WriteRows(graph, FilesOfRelation(k), directory);
+    WriteWeights(graph, FilesOfRelation(k), directory);
+  }
 }
 
 }  // namespace
 
 std::string SplitFile(size_t k) { return fmt::format("split_{}.npy", k); }
+std::string SplitColumnFile(size_t k) { return fmt::format("split_column_{}.npy", k); }
 
 NativeInfo InfoOf(const Dataset& dataset) {
   NativeInfo info;
@@ -213,14 +311,20 @@ NativeInfo InfoOf(const Dataset& dataset) {
   info.self_loops = dataset.self_loops;
   info.features = dataset.features.cols();
   info.directed = dataset.graph.directed;
+  for (size_t k = 0; k < dataset.relations.size(); ++k) {
+    const Relation& relation = dataset.relations[k];
+    info.relations.push_back({relation.name, relation.graph.directed, RowsOfRelation(dataset, k)});
+  }
   info.inductive = dataset.inductive;
   info.multilabel = dataset.labels.multilabel;
   info.regression = dataset.labels.task() == Task::kRegression;
   info.classes = dataset.labels.classes;
   info.class_names = dataset.class_names;
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);
+  for (const Split::Column& column : dataset.split_columns) info.split_columns.push_back(column.name);
   info.changes = dataset.changes;
   info.schema = dataset.schema;
+  info.node_types = dataset.node_types;
   return info;
 }
 
@@ -246,9 +350,11 @@ Dataset OpenNative(const Context& context, const fs::path& directory, bool verif
   if (nodes > UINT32_MAX)
     ThrowInput("{}: {} nodes, but at most {} are supported", manifest.path(), nodes, UINT32_MAX);
   dataset.graph = OpenGraph(context, directory, manifest, static_cast<uint32_t>(nodes));
+  OpenRelations(context, directory, manifest, dataset);
   dataset.features = OpenFeatures(context, directory, manifest, dataset.graph.nodes);
   dataset.labels = OpenLabels(context, directory, manifest, dataset.graph.nodes);
   OpenNames(context, directory, manifest, dataset);
+  OpenNodeTypes(manifest, dataset);
   if (const auto table = manifest.json().find("table"); table != manifest.json().end()) {
     dataset.schema = SchemaFromJson(table->dump(), manifest.path());
     if (dataset.schema.width() != dataset.features.cols())
@@ -270,16 +376,16 @@ void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::st
   RefuseToReplaceOthers(directory);
   StagedDirectory staged(directory, force);
   context.CheckCancelled();
-  WriteNpy<uint64_t>(staged.path() / kGraphIndptrFile, dataset.graph.indptr.span());
-  WriteNpy<uint32_t>(staged.path() / kGraphIndicesFile, dataset.graph.indices.span());
-  if (dataset.graph.weighted())
-    WriteNpy<float>(staged.path() / kGraphWeightsFile, dataset.graph.weights.span());
+  WriteGraphs(context, dataset, staged.path());
   context.CheckCancelled();
   WriteFeatures(context, dataset.features, features_as, staged.path());
   WriteLabels(dataset.labels, dataset.nodes(), staged.path());
   WriteNames(dataset, staged.path());
   for (size_t k = 0; k < dataset.splits.size(); ++k) {
     WriteNpy<uint8_t>(staged.path() / SplitFile(k), dataset.splits[k].roles.span());
+  }
+  for (size_t k = 0; k < dataset.split_columns.size(); ++k) {
+    WriteNpy<uint32_t>(staged.path() / SplitColumnFile(k), dataset.split_columns[k].places.span());
   }
   context.CheckCancelled();
   WriteManifest(staged.path(), InfoOf(dataset));

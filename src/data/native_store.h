@@ -1,11 +1,12 @@
 // The native data set: a directory of plain .npy files and dataset.json, opened by mapping.
 //
 // clang-format off: the lines of this table must not be joined
-//   dataset.json            format version, counts, names, splits; length and XXH3 checksum of each file
+//   dataset.json            format version, counts, names, node types, splits; length and XXH3 checksum of each file
 //                           and of each MiB of it; a checksum of its own
 //   graph_indptr.npy        (nodes + 1) u8
 //   graph_indices.npy       (entries) u4
 //   graph_weights.npy       (entries) f4, only if edges have weights
+//   relation_K_*.npy        the same three of relation K, where it does not share the rows of another graph
 //   features.npy            (nodes × features) f4 or f2; where features are sparse, these three instead:
 //     features_indptr.npy   (nodes + 1) u8
 //     features_indices.npy  (non-zeros) u4
@@ -51,6 +52,15 @@ constexpr const char* kNodeIdsFile = "node_ids.npy";
 constexpr const char* kNameOffsetsFile = "node_names_offsets.npy";
 constexpr const char* kNameTextFile = "node_names_text.npy";
 std::string SplitFile(size_t k);
+std::string SplitColumnFile(size_t k);
+
+// A relation as dataset.json has it. `rows_of` is 0 where it shares the rows of the graph, k + 1 where those of relation k.
+inline constexpr uint32_t kOwnRows = ~0u;
+struct StoredRelation {
+  std::string name;
+  bool directed = false;
+  uint32_t rows_of = kOwnRows;
+};
 
 // What dataset.json says besides the files.
 struct NativeInfo {
@@ -58,12 +68,15 @@ struct NativeInfo {
   uint32_t nodes = 0;
   uint64_t edges = 0, self_loops = 0, features = 0;
   bool directed = false, inductive = false;
+  std::vector<StoredRelation> relations;
   bool multilabel = false, regression = false;
   uint32_t classes = 0;
-  std::vector<std::string> class_names;  // (classes) or empty
-  std::vector<std::string> splits;       // names; split k lies in SplitFile(k)
+  std::vector<std::string> class_names;    // (classes) or empty
+  std::vector<std::string> splits;         // names; split k lies in SplitFile(k)
+  std::vector<std::string> split_columns;  // names; column k lies in SplitColumnFile(k)
   Graph::Changes changes;
-  TableSchema schema;  // where the features come from a table
+  TableSchema schema;                // where the features come from a table
+  std::vector<NodeType> node_types;  // where there are several
 };
 NativeInfo InfoOf(const Dataset& dataset);
 
@@ -78,6 +91,11 @@ Dataset OpenNative(const Context& context, const std::filesystem::path& director
 // SaveDataset with dense features of another type: f32 or f16.
 void SaveDatasetAs(const Context& context, const Dataset& dataset, const std::string& directory, bool force,
                    std::optional<FeatureType> features_as);
+
+// Sparse features are written as they are stored; dense ones block by block, as `as` says or as they are stored: f32 as
+// f4, f16 as f2, and bf16, which NumPy does not have, as f4.
+void WriteFeatures(const Context& context, const Features& features, std::optional<FeatureType> as,
+                   const std::filesystem::path& directory);
 
 // Writes dataset.json for the .npy files that already lie in `directory`: the last step of every writer.
 void WriteManifest(const std::filesystem::path& directory, const NativeInfo& info);

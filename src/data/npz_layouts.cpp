@@ -141,8 +141,8 @@ Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOp
   };
   Dataset dataset;
   dataset.format = "npz-arrays";
-  const std::string features = pick({"node_features", "features", "feats", "x"});
-  const std::string labels = pick({"node_labels", "labels", "label", "y"});
+  const std::string features = pick({"node_features", "node_attr", "features", "feats", "x"});
+  const std::string labels = pick({"node_labels", "node_label", "labels", "label", "y"});
   if (features.empty() && labels.empty()) {
     ThrowInput("{}: edges without node_features or node_labels; it has {}", npz.where(),
                fmt::join(npz.Names(), ", "));
@@ -153,6 +153,10 @@ Dataset ReadPlainArrays(const Context& context, const NpzFile& npz, const OpenOp
   const uint32_t nodes = CheckedNodeCount(rows, npz.where());
   AttachGraph(dataset, GraphFromPairs(context, npz.Get(pick({"edges", "edge_index"})), nodes,
                                       BuildFor(options, npz.where())));
+  if (npz.Has("edge_attr")) {
+    context.Note(fmt::format(
+        "{}: edge_attr is not used; --edge-features reads columns of an edge list in text", npz.where()));
+  }
   dataset.features = features.empty() ? Features::None(nodes) : npz.Get(features).AsFeatures(context);
   dataset.labels =
       labels.empty() ? NoLabels(nodes) : LabelsFromArray(context, npz.Get(labels), dataset.class_names);

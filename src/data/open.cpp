@@ -11,7 +11,10 @@
 #include "data/npz.h"
 #include "data/planetoid.h"
 #include "data/reader.h"
+#include "data/relations.h"
+#include "data/schema_file.h"
 #include "data/table_set.h"
+#include "data/typed_tables.h"
 #include "data/validate.h"
 #include "data/watch.h"
 #include "l2gcn/config.h"
@@ -68,6 +71,8 @@ constexpr FormatReader kReaders[] = {
     {"graphbolt", DetectGraphBolt, ReadGraphBolt},
     {"reddit-npz", DetectRedditPair, ReadRedditPair},
     {"npz", DetectNpz, ReadNpz},
+    {"schema", DetectSchemaFile, ReadSchemaFile},
+    {"graphland", DetectGraphLand, ReadGraphLand},
     {"table", DetectTableSet, ReadTableSet},
 };
 
@@ -93,6 +98,8 @@ constexpr OptionUse kOptionUses[] = {
     {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},
     {"--weight", [](const OpenOptions& o) { return !o.weight_column.empty(); }, kTables},
+    {"--edge-type", [](const OpenOptions& o) { return !o.edge_type_column.empty(); }, kTables},
+    {"--edge-features", [](const OpenOptions& o) { return !o.edge_features.empty(); }, kTables},
     {"--no-ids", [](const OpenOptions& o) { return o.no_ids; }, kTables},
     {"--allow-unmatched", [](const OpenOptions& o) { return o.allow_unmatched; }, kTables},
     {"--directed", [](const OpenOptions& o) { return o.directed; }, kTables | kOtherFormats},
@@ -120,6 +127,7 @@ Dataset Complete(const Context& context, Dataset dataset, const fs::path& path, 
   watched.disk = WatchWithin(context, dataset);
   ValidateDataset(watched, dataset);
   LogChanges(context, dataset.name, dataset.changes);
+  if (options.directed && !options.one_way) SplitDirections(context, dataset);
   dataset = ApplyFilters(context, std::move(dataset), options);
   dataset.checked = true;
   return dataset;
@@ -133,9 +141,9 @@ Dataset OpenPath(const Context& context, const fs::path& path, const OpenOptions
   }
   const std::string_view format = reader->name;
   RefuseUnused(options,
-               format == "table"    ? kTables
-               : format == "native" ? kNative
-                                    : kOtherFormats,
+               format == "table" || format == "schema" ? kTables
+               : format == "native"                    ? kNative
+                                                       : kOtherFormats,
                fmt::format("{}, a data set in the format {}", path.string(), format));
   Dataset dataset = reader->read(context, path, options);
   if (format != "native") return Complete(context, std::move(dataset), path, options);
@@ -208,6 +216,13 @@ void LogChanges(const Context& context, const std::string& name, const Graph::Ch
 
 Dataset OpenDataset(const Context& context, const std::string& spec, const OpenOptions& options) {
   CheckContext(context);
+  if (NamesTypedTables(options)) {
+    if (!spec.empty()) ThrowUsage("give either a data set ({}) or its tables, not both", spec);
+    Dataset dataset = options.schema.empty() ? ReadTypedTables(context, options)
+                                             : ReadSchemaFile(context, options.schema, options);
+    const fs::path path = dataset.path;
+    return Complete(context, std::move(dataset), path, options);
+  }
   if (!options.edges.empty()) {
     if (!spec.empty()) ThrowUsage("give either a data set ({}) or --edges, not both", spec);
     return Complete(context, ReadTableSet(context, options.edges, options), options.edges, options);

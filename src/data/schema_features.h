@@ -13,6 +13,13 @@ inline constexpr uint32_t kNoFeature = ~uint32_t{0};
 // The first feature of each column.
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema);
 
+// Rows that have a column: those of its node type, or all.
+struct RowRange {
+  size_t first = 0, end = 0;
+  bool Holds(size_t row) const { return row >= first && row < end; }
+};
+RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset);
+
 // visit(feature, value) for the values of a row that are not zero, in ascending order.
 template <class Visit>
 void ForEachValue(const Features& features, size_t row, const Visit& visit) {

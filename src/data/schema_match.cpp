@@ -249,6 +249,7 @@ class SchemaMap {
   }
 
   void MapNumberToLevels(const Pair& pair) {
+    rows_with_[pair.their_first] = RowsWith(pair.theirs, dataset_);
     std::map<float, uint32_t>& levels = numbers_to_levels_[pair.their_first];
     for (uint32_t level = 0; level < pair.ours.levels.size(); ++level) {
       float number = 0;
@@ -261,7 +262,9 @@ class SchemaMap {
   void ForEachNumber(size_t row, const Visit& visit) const {
     if (numbers_to_levels_.empty()) return;
     std::map<uint32_t, float> numbers;
-    for (const auto& [feature, levels] : numbers_to_levels_) numbers[feature] = 0;
+    for (const auto& [feature, rows] : rows_with_) {
+      if (rows.Holds(row)) numbers[feature] = 0;
+    }
     ForEachValue(dataset_.features, row, [&](uint32_t feature, float value) {
       const auto number = numbers.find(feature);
       if (number != numbers.end()) number->second = value;
@@ -302,8 +305,9 @@ class SchemaMap {
   std::map<uint32_t, Fill> fills_;  // from their word, or their mark of a missing cell, to what is put where
   std::unordered_set<uint32_t> odd_;  // their words in columns of numbers that are no numbers
   std::map<uint32_t, std::map<float, uint32_t>>
-      numbers_to_levels_;              // from their number to each value's level
-  std::map<uint32_t, uint32_t> skip_;  // from their mark of a missing cell to the number it speaks of
+      numbers_to_levels_;                   // from their number to each value's level
+  std::map<uint32_t, RowRange> rows_with_;  // from their number to the rows that have one
+  std::map<uint32_t, uint32_t> skip_;       // from their mark of a missing cell to the number it speaks of
 };
 
 }  // namespace

@@ -6,6 +6,8 @@
 //                   every part has the classes in the same shares (stratified): parts as large as uniform's,
 //                   a class's own count rounded down or up, and at least one train node of each class where
 //                   there is room. Label sets are cut as by uniform.
+//
+// Splits by a column of the node table are in split_columns.cpp.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include "core/error_format.h"
 #include "core/rng.h"
 #include "core/usable.h"
+#include "data/split_columns.h"
 #include "data/validate.h"
 #include "l2gcn/config.h"
 #include "l2gcn/dataset.h"
@@ -31,7 +34,7 @@ struct Fractions {
 Fractions ParseFractions(const std::string& spec) {
   Fractions fractions;
   double* const parts[] = {&fractions.train, &fractions.val, &fractions.test};
-  const size_t colon = spec.find(':');
+  const size_t colon = spec.rfind(':');
   const char* at = spec.c_str() + colon + 1;
   size_t count = 0;
   for (; count < 3; ++count) {
@@ -187,7 +190,7 @@ const Split* FindSplit(const Dataset& dataset, const std::string& spec) {
 const Split* StoredSplit(const Dataset& dataset, const std::string& spec) {
   CheckLengths(dataset);
   if (!dataset.checked) ValidateLabels(MakeContext(1), dataset);
-  if (spec.starts_with("random:") || spec.starts_with("uniform:")) return nullptr;
+  if (spec.starts_with("random:") || spec.starts_with("uniform:") || IsByColumn(spec)) return nullptr;
   if (const Split* found = FindSplit(dataset, spec.empty() ? "paper" : spec)) return found;
   if (spec.empty()) return dataset.splits.empty() ? nullptr : &dataset.splits[0];
   std::vector<std::string> names;
@@ -198,22 +201,38 @@ const Split* StoredSplit(const Dataset& dataset, const std::string& spec) {
              nearest.empty() ? "" : fmt::format("; did you mean {}?", nearest));
 }
 
+std::vector<uint32_t> LabelledNodes(const Dataset& dataset) {
+  std::vector<uint32_t> nodes;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (dataset.labels.IsLabelled(node)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 std::string DrawnSpec(const std::string& spec) { return spec.empty() ? kDefaultRandom : spec; }
 
 }  // namespace
 
 Split ResolveSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
   if (const Split* stored = StoredSplit(dataset, spec)) return OnlyLabelled(dataset, *stored);
-  return DrawSplit(dataset, DrawnSpec(spec), seed);
+  if (!IsByColumn(spec)) return DrawSplit(dataset, DrawnSpec(spec), seed);
+  const Fractions fractions = ParseFractions(spec);
+  return DrawByColumn(dataset, spec, {fractions.train, fractions.val, fractions.test}, LabelledNodes(dataset),
+                      seed);
 }
 
-Split::Counts CountSplit(const Dataset& dataset, const std::string& spec) {
+Split::Counts CountSplit(const Dataset& dataset, const std::string& spec, uint64_t seed) {
   uint64_t counts[] = {0, 0, 0, 0};  // by role
-  if (const Split* stored = StoredSplit(dataset, spec)) {
+  const auto count = [&](const Array<uint8_t>& roles) {
     for (uint32_t node = 0; node < dataset.nodes(); ++node) {
-      const size_t role = stored->roles[node];
+      const size_t role = roles[node];
       if (role < std::size(counts) && dataset.labels.IsLabelled(node)) ++counts[role];
     }
+  };
+  if (const Split* stored = StoredSplit(dataset, spec)) {
+    count(stored->roles);
+  } else if (IsByColumn(spec)) {
+    count(ResolveSplit(dataset, spec, seed).roles);
   } else {
     const Shares shares = SharesOf(dataset, DrawnSpec(spec));
     for (size_t part = 0; part < 3; ++part) {

@@ -49,10 +49,8 @@ void AddRows(const Context& context, const Graph& graph, size_t first, size_t co
   sums.unmatched += unmatched;
 }
 
-}  // namespace
-
-void CheckStoredCounts(const Context& context, const Dataset& dataset) {
-  const Graph& graph = dataset.graph;
+// The self loops of a graph, which must hold every edge in both directions unless it is directed.
+uint64_t CheckDirections(const Context& context, const Dataset& dataset, const Graph& graph) {
   struct Buffers {
     DiskBuffer offsets, indices;
   };
@@ -70,12 +68,21 @@ void CheckStoredCounts(const Context& context, const Dataset& dataset) {
         "again",
         PlaceOf(dataset));
   }
+  return sums.loops;
+}
+
+}  // namespace
+
+void CheckStoredCounts(const Context& context, const Dataset& dataset) {
+  const Graph& graph = dataset.graph;
+  for (const Relation& relation : dataset.relations) CheckDirections(context, dataset, relation.graph);
+  const uint64_t loops = CheckDirections(context, dataset, graph);
   const uint64_t edges =
-      graph.directed ? CountUndirectedEdges(context, graph) : (graph.entries() - sums.loops) / 2;
-  if (edges != dataset.edges || sums.loops > dataset.self_loops) {
+      graph.directed ? CountUndirectedEdges(context, graph) : (graph.entries() - loops) / 2;
+  if (edges != dataset.edges || loops > dataset.self_loops) {
     ThrowInput(
         "{}: dataset.json has {} edges and {} self loops, the graph {} and {}; convert the source again",
-        PlaceOf(dataset), dataset.edges, dataset.self_loops, edges, sums.loops.load());
+        PlaceOf(dataset), dataset.edges, dataset.self_loops, edges, loops);
   }
 }
 

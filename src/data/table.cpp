@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <utility>
 
 #include "core/error_format.h"
@@ -281,6 +282,14 @@ TableFormat SniffTable(const fs::path& path, bool id_first, const std::vector<st
   format.numbers_alone = !format.header && std::all_of(format.words.begin(), format.words.end(),
                                                        [](uint8_t w) { return w == 0; });
   return format;
+}
+
+MissingWords ListedWords(const std::string& listed, size_t except) {
+  MissingWords missing{{}, except};
+  std::stringstream words(listed);
+  for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
+  std::erase(missing.words, "");
+  return missing;
 }
 
 Table ReadTable(const Context& context, const fs::path& path, const TableFormat& format,

@@ -53,6 +53,8 @@ struct MissingWords {
   std::vector<std::string> words;
   size_t except = ~size_t{0};  // a column in which they are values: the ids
 };
+// Those listed with commas between.
+MissingWords ListedWords(const std::string& listed, size_t except);
 
 // Columns listed in `as_text` are kept as text whatever they hold.
 Table ReadTable(const Context& context, const std::filesystem::path& path, const TableFormat& format,

@@ -14,7 +14,6 @@
 namespace l2gcn {
 namespace {
 
-constexpr size_t kMostCategories = 1000;
 constexpr size_t kNameLikeLevels = 20;  // A column of more levels that hardly ever repeat holds names.
 constexpr double kSparseBelow = 0.1;    // Features with a smaller share of non-zeros are kept sparse.
 constexpr size_t kFeatureRows = 512;
@@ -42,6 +41,17 @@ bool IsDate(std::string_view word) {
     mark = word[at++];
   }
   return at == word.size() || ((word[at] == 'T' || word[at] == ' ') && word.find(':', at) != word.npos);
+}
+
+// Whether so many words stand in each on average that they are no names of anything.
+bool AreTexts(std::span<const std::string_view> levels) {
+  constexpr size_t kWordsOfText = 3;
+  size_t words = 0;
+  for (const std::string_view level : levels) {
+    for (size_t i = 0; i < level.size(); ++i)
+      words += level[i] != ' ' && (i == 0 || level[i - 1] == ' ') ? 1 : 0;
+  }
+  return words >= kWordsOfText * levels.size();
 }
 
 // A column that becomes features.
@@ -176,23 +186,11 @@ class TableFeatures {
     dataset_.splits.push_back(std::move(split));
   }
 
-  // Why a column of words makes no features; empty where it does.
-  static std::string WhyNot(const UsedColumn& used, size_t filled) {
-    const size_t levels = used.levels.size();
-    if (levels == 0) return "is empty";
-    if (levels <= kNameLikeLevels) return "";
-    const auto is_date = [](const auto& level) { return IsDate(level.first); };
-    if (std::all_of(used.levels.begin(), used.levels.end(), is_date))
-      return "holds dates (write them as numbers, such as days, to use them)";
-    if (levels > kMostCategories) return fmt::format("has more than {} different words", kMostCategories);
-    return levels * 10 > filled * 9 ? "has another word in almost every row" : "";
-  }
-
   // False if the column is left out.
   bool TakeLevels(size_t c, UsedColumn& used) {
     const bool wanted = IsWanted(c);
     size_t filled = 0;
-    for (size_t row = 0; row < table_.rows && (wanted || used.levels.size() <= kMostCategories); ++row) {
+    for (size_t row = 0; row < table_.rows && (wanted || used.levels.size() <= kMostLevels); ++row) {
       const std::string_view word = used.values->text[row];
       if (IsMissing(word)) {
         ++used.missing;
@@ -201,7 +199,9 @@ class TableFeatures {
       used.levels.emplace(word, 0);
       ++filled;
     }
-    const std::string why = wanted ? "" : WhyNot(used, filled);
+    std::vector<std::string_view> words;
+    for (const auto& [word, place] : used.levels) words.push_back(word);
+    const std::string why = wanted ? "" : WhyNoLevels(words, filled);
     if (!why.empty()) return Ignore(c, why), false;
     used.width = 0;
     for (auto& [word, place] : used.levels) place = used.width++;
@@ -293,6 +293,17 @@ class TableFeatures {
 };
 
 }  // namespace
+
+std::string WhyNoLevels(std::span<const std::string_view> words, size_t filled) {
+  if (words.empty()) return "is empty";
+  if (words.size() <= kNameLikeLevels) return "";
+  if (std::all_of(words.begin(), words.end(), IsDate))
+    return "holds dates (write them as numbers, such as days, to use them)";
+  if (words.size() * 2 > filled && AreTexts(words))
+    return "holds texts (turn them into columns of numbers, such as embeddings, to use them)";
+  if (words.size() > kMostLevels) return fmt::format("has more than {} different words", kMostLevels);
+  return words.size() * 10 > filled * 9 ? "has another word in almost every row" : "";
+}
 
 void TakeTableFeatures(const Context& context, const Table& table, std::span<const uint32_t> row_of,
                        const FeatureChoice& choice, Dataset& dataset) {

@@ -3,7 +3,7 @@
 // A column of numbers is a feature as it is, a column of words has one feature for each level, and a column
 // of train / val / test is a split. Missing cells, and the cells of nodes without a row, are marked in a
 // feature of their own. Columns without a value, with more than 1000 different words, with another word in
-// almost every row or with many dates are left out, and a note says so.
+// almost every row, with texts or with many dates are left out, and a note says so.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,12 @@
 namespace l2gcn {
 
 constexpr uint32_t kNoTableRow = ~uint32_t{0};
+
+constexpr size_t kMostLevels = 1000;  // of a column of words that becomes features
+
+// Why a column of words makes no features, from its different words, ascending, and how many cells it fills; empty where it
+// does. No more than kMostLevels + 1 words need be given.
+std::string WhyNoLevels(std::span<const std::string_view> words, size_t filled);
 
 struct FeatureChoice {
   std::span<const size_t> skip;  // These columns become no features.

@@ -54,7 +54,7 @@ TableFiles FilesOfFolder(const fs::path& folder) {
 }  // namespace
 
 TableFiles TableFilesOf(const fs::path& path, const OpenOptions& options) {
-  if (!options.edges.empty()) return {options.edges, options.nodes, options.features, options.labels};
+  if (!options.edges.empty()) return {options.edges, options.nodes, options.features, options.labels, {}};
   std::error_code error;
   if (fs::is_directory(path, error)) {
     const TableFiles files = FilesOfFolder(path);
@@ -67,7 +67,7 @@ TableFiles TableFilesOf(const fs::path& path, const OpenOptions& options) {
     }
     return files;
   }
-  return {path, options.nodes, options.features, options.labels};
+  return {path, options.nodes, options.features, options.labels, {}};
 }
 
 bool DetectTableSet(const fs::path& path) {

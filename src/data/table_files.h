@@ -3,6 +3,8 @@
 
 #include <filesystem>
 #include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "l2gcn/dataset.h"
 
@@ -10,6 +12,7 @@ namespace l2gcn {
 
 struct TableFiles {
   std::filesystem::path edges, nodes, features, labels;  // empty: none
+  std::vector<std::string> words;  // columns of codes, which are categories although they hold numbers
 };
 
 // Whether the name ends so, in any case, once .gz or .zst is taken off.

@@ -17,7 +17,7 @@ constexpr size_t kFewLabels = 20;  // a label column of more values than this ma
 std::vector<size_t> LabelColumns(const NodeRows& rows) {
   std::vector<size_t> columns;
   for (size_t c = 0; c < rows.table.columns.size(); ++c) {
-    if (c != rows.id_column) columns.push_back(c);
+    if (c != rows.id_column && c != rows.split_column) columns.push_back(c);
   }
   return columns;
 }

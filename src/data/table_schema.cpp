@@ -25,6 +25,32 @@ float MedianOf(std::vector<float>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
+Json ColumnToJson(const TableSchema::Column& column) {
+  Json json = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
+  if (column.category) json["levels"] = column.levels;
+  if (!column.category) json["fill"] = column.fill;
+  if (!column.unit.empty()) json["unit"] = column.unit;
+  if (!column.node_type.empty()) json["node_type"] = column.node_type;
+  json["missing"] = column.missing;
+  json["marks_missing"] = column.marks_missing;
+  return json;
+}
+
+TableSchema::Column ColumnFromJson(const Json& json, const std::string& where) {
+  TableSchema::Column column;
+  column.name = json.at("name").get<std::string>();
+  column.category = json.at("kind").get<std::string>() == "category";
+  if (column.category) column.levels = json.at("levels").get<std::vector<std::string>>();
+  column.fill = json.value("fill", 0.0f);
+  column.unit = json.value("unit", "");
+  column.node_type = json.value("node_type", "");
+  column.missing = json.value("missing", uint64_t{0});
+  column.marks_missing = json.at("marks_missing").get<bool>();
+  if (!std::is_sorted(column.levels.begin(), column.levels.end()))
+    ThrowInput("{}: the levels of column '{}' do not ascend", where, column.name);
+  return column;
+}
+
 }  // namespace
 
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
@@ -35,6 +61,13 @@ std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
     at += column.width();
   }
   return starts;
+}
+
+RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset) {
+  for (const NodeType& type : dataset.node_types) {
+    if (type.name == column.node_type) return {type.first, size_t{type.first} + type.count};
+  }
+  return {0, dataset.features.rows()};
 }
 
 TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<const uint8_t> fit_rows) {
@@ -50,8 +83,10 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
   ParallelTasks(context, (numbers.size() + together - 1) / together, [&](size_t batch, uint32_t) {
     const size_t first = batch * together, count = std::min(together, numbers.size() - first);
     std::vector<uint32_t> slot_of(schema.width(), kNoFeature), marked(schema.width(), kNoFeature);
+    std::vector<RowRange> rows_with(count);
     for (size_t k = 0; k < count; ++k) {
       const uint32_t c = numbers[first + k];
+      rows_with[k] = RowsWith(schema.columns[c], dataset);
       slot_of[starts[c]] = static_cast<uint32_t>(k);
       if (schema.columns[c].marks_missing) marked[starts[c] + 1] = static_cast<uint32_t>(k);
     }
@@ -67,7 +102,7 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
         if (marked[feature] != kNoFeature) missing[marked[feature]] = 1;
       });
       for (size_t k = 0; k < count; ++k) {
-        if (missing[k] == 0) values[k].push_back(cells[k]);
+        if (missing[k] == 0 && rows_with[k].Holds(row)) values[k].push_back(cells[k]);
       }
     }
     for (size_t k = 0; k < count; ++k) schema.columns[numbers[first + k]].fill = MedianOf(values[k]);
@@ -99,15 +134,9 @@ std::string SchemaToJson(const TableSchema& schema) {
   if (schema.regression) json["regression"] = true;
   json["id"] = schema.id;
   json["columns"] = Json::array();
-  for (const TableSchema::Column& column : schema.columns) {
-    Json one = {{"name", column.name}, {"kind", column.category ? "category" : "number"}};
-    if (column.category) one["levels"] = column.levels;
-    if (!column.category) one["fill"] = column.fill;
-    if (!column.unit.empty()) one["unit"] = column.unit;
-    one["missing"] = column.missing;
-    one["marks_missing"] = column.marks_missing;
-    json["columns"].push_back(std::move(one));
-  }
+  for (const TableSchema::Column& column : schema.columns) json["columns"].push_back(ColumnToJson(column));
+  for (const TableSchema::Column& column : schema.edge_columns)
+    json["edge_columns"].push_back(ColumnToJson(column));
   json["ignored"] = schema.ignored;
   return json.dump();
 }
@@ -120,19 +149,9 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
     schema.regression = json.value("regression", false);
     schema.id = json.value("id", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
-    for (const Json& one : json.at("columns")) {
-      TableSchema::Column column;
-      column.name = one.at("name").get<std::string>();
-      column.category = one.at("kind").get<std::string>() == "category";
-      if (column.category) column.levels = one.at("levels").get<std::vector<std::string>>();
-      column.fill = one.value("fill", 0.0f);
-      column.unit = one.value("unit", "");
-      column.missing = one.value("missing", uint64_t{0});
-      column.marks_missing = one.at("marks_missing").get<bool>();
-      if (!std::is_sorted(column.levels.begin(), column.levels.end()))
-        ThrowInput("{}: the levels of column '{}' do not ascend", where, column.name);
-      schema.columns.push_back(std::move(column));
-    }
+    for (const Json& one : json.at("columns")) schema.columns.push_back(ColumnFromJson(one, where));
+    for (const Json& one : json.value("edge_columns", Json::array()))
+      schema.edge_columns.push_back(ColumnFromJson(one, where));
   } catch (const Json::exception& error) {
     ThrowInput("{}: its table cannot be read: {}", where, error.what());
   }

@@ -1,27 +1,25 @@
 #include "data/table_set.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
-#include <set>
-#include <sstream>
 #include <unordered_set>
 
 #include "core/error_format.h"
 #include "data/csv.h"
+#include "data/edge_features.h"
 #include "data/edge_load.h"
 #include "data/feature_files.h"
 #include "data/labels.h"
 #include "data/node_rows.h"
 #include "data/npz.h"
 #include "data/reader.h"
-#include "data/spellings.h"
+#include "data/split_columns.h"
 #include "data/table_features.h"
 #include "data/table_files.h"
 #include "data/table_labels.h"
 #include "data/table_match.h"
-#include "data/table_numbers.h"
 #include "data/table_targets.h"
+#include "data/triples.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -31,20 +29,13 @@ namespace {
 constexpr std::initializer_list<const char*> kOtherFeatures = {".json", ".npy",      ".npz",
                                                                ".svm",  ".svmlight", ".libsvm"};
 
-bool IsIdName(const std::string& name) {
-  const std::string lower = LowerCase(name);
-  for (const char* known : {"id", "node", "node_id", "nodeid"}) {
-    if (lower == known) return true;
-  }
-  return false;
-}
-
 class TableSetReader {
  public:
   TableSetReader(const Context& context, TableFiles files, const OpenOptions& options)
       : context_(context), files_(std::move(files)), options_(options) {
     LoadTables();
-    EdgeTextHints hints{options.source_column, options.target_column, options.weight_column, {}};
+    EdgeTextHints hints{options.source_column,    options.target_column,   options.weight_column, {},
+                        options.edge_type_column, HasEdgeFeatures(options)};
     const auto has_ids = [](const std::optional<NodeRows>& rows) { return rows && !rows->by_position(); };
     if (has_ids(labels_) || has_ids(features_)) {
       hints.is_known = [this](std::string_view id) {
@@ -53,7 +44,7 @@ class TableSetReader {
       };
     }
     format_ = SniffEdgeText(files_.edges, hints);
-    LogEdgeColumns(context_, files_.edges, format_);
+    LogEdgeColumns(context_, files_.edges, WithoutFeatures(format_, options));
   }
 
   Dataset Read() {
@@ -69,9 +60,27 @@ class TableSetReader {
       LoadLabels(files_.labels);
     }
     if (!files_.features.empty() && !HasExtension(files_.features, kOtherFeatures)) {
-      const TableFormat format = SniffTable(files_.features, true, {options_.id_column});
-      features_ = ReadRows(files_.features, format, {});
+      const TableFormat format =
+          SniffTable(files_.features, true, {options_.id_column, SplitColumnName(options_.split_by)});
+      if (HoldsTriples(format)) {
+        triples_ = format;
+      } else {
+        features_ = ReadNodeRows(context_, files_.features, format, {}, options_, files_.words);
+      }
     }
+    FindSplitColumn();
+  }
+
+  // Where the column is that splits are drawn by, in the node table or else in that of the features.
+  void FindSplitColumn() const {
+    const auto has_column = [](const std::optional<NodeRows>& rows) {
+      return rows && rows->split_column != kNoTableColumn;
+    };
+    if (options_.split_by.empty() || has_column(labels_) || has_column(features_)) return;
+    const std::optional<NodeRows>& rows = labels_ ? labels_ : features_;
+    if (!rows) ThrowUsage("--split {}: a column of the node table; give it with --nodes", options_.split_by);
+    ColumnNamed(rows->table.format, rows->table.path, "--split", SplitColumnName(options_.split_by));
+    ThrowUsage("--split {}: that column holds the ids or the labels", options_.split_by);
   }
 
   void LoadLabels(const fs::path& path) {
@@ -82,19 +91,19 @@ class TableSetReader {
       if (!label.empty()) {
         label_columns_ = NamedLabelColumns(format, path, options_);
       } else if (!options_.label_optional) {
-        label_columns_ = {format.columns() - 1};
+        const bool last_splits =
+            !options_.split_by.empty() &&
+            FindColumn(format, SplitColumnName(options_.split_by)) == format.columns() - 1;
+        label_columns_ = {format.columns() - (last_splits && format.columns() > 2 ? 2 : 1)};
       }
     } else if (files_.nodes.empty()) {
       label_columns_ = {0};
     } else {
       ThrowInput("{}: expected an id and at least one more column", path.string());
     }
-    std::vector<size_t> as_text = label_columns_;
-    if (const std::string& name = options_.sample_weight_column; !name.empty()) {
-      weight_column_ = ColumnNamed(format, path, "--sample-weight", name);
-      as_text.push_back(weight_column_);
-    }
-    labels_ = ReadRows(path, format, as_text);
+    const std::string& weight = options_.sample_weight_column;
+    if (!weight.empty()) weight_column_ = ColumnNamed(format, path, "--sample-weight", weight);
+    labels_ = ReadNodeRows(context_, path, format, LabelAndWeightColumns(), options_, files_.words);
     for (const size_t column : label_columns_) {
       if (column == labels_->id_column)
         ThrowUsage("--label {}: that column of {} holds the ids", format.names[column], path.string());
@@ -103,62 +112,10 @@ class TableSetReader {
     }
   }
 
-  // `as_text`: the columns of labels and weights.
-  NodeRows ReadRows(const fs::path& path, const TableFormat& format, std::vector<size_t> as_text) const {
-    NodeRows rows;
-    rows.id_column = IdColumnOf(path, format, as_text);
-    as_text.push_back(rows.id_column);
-    std::erase(as_text, kNoTableColumn);
-    rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
-    if (rows.table.rows == 0) ThrowInput("{}: holds a header and no rows", path.string());
-    const bool id_is_guess = options_.id_column.empty() || options_.id_optional;
-    if (!rows.by_position() && format.numbers_alone && id_is_guess && !HoldsIds(rows)) {
-      std::erase(as_text, rows.id_column);
-      rows.id_column = kNoTableColumn;
-      rows.table = ReadTable(context_, path, format, as_text, MissingFor(rows.id_column));
-    }
-    TakeForNumbers(context_, as_text, rows.table);
-    return rows;
-  }
-
-  // The words of --missing, which mean nothing among ids.
-  MissingWords MissingFor(size_t id_column) const {
-    MissingWords missing{{}, id_column};
-    std::stringstream words(options_.missing);
-    for (std::string word; std::getline(words, word, ',');) missing.words.emplace_back(TrimBlanks(word));
-    std::erase(missing.words, "");
-    return missing;
-  }
-
-  // The user's, else a column called id, else the first; none where rows are nodes in order.
-  size_t IdColumnOf(const fs::path& path, const TableFormat& format, std::span<const size_t> labels) const {
-    if (options_.no_ids && !options_.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
-    if (!options_.id_column.empty()) {
-      const size_t named = FindColumn(format, options_.id_column);
-      if (named != kNoTableColumn) return named;
-      if (!options_.id_optional) return ColumnNamed(format, path, "--id", options_.id_column);
-    }
-    if (options_.no_ids || format.columns() == 1) return kNoTableColumn;
-    if (!format.header || IsIdName(format.names[0])) return 0;
-    const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
-    if (named == format.names.end()) return 0;
-    const auto column = static_cast<size_t>(named - format.names.begin());
-    if (std::find(labels.begin(), labels.end(), column) != labels.end()) return 0;
-    if (!format.names[0].empty()) return column;
-    context_.Note(
-        fmt::format("{}: ids are in column {}; the column without a name counts the rows and is left out",
-                    path.filename().string(), *named));
-    return column;
-  }
-
-  // Whether the cells of the id column are whole numbers, each once.
-  static bool HoldsIds(const NodeRows& rows) {
-    std::unordered_set<int64_t> seen;
-    for (size_t row = 0; row < rows.table.rows; ++row) {
-      int64_t id = 0;
-      if (!ParseId(rows.Id(row), id) || !seen.insert(id).second) return false;
-    }
-    return true;
+  std::vector<size_t> LabelAndWeightColumns() const {
+    std::vector<size_t> columns = label_columns_;
+    columns.push_back(weight_column_);
+    return columns;
   }
 
   // 17.0 is 17.
@@ -182,40 +139,44 @@ class TableSetReader {
     KeyedRows keyed;
     std::vector<std::string> svm_labels;
     const bool json = HasExtension(files_.features, {".json"});
+    const bool by_id = json || triples_;
     const bool svm = HasExtension(files_.features, {".svm", ".svmlight", ".libsvm"});
-    if (json)
-      keyed = ReadJsonFeatures(files_.features, [&](std::string_view id) { return ids.ResolveOne(id); });
+    const auto key_of = [&](std::string_view id) { return ids.ResolveOne(id); };
+    if (json) keyed = ReadJsonFeatures(files_.features, key_of);
+    if (triples_) keyed = ReadTriples(context_, files_.features, *triples_, key_of);
     if (svm) keyed = ReadSvmlight(files_.features, svm_labels);
     LoadedEdges edges = LoadEdges(context_, files_.edges, format, ids);
-    LogNegative(edges);
+    LogNegativeWeights(context_, files_.edges, edges);
     const uint64_t positions = Positions(svm ? keyed.keys.size() : 0);
     if (positions > 0) ClaimPositions(positions, edges, ids);
     ids.Finish();
     if (positions > 0 && ids.nodes() != positions) RefusePositions(positions, ids.nodes());
     PlaceRows(labels_, label_keys, ids);
     PlaceRows(features_, feature_keys, ids);
-    CheckMatches(ids, edges, json ? keyed.keys : std::vector<uint32_t>());
-    AttachGraph(dataset, GraphOfEdges(context_, std::move(edges), ids,
-                                      {options_.directed, options_.keep_self_loops, files_.edges.string()}));
+    CheckMatches(ids, edges, by_id ? keyed.keys : std::vector<uint32_t>());
+    const LoadedEdges kept = HasEdgeFeatures(options_) ? edges : LoadedEdges{};
+    AttachLoaded(context_, std::move(edges), format_, ids,
+                 {{options_.directed, options_.keep_self_loops, files_.edges.string()},
+                  options_.edge_types,
+                  options_.allow_unmatched},
+                 dataset);
     dataset.node_ids = ids.NodeIds();
     dataset.node_names = ids.Names();
+    TakeSplitColumns(dataset);
     TakeLabels(dataset, svm_labels);
-    if (json || svm) {
+    if (by_id || svm) {
       const auto node_of = [&](uint32_t key) { return svm ? key : ids.NodeOf(key); };
       dataset.features = Features::Sparse(ArrangeRows(keyed, ids.nodes(), node_of, files_.features.string()));
     } else {
       TakeFeatures(dataset);
     }
+    if (HasEdgeFeatures(options_)) {
+      const auto nodes_of = [&](uint64_t first, std::span<const std::string_view>,
+                                std::span<uint32_t> nodes) { NodesOfEdges(kept, ids, first, nodes); };
+      AddEdgeFeatures(context_, files_.edges, format, options_, nodes_of, 0, dataset);
+    }
     LogIds(context_, files_.edges.filename().string(), ids);
     return dataset;
-  }
-
-  void LogNegative(const LoadedEdges& edges) const {
-    if (edges.negative == 0) return;
-    context_.Note(fmt::format(
-        "{}: {} of {} weights are below 0; they are kept, and a node whose weights and own loop sum to 0 or "
-        "less averages nothing but itself",
-        files_.edges.filename().string(), edges.negative, edges.source.size()));
   }
 
   // Key of each row; a second row with the same id is refused.
@@ -226,18 +187,9 @@ class TableSetReader {
     keys.reserve(rows->table.rows);
     for (size_t row = 0; row < rows->table.rows; ++row) {
       const std::string_view id = rows->Id(row);
-      if (id.empty()) {
-        ThrowInput("{}: row {} has no id in column {}", rows->table.path.string(), row + 1,
-                   rows->table.format.names[rows->id_column]);
-      }
+      if (id.empty()) RefuseRowWithoutId(*rows, row);
       keys.push_back(ids.ResolveOne(id));
-      if (!seen.insert(keys.back()).second) {
-        ThrowInput(
-            "{}: row {}: the id {} stands twice in column {}; name another column with --id, or --no-ids if "
-            "row k "
-            "is node k",
-            rows->table.path.string(), row + 1, id, rows->table.format.names[rows->id_column]);
-      }
+      if (!seen.insert(keys.back()).second) RefuseRepeatedId(*rows, row);
     }
     return keys;
   }
@@ -305,12 +257,12 @@ class TableSetReader {
   }
 
   void CheckMatches(const IdTable& ids, const LoadedEdges& edges,
-                    const std::vector<uint32_t>& json_keys) const {
+                    const std::vector<uint32_t>& feature_keys) const {
     const IdMatch match{context_, files_.edges, format_, ids, edges, options_};
     const bool own_features = !files_.features.empty();
-    std::vector<uint8_t> has_features(own_features && !json_keys.empty() ? ids.nodes() : 0, 0);
-    for (const uint32_t key : json_keys) has_features[ids.NodeOf(key)] = 1;
-    if (!json_keys.empty()) CheckCovered(match, files_.features, has_features);
+    std::vector<uint8_t> has_features(own_features && !feature_keys.empty() ? ids.nodes() : 0, 0);
+    for (const uint32_t key : feature_keys) has_features[ids.NodeOf(key)] = 1;
+    if (!feature_keys.empty()) CheckCovered(match, files_.features, has_features);
     if (features_ && !features_->by_position()) {
       CheckCoversEdges(match, features_->table, features_->id_column, features_->row_of);
       has_features.assign(ids.nodes(), 0);
@@ -343,6 +295,14 @@ class TableSetReader {
       TakeColumnLabels(dataset);
     }
     TakeWeights(dataset);
+  }
+
+  void TakeSplitColumns(Dataset& dataset) const {
+    for (const std::optional<NodeRows>* rows : {&labels_, &features_}) {
+      if (!*rows || (*rows)->split_column == kNoTableColumn || !dataset.split_columns.empty()) continue;
+      dataset.split_columns.push_back(
+          TakeSplitColumn(options_.split_by, (*rows)->table, (*rows)->split_column, (*rows)->row_of));
+    }
   }
 
   // Reports where the labels are taken from if the user does not say it.
@@ -397,20 +357,18 @@ class TableSetReader {
     } else if (features_) {
       TakeColumns(dataset, *features_, {});
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
-      std::vector<size_t> taken = label_columns_;
-      taken.push_back(weight_column_);
-      TakeColumns(dataset, *labels_, std::move(taken));
+      TakeColumns(dataset, *labels_, LabelAndWeightColumns());
     } else {
       dataset.features = Features::None(dataset.nodes());
     }
   }
 
-  // `skip`: the columns of labels and weights.
-  void TakeColumns(Dataset& dataset, const NodeRows& rows, std::vector<size_t> skip) const {
-    skip.push_back(rows.id_column);
+  // `labels`: the columns of labels and weights.
+  void TakeColumns(Dataset& dataset, const NodeRows& rows, std::span<const size_t> labels) const {
+    const std::vector<size_t> skip = ColumnsWithoutFeatures(rows, labels);
     const TableFormat& format = rows.table.format;
-    // A row number that a program put before the ids.
-    if (format.header && format.names[0].empty() && rows.id_column != 0) skip.push_back(0);
+    if (rows.split_column != kNoTableColumn)
+      dataset.schema.ignored.push_back(format.names[rows.split_column]);
     if (!rows.by_position()) dataset.schema.id = format.names[rows.id_column];
     dataset.schema.path = rows.table.path.string();
     TakeTableFeatures(context_, rows.table, rows.row_of, {skip, options_.feature_columns}, dataset);
@@ -421,18 +379,23 @@ class TableSetReader {
   const OpenOptions& options_;
   EdgeTextFormat format_;
   std::optional<NodeRows> labels_, features_;
-  std::vector<size_t> label_columns_;  // several: targets of a regression
+  std::optional<TableFormat> triples_;  // of the features, where they are a table of triples
+  std::vector<size_t> label_columns_;   // several: targets of a regression
   size_t weight_column_ = kNoTableColumn;
   std::unordered_set<std::string> known_;  // ids of the tables
 };
 
 }  // namespace
 
+Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOptions& options) {
+  return TableSetReader(context, files, options).Read();
+}
+
 Dataset ReadTableSet(const Context& context, const fs::path& path, const OpenOptions& options) {
   const TableFiles files = TableFilesOf(path, options);
   Dataset dataset;
   try {
-    dataset = TableSetReader(context, files, options).Read();
+    dataset = ReadTables(context, files, options);
   } catch (const Error& error) {
     const bool of_files = error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kUsage;
     if (!of_files || files.nodes.empty() || !LookSwapped(files.edges, files.nodes)) throw;

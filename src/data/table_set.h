@@ -10,12 +10,13 @@
 // there is no feature file.
 //
 // Features are a table, .npy or scipy .npz (a row is a node), svmlight (a line is a node), or JSON {node:
-// [active features]}. In tables numbers are features, words are one-hot, and a column of train / val / test
+// [active features]}, or a table of triples node, feature, value. In tables numbers are features, words are one-hot, and a column of train / val / test
 // is the split column:NAME.
 #pragma once
 
 #include <filesystem>
 
+#include "data/table_files.h"
 #include "l2gcn/dataset.h"
 
 namespace l2gcn {
@@ -24,6 +25,7 @@ namespace l2gcn {
 inline constexpr const char* kNoLabelColumn = "none";
 
 bool DetectTableSet(const std::filesystem::path& path);
+Dataset ReadTables(const Context& context, const TableFiles& files, const OpenOptions& options);
 Dataset ReadTableSet(const Context& context, const std::filesystem::path& path, const OpenOptions& options);
 
 // Whether `path` is an edge list in text that nothing else belongs to.

@@ -9,6 +9,7 @@
 #include "data/csv.h"
 #include "data/edge_text.h"
 #include "data/labels.h"
+#include "data/split_columns.h"
 #include "data/table_features.h"
 #include "data/table_set.h"
 
@@ -44,8 +45,8 @@ float NumberIn(const NodeRows& rows, size_t row, size_t column, const char* need
 }  // namespace
 
 std::vector<std::string> HintsOf(const OpenOptions& options) {
-  std::vector<std::string> names = {options.id_column, options.label_column};
-  if (options.label_column == kNoLabelColumn) names.pop_back();
+  std::vector<std::string> names = {options.id_column, SplitColumnName(options.split_by)};
+  if (options.label_column != kNoLabelColumn) names.push_back(options.label_column);
   std::stringstream parts(options.label_column);
   for (std::string part; std::getline(parts, part, ',');) {
     if (part != kNoLabelColumn) names.push_back(part);

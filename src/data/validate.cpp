@@ -13,6 +13,8 @@
 #include "core/error_format.h"
 #include "core/threads.h"
 #include "core/usable.h"
+#include "data/node_types.h"
+#include "data/relations.h"
 #include "data/table_schema.h"
 
 namespace l2gcn {
@@ -242,6 +244,21 @@ void CheckNames(const Dataset& dataset) {
 
 }  // namespace
 
+namespace {
+
+void CheckGraph(const Context& context, const Dataset& dataset, const Graph& graph) {
+  CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,
+            "an edge to node");
+  if (!graph.weighted()) return;
+  if (graph.weights.size() != graph.entries())
+    ThrowInput("{}: {} weights for {} edges", PlaceOf(dataset), graph.weights.size(), graph.entries());
+  const size_t wrong = FirstWrong(context, graph.weights, [](float value) { return !std::isfinite(value); });
+  if (wrong != kNothing)
+    ThrowInput("{}: the weight of edge {} is {}", PlaceOf(dataset), wrong, graph.weights[wrong]);
+}
+
+}  // namespace
+
 void ValidateLabels(const Context& context, const Dataset& dataset) {
   CheckNames(dataset);
   CheckLabels(context, dataset);
@@ -251,18 +268,10 @@ void ValidateLabels(const Context& context, const Dataset& dataset) {
 void ValidateDataset(const Context& context, const Dataset& dataset) {
   CheckContext(context);
   CheckNames(dataset);
-  const Graph& graph = dataset.graph;
-  CheckRows(context, dataset, "neighbour list", graph.indptr, graph.indices, graph.nodes, graph.nodes,
-            "an edge to node");
-  if (graph.weighted()) {
-    if (graph.weights.size() != graph.entries()) {
-      ThrowInput("{}: {} weights for {} edges", PlaceOf(dataset), graph.weights.size(), graph.entries());
-    }
-    const size_t wrong =
-        FirstWrong(context, graph.weights, [](float value) { return !std::isfinite(value); });
-    if (wrong != kNothing)
-      ThrowInput("{}: the weight of edge {} is {}", PlaceOf(dataset), wrong, graph.weights[wrong]);
-  }
+  CheckNodeTypes(dataset);
+  CheckRelations(dataset);
+  CheckGraph(context, dataset, dataset.graph);
+  for (const Relation& relation : dataset.relations) CheckGraph(context, dataset, relation.graph);
   CheckFeatures(context, dataset);
   ValidateLabels(context, dataset);
 }

@@ -5,6 +5,7 @@
 #include "core/error_format.h"
 #include "core/mapping.h"
 #include "core/memory_meter.h"
+#include "data/relations.h"
 
 namespace l2gcn {
 namespace {
@@ -12,9 +13,7 @@ namespace {
 // Calls visit(array) for every array of the data set.
 template <class Visit>
 void VisitArrays(const Dataset& dataset, const Visit& visit) {
-  visit(dataset.graph.indptr);
-  visit(dataset.graph.indices);
-  visit(dataset.graph.weights);
+  VisitGraphArrays(dataset, visit);
   const Features& features = dataset.features;
   if (features.stores_sparse()) {
     visit(features.csr().indptr);

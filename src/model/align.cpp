@@ -1,4 +1,4 @@
-// Matching the classes of a data set to those of a model, by name.
+// Matching the classes and relations of a data set to those of a model, by name.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -6,6 +6,8 @@
 #include <map>
 
 #include "core/error_format.h"
+#include "core/usable.h"
+#include "data/relations.h"
 #include "l2gcn/model.h"
 
 namespace l2gcn {
@@ -155,9 +157,71 @@ Labels Unlabelled(const Model& model, uint32_t nodes) {
   return labels;
 }
 
+// Where no type has labels, the model's has: its label is called TYPE:COLUMN.
+void MarkPredictedType(const Model& model, std::vector<NodeType>& types) {
+  if (std::any_of(types.begin(), types.end(), [](const NodeType& type) { return type.labelled; })) return;
+  for (NodeType& type : types) type.labelled = model.schema.label.starts_with(type.name + ":");
+}
+
+// Relations of the data set that the model's training did not have.
+std::vector<std::string> UnknownRelations(const Model& model, const Dataset& dataset) {
+  std::vector<std::string> unknown;
+  for (const Relation& relation : dataset.relations) {
+    if (std::find(model.relations.begin(), model.relations.end(), relation.name) == model.relations.end())
+      unknown.push_back(relation.name);
+  }
+  return unknown;
+}
+
+Graph WithoutEdges(uint32_t nodes) {
+  Graph graph;
+  graph.nodes = nodes;
+  graph.indptr = Array<uint64_t>::Zeros(size_t{nodes} + 1);
+  return graph;
+}
+
 }  // namespace
 
+Dataset AlignRelations(const Context& context, const Model& model, Dataset dataset, bool drop_unknown) {
+  const std::vector<std::string>& read = model.config.relations;
+  if (std::all_of(read.begin(), read.end(), [](const std::string& name) { return name == kAllEdges; }))
+    return dataset;
+  const std::vector<std::string> unknown = UnknownRelations(model, dataset);
+  if (unknown.size() == dataset.relations.size()) {
+    ThrowInput(
+        "{}: {}; the model was trained on {}: open it with the options of the training, such as --edge-type "
+        "or --directed",
+        PlaceOf(dataset), unknown.empty() ? "has one relation" : "has the relations " + Listed(unknown),
+        Listed(model.relations));
+  }
+  if (!unknown.empty() && !drop_unknown) {
+    ThrowInput(
+        "{}: the model does not know the relations {}; it was trained on {}. --allow-unmatched goes on "
+        "without them",
+        PlaceOf(dataset), Listed(unknown), Listed(model.relations));
+  }
+  if (!unknown.empty())
+    context.Note(fmt::format("{}: the model does not know the relations {}; they are left out",
+                             PlaceOf(dataset), Listed(unknown)));
+  std::vector<Relation> aligned;
+  std::vector<std::string> absent;
+  for (const std::string& name : model.relations) {
+    const auto found = std::find_if(dataset.relations.begin(), dataset.relations.end(),
+                                    [&](const Relation& relation) { return relation.name == name; });
+    if (found == dataset.relations.end()) absent.push_back(name);
+    aligned.push_back(found == dataset.relations.end() ? Relation{name, WithoutEdges(dataset.nodes())}
+                                                       : *found);
+  }
+  if (!absent.empty())
+    context.Note(fmt::format("{}: relations of the model that do not occur in it: {}", PlaceOf(dataset),
+                             Listed(absent)));
+  dataset.relations = std::move(aligned);
+  if (!unknown.empty()) JoinRelations(context, dataset);
+  return dataset;
+}
+
 Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset) {
+  MarkPredictedType(model, dataset.node_types);
   const Labels& labels = dataset.labels;
   const bool same_names = model.class_names == dataset.class_names;
   if (labels.task() == model.task() && labels.classes == model.classes && same_names) return dataset;

@@ -224,8 +224,10 @@ std::vector<uint32_t> KnownNodes(const Model& model, const Dataset& dataset, con
 
 }  // namespace
 
-Matrix PredictLogits(const Context& given, const Model& model, const Dataset& dataset, const Split* known) {
-  CheckArguments(given, model, dataset);
+Matrix PredictLogits(const Context& given, const Model& model, const Dataset& given_data,
+                     const Split* known) {
+  CheckArguments(given, model, given_data);
+  const Dataset dataset = AlignRelations(given, model, given_data);
   CheckWeights(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   Inference inference(std::make_shared<LayerPipeline>(context, dataset, model));
@@ -244,8 +246,9 @@ Matrix PredictLogits(const Context& given, const Model& model, const Dataset& da
                           model.label_propagation);
 }
 
-Matrix Embed(const Context& given, const Model& model, const Dataset& dataset, uint32_t layer) {
-  CheckArguments(given, model, dataset);
+Matrix Embed(const Context& given, const Model& model, const Dataset& given_data, uint32_t layer) {
+  CheckArguments(given, model, given_data);
+  const Dataset dataset = AlignRelations(given, model, given_data);
   CheckWeights(given, model, dataset);
   const Context context = PlacedFor(given, model, dataset);
   const size_t layers = model.layers.size();

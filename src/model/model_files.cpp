@@ -295,6 +295,7 @@ std::string ConfigTextOf(const Model& model) {
   }
   json["layers"] = model.layers.size();
   json["row_normalise"] = model.preparation.row_normalise;
+  if (!model.relations.empty()) json["relations"] = model.relations;
   json["structure"] = model.structure;
   if (model.weighted) json["weighted"] = *model.weighted;
   if (!model.schema.empty()) json["table"] = ParseJson(SchemaToJson(model.schema), "table");
@@ -345,6 +346,7 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
                                  propagation.at("rounds").get<uint32_t>()};
     }
     model.structure = json.value("structure", false);  // older models have none of these
+    if (json.contains("relations")) model.relations = json.at("relations").get<std::vector<std::string>>();
     if (json.contains("weighted")) model.weighted = json.at("weighted").get<bool>();
     if (json.contains("table")) model.schema = SchemaFromJson(json["table"].dump(), where);
   } catch (const Json::exception& error) {

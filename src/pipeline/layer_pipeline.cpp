@@ -5,7 +5,9 @@
 #include "config/methods.h"
 #include "core/clock.h"
 #include "core/error_format.h"
+#include "data/node_types.h"
 #include "data/prepare.h"
+#include "data/relations.h"
 #include "data/structure.h"
 #include "data/table_schema.h"
 #include "graph/build.h"
@@ -14,12 +16,6 @@
 
 namespace l2gcn {
 namespace {
-
-std::vector<uint8_t> MarksOf(std::span<const uint32_t> nodes, size_t rows) {
-  std::vector<uint8_t> marks(rows, 0);
-  for (uint32_t node : nodes) marks[node] = 1;
-  return marks;
-}
 
 // Features that are no numbers keep their 0 and 1.
 void LeaveUnscaled(std::span<const uint8_t> is_number, Model::Preparation& preparation) {
@@ -39,20 +35,23 @@ Features FittingFeatures(const Context& context, const Model& model, const Datas
              dataset.name, features.cols(), model.features);
 }
 
-std::vector<Propagation> MakeOperators(const Context& context, const Graph& graph,
+// Relation by relation one for each adjacency.
+std::vector<Propagation> MakeOperators(const Context& context, const std::vector<Graph>& graphs,
                                        const TrainConfig& config) {
   std::vector<Propagation> operators;
-  for (const Adjacency adjacency : config.adjacency)
-    operators.push_back(MakePropagation(context, graph, adjacency));
+  for (const Graph& graph : graphs) {
+    for (const Adjacency adjacency : config.adjacency)
+      operators.push_back(MakePropagation(context, graph, adjacency));
+  }
   return operators;
 }
 
 // What a trained model aggregates with.
-std::vector<Propagation> ModelOperators(const Context& context, const Graph& graph,
+std::vector<Propagation> ModelOperators(const Context& context, const std::vector<Graph>& graphs,
                                         const TrainConfig& config) {
   const MethodOperator op = FindMethod(config.method).op;
-  if (op == MethodOperator::kNeighbourMean) return {MakeNeighbourMean(context, graph)};
-  std::vector<Propagation> operators = MakeOperators(context, graph, config);
+  if (op == MethodOperator::kNeighbourMean) return {MakeNeighbourMean(context, graphs.front())};
+  std::vector<Propagation> operators = MakeOperators(context, graphs, config);
   if (op == MethodOperator::kEnhancedDiagonal) EnhanceDiagonal(config.diagonal, operators.front());
   return operators;
 }
@@ -74,17 +73,33 @@ bool AreSame(const HiddenParameters& a, const HiddenParameters& b) {
 }  // namespace
 
 LayerPipeline::LayerPipeline(const Dataset& dataset, const TrainConfig& config)
-    : graph_(dataset.graph), config_(config), inductive_(!config.transductive) {}
+    : name_(dataset.name),
+      graph_(dataset.graph),
+      relations_(dataset.relations),
+      config_(config),
+      inductive_(!config.transductive) {
+  GraphsOf(OperatorRelations(config));  // which must be there
+}
 
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const TrainConfig& config,
                              std::vector<uint32_t> train_nodes)
     : LayerPipeline(dataset, config) {
+  if (inductive_ && !dataset.node_types.empty()) {
+    ThrowUsage(
+        "--setting inductive: {} has several types of nodes, of which only the labelled are split; use "
+        "transductive",
+        dataset.name);
+  }
   train_nodes_ = std::move(train_nodes);
-  const std::vector<uint8_t> is_train = MarksOf(train_nodes_, dataset.features.rows());
-  schema_ = FitSchema(context, dataset, is_train);
+  const std::vector<uint8_t> fit_rows = RowsToFit(dataset, train_nodes_);
+  schema_ = FitSchema(context, dataset, fit_rows);
   features_ = ApplySchema(context, schema_, dataset);
-  preparation_ = FitPreparation(context, features_, is_train, config_.scale, config_.pca, config_.seed);
-  if (config_.pca == 0) LeaveUnscaled(NumberFeatures(schema_), preparation_);
+  preparation_ = FitPreparation(context, features_, fit_rows, config_.scale, config_.pca, config_.seed);
+  if (config_.pca == 0) {
+    FitTypes(context, dataset, schema_, features_, fit_rows, config_.scale, preparation_);
+    LeaveUnscaled(NumberFeatures(schema_), preparation_);
+  }
+  features_ = BlankOtherTypes(context, dataset, schema_, preparation_, features_);
   if (context.device != DeviceKind::kCpu)
     made_ = GraphInTraining(context);  // a GPU may still be getting ready
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
@@ -93,13 +108,16 @@ LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, con
 LayerPipeline::LayerPipeline(const Context& context, const Dataset& dataset, const Model& model)
     : LayerPipeline(dataset, model.config) {
   schema_ = model.schema;
-  features_ = FittingFeatures(context, model, dataset);
   preparation_ = model.preparation;
+  features_ =
+      BlankOtherTypes(context, dataset, schema_, preparation_, FittingFeatures(context, model, dataset));
   backend_ = MakeBackend(context, BackendOptionsOf(config_));
 }
 
 LayerPipeline::LayerPipeline(const LayerPipeline& other, const TrainConfig& config)
-    : graph_(other.graph_),
+    : name_(other.name_),
+      graph_(other.graph_),
+      relations_(other.relations_),
       schema_(other.schema_),
       features_(other.features_),
       config_(config),
@@ -116,14 +134,16 @@ std::shared_ptr<LayerPipeline> LayerPipeline::WithLayers(const Context& context,
   L2GCN_ASSERT(FindMethod(config.method).op == MethodOperator::kNormalised);
   if (shared_ == nullptr) {
     shared_ = std::make_shared<SharedInput>(Input(context));
-    if (made_ && inductive_) shared_->Subgraph([&] { return made_->graph; });
+    const std::vector<std::string> names = OperatorRelations(config_);
+    for (size_t i = 0; made_ && inductive_ && i < names.size(); ++i)
+      shared_->Subgraph(names[i], [&] { return made_->graphs[i]; });
     made_.reset();
   }
   return std::shared_ptr<LayerPipeline>(new LayerPipeline(*this, config));
 }
 
 void LayerPipeline::EndSharing() {
-  if (shared_ != nullptr) shared_->KeepOnly(config_.adjacency);
+  if (shared_ != nullptr) shared_->KeepOnly(OperatorRelations(config_), config_.adjacency);
   shares_once_more_ = true;
 }
 
@@ -133,11 +153,23 @@ TensorPtr LayerPipeline::Product(const Context& context, const DeviceGraph& a, c
   return shared_ == nullptr ? make() : shared_->Product(&a, x, make);
 }
 
-DeviceGraphPtr LayerPipeline::SharedOperator(const Context& context, Adjacency name, bool whole) {
-  const Graph graph =
-      whole ? graph_ : shared_->Subgraph([&] { return InducedSubgraph(context, graph_, train_nodes_); });
-  return shared_->Operator(name, whole,
-                           [&] { return backend_->Upload(context, MakePropagation(context, graph, name)); });
+std::vector<Graph> LayerPipeline::GraphsOf(const std::vector<std::string>& relations) const {
+  return GraphsNamed(relations, graph_, relations_, name_);
+}
+
+std::vector<DeviceGraphPtr> LayerPipeline::SharedOperators(const Context& context, bool whole) {
+  std::vector<DeviceGraphPtr> operators;
+  for (const std::string& relation : OperatorRelations(config_)) {
+    Graph graph = GraphsOf({relation}).front();
+    if (!whole)
+      graph = shared_->Subgraph(relation, [&] { return InducedSubgraph(context, graph, train_nodes_); });
+    for (const Adjacency adjacency : config_.adjacency) {
+      operators.push_back(shared_->Operator({relation, adjacency, whole}, [&] {
+        return backend_->Upload(context, MakePropagation(context, graph, adjacency));
+      }));
+    }
+  }
+  return operators;
 }
 
 TensorPtr LayerPipeline::MakeInput(const Context& context) {
@@ -176,8 +208,11 @@ Features LayerPipeline::HostInput(const Context& context) {
 
 LayerPipeline::TrainingGraph LayerPipeline::GraphInTraining(const Context& context) const {
   TrainingGraph training;
-  training.graph = inductive_ ? InducedSubgraph(context, graph_, train_nodes_) : graph_;
-  training.operators = MakeOperators(context, training.graph, config_);
+  training.graphs = GraphsOf(OperatorRelations(config_));
+  for (Graph& graph : training.graphs) {
+    if (inductive_) graph = InducedSubgraph(context, graph, train_nodes_);
+  }
+  training.operators = MakeOperators(context, training.graphs, config_);
   return training;
 }
 
@@ -190,10 +225,8 @@ LayerPipeline::TrainingGraph LayerPipeline::MakeTrainingGraph(const Context& con
 }
 
 const std::vector<DeviceGraphPtr>& LayerPipeline::TrainOperators(const Context& context) {
-  if (train_operators_.empty() && shared_ != nullptr) {
-    for (const Adjacency name : config_.adjacency)
-      train_operators_.push_back(SharedOperator(context, name, !inductive_));
-  }
+  if (train_operators_.empty() && shared_ != nullptr)
+    train_operators_ = SharedOperators(context, !inductive_);
   if (train_operators_.empty()) MakeTrainingGraph(context);
   return train_operators_;
 }
@@ -233,7 +266,10 @@ const DeviceGraph& LayerPipeline::OperatorFor(const Context& context, uint32_t l
 }
 
 uint64_t LayerPipeline::EntriesIn(const Context& context, uint32_t layer) {
-  return OperatorFor(context, layer).entries;
+  if (!config_.self_features) return OperatorFor(context, layer).entries;
+  uint64_t entries = 0;
+  for (const DeviceGraphPtr& a : TrainOperators(context)) entries += a->entries;
+  return entries;
 }
 
 Array<uint32_t> LayerPipeline::SampleRows(uint32_t layer, uint32_t hops) const {
@@ -313,17 +349,13 @@ Matrix LayerPipeline::TrainRows(const Context& context, const Tensor& x, uint32_
 }
 
 const std::vector<Propagation>& LayerPipeline::Whole(const Context& context) {
-  if (whole_.empty()) whole_ = ModelOperators(context, graph_, config_);
+  if (whole_.empty()) whole_ = ModelOperators(context, GraphsOf(OperatorRelations(config_)), config_);
   return whole_;
 }
 
 const std::vector<DeviceGraphPtr>& LayerPipeline::WholeOperators(const Context& context) {
   if (!whole_operators_.empty()) return whole_operators_;
-  if (shared_ != nullptr) {
-    for (const Adjacency name : config_.adjacency)
-      whole_operators_.push_back(SharedOperator(context, name, true));
-    return whole_operators_;
-  }
+  if (shared_ != nullptr) return whole_operators_ = SharedOperators(context, true);
   whole_operators_ = TrainsWithWhole() && !train_operators_.empty()
                          ? train_operators_
                          : UploadAll(context, *backend_, Whole(context));

@@ -5,7 +5,7 @@
 //
 //   X⁰  = smooth(prepare(features))       Input(), every node
 //   X̂   = Âʰ X, or the blocks X, ÂX, …, Âʰ X side by side with self features and h hops       Aggregate(), the rows training
-//         needs; with several operators each has its hops, and deeper layers may read X⁰ again, which comes first
+//         needs; several operators, one for each relation and adjacency, have hops of their own, and deeper layers may read X⁰ again, which comes first
 //   X   = ReLU(X̂ W), with what else the layer has                      Transform()
 //
 // Which rows a training holds: in the inductive setting Â is that of the train nodes' subgraph, with its own
@@ -72,8 +72,8 @@ class LayerPipeline {
   // The graph in training with its operators as --adjacency says, on the host, for samplers. The pipeline itself keeps
   // them on its device alone.
   struct TrainingGraph {
-    Graph graph;
-    std::vector<Propagation> operators;  // one for each name in TrainConfig::adjacency
+    std::vector<Graph> graphs;           // one for each relation that operators are of
+    std::vector<Propagation> operators;  // of each of them one for each adjacency
   };
   TrainingGraph MakeTrainingGraph(const Context& context);
   // The first is the one of layers that have no others.
@@ -88,7 +88,7 @@ class LayerPipeline {
   void NeedLastRowsOf(const Context& context, const std::vector<uint32_t>& nodes);
   // The rows of layer `layer`'s X̂ in training that stand for `nodes`, where activations hold every node.
   std::vector<uint32_t> RowsIn(uint32_t layer, std::span<const uint32_t> nodes) const;
-  // Entries of Â that the aggregation of a layer reads.
+  // Entries of its operators that a hop of a layer reads.
   uint64_t EntriesIn(const Context& context, uint32_t layer);
   // The X̂ that the last layer, `hidden`, was trained on may be used again to score the nodes whose rows it has. Whoever takes
   // it has it alone; empty where it was not kept.
@@ -147,7 +147,8 @@ class LayerPipeline {
                     std::span<const uint32_t> rows);
   LayerInput AggregateRows(const Context& context, uint32_t layer, TensorPtr x,
                            std::span<const uint32_t> rows, uint32_t hops);
-  DeviceGraphPtr SharedOperator(const Context& context, Adjacency name, bool whole);
+  std::vector<DeviceGraphPtr> SharedOperators(const Context& context, bool whole);
+  std::vector<Graph> GraphsOf(const std::vector<std::string>& relations) const;
   TensorPtr MakeInput(const Context& context);
   const std::vector<Propagation>& Whole(const Context& context);
   TrainingGraph GraphInTraining(const Context& context) const;
@@ -155,7 +156,9 @@ class LayerPipeline {
   const DeviceGraph& OperatorFor(const Context& context, uint32_t layer);
   bool TrainsWithWhole() const;  // the operator in training is that of the whole graph
 
-  Graph graph_;  // handles on the data set's arrays
+  std::string name_;                 // of the data set
+  Graph graph_;                      // of all edges; handles on the data set's arrays
+  std::vector<Relation> relations_;  // all that the data set has
   TableSchema schema_;
   Features features_;  // in the layout of the schema; shares memory with the data set's where it can
   TrainConfig config_;

@@ -17,6 +17,7 @@
 #include "core/json_text.h"
 #include "core/memory_meter.h"
 #include "core/sample_order.h"
+#include "data/relations.h"
 #include "data/watch.h"
 #include "kernels/disk/disk_layout.h"
 #include "l2gcn/ranks.h"
@@ -37,7 +38,6 @@ double GiBOf(uint64_t bytes) { return static_cast<double>(bytes) / (uint64_t{1} 
 RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_t train, uint64_t scored) {
   RunCounts counts;
   counts.nodes = dataset.nodes();
-  counts.entries = dataset.graph.indices.size();
   counts.train = train;
   counts.scored = scored;
   counts.inductive = !config.transductive;
@@ -47,18 +47,21 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.classes = dataset.labels.classes;
   counts.element = config.features_as == FeatureType::kF32 ? 4 : 2;
   counts.stored_bytes = dataset.features.bytes();
-  counts.graph_bytes =
-      dataset.graph.indptr.bytes() + dataset.graph.indices.bytes() + dataset.graph.weights.bytes();
+  VisitGraphArrays(dataset, [&](const auto& array) { counts.graph_bytes += array.bytes(); });
   counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes() +
                        2 * dataset.labels.targets.values.bytes();  // and standardised
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   TrainConfig widest = config;
-  if (config.architecture_trial) {
-    widest.adjacency = TrialOperators();
-    counts.tried_operators = widest.adjacency.size();
-  }
+  if (config.architecture_trial) widest.adjacency = TrialOperators();
+  if (config.TriesRelations()) widest.relations = WidestRelations(dataset);
+  if (config.architecture_trial || config.TriesRelations()) counts.tried_operators = OperatorCount(widest);
   counts.aggregates = BlocksOfHops(widest) - 1;
+  const std::vector<Graph> graphs =
+      GraphsNamed(OperatorRelations(widest), dataset.graph, dataset.relations, dataset.name);
+  counts.graphs = graphs.size();
+  for (const Graph& graph : graphs) counts.entries += graph.entries();
+  counts.entries /= counts.graphs;
   counts.raw_features = config.raw_features ? counts.features : 0;
   counts.smooth = config.smooth;
   counts.head = config.head;
@@ -92,8 +95,10 @@ uint64_t MatrixBytes(const RunCounts& counts, uint64_t rows, uint64_t cols, bool
 
 // What a run in memory takes: what stays, and the largest of what layers and the evaluation hold beside it.
 uint64_t NeedInMemory(const RunCounts& counts, bool trains) {
-  const uint64_t stays = counts.stored_bytes + counts.graph_bytes + counts.other_bytes + 12 * counts.nodes;
-  const uint64_t subgraph = trains && counts.inductive ? 4 * counts.train_entries() + 20 * counts.train : 0;
+  const uint64_t stays =
+      counts.stored_bytes + counts.graph_bytes + counts.other_bytes + counts.graphs * 12 * counts.nodes;
+  const uint64_t subgraph =
+      trains && counts.inductive ? counts.graphs * (4 * counts.train_entries() + 20 * counts.train) : 0;
   const uint64_t logits = 2 * counts.nodes * counts.classes * 4;
   uint64_t most = 0;
   for (size_t layer = 0; layer < counts.hidden.size(); ++layer) {
@@ -122,10 +127,10 @@ class DiskWalk {
  public:
   DiskWalk(const RunCounts& counts, uint64_t budget) : counts_(counts), budget_(budget) {
     // Scales of the operators, roles and rows of nodes, buffers; what the watch over mapped pages leaves free.
-    const uint64_t held = 13 * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
-                          (counts.multilabel ? counts.train * counts.classes : 0) +
-                          kDiskBuffers * DiskBufferBytes(budget) +
-                          std::max(kProgramBytes, counts.held_bytes) + DiskMemory::Reserve(budget);
+    const uint64_t held =
+        (1 + counts.graphs * 12) * counts.nodes + (counts.inductive ? 24 * counts.train : 4 * counts.train) +
+        (counts.multilabel ? counts.train * counts.classes : 0) + kDiskBuffers * DiskBufferBytes(budget) +
+        std::max(kProgramBytes, counts.held_bytes) + DiskMemory::Reserve(budget);
     free_ = budget > held ? budget - held : 0;
   }
 
@@ -356,7 +361,7 @@ void PlanExchange(const Context& given, MemoryPlan& plan) {
 }
 
 RunCounts TrainingCounts(const Context& context, const Dataset& dataset, const TrainConfig& config) {
-  const Split::Counts split = CountSplit(dataset, config.split);
+  const Split::Counts split = CountSplit(dataset, config.split, config.seed);
   return RanksCounts(context,
                      RunCountsOf(dataset, config, split.train, split.train + split.val + split.test));
 }

@@ -12,7 +12,8 @@
 namespace l2gcn {
 
 struct RunCounts {
-  uint64_t nodes = 0, entries = 0;  // of the whole graph
+  uint64_t nodes = 0;
+  uint64_t graphs = 1, entries = 0;  // that operators are of; entries of one of them, on average
   uint64_t train = 0;
   uint64_t scored = 0;              // nodes that train, validate or test
   bool scores_in_training = false;  // evaluation uses what training aggregated

@@ -6,16 +6,15 @@ namespace l2gcn {
 
 SharedInput::SharedInput(TensorPtr input) : input_(std::move(input)) {}
 
-Graph SharedInput::Subgraph(const std::function<Graph()>& make) {
+Graph SharedInput::Subgraph(const std::string& relation, const std::function<Graph()>& make) {
   const std::lock_guard lock(mutex_);
-  if (!subgraph_) subgraph_ = make();
-  return *subgraph_;
+  const auto found = subgraphs_.find(relation);
+  return found != subgraphs_.end() ? found->second : subgraphs_[relation] = make();
 }
 
-DeviceGraphPtr SharedInput::Operator(Adjacency name, bool whole,
-                                     const std::function<DeviceGraphPtr()>& make) {
+DeviceGraphPtr SharedInput::Operator(const OperatorKey& key, const std::function<DeviceGraphPtr()>& make) {
   const std::lock_guard lock(mutex_);
-  DeviceGraphPtr& made = operators_[{name, whole}];
+  DeviceGraphPtr& made = operators_[key];
   if (made == nullptr) made = make();
   return made;
 }
@@ -53,10 +52,14 @@ LayerInput SharedInput::Merged(const LayerInput& blocks, const std::function<Lay
   return merged_;
 }
 
-void SharedInput::KeepOnly(std::span<const Adjacency> names) {
+void SharedInput::KeepOnly(std::span<const std::string> relations, std::span<const Adjacency> adjacency) {
   const std::lock_guard lock(mutex_);
+  const auto has = [](const auto& all, const auto& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  };
+  std::erase_if(subgraphs_, [&](const auto& made) { return !has(relations, made.first); });
   std::erase_if(operators_, [&](const auto& made) {
-    if (std::find(names.begin(), names.end(), made.first.first) != names.end()) return false;
+    if (has(relations, made.first.relation) && has(adjacency, made.first.adjacency)) return false;
     std::erase_if(products_, [&](const auto& product) { return product.first.first == made.second.get(); });
     return true;
   });

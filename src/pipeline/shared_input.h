@@ -8,8 +8,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "kernels/backend.h"
@@ -22,24 +22,31 @@ class SharedInput {
  public:
   explicit SharedInput(TensorPtr input);
 
-  Graph Subgraph(const std::function<Graph()>& make);
-  // The operator called `name` over the whole graph, or over that in training.
-  DeviceGraphPtr Operator(Adjacency name, bool whole, const std::function<DeviceGraphPtr()>& make);
+  struct OperatorKey {
+    std::string relation;
+    Adjacency adjacency;
+    bool whole;  // over the whole graph, or over that in training
+    auto operator<=>(const OperatorKey&) const = default;
+  };
+
+  // That of a relation among the train nodes.
+  Graph Subgraph(const std::string& relation, const std::function<Graph()>& make);
+  DeviceGraphPtr Operator(const OperatorKey& key, const std::function<DeviceGraphPtr()>& make);
   // The product of an operator with x; without an operator the rows of x that training picks. Products of other operators or
   // of other matrices than X⁰ and what was computed from it here are made anew.
   TensorPtr Product(const DeviceGraph* a, const Tensor& x, const std::function<TensorPtr()>& make);
   // The blocks of a layer's input as training reads them (Backend::MergeSparse). Only the last input asked for is kept.
   LayerInput Merged(const LayerInput& blocks, const std::function<LayerInput()>& make);
-  // Lets go of all operators but the named ones, and of what was aggregated by them.
-  void KeepOnly(std::span<const Adjacency> names);
+  // Lets go of all operators but those of these relations and adjacencies, and of what was aggregated by them.
+  void KeepOnly(std::span<const std::string> relations, std::span<const Adjacency> adjacency);
 
  private:
   bool Knows(const Tensor& x) const;
 
   std::mutex mutex_;
   TensorPtr input_;
-  std::optional<Graph> subgraph_;
-  std::map<std::pair<Adjacency, bool>, DeviceGraphPtr> operators_;
+  std::map<std::string, Graph> subgraphs_;
+  std::map<OperatorKey, DeviceGraphPtr> operators_;
   std::map<std::pair<const DeviceGraph*, const Tensor*>, TensorPtr> products_;
   LayerInput merged_, merged_of_;  // merged_of_: the blocks that merged_ was made of
 };

@@ -33,13 +33,15 @@ void AppendRow(const Matrix& matrix, size_t row, std::string& line) {
   }
 }
 
-// A line a node, with the id first; `append` adds what follows it.
+// A line for each node that `listed` takes, with the id first; `append` adds what follows it.
 void WriteLines(const Context& context, const Dataset& dataset, const std::string& header, CsvNames& names,
-                const TextSink& sink, const std::function<void(uint32_t node, std::string& line)>& append) {
+                const TextSink& sink, const std::function<bool(uint32_t node)>& listed,
+                const std::function<void(uint32_t node, std::string& line)>& append) {
   sink(header + "\n");
   std::string line;
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     if (node % kRowsBetweenChecks == 0) context.CheckCancelled();
+    if (!listed(node)) continue;
     line = names.Cell(dataset.NodeName(node));
     append(node, line);
     line += '\n';
@@ -67,15 +69,19 @@ void WriteMatrix(const Matrix& matrix, const fs::path& path) {
 }
 
 // Row by row, since logits of all nodes may lie on disk.
-void WriteProbabilities(const Model& model, const Matrix& logits, const fs::path& path) {
+void WriteProbabilities(const Model& model, const Dataset& dataset, const Matrix& logits,
+                        const fs::path& path) {
   NpyWriter writer(path, NpyDescr<float>(), {logits.cols});
   std::vector<float> row(logits.cols);
-  for (size_t node = 0; node < logits.rows; ++node) {
+  size_t rows = 0;
+  for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+    if (!dataset.IsPredicted(node)) continue;
+    ++rows;
     std::copy_n(logits.row(node), logits.cols, row.begin());
     if (model.task() != Task::kRegression) RowToProbabilities(row.data(), logits.cols, model.multilabel);
     writer.Write(row.data(), row.size() * sizeof(float));
   }
-  writer.Close(logits.rows);
+  writer.Close(rows);
 }
 
 void CheckRowPerNode(const char* what, const Matrix& matrix, const Dataset& dataset) {
@@ -205,8 +211,9 @@ void WritePredictions(const Context& context, const Model& model, const Dataset&
   }
   CsvNames names(exact_names);
   PredictionLines lines(model, dataset, logits, split, names);
-  WriteLines(context, dataset, lines.Header(), names, sink,
-             [&](uint32_t node, std::string& line) { lines.Append(node, line); });
+  WriteLines(
+      context, dataset, lines.Header(), names, sink, [&](uint32_t node) { return dataset.IsPredicted(node); },
+      [&](uint32_t node, std::string& line) { lines.Append(node, line); });
 }
 
 void ExportPredictions(const Context& context, const Model& model, const Dataset& dataset,
@@ -218,17 +225,22 @@ void ExportPredictions(const Context& context, const Model& model, const Dataset
     });
     return;
   }
-  ReplaceFile(path, [&](const fs::path& aside) { WriteProbabilities(model, logits, aside); });
+  ReplaceFile(path, [&](const fs::path& aside) { WriteProbabilities(model, dataset, logits, aside); });
 }
 
 void WriteEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,
                      const TextSink& sink, bool exact_names) {
   CheckRowPerNode("embeddings", embeddings, dataset);
-  std::string header = "node";
+  const bool typed = !dataset.node_types.empty();
+  std::string header = typed ? "node,type" : "node";
   for (size_t col = 0; col < embeddings.cols; ++col) header += fmt::format(",x{}", col);
   CsvNames names(exact_names);
-  WriteLines(context, dataset, header, names, sink,
-             [&](uint32_t node, std::string& line) { AppendRow(embeddings, node, line); });
+  WriteLines(
+      context, dataset, header, names, sink, [](uint32_t) { return true; },
+      [&](uint32_t node, std::string& line) {
+        if (typed) line += "," + names.Cell(dataset.TypeOf(node)->name);
+        AppendRow(embeddings, node, line);
+      });
 }
 
 void ExportEmbeddings(const Context& context, const Dataset& dataset, const Matrix& embeddings,

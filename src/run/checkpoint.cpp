@@ -9,6 +9,7 @@
 #include "core/files.h"
 #include "core/json_text.h"
 #include "data/native_store.h"
+#include "data/relations.h"
 #include "l2gcn/version.h"
 #include "model/model_shapes.h"
 #include "ranks/collectives.h"
@@ -56,9 +57,7 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
     sum.Add(&bytes, sizeof(bytes));
   };
   const auto add_array = [&](const auto& array) { add(array.data(), array.bytes()); };
-  add_array(dataset.graph.indptr);
-  add_array(dataset.graph.indices);
-  add_array(dataset.graph.weights);
+  VisitGraphArrays(dataset, add_array);
   if (dataset.features.stores_sparse()) {
     const CsrMatrix& sparse = dataset.features.csr();
     add_array(sparse.indptr);
@@ -73,6 +72,7 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   add_array(dataset.labels.targets.values);
   add_array(dataset.labels.node_weights);
   for (const Split& split : dataset.splits) add_array(split.roles);
+  for (const Split::Column& column : dataset.split_columns) add_array(column.places);
   return sum.Sum();
 }
 

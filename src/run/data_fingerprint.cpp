@@ -4,6 +4,7 @@
 
 #include "core/checksum.h"
 #include "core/error_format.h"
+#include "data/relations.h"
 #include "ranks/collectives.h"
 
 namespace l2gcn {
@@ -31,9 +32,7 @@ void AddArray(const Array<T>& array, Reads reads, ChecksumStream& sum) {
 std::string DataFingerprint(const Dataset& dataset, Reads reads) {
   ChecksumStream sum;
   const auto add = [&](const auto& array) { AddArray(array, reads, sum); };
-  add(dataset.graph.indptr);
-  add(dataset.graph.indices);
-  add(dataset.graph.weights);
+  VisitGraphArrays(dataset, add);
   const Features& features = dataset.features;
   if (features.stores_sparse()) {
     add(features.csr().indptr);
@@ -48,6 +47,7 @@ std::string DataFingerprint(const Dataset& dataset, Reads reads) {
   add(dataset.labels.targets.values);
   add(dataset.labels.node_weights);
   for (const Split& split : dataset.splits) add(split.roles);
+  for (const Split::Column& column : dataset.split_columns) add(column.places);
   return fmt::format("{}, {} nodes, {} features, {}", dataset.name, dataset.nodes(), features.cols(),
                      ChecksumText(sum.Sum()));
 }

@@ -24,6 +24,16 @@ void RequireLabels(const Dataset& dataset) {
       dataset.name);
 }
 
+// Relations that nobody asked for and no layer can tell apart.
+void LogJoinedRelations(const Context& context, const Dataset& dataset, const TrainConfig& config) {
+  if (dataset.relations.empty() || !config.relations.empty()) return;
+  context.Note(
+      fmt::format("{}: {} relations are read as one, all edges together; layers with --self-features tell "
+                  "them apart, and "
+                  "--relations NAME takes one",
+                  dataset.name, dataset.relations.size()));
+}
+
 }  // namespace
 
 Context OnDeviceOf(const Context& context, const std::string& method) {
@@ -55,6 +65,7 @@ Job MakeJob(const Context& context, const Dataset& dataset, const TrainConfig& c
   CheckUsable(context, dataset);
   RequireLabels(dataset);
   CheckTask(config, dataset);
+  LogJoinedRelations(context, dataset, config);
   const Context chosen = OnDeviceOf(context, config.method);
   return WithSeed({chosen, WithStructure(context, dataset), config, nullptr, {}}, config.seed);
 }

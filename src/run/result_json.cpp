@@ -303,8 +303,12 @@ std::string AbsolutePath(const std::string& path) {
 }
 
 void MakePathsAbsolute(std::string& spec, OpenOptions& open) {
-  for (std::string* path : {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels})
+  for (std::string* path :
+       {&open.data_dir, &open.edges, &open.nodes, &open.features, &open.labels, &open.schema})
     *path = AbsolutePath(*path);
+  for (std::vector<OpenOptions::Table>* tables : {&open.node_tables, &open.edge_tables}) {
+    for (OpenOptions::Table& table : *tables) table.path = AbsolutePath(table.path);
+  }
   std::error_code error;
   if (spec.empty() || spec.starts_with("synthetic:")) return;
   const bool is_planetoid = FindReader(spec, "planetoid")->detect(spec);

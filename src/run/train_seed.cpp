@@ -55,7 +55,7 @@ std::optional<TrainedSeed> TrainedBefore(const Job& job, const Checkpoint* check
 TrainedSeed FitChosen(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
   LayerwiseOptions options;
   options.checkpointer = checkpointer;
-  if (!job.config.architecture_trial)
+  if (!job.config.architecture_trial && !job.config.TriesRelations())
     return FitLayerwise(job.context, job.dataset, *job.nodes, job.config, policy, options);
   ChosenArchitecture chosen = ChooseArchitecture(job.context, job.dataset, *job.nodes, job.config);
   options.pipeline = std::move(chosen.pipeline);

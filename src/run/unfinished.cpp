@@ -44,6 +44,14 @@ Json SnapshotPlace(const fs::path& folder) {
   return place;
 }
 
+// The file or name that the data set is known by.
+std::string SourceOf(const RunOptions& begun) {
+  const OpenOptions& open = begun.open_options;
+  if (!open.edges.empty()) return open.edges;
+  if (!open.schema.empty()) return open.schema;
+  return open.edge_tables.empty() ? begun.dataset_spec : open.edge_tables.front().path;
+}
+
 }  // namespace
 
 std::string DescribeUnfinishedJson(const std::string& directory) {
@@ -55,7 +63,7 @@ std::string DescribeUnfinishedJson(const std::string& directory) {
   Json json = {{"run", target.string()}, {"training", training}};
   if (fs::exists(folder / "begun.json", error)) {
     const RunOptions begun = ReadBegun(folder);
-    json["dataset"] = begun.open_options.edges.empty() ? begun.dataset_spec : begun.open_options.edges;
+    json["dataset"] = SourceOf(begun);
     json["runs"] = begun.runs;
     json["seeds_finished"] = FinishedSeeds(folder);
     json["settings"] = Json::object();

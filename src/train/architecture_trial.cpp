@@ -7,6 +7,7 @@
 
 #include "core/clock.h"
 #include "core/error_format.h"
+#include "data/relations.h"
 #include "pipeline/layer_pipeline.h"
 #include "train/held_out.h"
 #include "train/layerwise_trainer.h"
@@ -82,7 +83,9 @@ class ArchitectureTrials {
         config_(TrialConfig(config, dataset, nodes)) {}
 
   // Trains with these parts.
-  Trial Run(const std::vector<Adjacency>& adjacency, HiddenNorm norm) {
+  Trial Run(const std::vector<std::string>& relations, const std::vector<Adjacency>& adjacency,
+            HiddenNorm norm) {
+    config_.relations = relations;
     config_.adjacency = adjacency;
     config_.hidden_norm = norm;
     LossesAtTheEnd policy;
@@ -92,7 +95,7 @@ class ArchitectureTrials {
         FitLayerwise(context_, dataset_, nodes_, config_, policy, options).trained.result.seconds;
     setup_seconds_ += seconds.setup;
     aggregate_seconds_ += seconds.aggregate;
-    Trial trial{{adjacency, norm, config_.epochs.front(), 0, false}, policy.TakeLosses()};
+    Trial trial{{relations, adjacency, norm, config_.epochs.front(), 0, false}, policy.TakeLosses()};
     for (const float loss : trial.losses) trial.record.loss += double{loss};
     trial.record.loss /= static_cast<double>(trial.losses.size());
     return trial;
@@ -131,6 +134,13 @@ class ArchitectureTrials {
   double setup_seconds_ = 0, aggregate_seconds_ = 0;
 };
 
+// All edges together, the relations beside them, and the relations alone; or what the configuration names.
+std::vector<std::vector<std::string>> TriedRelations(const Dataset& dataset, const TrainConfig& config) {
+  if (!config.TriesRelations()) return {config.relations};
+  const std::vector<std::string> both = WidestRelations(dataset);
+  return {{}, both, {both.begin() + 1, both.end()}};
+}
+
 // Whether the losses of `other` are lower on average by more than chance explains.
 bool IsBetter(const Trial& other, const Trial& best) {
   L2GCN_ASSERT(other.losses.size() == best.losses.size());
@@ -151,16 +161,21 @@ ChosenArchitecture ChooseArchitecture(const Context& context, const Dataset& dat
   ArchitectureTrials trials(context, dataset, nodes, config);
   std::vector<Trial> tried;
   size_t best = 0;
-  const auto attempt = [&](const std::vector<Adjacency>& adjacency, HiddenNorm norm) {
-    tried.push_back(trials.Run(adjacency, norm));
+  const auto attempt = [&](const std::vector<std::string>& relations, const std::vector<Adjacency>& adjacency,
+                           HiddenNorm norm) {
+    tried.push_back(trials.Run(relations, adjacency, norm));
     if (IsBetter(tried.back(), tried[best])) best = tried.size() - 1;
   };
-  attempt(config.adjacency, config.hidden_norm);
-  attempt(TrialOperators(), config.hidden_norm);
-  attempt(tried[best].record.adjacency, HiddenNorm::kBatch);
+  for (const std::vector<std::string>& relations : TriedRelations(dataset, config))
+    attempt(relations, config.adjacency, config.hidden_norm);
+  if (config.architecture_trial) {
+    attempt(tried[best].record.relations, TrialOperators(), config.hidden_norm);
+    attempt(tried[best].record.relations, tried[best].record.adjacency, HiddenNorm::kBatch);
+  }
   tried[best].record.chosen = true;
   TrainConfig best_config = config;
   best_config.architecture_trial = false;
+  best_config.relations = tried[best].record.relations;
   best_config.adjacency = tried[best].record.adjacency;
   best_config.hidden_norm = tried[best].record.hidden_norm;
   ChosenArchitecture chosen = trials.Choose(std::move(best_config));

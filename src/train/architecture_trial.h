@@ -1,5 +1,6 @@
-// Chooses by short trainings what no rule can: whether a layer aggregates by the symmetric operator alone or by the mean
-// of the neighbours beside it, and then whether its hidden values are normalised node by node or over the batch.
+// Chooses by short trainings what no rule can: whether a layer aggregates over all edges together, over each relation or
+// over both, where TrainConfig::relations leaves it open; by the symmetric operator alone or by the mean of the neighbours
+// beside it, and then whether its hidden values are normalised node by node or over the batch.
 //
 // A trial trains the first layer alone, at most kTrialWidth wide, for about kTrialSteps steps; its length does not depend on
 // the machine. All trials draw the same batches and are scored on the same evaluation nodes, so that they compare node by

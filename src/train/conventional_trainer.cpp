@@ -84,7 +84,7 @@ class ConventionalTrainer final : public EpochSubject {
     progress_.trained.model.schema = pipeline_->schema();
     pipeline_->Input(context_);
     LayerPipeline::TrainingGraph training = pipeline_->MakeTrainingGraph(context_);
-    problem_.graph = std::move(training.graph);
+    problem_.graph = std::move(training.graphs.front());
     problem_.a = std::move(training.operators.front());
     problem_.layers = method_.prediction_head == PredictionHead::kHops ? 1 : config_.layers;
     problem_.precomputed = config_.precompute || method_.prediction_head == PredictionHead::kHops;

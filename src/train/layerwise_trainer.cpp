@@ -142,9 +142,8 @@ class LayerwiseTrainer {
     record.sparse_input = xhat.sparse();
     if (!xhat.sparse()) {
       const auto entries = static_cast<double>(pipeline_->EntriesIn(context_, layer));
-      const size_t blocks = BlocksOfHops(config_), aggregates = blocks > 1 ? blocks - 1 : options_.hops;
-      record.gathered_bytes =
-          4.0 * static_cast<double>(aggregates) * entries * static_cast<double>(xhat.blocks.back()->cols);
+      const uint32_t hops = BlocksOfHops(config_) > 1 ? config_.hops : options_.hops;
+      record.gathered_bytes = 4.0 * hops * entries * static_cast<double>(xhat.blocks.back()->cols);
     }
     result().seconds.aggregate += record.aggregate_seconds;
     memory_.End(result().resident.aggregate);

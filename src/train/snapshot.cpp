@@ -158,6 +158,7 @@ Json TrialsToJson(const std::vector<SeedResult::Trial>& trials) {
                     {"epochs", trial.epochs},
                     {"loss", NumberToJson(trial.loss)},
                     {"chosen", trial.chosen}});
+    if (!trial.relations.empty()) json.back()["relations"] = trial.relations;
   }
   return json;
 }
@@ -172,6 +173,7 @@ std::vector<SeedResult::Trial> TrialsFromJson(const Json& json) {
     SeedResult::Trial trial;
     for (const std::string& name : one.at("adjacency").get<std::vector<std::string>>())
       trial.adjacency.push_back(named(FindChoice<Adjacency>(kAdjacencyNames, name), name));
+    if (one.contains("relations")) trial.relations = one.at("relations").get<std::vector<std::string>>();
     const auto norm = one.at("hidden_norm").get<std::string>();
     trial.hidden_norm = named(FindChoice<HiddenNorm>(kHiddenNormNames, norm), norm);
     trial.epochs = one.at("epochs").get<uint32_t>();

@@ -95,6 +95,7 @@ Trained BeginTrained(const Dataset& dataset, const Split& split, const TrainConf
   model.multilabel = dataset.labels.multilabel;
   model.classes = dataset.labels.classes;
   model.class_names = dataset.class_names;
+  for (const Relation& relation : dataset.relations) model.relations.push_back(relation.name);
   model.structure = dataset.structure;
   model.weighted = dataset.graph.weighted();
   trained.split = split;

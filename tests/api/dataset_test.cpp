@@ -228,6 +228,8 @@ TEST_F(MakeDatasetTest, RowsThatNeedBuildingAreBuilt) {
   DatasetArrays directed = plain.Arrays(ring_);
   directed.rows_owner = owner;
   directed.directed = true;
+  EXPECT_TRUE(MakeDataset(context_, directed).relations[1].graph.directed);
+  directed.one_way = true;
   EXPECT_TRUE(MakeDataset(context_, directed).graph.directed);
 }
 

@@ -276,5 +276,48 @@ TEST_F(TableTest, OptionsForColumnsAreKnownEverywhere) {
   EXPECT_NE(strangers.err.find("--allow-unmatched"), std::string::npos) << strangers.err;
 }
 
+// Two kinds of calls: the label follows those of one kind.
+TEST_F(TableTest, EdgeTypesAreRelationsOfTheModel) {
+  std::ofstream calls(folder_ / "typed.csv");
+  calls << "caller,callee,kind\n";
+  for (int i = 0; i < 120; ++i) {
+    calls << "p" << i << ",p" << (i + 2) % 120 << ",friend\np" << i << ",p" << (i + 1) % 120 << ",work\n";
+  }
+  calls.close();
+  const std::vector<std::string> nodes = {"--nodes", "people.csv", "--label", "churned"};
+  std::vector<std::string> words = {"train",    "--edges", "typed.csv", "--edge-type", "kind", "--directed",
+                                    "--epochs", "3",       "--json",    "-o",          "run"};
+  words.insert(words.end(), nodes.begin(), nodes.end());
+  const nlohmann::json result = RunWell(words).json();
+  EXPECT_EQ(result.at("dataset").at("relations").size(), 4u);
+  EXPECT_EQ(nlohmann::json::parse(Read("run/config.json")).at("relations"),
+            nlohmann::json({"friend/in", "friend/out", "work/in", "work/out"}));
+  EXPECT_NE(RunWell({"info", "run"}).out.find("relation    friend/in: 120 directed edges"),
+            std::string::npos);
+  RunWell({"predict", "run", "-o", "p.csv"});
+  RunWell({"predict", "run", "--edges", "typed.csv", "--nodes", "people.csv", "-o", "again.csv"});
+  EXPECT_EQ(Classes("again.csv"), Classes("p.csv"));
+  std::ofstream more(folder_ / "more.csv");
+  more << Read("typed.csv") << "p1,p5,enemy\n";
+  more.close();
+  words = {"predict", "run", "--edges", "more.csv", "--nodes", "people.csv", "-o", "more-p.csv"};
+  EXPECT_NE(Run(words).err.find("does not know the edge types enemy"), std::string::npos);
+  words.emplace_back("--allow-unmatched");
+  RunWell(words);
+  EXPECT_EQ(Read("more-p.csv"), Read("again.csv"));
+}
+
+TEST_F(TableTest, DirectedAutoTriesDirections) {
+  const nlohmann::json result =
+      RunWell({"train", "--edges", "calls.csv", "--nodes", "people.csv", "--label", "churned", "--directed",
+               "auto", "--epochs", "8", "--json", "-o", "run"})
+          .json();
+  const nlohmann::json& trials = result.at("runs").at(0).at("trials");
+  ASSERT_GE(trials.size(), 3u);
+  EXPECT_FALSE(trials[0].contains("relations"));
+  EXPECT_EQ(trials[1].at("relations"), nlohmann::json({"all", "in", "out"}));
+  EXPECT_EQ(trials[2].at("relations"), nlohmann::json({"in", "out"}));
+}
+
 }  // namespace
 }  // namespace l2gcn

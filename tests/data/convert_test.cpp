@@ -47,7 +47,7 @@ TEST(Convert, StreamedEdgeListsEqualThoseReadInMemory) {
         TemporaryFolder folder;
         const fs::path path = folder.Write("list.csv", EdgeText(20000, 1500, weighted, spelling));
         OpenOptions options;
-        options.directed = directed;
+        options.directed = options.one_way = directed;
         options.keep_self_loops = weighted;
         const Context context = MakeContext(2);
         const Dataset expected = OpenDataset(context, path.string(), options);

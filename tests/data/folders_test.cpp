@@ -202,5 +202,53 @@ TEST(Folders, SmallSetsOfEveryFormatOpenWithTheirCounts) {
   }
 }
 
+class GraphLand : public testing::Test {
+ protected:
+  GraphLand() {
+    folder_.Write("features.csv", ",age,code\n0,30,7\n1,,8\n2,50,7\n3,60,9\n");
+    folder_.Write("targets.csv", ",label\n0,1.0\n1,0.0\n2,\n3,1.0\n");
+    folder_.Write("edgelist.csv", "source,target\n0,1\n1,2\n");
+    folder_.Write("info.yaml",
+                  "task: binary_classification\nnumerical_features_names: [age]\n"
+                  "categorical_features_names: [code]\nfraction_features_names: []\n");
+    folder_.Write("split_masks_RH.csv",
+                  ",train,val,test\n0,True,False,False\n1,True,False,False\n"
+                  "2,False,True,False\n3,False,False,True\n");
+    folder_.Write("split_masks_RL.csv",
+                  ",train,val,test\n0,True,False,False\n1,False,True,False\n"
+                  "2,False,False,True\n3,False,False,True\n");
+  }
+  std::string Refusal() {
+    return ErrorOf(ErrorKind::kInput, [&] { OpenFolder(folder_.path()); });
+  }
+  TemporaryFolder folder_;
+};
+
+TEST_F(GraphLand, TablesCodesAndSplits) {
+  const Dataset dataset = OpenFolder(folder_.path());
+  EXPECT_EQ(dataset.format, "graphland");
+  EXPECT_EQ(dataset.nodes(), 4u) << "node 3 has no edge";
+  ASSERT_EQ(dataset.schema.columns.size(), 2u);
+  EXPECT_FALSE(dataset.schema.columns[0].category);
+  EXPECT_EQ(dataset.schema.columns[1].levels, (std::vector<std::string>{"7", "8", "9"}));
+  EXPECT_EQ(dataset.labels.classes, 2u);
+  EXPECT_EQ(dataset.labels.classes_of[2], -1);
+  ASSERT_EQ(dataset.splits.size(), 2u);
+  EXPECT_EQ(dataset.splits[0].name, "file:RL");
+  EXPECT_EQ(dataset.splits[1].roles[2], static_cast<uint8_t>(Role::kVal));
+  EXPECT_EQ(CountSplit(dataset, "file:RH").train, 2u);
+}
+
+TEST_F(GraphLand, MistakesAreNamedByFileAndRow) {
+  folder_.Write("split_masks_RL.csv", ",train,val,test\n0,yes,False,False\n");
+  EXPECT_MENTIONS(Refusal(), "split_masks_RL.csv: row 1: column train: 'yes' is neither True nor False");
+  folder_.Write("split_masks_RL.csv", ",train,val,test\n9,True,False,False\n");
+  EXPECT_MENTIONS(Refusal(), "row 1: there is no node 9");
+  folder_.Write("split_masks_RL.csv", ",train,val\n0,True,False\n");
+  EXPECT_MENTIONS(Refusal(), "columns train, val and test");
+  folder_.Write("info.yaml", "task: [\n");
+  EXPECT_MENTIONS(Refusal(), "info.yaml:");
+}
+
 }  // namespace
 }  // namespace l2gcn

@@ -12,6 +12,7 @@
 #include "data/fixtures.h"
 #include "data/npy.h"
 #include "data/samples.h"
+#include "graph/build.h"
 
 namespace l2gcn {
 namespace fs = std::filesystem;
@@ -38,6 +39,52 @@ TEST(NativeStore, RoundTripKeepsEverything) {
       ValidateDataset(context, opened);
       EXPECT_GT(VerifyNative(context, folder.path() / "set"), 0u);
     }
+  }
+}
+
+// A relation with edges of its own, one with the graph's, and one that has the rows of the first with other weights.
+TEST(NativeStore, RelationsComeBackAndShareRows) {
+  const Context context = MakeContext(2);
+  TemporaryFolder folder;
+  const fs::path place = folder.path() / "set";
+  Dataset dataset = SampleDataset(false, false);
+  const std::vector<uint32_t> source = {0, 1}, target = {1, 2};
+  Graph own = BuildGraph(context, dataset.nodes(), source, target, {}, {true, false, ""}).graph;
+  dataset.relations = {{"cites, \"twice\"", own}, {"same", dataset.graph}, {"weighed", own}};
+  dataset.relations[2].graph.weights = Array<float>::Filled(own.entries(), 0.5f);
+  SaveDataset(context, dataset, place.string());
+  EXPECT_FALSE(fs::exists(place / "relation_1_indices.npy"));
+  EXPECT_FALSE(fs::exists(place / "relation_2_indices.npy"));
+  VerifyNative(context, place);
+  const Dataset opened = OpenDataset(context, place.string());
+  ASSERT_EQ(opened.relations.size(), 3u);
+  for (size_t k = 0; k < 3; ++k) {
+    const Relation &before = dataset.relations[k], &now = opened.relations[k];
+    EXPECT_EQ(before.name, now.name);
+    EXPECT_EQ(before.graph.directed, now.graph.directed);
+    EXPECT_TRUE(std::ranges::equal(before.graph.indptr.span(), now.graph.indptr.span()));
+    EXPECT_TRUE(std::ranges::equal(before.graph.indices.span(), now.graph.indices.span()));
+    EXPECT_TRUE(std::ranges::equal(before.graph.weights.span(), now.graph.weights.span()));
+  }
+  EXPECT_EQ(opened.relations[1].graph.indices.data(), opened.graph.indices.data());
+  EXPECT_EQ(opened.relations[2].graph.indices.data(), opened.relations[0].graph.indices.data());
+}
+
+TEST(NativeStore, DamagedRelationsAreRefused) {
+  const Context context = MakeContext(1);
+  TemporaryFolder folder;
+  const fs::path place = folder.path() / "set";
+  Dataset dataset = SampleDataset(false, false);
+  dataset.relations = {{"a", dataset.graph}};
+  SaveDataset(context, dataset, place.string());
+  for (const char* damage : {R"([{"name": "a"}])", R"([{"name": "a", "directed": false, "rows_of": 7}])",
+                             R"("a")", R"([{"name": "", "directed": false, "rows_of": 0}])",
+                             R"([{"name": "all", "directed": false, "rows_of": 0}])"}) {
+    DropSums(place);
+    nlohmann::ordered_json json = nlohmann::ordered_json::parse(ReadTextFile(place / kManifestFile));
+    json["relations"] = nlohmann::ordered_json::parse(damage);
+    WriteFileWhole(place / kManifestFile, json.dump(1));
+    ErrorOf(ErrorKind::kInput, [&] { OpenDataset(context, place.string()); });
   }
 }
 

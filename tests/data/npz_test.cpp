@@ -156,6 +156,51 @@ TEST(Zip, OfMembersOfOneNameTheLastCounts) {
   EXPECT_EQ(std::string(bytes.bytes.begin(), bytes.bytes.end()), "later");
 }
 
+// An archive of arrays, stored as they are; the shape is the text within the brackets.
+struct NpzMember {
+  std::string name, type, shape, elements;
+};
+std::string StoredArchive(const std::vector<NpzMember>& members) {
+  std::string files, central;
+  for (const NpzMember& member : members) {
+    std::string dict =
+        "{'descr': '" + member.type + "', 'fortran_order': False, 'shape': (" + member.shape + "), }";
+    dict.resize(117, ' ');
+    const std::string array = "\x93NUMPY" + Little(1, 2) + Little(118, 2) + dict + "\n" + member.elements;
+    const std::string name = member.name + ".npy";
+    const std::string sizes = Little(Crc32(array), 4) + Little(array.size(), 4) + Little(array.size(), 4);
+    central += Little(0x02014b50, 4) + Little(20, 2) + Little(20, 2) + Little(0, 8) + sizes +
+               Little(name.size(), 2) + Little(0, 12) + Little(files.size(), 4) + name;
+    files += Little(0x04034b50, 4) + Little(20, 2) + Little(0, 8) + sizes + Little(name.size(), 2) +
+             Little(0, 2) + name + array;
+  }
+  return files + central + Little(0x06054b50, 4) + Little(0, 4) + Little(members.size(), 2) +
+         Little(members.size(), 2) + Little(central.size(), 4) + Little(files.size(), 4) + Little(0, 2);
+}
+
+TEST(Npz, EdgesWithAttributesOfNodesAndEdges) {
+  const auto bytes = [](std::initializer_list<uint8_t> values) {
+    return std::string(values.begin(), values.end());
+  };
+  std::vector<NpzMember> members = {{"edge_index", "|u1", "2, 3", bytes({0, 1, 2, 1, 2, 3})},
+                                    {"node_attr", "|u1", "4, 2", bytes({1, 0, 0, 1, 1, 1, 0, 0})},
+                                    {"node_label", "|u1", "4,", bytes({0, 1, 1, 0})},
+                                    {"edge_attr", "|u1", "3, 1", bytes({5, 6, 7})}};
+  TemporaryFolder folder;
+  std::string notes;
+  Context context = MakeContext(1);
+  context.on_note = [&](const std::string& note) { notes += note; };
+  const fs::path path = folder.Write("a.npz", StoredArchive(members));
+  const Dataset dataset = OpenDataset(context, path.string());
+  EXPECT_EQ(dataset.edges, 3u);
+  EXPECT_EQ(dataset.features.cols(), 2u);
+  EXPECT_EQ(dataset.labels.classes, 2u);
+  EXPECT_MENTIONS(notes, "edge_attr is not used");
+  members[0].elements[5] = 9;
+  folder.Write("a.npz", StoredArchive(members));
+  EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { OpenDataset(context, path.string()); }), "9");
+}
+
 TEST(Zip, NoArchiveAtAll) {
   for (const char* bytes : {"", "PK", "PK\3\4", "this is a text file of some length, not an archive"}) {
     EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Parse(bytes); }), "a.npz");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "data/edge_text.h"
 #include "data/fixtures.h"
 #include "data/npy.h"
 #include "data/structure.h"
@@ -79,8 +80,9 @@ TEST_F(OwnTables, ColumnsOfTheEdgesCanBeNamed) {
   options_.weight_column = "none";
   options_.directed = true;
   const Dataset dataset = Open("a,b,w\n0,1,5\n0,2,6\n");
-  EXPECT_EQ(dataset.graph.degree(0), 0u);
-  EXPECT_EQ(dataset.graph.degree(1), 1u);
+  EXPECT_EQ(dataset.relations[0].graph.degree(0), 2u);  // in
+  EXPECT_EQ(dataset.relations[1].graph.degree(0), 0u);  // out
+  EXPECT_EQ(dataset.relations[1].graph.degree(1), 1u);
   EXPECT_FALSE(dataset.graph.weighted());
   options_.source_column = "bb";
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kUsage, [&] { Reopen(); }), "did you mean b?");
@@ -547,6 +549,57 @@ TEST_F(OwnTables, SvmlightColumnsHaveOneValue) {
   options_.edges = folder_.Write("e.csv", "0,1\n").string();
   options_.features = folder_.Write("f.svm", "0 1:2 3:1\n1 2:1 1:5 2:7\n").string();
   EXPECT_MENTIONS(ErrorOf(ErrorKind::kInput, [&] { Reopen(); }), "f.svm:2: column 2 has two values");
+}
+
+TEST_F(OwnTables, TriplesAreSparseFeatures) {
+  options_.features = folder_.Write("f.csv", "node,feature,value\nb,2,0.5\na,0,1\nb,0,-3\nc,3,2\n").string();
+  const Dataset dataset = Open("a,b\nb,c\n");
+  const CsrMatrix& csr = dataset.features.csr();
+  EXPECT_EQ(csr.cols, 4u);
+  ASSERT_EQ(csr.nnz(), 4u);
+  EXPECT_EQ(dataset.NodeName(0), "b") << "the first row's";
+  ExpectSameArray(csr.indices, ArrayOf<uint32_t>({0, 2, 0, 3}), "columns");
+  ExpectSameArray(csr.values, ArrayOf<float>({-3, 0.5, 1, 2}), "values");
+  const auto refused = [&](const char* rows) {
+    folder_.Write("f.csv", std::string("node,feature,value\n") + rows);
+    return Refused("a,b\nb,c\n");
+  };
+  EXPECT_MENTIONS(refused("a,0,1\nb,1,1\nc,word,1\n"),
+                  "f.csv: row 3: column feature: 'word' is no number of a feature");
+  EXPECT_MENTIONS(refused("a,0,1\nb,-1,1\n"), "row 2: column feature: '-1'");
+  EXPECT_MENTIONS(refused("a,0,1\nb,1,inf\n"), "row 2: column value: 'inf' is no finite number");
+  EXPECT_MENTIONS(refused("a,0,1\nb,1,1\nc,1,1\na,0,2\n"),
+                  "row 4: node a has a value of feature 0 already, in row 1");
+  EXPECT_MENTIONS(refused(",0,1\nb,1,1\n"), "row 1: column node: '' is no node");
+}
+
+TEST_F(OwnTables, IdsThatNumPyWroteAsFractionsAreWhole) {
+  const Dataset dataset = Open(
+      "8.380000000000000000e+02 0.000000000000000000e+00\n0.000000000000000000e+00 "
+      "1.000000000000000000e+00\n",
+      "id,x,kind\n838,5,a\n0,6,b\n1,7,a\n");
+  ASSERT_EQ(dataset.nodes(), 3u);
+  EXPECT_EQ(dataset.NodeName(2), "838");
+  int64_t id = 0;
+  EXPECT_TRUE(ParseId("-1.25e+02", id) && id == -125);
+  EXPECT_TRUE(ParseId("1.0e+05", id) && id == 100000);
+  for (const char* token :
+       {"1.5e+00", "1.25e+01", "1e5", "1.e+05", "1.0e-02", "1.0e+5", "9.3e+18", "1.0e+", "1.0e", "01.0e+01"})
+    EXPECT_FALSE(ParseId(token, id)) << token;
+}
+
+TEST_F(OwnTables, TextsAreLeftOutWithAHint) {
+  std::string nodes = "id,about,town,kind\n", edges;
+  for (int i = 0; i < 60; ++i) {
+    // Two of three descriptions differ; names of towns are as many words, but come again.
+    nodes +=
+        fmt::format("{},she likes {} and tea,city of {},{}\n", i, i % 40, i % 25, i % 2 == 0 ? "a" : "b");
+    edges += fmt::format("{},{}\n", i, (i + 1) % 60);
+  }
+  const Dataset dataset = Open(edges, nodes);
+  EXPECT_EQ(dataset.schema.ignored, std::vector<std::string>{"about"});
+  EXPECT_MENTIONS(notes_, "column about holds texts");
+  EXPECT_EQ(dataset.features.cols(), 25u);
 }
 
 TEST_F(OwnTables, AGraphWithoutFeaturesGetsThemFromItsStructure) {

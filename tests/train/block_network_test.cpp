@@ -310,7 +310,7 @@ TEST(BlockNetwork, DecoupledWeightDecayShrinksTheWeightsBesideAdamsStep) {
     small.config.bias = true;
     NetworkSpec spec = small.Spec(0);
     spec.weight_decay = decay;
-    spec.weight_decay_type = WeightDecay::kDecoupled;
+    spec.decoupled_weight_decay = true;
     lr = spec.lr;
     const auto sampler = MakeSampler(small.context, small.problem, small.config);
     BlockNetwork network(small.context, spec);

@@ -77,6 +77,24 @@ inline Dataset SmallDataset(bool multilabel = false, bool sparse = false, uint32
   return dataset;
 }
 
+// The edges as two relations: between nodes whose numbers sum to an even number, and the others.
+inline Dataset WithRelations(Dataset dataset) {
+  const Graph& all = dataset.graph;
+  for (uint32_t odd = 0; odd < 2; ++odd) {
+    std::vector<uint32_t> source, target;
+    for (uint32_t i = 0; i < all.nodes; ++i) {
+      for (uint64_t e = all.indptr[i]; e < all.indptr[i + 1]; ++e) {
+        if ((i + all.indices[e]) % 2 != odd) continue;
+        source.push_back(i);
+        target.push_back(all.indices[e]);
+      }
+    }
+    dataset.relations.push_back(
+        {odd == 0 ? "even" : "odd", BuildGraph(MakeContext(1), all.nodes, source, target, {}, {}).graph});
+  }
+  return dataset;
+}
+
 inline TrainConfig SmallConfig() {
   TrainConfig config;
   config.method = "lgcn";
