@@ -25,10 +25,11 @@ void RequireLabels(const Dataset& dataset) {
 // Relations that nobody asked for and no layer can tell apart.
 void LogJoinedRelations(const Context& context, const Dataset& dataset, const TrainConfig& config) {
   if (dataset.relations.empty() || !config.relations.empty()) return;
-  context.Note(fmt::format(
-      "{}: {} relations are read as one, all edges together; layers with --self-features tell them apart, and "
-      "--relations NAME takes one",
-      dataset.name, dataset.relations.size()));
+  context.Note(
+      fmt::format("{}: {} relations are read as one, all edges together; layers with --self-features tell "
+                  "them apart, and "
+                  "--relations NAME takes one",
+                  dataset.name, dataset.relations.size()));
 }
 
 }  // namespace
