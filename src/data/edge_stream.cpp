@@ -252,9 +252,12 @@ uint64_t ConvertEdgeList(const Context& context, const fs::path& path, const Ope
                          const fs::path& destination, uint64_t memory, bool force) {
   if (memory < kSmallestMemory) ThrowUsage("--memory: at least {} MiB are needed", kSmallestMemory >> 20);
   RefuseToReplaceOthers(destination);
-  const EdgeTextFormat sniffed = SniffEdgeText(
-      path,
-      {options.source_column, options.target_column, options.weight_column, {}, HasEdgeFeatures(options)});
+  const EdgeTextFormat sniffed = SniffEdgeText(path, {options.source_column,
+                                                      options.target_column,
+                                                      options.weight_column,
+                                                      {},
+                                                      "",
+                                                      HasEdgeFeatures(options)});
   LogEdgeColumns(context, path, WithoutFeatures(sniffed, options));
   return ReadInStages(sniffed, [&](const EdgeTextFormat& format) {
     StagedDirectory staged(destination, force);

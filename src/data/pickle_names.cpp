@@ -32,7 +32,7 @@ constexpr AllowedName kAllowed[] = {
 };
 
 constexpr std::string_view kSparseModules[] = {"csr", "csc", "coo", "_csr", "_csc", "_coo"};
-constexpr std::string_view kSparseNames[] = {"csr_matrix", "csc_matrix", "coo_matrix",
+constexpr std::string_view kSparseTypes[] = {"csr_matrix", "csc_matrix", "coo_matrix",
                                              "csr_array",  "csc_array",  "coo_array"};
 
 constexpr std::pair<std::string_view, std::string_view> kTorchStorages[] = {
@@ -58,7 +58,7 @@ std::optional<PickleName> FindPickleName(std::string_view module, std::string_vi
   const bool sparse =
       module.substr(0, kScipy.size()) == kScipy &&
       std::ranges::find(kSparseModules, module.substr(kScipy.size())) != std::end(kSparseModules) &&
-      std::ranges::find(kSparseNames, name) != std::end(kSparseNames);
+      std::ranges::find(kSparseTypes, name) != std::end(kSparseTypes);
   if (sparse) return PickleName::kSparseClass;
   return std::nullopt;
 }

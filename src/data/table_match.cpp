@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kExamples = 3;
 constexpr double kWellMatched = 0.9;
+constexpr size_t kLeastEnds = 8;
 constexpr size_t kMostSwappedIds = 10'000'000;
 constexpr size_t kTriedRows = 2000;  // So many rows of another column are tried.
 
@@ -297,7 +298,7 @@ bool TakeUniqueIds(const std::filesystem::path& path, std::unordered_set<std::st
   return true;
 }
 
-// Whether nearly all ends of the first edges are ids of the table.
+// Whether nearly all ends of the first edges are ids of the table. A few may be so by accident.
 bool FitTogether(const std::filesystem::path& edges, const std::filesystem::path& nodes) {
   std::unordered_set<std::string> ids;
   if (!TakeUniqueIds(nodes, ids)) return false;
@@ -309,7 +310,7 @@ bool FitTogether(const std::filesystem::path& edges, const std::filesystem::path
       known += column < row.size() && ids.contains(Normal(row[column])) ? 1 : 0;
     }
   }
-  return static_cast<double>(known) >= kWellMatched * static_cast<double>(ends);
+  return ends >= kLeastEnds && static_cast<double>(known) >= kWellMatched * static_cast<double>(ends);
 }
 
 }  // namespace
