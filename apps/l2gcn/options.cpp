@@ -130,8 +130,7 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
              "Edges: two ids a line; or a table for each relation");
   add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
              "Nodes: id, features, label; or a table for each type");
-  add_file("--label", open.label_column, "[TYPE:]COLUMN",
-           "Label column of the table, none, or A,B: targets of a regression [the last]");
+  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column; A,B: targets; or none [the last]");
   command.Advance(*command
                        .add_option("--task", open.task,
                                    "What labels are: classes, or numbers to predict [by their values]")

@@ -138,6 +138,7 @@ Dataset FromArrays(std::vector<float> values, std::vector<float> weights = {}) {
   arrays.nodes = 3;
   arrays.source = source;
   arrays.target = target;
+  arrays.features = Features::None(3);
   arrays.targets = {Array<float>::CopyOf(values), values.size(), 1};
   arrays.node_weights = weights;
   arrays.class_names = {"height"};
