@@ -171,7 +171,10 @@ TEST(RegressionStore, RoundTripsKeepTargetsAndWeights) {
   EXPECT_EQ(opened.class_names, dataset.class_names);
   EXPECT_GT(VerifyNative(context, set), 0u);
   ConvertDataset(context, set, {}, (folder.path() / "set.npz").string(), {});
-  EXPECT_EQ(OpenDataset(context, (folder.path() / "set.npz").string()).labels.targets.row(2)[0], 3.0f);
+  const Dataset archived = OpenDataset(context, (folder.path() / "set.npz").string());
+  EXPECT_EQ(archived.labels.targets.row(2)[0], 3.0f);
+  EXPECT_EQ(archived.labels.node_weights[2], 2.0f);
+  EXPECT_EQ(archived.class_names, dataset.class_names);
 }
 
 TEST(RegressionStore, GeneratedTargetsFollowFromTheSeed) {
