@@ -33,7 +33,9 @@ def is_frame(value: Any) -> bool:
 
 def is_table(value: Any) -> bool:
     """Whether this is a DataFrame, or becomes one: polars' LazyFrame, whatever hands out an Arrow table."""
-    return is_frame(value) or hasattr(value, "collect_schema") or hasattr(value, "__arrow_c_stream__")
+    if is_frame(value) or hasattr(value, "collect_schema"):
+        return True
+    return hasattr(value, "__arrow_c_stream__") and len(getattr(value, "shape", (0, 0))) == 2  # no Series
 
 
 def is_pyg(value: Any) -> bool:

@@ -224,7 +224,7 @@ def test_load_dataset_takes_objects(tmp_path):
 @pytest.mark.parametrize(
     "arguments, options, sentence",
     [
-        ((3,), {}, "a int given; expected a Dataset; a name or a path; a DataFrame of edges.*a PyG Data.*a dict"),
+        ((3,), {}, "a int given; expected a Dataset; a name or a path; a DataFrame or Arrow table of edges.*a PyG Data.*a dict"),
         (([1, 2],), {}, "a list given; expected a Dataset"),
         ((None,), {}, "a NoneType given"),
         ((X, EDGES, [0] * 4, 5), {}, "from_arrays: 4 arrays or tables given; expected at most 3"),

@@ -67,7 +67,7 @@ def test_another_x_without_its_graph_is_a_warning(problem):
         warnings.simplefilter("error")
         clf.predict(X.copy())
         clf.predict(X[::-1].copy(), graph=data)
-    with pytest.warns(UserWarning, match="X is not the X of fit.. its rows are taken for the nodes of fit"):
+    with pytest.warns(UserWarning, match=r"X is not the X of fit\(\): its rows are taken for the nodes of fit"):
         clf.predict(X[::-1].copy())
 
 

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Sums of a column of numbers, of one node and direction; later count, mean, least, largest.
-enum Figure : size_t { kCount, kSum, kLeast, kLargest, kFigures };
+enum Figure : size_t { kCount, kSum, kSmallest, kLargest, kFigures };
 constexpr const char* kFigureNames[] = {"count", "mean", "min", "max"};
 
 // One cell of each attribute and record of a block, and the ids of its edges.
@@ -121,7 +121,7 @@ class EdgeFeatures {
         at[static_cast<size_t>(value)] += 1;
         continue;
       }
-      if (at[kCount] == 0 || value < at[kLeast]) at[kLeast] = value;
+      if (at[kCount] == 0 || value < at[kSmallest]) at[kSmallest] = value;
       if (at[kCount] == 0 || value > at[kLargest]) at[kLargest] = value;
       at[kCount] += 1;
       at[kSum] += value;

@@ -18,9 +18,9 @@ namespace l2gcn {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char *kInfo = "info.yaml", *kFeatures = "features.csv", *kTargets = "targets.csv",
-                     *kEdges = "edgelist.csv";
-constexpr const char* kGraphLandFiles[] = {kInfo, kFeatures, kTargets, kEdges};
+constexpr const char *kInfoFile = "info.yaml", *kFeaturesTable = "features.csv",
+                     *kTargetsFile = "targets.csv", *kEdgesFile = "edgelist.csv";
+constexpr const char* kGraphLandFiles[] = {kInfoFile, kFeaturesTable, kTargetsFile, kEdgesFile};
 constexpr std::string_view kMasks = "split_masks_";
 constexpr size_t kLargestInfo = size_t{1} << 20;
 
@@ -88,7 +88,8 @@ bool DetectGraphLand(const fs::path& path) {
 Dataset ReadGraphLand(const Context& context, const fs::path& path, const OpenOptions& options) {
   if (!DetectGraphLand(path))
     ThrowInput("{}: expected the files {}", path.string(), fmt::join(kGraphLandFiles, ", "));
-  const TableFiles files{path / kEdges, {}, path / kFeatures, path / kTargets, CategoryColumns(path / kInfo)};
+  const TableFiles files{
+      path / kEdgesFile, {}, path / kFeaturesTable, path / kTargetsFile, CategoryColumns(path / kInfoFile)};
   Dataset dataset = ReadTables(context, files, options);
   dataset.format = "graphland";
   dataset.path = path.string();

@@ -14,11 +14,11 @@ inline constexpr uint32_t kNoFeature = ~uint32_t{0};
 std::vector<uint32_t> FirstFeatures(const TableSchema& schema);
 
 // Rows that have a column: those of its node type, or all.
-struct RowRange {
+struct NodeRange {
   size_t first = 0, end = 0;
   bool Holds(size_t row) const { return row >= first && row < end; }
 };
-RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset);
+NodeRange RowsWith(const TableSchema::Column& column, const Dataset& dataset);
 
 // visit(feature, value) for the values of a row that are not zero, in ascending order.
 template <class Visit>

@@ -305,9 +305,9 @@ class SchemaMap {
   std::map<uint32_t, Fill> fills_;  // from their word, or their mark of a missing cell, to what is put where
   std::unordered_set<uint32_t> odd_;  // their words in columns of numbers that are no numbers
   std::map<uint32_t, std::map<float, uint32_t>>
-      numbers_to_levels_;                   // from their number to each value's level
-  std::map<uint32_t, RowRange> rows_with_;  // from their number to the rows that have one
-  std::map<uint32_t, uint32_t> skip_;       // from their mark of a missing cell to the number it speaks of
+      numbers_to_levels_;                    // from their number to each value's level
+  std::map<uint32_t, NodeRange> rows_with_;  // from their number to the rows that have one
+  std::map<uint32_t, uint32_t> skip_;        // from their mark of a missing cell to the number it speaks of
 };
 
 }  // namespace

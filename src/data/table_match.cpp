@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kExamples = 3;
 constexpr double kWellMatched = 0.9;
-constexpr size_t kLeastEnds = 8;
+constexpr size_t kLeastEnds = 6;
 constexpr size_t kMostSwappedIds = 10'000'000;
 constexpr size_t kTriedRows = 2000;  // So many rows of another column are tried.
 

@@ -63,7 +63,7 @@ std::vector<uint32_t> FirstFeatures(const TableSchema& schema) {
   return starts;
 }
 
-RowRange RowsWith(const TableSchema::Column& column, const Dataset& dataset) {
+NodeRange RowsWith(const TableSchema::Column& column, const Dataset& dataset) {
   for (const NodeType& type : dataset.node_types) {
     if (type.name == column.node_type) return {type.first, size_t{type.first} + type.count};
   }
@@ -83,7 +83,7 @@ TableSchema FitSchema(const Context& context, const Dataset& dataset, std::span<
   ParallelTasks(context, (numbers.size() + together - 1) / together, [&](size_t batch, uint32_t) {
     const size_t first = batch * together, count = std::min(together, numbers.size() - first);
     std::vector<uint32_t> slot_of(schema.width(), kNoFeature), marked(schema.width(), kNoFeature);
-    std::vector<RowRange> rows_with(count);
+    std::vector<NodeRange> rows_with(count);
     for (size_t k = 0; k < count; ++k) {
       const uint32_t c = numbers[first + k];
       rows_with[k] = RowsWith(schema.columns[c], dataset);
