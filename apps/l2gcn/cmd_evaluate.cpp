@@ -71,6 +71,38 @@ constexpr Figure kFigures[] = {{"macro_f1", "macro F1", &Score::macro_f1},
                                {"log_loss", "log loss", &Score::log_loss},
                                {"calibration_error", "calib. err.", &Score::calibration_error}};
 
+// Those of a regression.
+struct NumberFigure {
+  const char* key;
+  const char* title;
+  double Score::Numbers::*value;
+};
+constexpr NumberFigure kNumberFigures[] = {{"r2", "R²", &Score::Numbers::r2},
+                                           {"mae", "MAE", &Score::Numbers::mae},
+                                           {"rmse", "RMSE", &Score::Numbers::rmse},
+                                           {"spearman", "Spearman", &Score::Numbers::spearman}};
+
+Json FiguresJson(const Score::Numbers& figures) {
+  Json json;
+  for (const NumberFigure& figure : kNumberFigures) json[figure.key] = NumberOrNull(figures.*figure.value);
+  return json;
+}
+
+Json RegressionToJson(const Score& score) {
+  Json json = {{"nodes", score.nodes}};
+  json.update(FiguresJson(score.regression));
+  json["baseline"] = {{"name", score.baseline}};
+  json["baseline"].update(FiguresJson(score.regression_baseline));
+  json["targets"] = Json::array();
+  for (const Score::Target& target : score.targets) {
+    Json one = {{"target", target.name}, {"count", target.count}};
+    one.update(FiguresJson(target.model));
+    one["baseline"] = FiguresJson(target.baseline);
+    json["targets"].push_back(std::move(one));
+  }
+  return json;
+}
+
 Json ScoreToJson(const Score& score) {
   Json classes = Json::array(), bins = Json::array();
   for (const Score::Class& one : score.classes) {
@@ -116,7 +148,20 @@ Json ConfusionJson(const Score& score, bool multilabel) {
   return rows;
 }
 
+std::string RegressionToJson(const RunData& opened, const Split& split, const Scores& scores) {
+  Json object = {{"run", opened.run.directory},
+                 {"dataset", ParseJson(DescribeDatasetJson(opened.dataset), "dataset")},
+                 {"split", split.name}};
+  for (const NumberFigure& figure : kNumberFigures) {
+    for (const auto& [part, score] : scores)
+      object[figure.key][part] = NumberOrNull(score.regression.*figure.value);
+  }
+  for (const auto& [part, score] : scores) object["scores"][part] = RegressionToJson(score);
+  return JsonLine(object);
+}
+
 std::string ToJson(const RunData& opened, const Split& split, const Scores& scores) {
+  if (opened.run.model.task() == Task::kRegression) return RegressionToJson(opened, split, scores);
   Json object = {{"run", opened.run.directory},
                  {"dataset", ParseJson(DescribeDatasetJson(opened.dataset), "dataset")},
                  {"split", split.name},
@@ -178,9 +223,39 @@ std::string ConfusionTable(const Score& score) {
   return text + "\n";
 }
 
+std::string NumbersRow(const std::string& part, const std::string& target, uint64_t nodes,
+                       const Score::Numbers& model, const Score::Numbers& baseline) {
+  const auto number = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.4g}", value) : std::string("–");
+  };
+  std::string text = fmt::format("  {:<6} {:<20} {:>10}", part, OneLine(target), Grouped(nodes));
+  for (const NumberFigure& figure : kNumberFigures)
+    text += fmt::format(" {:>10}", number(model.*figure.value));
+  return text + fmt::format("   {}, {}\n", number(baseline.mae), number(baseline.rmse));
+}
+
+// A row for each target, and one of their means where there are several.
+std::string NumbersTable(const Scores& scores) {
+  std::string text = fmt::format("  {:<6} {:<20} {:>10}", "part", "target", "nodes");
+  for (const NumberFigure& figure : kNumberFigures) text += fmt::format(" {:>10}", figure.title);
+  text += "   baseline: MAE, RMSE\n";
+  for (const auto& [part, score] : scores) {
+    if (score.targets.size() > 1)
+      text += NumbersRow(part, "mean", score.nodes, score.regression, score.regression_baseline);
+    for (const Score::Target& target : score.targets)
+      text += NumbersRow(part, target.name, target.count, target.model, target.baseline);
+  }
+  return text + fmt::format("  baseline: {}\n", scores.back().second.baseline);
+}
+
 std::string ToText(const RunData& opened, const Split& split, const Scores& scores) {
   std::string text = fmt::format("{} on {}, split {}\n", opened.run.directory, OneLine(opened.dataset.name),
                                  OneLine(split.name));
+  if (opened.run.model.task() == Task::kRegression) {
+    text += NumbersTable(scores);
+    text.pop_back();
+    return text;
+  }
   const auto& [part, score] = MainPart(scores);
   text += PartsTable(scores) + ClassesTable(part, score);
   if (!opened.run.model.multilabel) text += ConfusionTable(score);
@@ -203,6 +278,8 @@ void RunEvaluate(Program& program, const EvaluateOptions& options, const Command
   RunDataOptions source = options.source;
   KeepSplitColumn(options.split, source.data.open);
   const RunData opened = OpenRunData(context, source, command);
+  if (opened.run.model.task() == Task::kRegression && !options.confusion.empty())
+    throw Error(ErrorKind::kUsage, "--confusion: a regression confuses no classes; leave it out");
   if (PrintedPlan(program, context, opened)) return;
   const Split split = SplitToScore(opened, options.split);
   const Matrix logits = PredictLogits(context, opened.run.model, opened.dataset, &opened.run.split);

@@ -60,6 +60,8 @@ void AddGenerate(Program& program) {
             "How far features give the class away: length of its mean, or share of words on its topic [the "
             "shape's]");
   AddNumber(command, "label-noise", generate.label_noise, "Share of labels replaced at random [the shape's]");
+  command.add_flag("--regression", generate.regression,
+                   "A number to predict in place of classes, by own and neighbours' features");
   AddWhole(command, "seed", generate.seed, 0, kMaxNumber, "Everything drawn follows from it [0]");
   options->output.AddTo(command, "DIR", "Directory to write", "data set");
   program.AddComputeOptions(command, false);

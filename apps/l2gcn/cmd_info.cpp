@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -55,8 +56,10 @@ std::string DatasetText(const Json& dataset) {
                     Grouped(directed ? entries : (entries + 1) / 2), directed ? "directed" : "undirected");
   }
   text += fmt::format("  features    {}\n  {}  {}\n  splits      {}", count("features"),
-                      dataset.at("multilabel").get<bool>() ? "labels    " : "classes   ", count("classes"),
-                      SplitsText(dataset.at("splits")));
+                      dataset.contains("task")               ? "targets   "
+                      : dataset.at("multilabel").get<bool>() ? "labels    "
+                                                             : "classes   ",
+                      count("classes"), SplitsText(dataset.at("splits")));
   return text;
 }
 
@@ -122,10 +125,15 @@ Json CountsOf(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
   std::vector<uint64_t> members(labels.classes, 0);
   uint64_t labelled = 0;
-  const bool known = labels.multilabel ? !labels.matrix.empty() : !labels.classes_of.empty();
+  const bool known = !(labels.classes_of.empty() && labels.matrix.empty() && labels.targets.values.empty());
   for (uint32_t node = 0; known && node < dataset.nodes(); ++node) {
     if (!labels.IsLabelled(node)) continue;
     ++labelled;
+    if (labels.task() == Task::kRegression) {
+      const float* row = labels.targets.row(node);
+      for (uint32_t c = 0; c < labels.classes; ++c) members[c] += std::isnan(row[c]) ? 0 : 1;
+      continue;
+    }
     if (!labels.multilabel) ++members[static_cast<size_t>(labels.classes_of[node])];
     for (uint32_t c = 0; labels.multilabel && c < labels.classes; ++c)
       members[c] += labels.matrix[size_t{node} * labels.classes + c];
@@ -195,7 +203,7 @@ void PrintRun(Program& program, const std::string& path, const OpenedRun& run, c
   std::string text = fmt::format("run {}\n", path);
   for (const Json& one : result.at("runs")) {
     text += fmt::format("  seed {:<5} epochs {:<12} F1 %  {}\n", one.at("seed").get<uint64_t>(),
-                        EpochsText(one), F1Text(one));
+                        EpochsText(one), IsRegression(one) ? "R²" : "F1 %", ScoreText(one));
   }
   text += "\n" + DatasetText(result.at("dataset")) + "\n\nsettings" + SettingsText(run.model.config);
   program.terminal().Print(text);

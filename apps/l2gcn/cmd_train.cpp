@@ -79,9 +79,11 @@ std::string ChosenText(const Json& result, const TrainConfig& config) {
 // On the test nodes, or the validation nodes where there is none. Runs of earlier versions did not store it.
 bool BeatsBaseline(const Json& result) {
   if (!result.contains("baseline")) return true;
-  const char* part = result.at("f1").at("test").is_null() ? "val" : "test";
-  const Json &f1 = result.at("f1").at(part), &baseline = result.at("baseline").at(part);
-  return f1.is_null() || baseline.is_null() || f1.get<double>() > baseline.get<double>();
+  const Json& scores = result.at(IsRegression(result) ? "r2" : "f1");
+  const Json& baselines = IsRegression(result) ? result.at("baseline").at("r2") : result.at("baseline");
+  const char* part = scores.at("test").is_null() ? "val" : "test";
+  const Json &score = scores.at(part), &baseline = baselines.at(part);
+  return score.is_null() || baseline.is_null() || score.get<double>() > baseline.get<double>();
 }
 
 // The result first, then what was chosen, and what to type next; from the object that --json prints.
@@ -91,7 +93,8 @@ std::string Summary(const Json& result, const TrainConfig& config) {
   std::string text = fmt::format("{} · {}{}\n", result.at("dataset").at("name").get<std::string>(),
                                  result.at("method").get<std::string>(),
                                  runs == 1 ? "" : fmt::format(" · mean of {} seeds", runs));
-  text += fmt::format("  F1 (micro, %)  {}\n", F1Text(result));
+  text +=
+      fmt::format("  {}  {}\n", IsRegression(result) ? "R²           " : "F1 (micro, %)", ScoreText(result));
   text += fmt::format("  baseline       {}{}\n", BaselineText(result),
                       BeatsBaseline(result) ? "" : "; not beaten, --verbose has advice");
   text += fmt::format("  chosen         {}\n", ChosenText(result, config));

@@ -130,7 +130,15 @@ void DataOptions::AddTo(Command& command, const std::string& name, const std::st
              "Edges: two ids a line; or a table for each relation");
   add_tables("--nodes", open.nodes, open.node_tables, "[TYPE=]FILE",
              "Nodes: id, features, label; or a table for each type");
-  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column of the table, or none [the last]");
+  add_file("--label", open.label_column, "[TYPE:]COLUMN", "Label column; A,B: targets; or none [the last]");
+  command.Advance(*command
+                       .add_option("--task", open.task,
+                                   "What labels are: classes, or numbers to predict [by their values]")
+                       ->type_name("NAME")
+                       ->check(CLI::IsMember({"classification", "regression"}))
+                       ->group(kTablesGroup));
+  add_file("--sample-weight", open.sample_weight_column, "COLUMN",
+           "Column of the node table with weights of nodes in the loss of a regression");
   add_file("--schema", open.schema, "FILE",
            "YAML or JSON file that names the tables of several types of nodes: nodes, edges, label");
   add_file("--features", open.features, "FILE", "Features: table, .npy, .npz, svmlight or JSON");

@@ -11,14 +11,27 @@ namespace l2gcn::cli {
 
 using Json = nlohmann::ordered_json;
 
-std::string F1Text(const Json& result) {
+namespace {
+
+// F1 in per cent, R² as it is.
+std::string NumberText(const Json& result, double value) {
+  return IsRegression(result) ? fmt::format("{:.4f}", value) : Percent(value);
+}
+
+}  // namespace
+
+bool IsRegression(const Json& result) { return result.contains("r2"); }
+
+std::string ScoreText(const Json& result) {
   std::string text;
+  const char* score = IsRegression(result) ? "r2" : "f1";
   const bool several = result.contains("runs") && result.at("runs").size() > 1;
   for (const char* part : {"train", "val", "test"}) {
-    const Json& f1 = result.at("f1").at(part);
-    if (f1.is_null()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, Percent(f1.get<double>()));
-    if (several) text += fmt::format(" ± {}", Percent(result.at("f1_sd").at(part).get<double>()));
+    const Json& value = result.at(score).at(part);
+    if (value.is_null()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, NumberText(result, value.get<double>()));
+    const Json deviation = several ? result.at(fmt::format("{}_sd", score)).at(part) : Json();
+    if (deviation.is_number()) text += fmt::format(" ± {}", NumberText(result, deviation.get<double>()));
   }
   return text;
 }
@@ -35,10 +48,12 @@ std::string EpochsText(const Json& result) {
 std::string BaselineText(const Json& result) {
   if (!result.contains("baseline")) return "";  // a run written before it was kept
   const Json& baseline = result.at("baseline");
+  const Json& scores = IsRegression(result) ? baseline.at("r2") : baseline;
   std::string text;
   for (const char* part : {"train", "val", "test"}) {
-    if (baseline.at(part).is_null()) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part, Percent(baseline.at(part).get<double>()));
+    if (scores.at(part).is_null()) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "   ", part,
+                        NumberText(result, scores.at(part).get<double>()));
   }
   return fmt::format("{}  ({})", text, OneLine(baseline.at("name").get<std::string>()));
 }

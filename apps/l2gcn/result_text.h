@@ -6,8 +6,12 @@
 
 namespace l2gcn::cli {
 
-// "train 99.25   val 84.00   test 84.60", in per cent; with deviations where the result has several seeds.
-std::string F1Text(const nlohmann::ordered_json& result);
+// Whether the result is that of a regression.
+bool IsRegression(const nlohmann::ordered_json& result);
+
+// "train 99.25   val 84.00   test 84.60", in per cent; of a regression R², "train 0.9925   …". With deviations where the result
+// has several seeds.
+std::string ScoreText(const nlohmann::ordered_json& result);
 
 // What the trivial answer scores, in the same form, with its name; "" where the result does not say.
 std::string BaselineText(const nlohmann::ordered_json& result);

@@ -29,5 +29,7 @@ enum class PredictFrom { kLast, kMean, kAuto };
 enum class Choice { kOff, kAuto, kOn };
 // How dense products are computed. A CPU computes bf16 where it has AMX, and everything else in fp32.
 enum class Precision { kFp32, kTf32, kBf16 };
+// What a regression minimises, on standardised targets. The Huber loss is squared up to a difference of 1.
+enum class Loss { kSquared, kAbsolute, kHuber };
 
 }  // namespace l2gcn

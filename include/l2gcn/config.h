@@ -59,6 +59,7 @@ struct TrainConfig {
   uint32_t smooth = 0;            // times features are averaged over neighbours before training
   Choice sparse = Choice::kAuto;  // whether sparse features stay sparse once aggregated
   FeatureType features_as = FeatureType::kF32;
+  Loss loss = Loss::kSquared;  // of a regression
   // For rare classes
   // What classes count in the loss: all the same, balanced, or by a table of class,weight.
   bool balanced_classes = false;

@@ -1,6 +1,8 @@
 // A data set: graph, node features, labels, splits, and the names that predictions carry back out.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,16 +17,35 @@
 
 namespace l2gcn {
 
-// Labels: one class a node, or a set of labels a node.
+// What a model learns of a node: its class, a set of labels, or numbers.
+enum class Task : uint8_t { kClass, kLabels, kRegression };
+
+// Labels: one class a node, a set of labels a node, or the targets of a regression.
 struct Labels {
   bool multilabel = false;
-  uint32_t classes = 0;
-  Array<int32_t> classes_of;  // (nodes) class, −1 = unlabelled; empty if multilabel
-  Array<uint8_t> matrix;      // (nodes × classes) 0/1; empty unless multilabel
-  Array<uint8_t> labelled;    // (nodes) 0/1, multilabel only; empty: all are labelled
+  uint32_t classes = 0;       // of a regression: targets a node
+  Array<int32_t> classes_of;  // (nodes) class, −1 = unlabelled; Task::kClass alone
+  Array<uint8_t> matrix;      // (nodes × classes) 0/1; Task::kLabels alone
+  Array<uint8_t> labelled;    // (nodes) 0/1, Task::kLabels alone; empty: all are labelled
+  Matrix targets;             // (nodes × classes), NaN = missing; Task::kRegression alone
+  Array<float>
+      node_weights;  // (nodes) above 0, by which nodes count in the loss of a regression; empty: alike
 
+  Task task() const {
+    return targets.cols > 0 ? Task::kRegression : multilabel ? Task::kLabels : Task::kClass;
+  }
+  // A regression's node is labelled if it has one target at least.
   bool IsLabelled(uint32_t node) const {
-    return multilabel ? (labelled.empty() || labelled[node] != 0) : classes_of[node] >= 0;
+    switch (task()) {
+      case Task::kClass:
+        return classes_of[node] >= 0;
+      case Task::kLabels:
+        return labelled.empty() || labelled[node] != 0;
+      case Task::kRegression:
+        break;
+    }
+    const float* row = targets.row(node);
+    return std::any_of(row, row + targets.cols, [](float value) { return !std::isnan(value); });
   }
 };
 
@@ -87,9 +108,10 @@ struct TableSchema {
       ignored;  // columns that became no features: split columns, too many words, nothing at all
   // Columns of the edge table from which features were computed, with their levels. The features are columns of their own.
   std::vector<Column> edge_columns;
-  std::string label;  // name of the label column, or empty
-  std::string id;     // name of the id column, or empty: row k is node k
-  std::string path;   // file of the table, for messages; not stored
+  std::string label;  // name of the label column, or of those of a regression with commas between; or empty
+  bool regression = false;  // the label columns hold targets of a regression
+  std::string id;           // name of the id column, or empty: row k is node k
+  std::string path;         // file of the table, for messages; not stored
 
   bool empty() const { return columns.empty(); }
   uint32_t width() const;
@@ -130,7 +152,7 @@ struct Dataset {
   Labels labels;
   std::vector<Split> splits;  // those the files bring; the first is the default
   std::vector<Split::Column> split_columns;
-  std::vector<std::string> class_names;  // (classes) or empty
+  std::vector<std::string> class_names;  // (classes) or empty; of a regression the targets' names
   NameTable node_names;                  // (nodes) string ids, or empty
   Array<int64_t> node_ids;               // (nodes) original integer ids, or empty: 0 … nodes−1
   uint64_t self_loops = 0;               // self loops found in the input; the graph holds them only if kept
@@ -175,12 +197,14 @@ struct OpenOptions {
   std::vector<Table> node_tables;  // in place of `nodes`: one for each type of nodes
   std::vector<Table> edge_tables;  // in place of `edges`: one for each relation between two types
   std::string schema;              // YAML or JSON file that names such tables
-  // Column of labels in the node or label table; empty: the last; "none": there is none. TYPE:COLUMN where there are
-  // several node tables.
+  // Column of labels in the node or label table; empty: the last; "none": there is none. Several targets of a regression:
+  // with commas between. TYPE:COLUMN where there are several node tables.
   std::string label_column;
-  bool label_optional = false;  // a table without `label_column`, or where that is empty, has no labels
-  std::string id_column;        // of the node, label and feature tables; empty: found
-  bool id_optional = false;     // a table without `id_column` has its ids in another one, which is found
+  std::string task;                  // "regression" or "classification"; empty: by the values of the labels
+  std::string sample_weight_column;  // of the node table: by what nodes count in the loss; empty: alike
+  bool label_optional = false;       // a table without `label_column`, or where that is empty, has no labels
+  std::string id_column;             // of the node, label and feature tables; empty: found
+  bool id_optional = false;          // a table without `id_column` has its ids in another one, which is found
   std::string source_column, target_column,
       weight_column;  // of the edge list; empty: found. Weight "none": none; "a,b": one relation for each column
   std::string edge_type_column;  // of the edge list: one relation for each of its values

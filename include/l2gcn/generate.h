@@ -29,6 +29,8 @@ struct GenerateOptions {
   std::optional<double> signal;       // length of a class's mean under noise of deviation 1 a column, or, of
                                       // word features, the share of words from the class's topic (0 … 1)
   std::optional<double> label_noise;  // 0 … 1: share of labels replaced
+  // One number a node in place of labels, by its own and its neighbours' features; a directory is then written from memory.
+  bool regression = false;
 };
 
 std::vector<std::string> GeneratorShapes();

@@ -73,12 +73,15 @@ struct DatasetArrays {
   std::vector<TypedRows> node_types;
   std::vector<TypedEdges> relations;
 
-  // Labels: one class a node, or a set of labels a node. Neither: no node is labelled.
+  // Labels: one class a node, a set of labels a node, or the targets of a regression. None: no node is labelled.
   IndexSpan classes_of;                   // (nodes) class from 0 on; −1: unlabelled
   std::span<const uint8_t> label_matrix;  // (nodes × classes) 0 or 1
   std::span<const uint8_t> labelled;      // (nodes) 0 or 1, with label_matrix only; empty: all are labelled
   uint32_t classes = 0;                   // 0: the largest class + 1, or as many as label_matrix has columns
-  std::vector<std::string> class_names;   // (classes) or empty
+  std::vector<std::string> class_names;   // (classes), or names of targets; or empty
+  Matrix targets;                         // (nodes × targets), NaN: missing; the data set shares this memory
+  std::span<const float>
+      node_weights;  // (nodes) above 0, with targets only: by which nodes count in the loss
 
   // The split: a role for each node, or the node numbers of each part. None: ResolveSplit draws one.
   std::span<const uint8_t> roles;  // (nodes) of Role

@@ -35,6 +35,11 @@ struct Model {
     bool on() const { return correct > 0 || smooth > 0; }
   };
 
+  // How a regression's targets are standardised for training, by the train nodes: (y − mean) / deviation.
+  struct TargetScaling {
+    std::vector<double> mean, deviation;  // (targets) each
+  };
+
   // A tensor by the name that it has in model.safetensors.
   struct Tensor {
     std::string name;
@@ -57,8 +62,9 @@ struct Model {
   TrainConfig config;
   uint32_t features = 0;  // columns the data set must have
   bool multilabel = false;
-  uint32_t classes = 0;
+  uint32_t classes = 0;  // of a regression: targets
   std::vector<std::string> class_names;
+  TargetScaling target_scaling;  // of a regression; else empty
   TableSchema
       schema;  // of the table it was trained on, with what stands in for missing cells; empty: by position
   std::vector<std::string> relations;  // of the data set it was trained on, whether or not a layer reads them
@@ -74,6 +80,10 @@ struct Model {
   bool mean_of_layers = false;  // probabilities are the mean over the layers' heads; else the last one's
   LabelPropagation label_propagation;
   std::vector<std::pair<std::string, Matrix>> extra;  // tensors of methods with other shapes, by name
+
+  Task task() const {
+    return !target_scaling.mean.empty() ? Task::kRegression : multilabel ? Task::kLabels : Task::kClass;
+  }
 };
 
 // How well a model does on some nodes, by scikit-learn's definitions (docs/reference/metrics.md). A metric that is
@@ -95,6 +105,18 @@ struct Score {
     double probability = 0, frequency = 0;  // means over the bin; 0 where it is empty
   };
 
+  // How close predicted numbers are to true ones, by the definitions of scikit-learn and SciPy. A figure that is undefined
+  // for these nodes is NaN.
+  struct Numbers {
+    double r2 = 0, mae = 0, rmse = 0, spearman = 0;
+  };
+
+  struct Target {
+    std::string name;
+    uint64_t count = 0;       // nodes that have this target
+    Numbers model, baseline;  // the baseline predicts the mean of the train nodes
+  };
+
   uint64_t nodes = 0;
   double micro_f1 = 0;
   double macro_f1 = 0;           // over classes with members or predictions; multi-label: over all labels
@@ -110,9 +132,12 @@ struct Score {
   // true positive.
   std::vector<uint64_t> confusion;
   // What knows nothing of a node scores here: the train nodes' largest class for all, or every label on.
-  std::string baseline;                           // its name: "majority class NAME", "all labels on"
+  std::string baseline;  // its name: "majority class NAME", "all labels on", "train mean"
   double baseline_f1 = 0, baseline_macro_f1 = 0;  // micro, macro
   std::vector<Class> classes;
+  // A regression has these and no figure above but nodes and the baseline's name. Means are over the targets.
+  Numbers regression, regression_baseline;
+  std::vector<Target> targets;
 };
 inline constexpr uint32_t kMostConfusion = 1024;
 
@@ -127,7 +152,8 @@ Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset)
 Dataset AlignRelations(const Context& context, const Model& model, Dataset dataset,
                        bool drop_unknown = false);
 
-// Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph. A model that
+// Logits (nodes × classes) for every node of `dataset`, layer by layer over its whole graph; of a regression the predicted
+// targets, in their own units. A model that
 // propagates labels takes those of the train nodes of `known`, which may be null or empty: it then does without, and says
 // so in a note. Throws Error(kInput) naming the nodes whose logits overflow.
 Matrix PredictLogits(const Context& context, const Model& model, const Dataset& dataset,
@@ -135,7 +161,7 @@ Matrix PredictLogits(const Context& context, const Model& model, const Dataset& 
 // Output of layer `layer` (1-based; 0 = the last) for every node.
 Matrix Embed(const Context& context, const Model& model, const Dataset& dataset, uint32_t layer = 0);
 
-// Scores the nodes with `role` (kNone: every labelled node). `thresholds` as in Model. ScoreClasses leaves
+// Scores the nodes with `role` (kNone: every labelled node). A regression is scored by ScoreLogits. `thresholds` as in Model. ScoreClasses leaves
 // out what needs probabilities: AUC, average precision, log loss and calibration are NaN.
 Score ScoreClasses(const Dataset& dataset, const Matrix& logits, const Split& split, Role role,
                    std::span<const double> thresholds = {});

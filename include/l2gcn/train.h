@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -53,7 +54,15 @@ struct SeedResult {
   struct ValidationPoint {
     double seconds = 0;
     uint32_t layer = 1, epoch = 0;  // epoch of that layer
-    double f1 = 0;
+    double f1 = 0;                  // NaN of a regression
+    double loss = 0;                // mean
+  };
+
+  // The scores of a regression in each part of the split: of the model, and of the mean of the train nodes. NaN where a
+  // part has no nodes.
+  struct Regression {
+    Score::Numbers train, val, test;
+    Score::Numbers baseline_train, baseline_val, baseline_test;
   };
 
   // A short training that helped to choose the architecture (TrainConfig::architecture_trial).
@@ -68,6 +77,7 @@ struct SeedResult {
 
   uint64_t seed = 0;
   double f1_train = 0, f1_val = 0, f1_test = 0;  // micro; NaN where the split has no such nodes
+  std::optional<Regression> regression;          // of a regression, whose f1 fields are NaN
   // What knows nothing of a node scores (Score::baseline), likewise.
   std::string baseline;
   double baseline_train = 0, baseline_val = 0, baseline_test = 0;

@@ -138,7 +138,8 @@ Handle Make(Call& call, const nb::dict& arrays) {
                      indptr = BufferOf(arrays, "indptr"), indices = BufferOf(arrays, "indices"),
                      weights = BufferOf(arrays, "weights"), classes_of = BufferOf(arrays, "classes_of"),
                      label_matrix = BufferOf(arrays, "label_matrix"), labelled = BufferOf(arrays, "labelled"),
-                     roles = BufferOf(arrays, "roles"), node_ids = BufferOf(arrays, "node_ids");
+                     roles = BufferOf(arrays, "roles"), node_ids = BufferOf(arrays, "node_ids"),
+                     targets = BufferOf(arrays, "targets"), node_weights = BufferOf(arrays, "node_weights");
   const SharedBuffer edge_type = BufferOf(arrays, "edge_type");
   given.edge_type = AsIndices(edge_type, "edge_type");
   given.edge_type_names = ValueOf<std::vector<std::string>>(arrays, "edge_type_names", {});
@@ -152,6 +153,13 @@ Handle Make(Call& call, const nb::dict& arrays) {
   given.label_matrix = label_matrix.As<uint8_t>("B?", "label_matrix");
   if (label_matrix.shape.size() == 2) given.classes = static_cast<uint32_t>(label_matrix.shape[1]);
   given.labelled = labelled.As<uint8_t>("B?", "labelled");
+  if (targets.owner != nullptr) {
+    ExpectDimensions(targets, 2, "targets");
+    const auto numbers = targets.As<float>("f", "targets");
+    given.targets = {Array<float>::Borrow(targets.owner, numbers.data(), numbers.size()), targets.shape[0],
+                     targets.shape[1]};
+  }
+  given.node_weights = node_weights.As<float>("f", "node_weights");
   given.roles = roles.As<uint8_t>("B", "roles");
   given.node_ids = node_ids.As<int64_t>("lq", "node_ids");
   given.features = FeaturesOf(arrays, given.nodes);
@@ -274,8 +282,15 @@ nb::object GiveSparse(const DatasetHandle& handle) {
 
 nb::object GiveLabels(const DatasetHandle& handle) {
   const Labels& labels = handle.data.labels;
+  if (labels.task() == Task::kRegression)
+    return Give(labels.targets.values, {labels.targets.rows, labels.targets.cols}, false);
   if (labels.multilabel) return Give(labels.matrix, {handle.data.nodes(), labels.classes}, false);
   return Give(labels.classes_of, {labels.classes_of.size()}, false);
+}
+
+nb::object GiveNodeWeights(const DatasetHandle& handle) {
+  const Array<float>& weights = handle.data.labels.node_weights;
+  return weights.empty() ? nb::none() : Give(weights, {weights.size()}, false);
 }
 
 nb::list GiveSplits(const DatasetHandle& handle) {
@@ -353,6 +368,9 @@ void BindDataset(nb::module_& module) {
       .def_prop_ro("directed", [](const DatasetHandle& h) { return h.data.graph.directed; })
       .def_prop_ro("classes", [](const DatasetHandle& h) { return h.data.labels.classes; })
       .def_prop_ro("multilabel", [](const DatasetHandle& h) { return h.data.labels.multilabel; })
+      .def_prop_ro("regression",
+                   [](const DatasetHandle& h) { return h.data.labels.task() == Task::kRegression; })
+      .def_prop_ro("node_weights", GiveNodeWeights)
       .def_prop_ro("columns", [](const DatasetHandle& h) { return h.data.features.cols(); })
       .def_prop_ro("feature_type",
                    [](const DatasetHandle& h) {

@@ -45,6 +45,9 @@ nb::object Logits(Call& call, const ModelHandle& handle, const DatasetHandle& da
 }
 
 nb::object Probabilities(Call& call, const ModelHandle& handle, const DatasetHandle& data, nb::handle known) {
+  if (handle.model.task() == Task::kRegression)
+    throw Error(ErrorKind::kUsage,
+                "predict_proba: the model predicts numbers, which have no probabilities; use predict");
   const Split split = SplitOf(known);
   return Give(call.RunByRanks([&](const Context& context) {
     Matrix logits = PredictLogits(context, handle.model, data.data, &split);
@@ -72,6 +75,31 @@ nb::object Decisions(Call& call, const ModelHandle& handle, const DatasetHandle&
 nb::object Embedding(Call& call, const ModelHandle& handle, const DatasetHandle& data, uint32_t layer) {
   return Give(call.RunByRanks(
       [&](const Context& context) { return Embed(context, handle.model, data.data, layer); }));
+}
+
+nb::dict FiguresDict(const Score::Numbers& figures) {
+  nb::dict dict;
+  dict["r2"] = figures.r2;
+  dict["mae"] = figures.mae;
+  dict["rmse"] = figures.rmse;
+  dict["spearman"] = figures.spearman;
+  return dict;
+}
+
+nb::dict RegressionDict(const Score& score) {
+  nb::dict dict = FiguresDict(score.regression);
+  dict["nodes"] = score.nodes;
+  dict["baseline"] = FiguresDict(score.regression_baseline);
+  nb::list targets;
+  for (const Score::Target& target : score.targets) {
+    nb::dict row = FiguresDict(target.model);
+    row["target"] = target.name;
+    row["count"] = target.count;
+    row["baseline"] = FiguresDict(target.baseline);
+    targets.append(row);
+  }
+  dict["targets"] = targets;
+  return dict;
 }
 
 nb::dict ScoreDict(const Score& score, bool multilabel) {
@@ -139,7 +167,9 @@ nb::dict Evaluate(Call& call, const ModelHandle& handle, const DatasetHandle& da
     return parts;
   });
   nb::dict dict;
-  for (const auto& [part, score] : scores) dict[nb::cast(part)] = ScoreDict(score, model.multilabel);
+  const bool regression = model.task() == Task::kRegression;
+  for (const auto& [part, score] : scores)
+    dict[nb::cast(part)] = regression ? RegressionDict(score) : ScoreDict(score, model.multilabel);
   return dict;
 }
 
@@ -166,6 +196,7 @@ void BindModel(nb::module_& module) {
       .def_prop_ro("features", [](const ModelHandle& h) { return h.model.features; })
       .def_prop_ro("classes", [](const ModelHandle& h) { return h.model.classes; })
       .def_prop_ro("multilabel", [](const ModelHandle& h) { return h.model.multilabel; })
+      .def_prop_ro("regression", [](const ModelHandle& h) { return h.model.task() == Task::kRegression; })
       .def_prop_ro("class_names", [](const ModelHandle& h) { return h.model.class_names; })
       .def_prop_ro("layers", [](const ModelHandle& h) { return h.model.layers.size(); })
       .def_prop_ro("thresholds", [](const ModelHandle& h) { return h.model.thresholds; })

@@ -133,7 +133,7 @@ nb::dict ValidationOf(const RunHandle& run) {
       layers.push_back(point.layer);
       epochs.push_back(point.epoch);
       seconds.push_back(point.seconds);
-      scores.push_back(point.f1);
+      scores.push_back(seed.regression ? point.loss : point.f1);
     }
   }
   nb::dict columns;
@@ -141,7 +141,8 @@ nb::dict ValidationOf(const RunHandle& run) {
   columns["layer"] = GiveVector(layers);
   columns["epoch"] = GiveVector(epochs);
   columns["seconds"] = GiveVector(seconds);
-  columns["f1"] = GiveVector(scores);
+  const bool regression = !run.result.seeds.empty() && run.result.seeds.front().regression.has_value();
+  columns[regression ? "loss" : "f1"] = GiveVector(scores);
   return columns;
 }
 

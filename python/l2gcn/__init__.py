@@ -7,8 +7,8 @@
 ['test', 'train', 'val']
 
 `load_dataset` opens what the program opens, and takes arrays, DataFrames and graphs of NumPy, scipy, pandas, polars, NetworkX,
-PyG and DGL; `train`, `learn_controller`, `compare`, `evaluate` and `report` are the program's commands, to the same bits; `GCNClassifier`
-and `GCNEmbedder` follow scikit-learn's conventions. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
+PyG and DGL; `train`, `learn_controller`, `compare`, `evaluate` and `report` are the program's commands, to the same bits; `GCNClassifier`,
+`GCNRegressor` and `GCNEmbedder` follow scikit-learn's conventions. Mistakes are `l2gcn.Error`, a ValueError, with the program's sentences.
 
 Importing needs NumPy and nothing else; other libraries are used when the caller has them.
 """
@@ -25,7 +25,7 @@ from ._settings import Setting, machine_settings, run_settings, search_settings,
 from ._training import Comparison, Controller, Decision, Run, compare, learn_controller, plan, report, train
 
 if TYPE_CHECKING:
-    from ._estimators import GCNClassifier, GCNEmbedder, NotFittedError
+    from ._estimators import GCNClassifier, GCNEmbedder, GCNRegressor, NotFittedError
 
 __version__: str = _version()
 
@@ -37,6 +37,7 @@ __all__ = [
     "Error",
     "GCNClassifier",
     "GCNEmbedder",
+    "GCNRegressor",
     "Model",
     "NotFittedError",
     "Run",
@@ -73,7 +74,7 @@ def methods() -> dict[str, str]:
 
 def __getattr__(name: str) -> Any:
     # The estimators take scikit-learn's base classes where it is installed, so they are imported when first asked for.
-    if name in ("GCNClassifier", "GCNEmbedder", "NotFittedError"):
+    if name in ("GCNClassifier", "GCNEmbedder", "GCNRegressor", "NotFittedError"):
         from . import _estimators
 
         value = getattr(_estimators, name)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     class ClassifierMixin: ...
 
+    class RegressorMixin: ...
+
     class TransformerMixin:
         def __init_subclass__(cls, auto_wrap_output_keys: Any = None) -> None: ...
 
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 
 else:
     try:
-        from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+        from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
         from sklearn.exceptions import NotFittedError as _NotFitted
 
         HAS_SKLEARN = True
@@ -58,6 +60,9 @@ else:
                 return f"{type(self).__name__}({', '.join(said)})"
 
         class ClassifierMixin:
+            pass
+
+        class RegressorMixin:
             pass
 
         class TransformerMixin:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional
 import numpy as np
 
 from . import _core, _interop
-from ._arrays import as_array, class_arrays, edge_type_arrays, feature_arrays, feature_names, graph_arrays, is_table, label_array, roles_of
+from ._arrays import as_array, class_arrays, edge_type_arrays, feature_arrays, feature_names, graph_arrays, is_missing, is_table, label_array, roles_of, weight_array
 from ._call import ONE_THREAD, make_call
 from ._html import counted, table
 from ._ranks import by_rank_0
@@ -76,6 +76,8 @@ class Dataset:
         node_ids: Any = None,
         name: str = "arrays",
         preset_row: str = "",
+        task: str = "",
+        sample_weight: Any = None,
     ) -> Dataset:
         """A data set from arrays the caller holds.
 
@@ -89,7 +91,12 @@ class Dataset:
             values are not all 1, from the attribute "weight" of a NetworkX graph, or given as (edge_index, weights).
         y : array (nodes,) or (nodes, labels), optional
             Class of each node: a number from 0 on, or a word. −1, NaN, None and masked elements are unlabelled. Or a matrix of 0
-            and 1, with −1 or NaN in the rows of unlabelled nodes.
+            and 1, with −1 or NaN in the rows of unlabelled nodes. Or floats that are not whole, (nodes,) or (nodes, targets): the
+            targets of a regression, NaN where one is missing.
+        task : "", "classification" or "regression"
+            What y holds; "": by its values.
+        sample_weight : array (nodes,), optional
+            By what nodes count in the loss of a regression; above 0.
         train, val, test : mask or node numbers, optional
             The split. Where none is given, training draws one (setting `split`).
         edge_type : array (edges,), optional
@@ -103,12 +110,14 @@ class Dataset:
         rows = _row_count(arrays)
         arrays.update(graph_arrays(graph, rows))
         arrays.update(edge_type_arrays(edge_type))
-        arrays.update(label_arrays(y))
+        arrays.update(label_arrays(y, task=task))
+        if sample_weight is not None:
+            arrays["node_weights"] = weight_array(sample_weight)
         if nodes is not None:
             arrays["nodes"] = whole(nodes, "nodes", 1)
         count = rows if rows is not None else arrays.get("nodes")
         if count is None and y is not None:
-            count = arrays["nodes"] = len(arrays["classes_of"] if "classes_of" in arrays else arrays["label_matrix"])
+            count = arrays["nodes"] = next(len(arrays[key]) for key in ("classes_of", "label_matrix", "targets") if key in arrays)
         if count is None:
             raise error(f"{name}: how many nodes? Give X, y or nodes beside an edge index")
         parts = {"train": train, "val": val, "test": test}
@@ -175,6 +184,11 @@ class Dataset:
         return self._handle.multilabel
 
     @property
+    def task(self) -> str:
+        """What the labels are for: "classification" or "regression"."""
+        return "regression" if self._handle.regression else "classification"
+
+    @property
     def relations(self) -> dict[str, int]:
         """Entries of each relation, by name; empty where all edges are of one kind."""
         return {name: len(indices) for name, _, _, indices, _ in self._handle.relations}
@@ -220,12 +234,16 @@ class Dataset:
 
     @property
     def labels(self) -> np.ndarray:
-        """Class of each node (nodes,), −1 where unknown; or (nodes, labels) 0/1."""
-        return self._handle.labels
+        """Class of each node (nodes,), −1 where unknown; or (nodes, labels) 0/1. Targets of a regression are float32, NaN where
+        missing: (nodes,), or (nodes, targets) of several."""
+        labels: np.ndarray = self._handle.labels
+        return labels[:, 0] if self._handle.regression and labels.shape[1] == 1 else labels
 
     @property
     def labelled(self) -> np.ndarray:
         """Mask of the nodes whose labels are known."""
+        if self._handle.regression:
+            return np.asarray(~np.isnan(self._handle.labels).all(axis=1))
         if not self.multilabel:
             return np.asarray(self.labels >= 0)
         known = self._handle.labelled
@@ -326,14 +344,14 @@ class Dataset:
         by_rank_0(lambda: _core.save_dataset(make_call(), self._handle, path_of(directory, "directory"), flag(force, "force")))
 
     def __repr__(self) -> str:
-        kind = "labels" if self.multilabel else "classes"
+        kind = "targets" if self._handle.regression else "labels" if self.multilabel else "classes"
         return (
             f"Dataset({self.name!r}, {self.n_nodes} nodes, {self.n_edges} edges, {self.n_features} features, "
             f"{self.n_classes} {kind})"
         )
 
     def _repr_html_(self) -> str:
-        kind = "labels" if self.multilabel else "classes"
+        kind = "targets" if self._handle.regression else "labels" if self.multilabel else "classes"
         rows: list[tuple[str, Any]] = [("nodes", self.n_nodes), ("edges", self.n_edges), ("features", self.n_features)]
         rows.append((kind, counted(self.n_classes, self._handle.class_names)))
         if self.n_classes:
@@ -365,7 +383,7 @@ class Dataset:
             "node_ids": handle.node_ids,
             **self._graph_arrays(),
             **stored_features(self),
-            **label_arrays(handle.labels if handle.classes else None, handle.labelled),
+            **_stored_labels(handle),
         }
         return _restore, (state, handle.splits, handle.schema, handle.label_column, handle.node_types)
 
@@ -421,10 +439,43 @@ def _row_count(arrays: dict[str, Any]) -> Optional[int]:
     return None
 
 
-def label_arrays(y: Any, labelled: Any = None) -> dict[str, Any]:
+def _stored_labels(handle: Any) -> dict[str, Any]:
+    if not handle.regression:
+        return label_arrays(handle.labels if handle.classes else None, handle.labelled)
+    weights = handle.node_weights
+    return {"targets": handle.labels, **({} if weights is None else {"node_weights": weights})}
+
+
+def _are_targets(array: np.ndarray) -> bool:
+    """Whether floats are no classes: one is not whole, or in a matrix one is neither 0, 1 nor −1."""
+    if array.dtype.kind != "f" or array.ndim not in (1, 2):
+        return False
+    known = array[np.isfinite(array)]
+    return bool((known != np.floor(known)).any() if array.ndim == 1 else not np.isin(known, (-1, 0, 1)).all())
+
+
+def target_arrays(array: np.ndarray) -> dict[str, Any]:
+    """Targets of a regression, (nodes,) or (nodes, targets), as the library takes them."""
+    if array.dtype.kind == "O":
+        array = np.array([np.nan if is_missing(one) else one for one in array.reshape(-1).tolist()], dtype=object).reshape(array.shape)
+    try:
+        with np.errstate(over="ignore"):
+            numbers = np.array(array, dtype=np.float32)
+    except (TypeError, ValueError):
+        raise error("y: targets of a regression must be numbers, and NaN where one is missing") from None
+    if numbers.ndim not in (1, 2):
+        raise error(f"y: an array of {numbers.ndim} dimensions; expected 1, a target a node, or 2, several")
+    return {"targets": np.ascontiguousarray(numbers.reshape(len(numbers), -1))}
+
+
+def label_arrays(y: Any, labelled: Any = None, task: str = "") -> dict[str, Any]:
     if y is None:
         return {}
+    if task not in ("", "classification", "regression"):
+        raise error(f"task: {task!r} given; expected classification or regression", "usage")
     array = label_array(y)
+    if task == "regression" or (not task and _are_targets(array)):
+        return target_arrays(array)
     if array.ndim == 1:
         classes, names = class_arrays(array)
         return {"classes_of": classes, **({} if names is None else {"class_names": names})}

@@ -14,9 +14,9 @@ import numpy as np
 
 from . import _core
 from ._arrays import as_array, feature_names, index_array, is_missing, label_array, node_mask, weight_array
-from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, TransformerMixin
+from ._base import HAS_SKLEARN, BaseEstimator, ClassifierMixin, NotFittedError, RegressorMixin, TransformerMixin
 from ._call import warn
-from ._dataset import Dataset, stored_features
+from ._dataset import Dataset, stored_features, target_arrays
 from ._model import Model
 from ._parameters import OWN_PARAMETERS, estimator_settings
 from ._settings import document, error, machine_settings, unknown, whole
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ._parameters import EstimatorSettings
 
-__all__ = ["GCNClassifier", "GCNEmbedder", "NotFittedError"]
+__all__ = ["GCNClassifier", "GCNEmbedder", "GCNRegressor", "NotFittedError"]
 
 
 def _document_own() -> str:
@@ -68,7 +68,7 @@ def _parameters_from_table(text: str, **extra: Any) -> Any:
 
 
 class _GraphEstimator(BaseEstimator):
-    """Shared by classifier and embedder: trains a model on X, y and a graph, and returns arrays."""
+    """Shared by all estimators: trains a model on X, y and a graph, and returns arrays."""
 
     if TYPE_CHECKING:
         model_: Model
@@ -86,17 +86,16 @@ class _GraphEstimator(BaseEstimator):
             raise error(f"{type(self).__name__} requires y to be passed, but the target y is None; unlabelled nodes are −1 or NaN")
         parameters = self.get_params(deep=False)
         features, graph, count, nodes = self._samples(X, graph)
-        labels, self.classes_, self.label_type_ = _encode(y, count if nodes is None else len(nodes))
+        labels = self._labels(y, count if nodes is None else len(nodes))
         if nodes is not None:
             labels = _spread(labels, nodes, count)
-        known = np.asarray(labels >= 0) if labels.ndim == 1 else ~(labels < 0).any(axis=1)
+        known = self._known_nodes(labels)
         split: Optional[str] = "random:0.9,0.1,0"
         parts: dict[str, Any] = {}
         if val is not None:
             mask = node_mask(val, count, "val")
             parts, split = {"train": known & ~mask, "val": known & mask}, None
-        given: dict[str, Any] = {"class_names": [str(name) for name in np.asarray(self.classes_)]}
-        data = _make(features, graph, labels, **parts, **given)
+        data = _make(features, graph, labels, **parts, **self._label_options(count, nodes))
         settings = {row.name: parameters[row.name] for row in estimator_settings()}
         run = train(
             data,
@@ -116,6 +115,19 @@ class _GraphEstimator(BaseEstimator):
         self.history_ = run.history
         self.n_iter_ = int(sum(layer["epochs"] for layer in run.layers))
         self.n_features_in_ = 1 if nodes is not None else data.n_features
+
+    # What a node is to learn: classes, unless an estimator has it otherwise.
+
+    def _labels(self, y: Any, count: int) -> np.ndarray:
+        labels, self.classes_, self.label_type_ = _encode(y, count)
+        return labels
+
+    @staticmethod
+    def _known_nodes(labels: np.ndarray) -> np.ndarray:
+        return np.asarray(labels >= 0) if labels.ndim == 1 else ~(labels < 0).any(axis=1)
+
+    def _label_options(self, count: int, nodes: Optional[np.ndarray]) -> dict[str, Any]:
+        return {"class_names": [str(name) for name in np.asarray(self.classes_)]}
 
     def _samples(self, X: Any, graph: Any) -> tuple[Any, Any, int, Optional[np.ndarray]]:
         """(features, graph, nodes, node numbers of the samples or None)."""
@@ -376,6 +388,108 @@ class GCNClassifier(ClassifierMixin, TransformerMixin, _GraphEstimator, auto_wra
 
 
 @_parameters_from_table(
+    """Graph convolutional network for the regression of numbers, by scikit-learn's conventions.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    model_, history_, result_, n_features_in_, feature_names_in_, n_iter_ :
+        As in `GCNClassifier`.
+
+    Examples
+    --------
+    >>> reg = GCNRegressor(preset="paper", random_state=0).fit(X, y, graph=A)    # doctest: +SKIP
+    >>> reg.score(y=truth, mask=test)                                            # doctest: +SKIP
+    """
+)
+class GCNRegressor(RegressorMixin, TransformerMixin, _GraphEstimator, auto_wrap_output_keys=None):
+    """Replaced by the decorator."""
+
+    def fit(self, X: Any, y: Any = None, *, graph: Any = None, val: Any = None, sample_weight: Any = None) -> Self:
+        """Trains on the nodes that have a target.
+
+        Parameters
+        ----------
+        X, graph : as in `GCNClassifier.fit`
+        y : array (nodes,) or (nodes, targets) of numbers
+            NaN or None: the node does not have this target.
+        val : mask or node numbers, optional
+            Nodes with a target that only decide when to stop; None: a tenth of them.
+        sample_weight : array (nodes,), optional
+            By what nodes count in the loss; above 0.
+        """
+        self._weights = sample_weight
+        try:
+            self._fit(X, y, graph, val)
+        finally:
+            del self._weights
+        return self
+
+    def predict(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """Numbers of every node, float32 (nodes,) or (nodes, targets)."""
+        return self._compute("predict", X, graph)
+
+    def transform(self, X: Any = None, graph: Any = None) -> np.ndarray:
+        """The output of the last layer for every node (nodes, width)."""
+        return self._compute("embed", X, graph)
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> np.ndarray:
+        """fit(), then transform() of the same nodes."""
+        return self.fit(X, y, **fit_params).transform(X if self.data is not None else None)
+
+    def score(self, X: Any = None, y: Any = None, *, mask: Any = None, graph: Any = None, sample_weight: Any = None) -> float:
+        """R², the mean over the targets. Missing targets are left out."""
+        if y is None:
+            raise error("score: y is missing: the true numbers", "usage")
+        predicted = self.predict(X, graph).reshape(-1, self.model_.n_classes).astype(float)
+        truth = target_arrays(label_array(y))["targets"].astype(float)
+        if truth.shape != predicted.shape:
+            raise error(f"score: y is {truth.shape[0]} × {truth.shape[1]}, predictions are {predicted.shape[0]} × {predicted.shape[1]}")
+        chosen = np.ones(len(truth), dtype=bool) if mask is None else node_mask(mask, len(truth), "mask")
+        weights = np.ones(len(truth)) if sample_weight is None else weight_array(sample_weight).astype(float)
+        if len(weights) != len(truth):
+            raise error(f"score: sample_weight has {len(weights)} values for {len(truth)} nodes; expected one a node")
+        known = chosen[:, None] & ~np.isnan(truth)
+        return float(np.mean([_r2(truth[k, c], predicted[k, c], weights[k]) for c, k in enumerate(known.T)]))
+
+    def _labels(self, y: Any, count: int) -> np.ndarray:
+        labels = target_arrays(label_array(y))["targets"]
+        if len(labels) != count:
+            raise error(f"y has {len(labels)} rows, but X has {count}; expected one row a node")
+        if np.isinf(labels).any():
+            raise error("y: Input y contains infinity; expected numbers, and NaN where one is missing")
+        if np.isnan(labels).all():
+            raise error("y: no node has a target; training needs some")
+        return labels
+
+    @staticmethod
+    def _known_nodes(labels: np.ndarray) -> np.ndarray:
+        return np.asarray(~np.isnan(labels).all(axis=1))
+
+    def _label_options(self, count: int, nodes: Optional[np.ndarray]) -> dict[str, Any]:
+        options: dict[str, Any] = {"task": "regression"}
+        if self._weights is not None:
+            weights = weight_array(self._weights)
+            if nodes is not None:
+                spread = np.ones(count, dtype=np.float32)
+                spread[nodes] = weights
+                weights = spread
+            options["sample_weight"] = weights
+        return options
+
+    if HAS_SKLEARN:
+
+        def __sklearn_tags__(self) -> Any:
+            tags = super().__sklearn_tags__()
+            tags.target_tags.multi_output = True
+            tags.transformer_tags.preserves_dtype = ["float32"]
+            return tags
+
+
+@_parameters_from_table(
     """Graph convolutional network as a transformer: fit() learns from the labels, transform() gives embeddings.
 
     Parameters
@@ -479,6 +593,15 @@ def _make(X: Any, graph: Any, y: Any = None, **more: Any) -> Dataset:
         raise
 
 
+def _r2(truth: np.ndarray, predicted: np.ndarray, weights: np.ndarray) -> float:
+    """scikit-learn's r2_score of one target."""
+    if len(truth) < 2:
+        return float("nan")
+    left = float((weights * (truth - predicted) ** 2).sum())
+    total = float((weights * (truth - np.average(truth, weights=weights)) ** 2).sum())
+    return 1 - left / total if total else float(left == 0)
+
+
 def _encode(y: Any, count: int) -> tuple[np.ndarray, Any, Any]:
     """Labels as numbers from 0 on, −1 where unknown; the labels those numbers stand for; their type."""
     labels = label_array(y)
@@ -527,7 +650,7 @@ def _encode(y: Any, count: int) -> tuple[np.ndarray, Any, Any]:
 
 
 def _spread(labels: np.ndarray, nodes: np.ndarray, count: int) -> np.ndarray:
-    """Labels of some nodes as labels of all, −1 for the others."""
-    spread = np.full((count, *labels.shape[1:]), -1, dtype=labels.dtype)
+    """Labels of some nodes as labels of all; the others have −1, or NaN among targets."""
+    spread = np.full((count, *labels.shape[1:]), np.nan if labels.dtype.kind == "f" else -1, dtype=labels.dtype)
     spread[nodes] = labels
     return spread

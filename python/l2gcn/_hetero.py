@@ -107,13 +107,17 @@ def _edges_of(triple: Any, ends: EdgeArrays) -> dict[str, Any]:
 def _of_all(labels: dict[str, Any], counts: dict[str, int], chosen: str, first: int) -> dict[str, Any]:
     """Labels of one type as those of all nodes, of which the others have none."""
     nodes, end = sum(counts.values()), first + counts[chosen]
-    values: np.ndarray = labels["classes_of" if "classes_of" in labels else "label_matrix"]
+    values: np.ndarray = next(labels[key] for key in ("classes_of", "label_matrix", "targets") if key in labels)
     if len(values) != counts[chosen]:
         raise error(f"y: has {len(values)} values, but {chosen} has {counts[chosen]} nodes")
     if "classes_of" in labels:
         classes = np.full(nodes, -1, dtype=np.int64)
         classes[first:end] = values
         return {**labels, "classes_of": classes}
+    if "targets" in labels:
+        targets = np.full((nodes, values.shape[1]), np.nan, dtype=np.float32)
+        targets[first:end] = values
+        return {**labels, "targets": targets}
     matrix = np.zeros((nodes, values.shape[1]), dtype=np.uint8)
     matrix[first:end] = values
     known = np.zeros(nodes, dtype=np.uint8)

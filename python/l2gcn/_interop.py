@@ -260,7 +260,11 @@ def to_pandas(self: Dataset, label: str = "label") -> tuple[Any, Any]:
         self.dense_features(), columns=self.feature_names, index=pandas.Index(ids, name="id")
     )
     names = np.array(self.class_names, dtype=object)
-    if self.multilabel:
+    if self.task == "regression":
+        targets = self.labels.reshape(self.n_nodes, -1)
+        for c, name in enumerate(self.class_names if targets.shape[1] > 1 else [label]):
+            nodes[name] = targets[:, c]
+    elif self.multilabel:
         known = self.labelled
         nodes[label] = [
             ";".join(names[row.astype(bool)]) if known[i] else None for i, row in enumerate(self.labels)
@@ -350,7 +354,10 @@ def to_networkx(self: Dataset, features: str = "x", label: str = "label") -> Any
     for i, node in enumerate(ids):
         if self.n_classes and known[i]:
             row = self.labels[i]
-            graph.nodes[node][label] = [names[c] for c in np.flatnonzero(row)] if self.multilabel else names[row]
+            if self.task == "regression":
+                graph.nodes[node][label] = row.tolist()
+            else:
+                graph.nodes[node][label] = [names[c] for c in np.flatnonzero(row)] if self.multilabel else names[row]
     rows, columns = _entry_rows(self), self.indices
     keep = np.arange(len(columns)) if self.directed else np.flatnonzero(rows <= columns)
     weights = self.edge_weight
@@ -417,7 +424,7 @@ def to_pyg(self: Dataset, split: str = "", seed: int = 0) -> Any:
     if self.edge_weight is not None:
         data.edge_weight = torch.from_numpy(np.array(self.edge_weight))
     if self.n_classes:
-        data.y = torch.from_numpy(np.array(self.labels, dtype=np.float32 if self.multilabel else np.int64))
+        data.y = torch.from_numpy(np.array(self.labels, dtype=np.float32 if self.multilabel or self.task == "regression" else np.int64))
     if split or self.splits:
         chosen = self.split(split, seed)
         for part in ("train", "val", "test"):
@@ -473,7 +480,7 @@ def to_dgl(self: Dataset, split: str = "", seed: int = 0) -> Any:
         graph.ndata["feat"] = torch.from_numpy(np.array(self.dense_features()))
     if self.n_classes:
         graph.ndata["label"] = torch.from_numpy(
-            np.array(self.labels, dtype=np.float32 if self.multilabel else np.int64)
+            np.array(self.labels, dtype=np.float32 if self.multilabel or self.task == "regression" else np.int64)
         )
     if self.edge_weight is not None:
         graph.edata["weight"] = torch.from_numpy(np.array(self.edge_weight))

@@ -72,9 +72,18 @@ class Model:
         return self._handle.multilabel
 
     @property
+    def task(self) -> str:
+        """What it predicts: "classification" or "regression"."""
+        return "regression" if self._handle.regression else "classification"
+
+    @property
     def class_names(self) -> list[str]:
         """Names of the classes; their numbers where they have none."""
         return self._handle.class_names or [str(c) for c in range(self.n_classes)]
+
+    @property
+    def _kind(self) -> str:
+        return "targets" if self._handle.regression else "labels" if self.multilabel else "classes"
 
     @property
     def thresholds(self) -> list[float]:
@@ -96,7 +105,8 @@ class Model:
         raw: bool = False,
         **machine: Unpack[MachineSettings],
     ) -> np.ndarray:
-        """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels).
+        """The class of every node (nodes,), rows in the data set's order; of a multi-label model 0/1 (nodes, labels); of a
+        regression numbers, float32 (nodes,) or (nodes, targets).
 
         Classes are given by name, as strings, where they have names (`class_names`), else by number. `raw=True` gives numbers
         always: places in `class_names` and columns of `predict_proba`.
@@ -106,6 +116,9 @@ class Model:
         of the train nodes where `data` is what it was trained on, else of none.
         """
         data = as_dataset(data, graph)
+        if self._handle.regression:
+            numbers: np.ndarray = _core.logits(machine_call(machine), self._handle, data._handle, self._known(data, known))
+            return numbers[:, 0] if numbers.shape[1] == 1 else numbers
         decided: np.ndarray = _core.decisions(machine_call(machine), self._handle, data._handle, self._known(data, known))
         names = self._handle.class_names
         return decided if raw or self.multilabel or not names else np.array(names)[decided]
@@ -187,11 +200,11 @@ class Model:
         config = self.config
         return (
             f"Model({config['method']!r}, {self.n_features} features, {config['layers']} layers, "
-            f"{self.n_classes} {'labels' if self.multilabel else 'classes'})"
+            f"{self.n_classes} {self._kind})"
         )
 
     def _repr_html_(self) -> str:
-        config, kind = self.config, "labels" if self.multilabel else "classes"
+        config, kind = self.config, self._kind
         rows = [("method", config["method"]), ("layers", self.n_layers), ("hidden", config["hidden"]), ("features", self.n_features)]
         weights = sum(tensor.size for tensor in self.tensors.values())
         rows += [(kind, counted(self.n_classes, self._handle.class_names)), ("weights", weights)]
@@ -263,7 +276,8 @@ def load_model(directory: str | os.PathLike[str], seed: Optional[int] = None) ->
     -------
     dict of "train", "val", "test" and "all" (those that have nodes), each a dict of f1 (micro), macro_f1, accuracy,
     balanced_accuracy, roc_auc, average_precision, log_loss, calibration_error, baseline figures, confusion, and figures
-    by class (docs/reference/metrics.md). A metric that is undefined for these nodes is NaN.
+    by class (docs/reference/metrics.md). Of a regression: r2, mae, rmse, spearman, the same of the baseline, and by target. A metric
+    that is undefined for these nodes is NaN.
     """,
     machine_settings(),
 )

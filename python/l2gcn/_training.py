@@ -87,7 +87,20 @@ class Run:
     @property
     def f1(self) -> dict[str, Optional[float]]:
         """Micro F1 of "train", "val" and "test", means over seeds; None where a part has no nodes."""
+        if "f1" not in self.result:
+            raise error("f1: the run is a regression; use r2", "usage")
         return dict(self.result["f1"])
+
+    @property
+    def r2(self) -> dict[str, Optional[float]]:
+        """R² of a regression, mean over targets, likewise."""
+        if "r2" not in self.result:
+            raise error("r2: the run is a classification; use f1", "usage")
+        return dict(self.result["r2"])
+
+    @property
+    def _score(self) -> str:
+        return "r2" if "r2" in self.result else "f1"
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -129,8 +142,8 @@ class Run:
         return models
 
     def _best(self) -> int:
-        scores = [one["f1"]["val"] for one in self.result["runs"]]
-        return int(np.argmax([-1.0 if score is None else score for score in scores]))
+        scores = [one[self._score]["val"] for one in self.result["runs"]]
+        return int(np.argmax([-np.inf if score is None else score for score in scores]))
 
     def _split(self) -> tuple[str, np.ndarray]:
         return self._handle.split(self._best())
@@ -142,17 +155,20 @@ class Run:
     plot = _plot.plot_run
 
     def _repr_html_(self) -> str:
-        parts = [part for part, value in self.f1.items() if value is not None]
-        seeds = [(str(one["seed"]), one["f1"], one["seconds"]) for one in self.result["runs"]]
+        mean, unit = self.result[self._score], 1 if self._score == "r2" else 100
+        parts = [part for part, value in mean.items() if value is not None]
+        seeds = [(str(one["seed"]), one[self._score], one["seconds"]) for one in self.result["runs"]]
         if len(seeds) > 1:
-            seeds.append(("mean", self.f1, self.seconds))
-        rows = [(seed, *(100 * float(f1[part]) for part in parts), float(seconds["total"])) for seed, f1, seconds in seeds]
-        title = f"{self.result['method']} on {self.data.name}: F1 (%)"
+            seeds.append(("mean", mean, self.seconds))
+        rows = [(seed, *(unit * float(score[part]) for part in parts), float(seconds["total"])) for seed, score, seconds in seeds]
+        title = f"{self.result['method']} on {self.data.name}: {'R²' if self._score == 'r2' else 'F1 (%)'}"
         return table(title, rows, ("seed", *parts, "seconds"))
 
     def __repr__(self) -> str:
-        f1 = ", ".join(f"{part} {100 * value:.2f}" for part, value in self.f1.items() if value is not None)
-        return f"Run({self.result['method']!r} on {self.data.name!r}, F1 {f1}, {len(self.seeds)} seed(s))"
+        name, unit, digits = ("R²", 1, 4) if self._score == "r2" else ("F1", 100, 2)
+        known = {part: value for part, value in self.result[self._score].items() if value is not None}
+        scores = ", ".join(f"{part} {unit * value:.{digits}f}" for part, value in known.items())
+        return f"Run({self.result['method']!r} on {self.data.name!r}, {name} {scores}, {len(self.seeds)} seed(s))"
 
 
 @documented(

@@ -168,7 +168,6 @@ def test_native_directory(tmp_path):
         (dict(X=X, graph=np.eye(5)), "X has 4 rows, but the graph has 5 nodes"),
         (dict(X=X, graph=EDGES, y=[0, 1]), "classes_of has 2 values; expected 4"),
         (dict(X=X, graph=EDGES, y=[0, 1, -2, 0]), r"classes_of\[2\] is -2; expected −1"),
-        (dict(X=X, graph=EDGES, y=[0.5, 1, 2, 0]), "y: elements of type float64"),
         (dict(X=X, graph=EDGES, y=np.full((4, 2), 3)), "more than 0 and 1"),
         (dict(X=X, graph=(EDGES, [1.0])), "weights has 1 values; expected 3"),
         (dict(X=X, graph=EDGES, train=[0, 9]), "train: node 9; expected a node from 0 to 3"),

@@ -49,6 +49,8 @@ inline constexpr ChoiceName<FeatureType> kFeatureTypeNames[] = {
     {FeatureType::kF32, "f32"}, {FeatureType::kF16, "f16"}, {FeatureType::kBf16, "bf16"}};
 inline constexpr ChoiceName<Precision> kPrecisionNames[] = {
     {Precision::kFp32, "fp32"}, {Precision::kTf32, "tf32"}, {Precision::kBf16, "bf16"}};
+inline constexpr ChoiceName<Loss> kLossNames[] = {
+    {Loss::kSquared, "squared"}, {Loss::kAbsolute, "absolute"}, {Loss::kHuber, "huber"}};
 // Of TrainConfig::restart_on_nan.
 inline constexpr ChoiceName<bool> kOnNanNames[] = {{false, "stop"}, {true, "restart"}};
 

@@ -263,6 +263,8 @@ std::vector<Field> OptimisationFields() {
       ByPreset(ChoiceField("weight-decay-type", &C::decoupled_weight_decay, kWeightDecayNames,
                            "l2: a penalty whose gradient Adam sees. decoupled: taken from the weights apart "
                            "from Adam, as in AdamW.")),
+      ChoiceField("loss", &C::loss, kLossNames,
+                  "What a regression minimises: squared, absolute or huber errors of standardised targets."),
       ClassWeightsField(),
       ThresholdField(),
       ChoiceField(

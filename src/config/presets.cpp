@@ -15,6 +15,7 @@
 #include "config/methods.h"
 #include "config/setting_uses.h"
 #include "config/stop_policies.h"
+#include "config/task_checks.h"
 #include "core/error_format.h"
 #include "l2gcn/config.h"
 
@@ -175,9 +176,11 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   config.patience = std::max(3u, config.epochs[0] * 3 / 10);
   if (config.scale == Scale::kNone && !AreMostlyZero(dataset.features)) config.scale = Scale::kStandard;
   // F1 of two classes, or of many labels, moves in jumps where the loss still distinguishes epochs.
-  const bool by_loss = dataset.labels.multilabel || dataset.labels.classes == 2;
+  const bool regression = dataset.labels.task() == Task::kRegression;
+  const bool by_loss = regression || dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
   if (dataset.labels.multilabel) config.choose_threshold = true;
+  if (regression) config.correct = Choice::kOff;
   const bool unvalidated = dataset.nodes() > 0 && counts.val == 0;
   if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
     config.lr.reset();
@@ -246,6 +249,12 @@ bool HasTrials(const Overrides& overrides, const TrainConfig& config) {
   return config.architecture_trial && open && config.FindsRate() && config.self_features;
 }
 
+// What ends a layer where neither the user nor the preset says so. Controllers were learned on classes.
+StopRule StopOf(const Method& method, const Dataset& dataset) {
+  const bool regression = dataset.labels.task() == Task::kRegression;
+  return regression && method.stop == StopRule::kController ? StopRule::kFixed : method.stop;
+}
+
 // Every relation of the data set gets an operator where layers can have several. Directed ones stand beside all edges
 // together: on Squirrel and Chameleon that scores higher than either alone.
 std::vector<std::string> DefaultRelations(const Dataset& dataset) {
@@ -285,7 +294,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     CheckTakes(field, method);
     if (field.name != "method") field.set(config, value);
   }
-  if (!config.stop) config.stop = method.stop;
+  if (!config.stop) config.stop = StopOf(method, dataset);
   config.architecture_trial = HasTrials(overrides, config);
   if (layerwise && config.self_features && config.relations.empty())
     config.relations = DefaultRelations(dataset);
@@ -297,6 +306,7 @@ TrainConfig ResolveConfig(const Overrides& overrides, const Dataset& dataset) {
     if (const std::string needed = NeededFor(name, config); !needed.empty())
       ThrowUsage("--{} {} has no effect without {}", FindField(name).name, value, needed);
   }
+  CheckTask(config, dataset);
   if (config.HasThreshold() && dataset.nodes() > 0 && !dataset.labels.multilabel &&
       dataset.labels.classes != 2) {
     ThrowUsage("--threshold: for two classes or several labels a node; {} has {} classes, one a node",

@@ -178,7 +178,11 @@ Controller SearchController(const Context& context, const std::vector<Dataset>& 
                             const SearchConfig& config, const Overrides& training, SearchResult* result) {
   if (datasets.empty()) ThrowUsage("search: name at least one data set to learn on");
   Validate(config);
-  for (const Dataset& dataset : datasets) CheckUsable(context, dataset);
+  for (const Dataset& dataset : datasets) {
+    CheckUsable(context, dataset);
+    if (dataset.labels.task() == Task::kRegression)
+      ThrowUsage("{}: has targets of a regression; controllers are learned on classes", dataset.name);
+  }
   const SearchConfig complete = WithKindDefaults(config, datasets);
   if (complete.kind == SearchConfig::Kind::kPaper && datasets.size() != 1) {
     ThrowUsage("search: kind paper learns on one data set, {} were named; use kind general to mix them",

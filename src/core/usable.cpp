@@ -15,9 +15,26 @@ void CheckContext(const Context& context) {
   }
 }
 
+namespace {
+
+void CheckTargetRows(const Dataset& dataset) {
+  const Labels& labels = dataset.labels;
+  const Matrix& targets = labels.targets;
+  const size_t nodes = dataset.nodes();
+  if (targets.rows != nodes || targets.cols != labels.classes ||
+      targets.values.size() != targets.rows * targets.cols)
+    ThrowInput("{}: {} × {} targets for {} nodes and {} targets; expected one row a node", PlaceOf(dataset),
+               targets.rows, targets.cols, nodes, labels.classes);
+  if (!labels.node_weights.empty() && labels.node_weights.size() != nodes)
+    ThrowInput("{}: {} sample weights for {} nodes", PlaceOf(dataset), labels.node_weights.size(), nodes);
+}
+
+}  // namespace
+
 void CheckLabelRows(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
   const size_t nodes = dataset.nodes();
+  if (labels.task() == Task::kRegression) return CheckTargetRows(dataset);
   const size_t rows = labels.multilabel
                           ? (labels.classes == 0 ? nodes : labels.matrix.size() / labels.classes)
                           : labels.classes_of.size();

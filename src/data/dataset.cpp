@@ -5,6 +5,7 @@
 
 #include "core/error_format.h"
 #include "core/json_text.h"
+#include "data/labels.h"
 #include "data/table_set.h"
 
 namespace l2gcn {
@@ -70,6 +71,7 @@ std::string DescribeDatasetJson(const Dataset& dataset) {
   json["features"] = dataset.features.cols();
   json["classes"] = dataset.labels.classes;
   json["multilabel"] = dataset.labels.multilabel;
+  if (dataset.labels.task() == Task::kRegression) json["task"] = kRegressionTask;
   json["self_loops"] = dataset.self_loops;
   for (const NodeType& type : dataset.node_types) {
     json["node_types"].push_back({{"name", type.name}, {"nodes", type.count}, {"labelled", type.labelled}});
@@ -125,6 +127,8 @@ std::string OpenOptionsToJson(const OpenOptions& options) {
   json["edge_features"] = options.edge_features;
   json["no_ids"] = options.no_ids;
   json["allow_unmatched"] = options.allow_unmatched;
+  json["task"] = options.task;
+  json["sample_weight_column"] = options.sample_weight_column;
   return JsonText(json);
 }
 
@@ -133,6 +137,7 @@ void ReuseColumns(const TableSchema& schema, OpenOptions& options) {
   if (options.label_column.empty() && !schema.empty() && (!schema.label.empty() || options.labels.empty())) {
     options.label_column = schema.label.empty() ? kNoLabelColumn : schema.label;
     options.label_optional = true;
+    options.task = schema.regression ? kRegressionTask : kClassificationTask;
   }
   if (options.id_column.empty() && !options.no_ids && !schema.id.empty()) {
     options.id_column = schema.id;
@@ -172,6 +177,8 @@ OpenOptions OpenOptionsFromJson(const std::string& text, const std::string& wher
     options.edge_features = json.value("edge_features", options.edge_features);
     options.no_ids = json.value("no_ids", options.no_ids);
     options.allow_unmatched = json.value("allow_unmatched", options.allow_unmatched);
+    options.task = json.value("task", options.task);
+    options.sample_weight_column = json.value("sample_weight_column", options.sample_weight_column);
   } catch (const Json::exception& error) {
     ThrowInput("{}: the options under which the data set was opened cannot be read: {}", where, error.what());
   }

@@ -80,6 +80,10 @@ Dataset KeepNodes(const Context& context, const Dataset& dataset, std::span<cons
   kept.labels.classes_of = PickRows(dataset.labels.classes_of, 1, keep);
   kept.labels.matrix = PickRows(dataset.labels.matrix, dataset.labels.classes, keep);
   kept.labels.labelled = PickRows(dataset.labels.labelled, 1, keep);
+  const Matrix& targets = dataset.labels.targets;
+  kept.labels.targets = {PickRows(targets.values, targets.cols, keep), targets.cols > 0 ? keep.size() : 0,
+                         targets.cols};
+  kept.labels.node_weights = PickRows(dataset.labels.node_weights, 1, keep);
   for (const Split& split : dataset.splits)
     kept.splits.push_back({split.name, PickRows(split.roles, 1, keep)});
   for (const Split::Column& column : dataset.split_columns)

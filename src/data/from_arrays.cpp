@@ -263,6 +263,9 @@ class ArraysToDataset {
   }
 
   void MakeLabels() {
+    if (arrays_.targets.cols > 0) return MakeTargets();
+    if (!arrays_.node_weights.empty())
+      ThrowInput("{}: node_weights belong to targets, which are empty", arrays_.name);
     if (!arrays_.label_matrix.empty()) return MakeLabelSets();
     if (!arrays_.labelled.empty())
       ThrowInput("{}: labelled belongs to label_matrix, which is empty", arrays_.name);
@@ -314,6 +317,20 @@ class ArraysToDataset {
     if (!arrays_.labelled.empty()) CheckLength("labelled", arrays_.labelled.size(), nodes_);
     labels.matrix = Array<uint8_t>::CopyOf(arrays_.label_matrix);
     labels.labelled = Array<uint8_t>::CopyOf(arrays_.labelled);
+    CheckClassNames();
+  }
+
+  void MakeTargets() {
+    if (LengthOf(arrays_.classes_of) > 0 || !arrays_.label_matrix.empty())
+      ThrowInput("{}: give either targets, or classes_of or label_matrix, not both", arrays_.name);
+    Labels& labels = dataset_.labels;
+    CheckLength("targets", arrays_.targets.rows, nodes_);
+    if (!arrays_.node_weights.empty()) CheckLength("node_weights", arrays_.node_weights.size(), nodes_);
+    if (arrays_.targets.cols > std::numeric_limits<uint32_t>::max())
+      ThrowInput("{}: too many targets", arrays_.name);
+    labels.classes = static_cast<uint32_t>(arrays_.targets.cols);
+    labels.targets = std::move(arrays_.targets);
+    labels.node_weights = Array<float>::CopyOf(arrays_.node_weights);
     CheckClassNames();
   }
 

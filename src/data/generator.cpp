@@ -11,6 +11,7 @@
 #include "data/generator_nodes.h"
 #include "data/generator_relations.h"
 #include "data/generator_shapes.h"
+#include "data/generator_targets.h"
 #include "l2gcn/generate.h"
 
 namespace l2gcn {
@@ -134,13 +135,14 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   dataset.preset_row = plan.preset_row;
   dataset.format = "synthetic";
   dataset.features = DrawFeatures(context, plan, nodes);
-  dataset.labels = DrawLabels(context, plan, nodes);
   if (HasRelations(options)) {
     DrawRelations(context, options, plan, layout, dataset);
   } else {
     dataset.edges = plan.edges;
     dataset.graph = DrawGraph(context, plan, layout);
   }
+  dataset.labels = options.regression ? DrawTargets(context, plan, dataset.graph, dataset.features)
+                                      : DrawLabels(context, plan, nodes);
   Split split{"paper", Array<uint8_t>::Allocate(plan.nodes)};
   EachNode(context, plan, [&](uint32_t begin, uint32_t count) {
     nodes.FillRoles(begin, count, split.roles.mutable_data() + begin);

@@ -26,6 +26,7 @@ enum class GeneratorUse : uint32_t {
   kRelations = 11,
   kRelationEdges = 12,
   kRelationNoise = 13,
+  kTargets = 14,
 };
 
 inline RandomStream GeneratorStream(uint64_t seed, GeneratorUse use, uint32_t index = 0) {

@@ -159,6 +159,10 @@ void GenerateToDirectory(const Context& context, const GenerateOptions& options,
   if (plan.sparse() && options.features_as == FeatureType::kF16)
     ThrowUsage("--features-as f16 has no effect on {}, whose features are sparse; leave it out", plan.shape);
   RefuseToReplaceOthers(directory);
+  if (options.regression) {  // a target depends on other nodes' features
+    const auto as = plan.sparse() ? std::nullopt : std::optional(options.features_as);
+    return SaveDatasetAs(context, GenerateDataset(context, options), directory, force, as);
+  }
   const GeneratorLayout layout(plan);
   const GeneratorNodes nodes(plan, layout);
   const InFlight in_flight = InFlightWithin(context, plan, layout);

@@ -240,6 +240,8 @@ void WriteGraphBolt(const Context& context, const Dataset& dataset, const fs::pa
     ThrowUsage("{}: exists and is no GraphBolt folder, so it is never replaced; choose another output",
                directory.string());
   }
+  if (dataset.labels.task() == Task::kRegression)
+    ThrowUsage("--to graphbolt: {} has targets of a regression; write them as native or npz", dataset.name);
   StagedDirectory staged(directory, force);
   for (const char* folder : {"edges", "data", "set"}) fs::create_directory(staged.path() / folder);
   WriteEdges(dataset.graph, staged.path() / "edges/edges.npy");

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -125,7 +126,41 @@ Labels LabelsFromTexts(const Context& context, const std::string& where,
   return labels;
 }
 
-Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names) {
+namespace {
+
+// Whether the array holds targets: by the task, or else by its numbers.
+bool HoldsTargets(const Context& context, const NpyArray& array, const std::string& task) {
+  const size_t dimensions = array.shape().size();
+  if (!task.empty()) return task == kRegressionTask;
+  if (!array.is_float() || dimensions == 0 || dimensions > 2) return false;
+  const Array<double> values = array.As<double>(context);
+  const bool several = dimensions == 2 && array.shape()[1] > 1;
+  return std::any_of(values.begin(), values.end(), [&](double value) {
+    if (std::isnan(value)) return false;
+    return several ? value != 0 && value != 1 : value != std::floor(value);
+  });
+}
+
+Labels TargetsFromArray(const Context& context, const NpyArray& array) {
+  if (array.is_string() || array.is_object())
+    ThrowInput("{}: holds text; a regression needs numbers, and NaN where one is missing", array.where());
+  Labels labels;
+  labels.targets = array.AsMatrix(context);
+  if (labels.targets.cols > kMaxLabels)
+    ThrowInput("{}: {} targets a node are absurd", array.where(), labels.targets.cols);
+  labels.classes = static_cast<uint32_t>(labels.targets.cols);
+  return labels;
+}
+
+}  // namespace
+
+Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names,
+                       const std::string& task) {
+  if (HoldsTargets(context, array, task)) {
+    if (task.empty())
+      context.Note(fmt::format("{}: numbers that are not whole: the targets of a regression", array.where()));
+    return TargetsFromArray(context, array);
+  }
   const std::vector<uint64_t>& shape = array.shape();
   if (shape.size() == 1 || (shape.size() == 2 && shape[1] == 1)) {
     if (array.is_string()) {

@@ -44,8 +44,15 @@ Labels LabelsFromNames(std::span<const std::string_view> names, std::vector<std:
 Labels LabelsFromTexts(const Context& context, const std::string& where,
                        std::span<const std::string_view> texts, std::vector<std::string>& class_names);
 
-// (nodes) or (nodes × 1): classes, NaN unlabelled, −1 as MinusOneRule has it; (nodes × C) of 0/1: multi-label.
-Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names);
+// The words of OpenOptions::task.
+inline constexpr const char* kRegressionTask = "regression";
+inline constexpr const char* kClassificationTask = "classification";
+
+// (nodes) or (nodes × 1): classes, NaN unlabelled, −1 as MinusOneRule has it; (nodes × C) of 0/1: multi-label. Floats of
+// which one is not whole, or not 0 or 1 where there are several a node, are targets of a regression, unless `task` says
+// otherwise.
+Labels LabelsFromArray(const Context& context, const NpyArray& array, std::vector<std::string>& class_names,
+                       const std::string& task = "");
 
 Labels MultilabelFromSparse(const CsrMatrix& matrix, const std::string& where);
 

@@ -27,6 +27,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 constexpr const char* kFormatName = "l2gcn-dataset";
 constexpr int kFormatVersion = 1;
+constexpr int kRegressionDataVersion = 2;  // whose labels earlier programs cannot read
 
 constexpr size_t kSumBlock = size_t{1} << 20;  // bytes one of the sums in "blocks" covers
 constexpr size_t kSumDigits = 16;
@@ -81,10 +82,13 @@ Json ReadManifest(const fs::path& directory) {
     ThrowInput("{}: not a data set of this program: \"format\" should be \"{}\"", path.string(), kFormatName);
   }
   const auto version = json.find("version");
-  if (version == json.end() || !version->is_number_integer() || *version != kFormatVersion) {
+  if (version == json.end() || !version->is_number_integer() ||
+      (*version != kFormatVersion && *version != kRegressionDataVersion)) {
     ThrowInput(
-        "{}: format version {} cannot be read by this version, which knows {}; convert the source again",
-        path.string(), version == json.end() ? "(none)" : version->dump(), kFormatVersion);
+        "{}: format version {} cannot be read by this version, which knows {} and {}; convert the source "
+        "again",
+        path.string(), version == json.end() ? "(none)" : version->dump(), kFormatVersion,
+        kRegressionDataVersion);
   }
   const auto files = json.find("files");
   if (files == json.end() || !files->is_object()) ThrowInput("{}: has no list of files", path.string());
@@ -136,6 +140,8 @@ std::vector<SummedFile> SummedFiles(const Context& context, const fs::path& dire
 
 Manifest::Manifest(const fs::path& directory)
     : path_((directory / kManifestFile).string()), json_(ReadManifest(directory)) {}
+
+bool Manifest::IsRegression() const { return json_.at("version") == kRegressionDataVersion; }
 
 std::vector<StoredRelation> Manifest::Relations() const {
   std::vector<StoredRelation> relations;
@@ -192,7 +198,7 @@ void CheckBlocks(const Context& context, const fs::path& directory, const Manife
 void WriteManifest(const fs::path& directory, const NativeInfo& info) {
   Json json;
   json["format"] = kFormatName;
-  json["version"] = kFormatVersion;
+  json["version"] = info.regression ? kRegressionDataVersion : kFormatVersion;
   json["name"] = info.name;
   json["recipe"] = info.preset_row;
   json["nodes"] = info.nodes;

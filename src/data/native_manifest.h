@@ -37,6 +37,7 @@ class Manifest {
   const nlohmann::ordered_json& json() const { return json_; }
   const std::string& path() const { return path_; }
   bool HasFile(const char* name) const { return json_.at("files").contains(name); }
+  bool IsRegression() const;  // its labels are targets
 
  private:
   std::string path_;

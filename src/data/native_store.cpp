@@ -120,6 +120,16 @@ Labels OpenLabels(const Context& context, const fs::path& directory, const Manif
   if (classes > UINT32_MAX) ThrowInput("{}: {} classes are absurd", manifest.path(), classes);
   labels.classes = static_cast<uint32_t>(classes);
   const NpyArray array = NpyArray::Open(directory / kLabelsFile);
+  if (manifest.IsRegression()) {
+    labels.targets = array.AsMatrix(context);
+    if (labels.targets.rows != nodes || labels.targets.cols != classes || classes == 0) {
+      ThrowInput("{}: expected {} × {} targets, found {} × {}", array.where(), nodes, classes,
+                 labels.targets.rows, labels.targets.cols);
+    }
+    if (manifest.HasFile(kNodeWeightsFile))
+      labels.node_weights = OpenColumn<float>(context, directory / kNodeWeightsFile, nodes);
+    return labels;
+  }
   if (!labels.multilabel) {
     labels.classes_of = OpenColumn<int32_t>(context, directory / kLabelsFile, nodes);
     return labels;
@@ -191,6 +201,12 @@ uint16_t CheckedF16(float value, size_t row, size_t column) {
 }
 
 void WriteLabels(const Labels& labels, uint32_t nodes, const fs::path& directory) {
+  if (labels.task() == Task::kRegression) {
+    WriteNpy<float>(directory / kLabelsFile, labels.targets.values.span(), {nodes, labels.classes});
+    if (!labels.node_weights.empty())
+      WriteNpy<float>(directory / kNodeWeightsFile, labels.node_weights.span());
+    return;
+  }
   if (!labels.multilabel) {
     WriteNpy<int32_t>(directory / kLabelsFile, labels.classes_of.span());
     return;
@@ -301,6 +317,7 @@ NativeInfo InfoOf(const Dataset& dataset) {
   }
   info.inductive = dataset.inductive;
   info.multilabel = dataset.labels.multilabel;
+  info.regression = dataset.labels.task() == Task::kRegression;
   info.classes = dataset.labels.classes;
   info.class_names = dataset.class_names;
   for (const Split& split : dataset.splits) info.splits.push_back(split.name);

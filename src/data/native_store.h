@@ -11,7 +11,9 @@
 //     features_indptr.npy   (nodes + 1) u8
 //     features_indices.npy  (non-zeros) u4
 //     features_values.npy   (non-zeros) f4
-//   labels.npy              (nodes) i4, −1 = unlabelled; or, with several labels a node, (nodes × classes) u1
+//   labels.npy              (nodes) i4, −1 = unlabelled; or, with several labels a node, (nodes × classes) u1; or, of a
+//                           regression, (nodes × targets) f4, NaN = missing
+//   node_weights.npy        (nodes) f4, only of a regression: by what nodes count in its loss
 //   labelled.npy            (nodes) u1, only with several labels a node: whether the node has labels
 //   split_K.npy             (nodes) u1: 0 none, 1 train, 2 validation, 3 test
 //   node_ids.npy            (nodes) i8; or, where ids are text, these two instead:
@@ -45,6 +47,7 @@ constexpr const char* kFeatureIndicesFile = "features_indices.npy";
 constexpr const char* kFeatureValuesFile = "features_values.npy";
 constexpr const char* kLabelsFile = "labels.npy";
 constexpr const char* kLabelledFile = "labelled.npy";
+constexpr const char* kNodeWeightsFile = "node_weights.npy";
 constexpr const char* kNodeIdsFile = "node_ids.npy";
 constexpr const char* kNameOffsetsFile = "node_names_offsets.npy";
 constexpr const char* kNameTextFile = "node_names_text.npy";
@@ -66,7 +69,7 @@ struct NativeInfo {
   uint64_t edges = 0, self_loops = 0, features = 0;
   bool directed = false, inductive = false;
   std::vector<StoredRelation> relations;
-  bool multilabel = false;
+  bool multilabel = false, regression = false;
   uint32_t classes = 0;
   std::vector<std::string> class_names;    // (classes) or empty
   std::vector<std::string> splits;         // names; split k lies in SplitFile(k)

@@ -23,9 +23,13 @@ bool IsIdName(const std::string& name) {
   return false;
 }
 
+bool Contains(std::span<const size_t> columns, size_t column) {
+  return std::find(columns.begin(), columns.end(), column) != columns.end();
+}
+
 // The user's, else a column called id, else the first; none where rows are nodes in order.
-size_t IdColumnOf(const Context& context, const fs::path& path, const TableFormat& format, size_t label,
-                  const OpenOptions& options) {
+size_t IdColumnOf(const Context& context, const fs::path& path, const TableFormat& format,
+                  std::span<const size_t> labels, const OpenOptions& options) {
   if (options.no_ids && !options.id_column.empty()) ThrowUsage("--no-ids and --id exclude each other");
   if (!options.id_column.empty()) {
     const size_t named = FindColumn(format, options.id_column);
@@ -37,7 +41,7 @@ size_t IdColumnOf(const Context& context, const fs::path& path, const TableForma
   const auto named = std::find_if(format.names.begin(), format.names.end(), IsIdName);
   if (named == format.names.end()) return 0;
   const auto column = static_cast<size_t>(named - format.names.begin());
-  if (column == label) return 0;
+  if (Contains(labels, column)) return 0;
   if (!format.names[0].empty()) return column;
   context.Note(
       fmt::format("{}: ids are in column {}; the column without a name counts the rows and is left out",
@@ -57,14 +61,16 @@ bool HoldsIds(const NodeRows& rows) {
 
 }  // namespace
 
-NodeRows ReadNodeRows(const Context& context, const fs::path& path, const TableFormat& format, size_t label,
-                      const OpenOptions& options, std::span<const std::string> words) {
+NodeRows ReadNodeRows(const Context& context, const fs::path& path, const TableFormat& format,
+                      std::span<const size_t> labels, const OpenOptions& options,
+                      std::span<const std::string> words) {
   NodeRows rows;
-  rows.id_column = IdColumnOf(context, path, format, label, options);
+  rows.id_column = IdColumnOf(context, path, format, labels, options);
   const size_t split_column = FindColumn(format, SplitColumnName(options.split_by));
-  if (!options.split_by.empty() && split_column != rows.id_column && split_column != label)
+  if (!options.split_by.empty() && split_column != rows.id_column && !Contains(labels, split_column))
     rows.split_column = split_column;
-  std::vector<size_t> as_text = {rows.id_column, label, rows.split_column};
+  std::vector<size_t> as_text(labels.begin(), labels.end());
+  as_text.insert(as_text.end(), {rows.id_column, rows.split_column});
   for (const std::string& name : words) as_text.push_back(FindColumn(format, name));
   std::erase(as_text, kNoTableColumn);
   rows.table = ReadTable(context, path, format, as_text, ListedWords(options.missing, rows.id_column));
@@ -79,8 +85,9 @@ NodeRows ReadNodeRows(const Context& context, const fs::path& path, const TableF
   return rows;
 }
 
-std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, size_t label) {
-  std::vector<size_t> columns = {rows.id_column, label, rows.split_column};
+std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, std::span<const size_t> labels) {
+  std::vector<size_t> columns(labels.begin(), labels.end());
+  columns.insert(columns.end(), {rows.id_column, rows.split_column});
   const TableFormat& format = rows.table.format;
   if (format.header && format.names[0].empty() && rows.id_column != 0) columns.push_back(0);
   return columns;

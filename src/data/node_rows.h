@@ -23,13 +23,14 @@ struct NodeRows {
 };
 
 // Reads such a table. The ids are in the column that the user names, else in one called id, else in the first. The cells of
-// the columns `words` stay text.
+// the columns `labels`, those of labels and sample weights, and `words` stay text.
 NodeRows ReadNodeRows(const Context& context, const std::filesystem::path& path, const TableFormat& format,
-                      size_t label, const OpenOptions& options, std::span<const std::string> words = {});
+                      std::span<const size_t> labels, const OpenOptions& options,
+                      std::span<const std::string> words = {});
 
-// The columns that become no features: ids, labels, what splits are drawn by, and a row number that a program put before the
+// The columns that become no features: ids, labels and sample weights, what splits are drawn by, and a row number that a program put before the
 // ids.
-std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, size_t label);
+std::vector<size_t> ColumnsWithoutFeatures(const NodeRows& rows, std::span<const size_t> labels);
 
 [[noreturn]] void RefuseRowWithoutId(const NodeRows& rows, size_t row);
 [[noreturn]] void RefuseRepeatedId(const NodeRows& rows, size_t row);

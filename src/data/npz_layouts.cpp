@@ -193,18 +193,20 @@ Dataset ReadScipy(const Context& context, const NpzFile& npz, OpenOptions option
                          ? Features::Sparse(ToCsr(context, SparseFromNpz(context, npz, "attr_")))
                      : npz.Has("attr_matrix") ? npz.Get("attr_matrix").AsFeatures(context)
                                               : Features::None(nodes);
-  dataset.labels =
-      npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names) : NoLabels(nodes);
+  const std::string task = notes.is_object() ? NoteOr(notes, "task", std::string(kClassificationTask)) : "";
+  dataset.labels = npz.Has("labels") ? LabelsFromArray(context, npz.Get("labels"), dataset.class_names, task)
+                                     : NoLabels(nodes);
   if (notes.is_object()) {
     dataset.name = NoteOr(notes, "name", std::string());
     dataset.preset_row = NoteOr(notes, "recipe", std::string());
     dataset.self_loops = NoteOr(notes, "self_loops", dataset.self_loops);
-    if (!dataset.labels.multilabel && npz.Has("labels")) {
+    if (dataset.labels.task() == Task::kClass && npz.Has("labels")) {
       dataset.labels.classes = NoteOr(notes, "classes", dataset.labels.classes);
       dataset.labels.classes_of = npz.Get("labels").As<int32_t>(context);
       dataset.class_names.clear();
     }
   }
+  if (npz.Has("node_weights")) dataset.labels.node_weights = npz.Get("node_weights").As<float>(context);
   if (npz.Has("labelled")) dataset.labels.labelled = npz.Get("labelled").As<uint8_t>(context);
   if (npz.Has("node_ids")) dataset.node_ids = npz.Get("node_ids").As<int64_t>(context);
   if (npz.Has("splits")) {

@@ -7,6 +7,7 @@
 #include "core/error_format.h"
 #include "core/files.h"
 #include "core/json_text.h"
+#include "data/labels.h"
 #include "data/npy.h"
 #include "data/writers.h"
 
@@ -162,7 +163,10 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
     npz.Add<float>("attr_matrix", x.values.span(), {nodes, x.cols});
   }
   const Labels& labels = dataset.labels;
-  if (labels.multilabel) {
+  if (labels.task() == Task::kRegression) {
+    npz.Add<float>("labels", labels.targets.values.span(), {nodes, labels.classes});
+    if (!labels.node_weights.empty()) npz.Add<float>("node_weights", labels.node_weights.span());
+  } else if (labels.multilabel) {
     npz.Add<uint8_t>("labels", labels.matrix.span(), {nodes, labels.classes});
     if (!labels.labelled.empty()) npz.Add<uint8_t>("labelled", labels.labelled.span());
   } else if (labels.classes > 0) {
@@ -181,11 +185,13 @@ void AddRest(const Context& context, NpzWriter& npz, const Dataset& dataset) {
     npz.Add<uint8_t>("splits", roles, {names.size(), nodes});
     npz.AddStrings("split_names", names);
   }
-  const nlohmann::json notes = {{"name", dataset.name},
-                                {"recipe", dataset.preset_row},
-                                {"self_loops", dataset.self_loops},
-                                {"directed", dataset.graph.directed},
-                                {"classes", labels.classes}};
+  const nlohmann::json notes = {
+      {"name", dataset.name},
+      {"recipe", dataset.preset_row},
+      {"self_loops", dataset.self_loops},
+      {"directed", dataset.graph.directed},
+      {"classes", labels.classes},
+      {"task", labels.task() == Task::kRegression ? kRegressionTask : kClassificationTask}};
   npz.AddStrings("l2gcn", std::vector<std::string>{JsonText(notes)}, true);
 }
 

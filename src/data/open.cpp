@@ -92,6 +92,8 @@ struct OptionUse {
 };
 constexpr OptionUse kOptionUses[] = {
     {"--label", [](const OpenOptions& o) { return !o.label_column.empty() && !o.label_optional; }, kTables},
+    {"--task", [](const OpenOptions& o) { return !o.task.empty() && !o.label_optional; }, kTables},
+    {"--sample-weight", [](const OpenOptions& o) { return !o.sample_weight_column.empty(); }, kTables},
     {"--id", [](const OpenOptions& o) { return !o.id_column.empty() && !o.id_optional; }, kTables},
     {"--source", [](const OpenOptions& o) { return !o.source_column.empty(); }, kTables},
     {"--target", [](const OpenOptions& o) { return !o.target_column.empty(); }, kTables},

@@ -136,7 +136,7 @@ Shares SharesOf(const Dataset& dataset, const std::string& spec) {
   const Fractions fractions = ParseFractions(spec);
   const Labels& labels = dataset.labels;
   Shares shares;
-  shares.by_class = spec.starts_with("random:") && !labels.multilabel;
+  shares.by_class = spec.starts_with("random:") && labels.task() == Task::kClass;
   std::vector<uint32_t> members(shares.by_class ? labels.classes : 1, 0);
   for (uint32_t node = 0; node < dataset.nodes(); ++node) {
     if (!labels.IsLabelled(node)) continue;

@@ -67,19 +67,17 @@ void AskWhetherLabel(const Context& context, const LabelColumn& label,
   const bool mostly_numbers = numbers * 10 >= labelled * 9;
   const bool names = values.size() * 2 > labelled;
   if (values.size() <= kFewLabels || !(mostly_numbers || names)) return;
-  // Who names the column has answered already, unless it holds measurements.
-  if (measured || (names && !label.named)) {
+  // Who names the column has answered already.
+  if (!label.named && (measured || names)) {
     ThrowInput(
-        "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes "
-        "with "
-        "--label",
+        "{}: column '{}' has {} different values in {} rows{}: is it the label? Name the column of classes, "
+        "or the target of a regression, with --label",
         label.rows.table.path.string(), label.rows.table.format.names[label.column], values.size(), labelled,
         measured ? ", all of them numbers" : "");
   }
   context.Warn(fmt::format(
-      "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: put it into "
-      "a few "
-      "groups, or name another column with --label",
+      "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: predict it "
+      "with --task regression, put it into a few groups, or name another column with --label",
       label.Place(), values.size(), mostly_numbers ? "whole numbers" : "values", labelled, values.size()));
 }
 

@@ -131,6 +131,7 @@ std::string FeatureName(const TableSchema& schema, size_t feature) {
 std::string SchemaToJson(const TableSchema& schema) {
   Json json;
   json["label"] = schema.label;
+  if (schema.regression) json["regression"] = true;
   json["id"] = schema.id;
   json["columns"] = Json::array();
   for (const TableSchema::Column& column : schema.columns) json["columns"].push_back(ColumnToJson(column));
@@ -145,6 +146,7 @@ TableSchema SchemaFromJson(const std::string& text, const std::string& where) {
   try {
     const Json json = ParseJson(text, where);
     schema.label = json.value("label", "");
+    schema.regression = json.value("regression", false);
     schema.id = json.value("id", "");
     schema.ignored = json.value("ignored", std::vector<std::string>());
     for (const Json& one : json.at("columns")) schema.columns.push_back(ColumnFromJson(one, where));

@@ -18,6 +18,7 @@
 #include "data/table_files.h"
 #include "data/table_labels.h"
 #include "data/table_match.h"
+#include "data/table_targets.h"
 #include "data/triples.h"
 
 namespace l2gcn {
@@ -64,7 +65,7 @@ class TableSetReader {
       if (HoldsTriples(format)) {
         triples_ = format;
       } else {
-        features_ = ReadNodeRows(context_, files_.features, format, kNoTableColumn, options_, files_.words);
+        features_ = ReadNodeRows(context_, files_.features, format, {}, options_, files_.words);
       }
     }
     FindSplitColumn();
@@ -83,32 +84,38 @@ class TableSetReader {
   }
 
   void LoadLabels(const fs::path& path) {
+    const TableFormat format = SniffTable(path, true, HintsOf(options_));
     const std::string& label = options_.label_column;
-    const TableFormat format =
-        SniffTable(path, true,
-                   {options_.id_column, label == kNoLabelColumn ? std::string() : label,
-                    SplitColumnName(options_.split_by)});
-    const bool no_labels = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
-    if (no_labels) {
-      label_column_ = kNoTableColumn;
-    } else if (format.columns() > 1 || options_.no_ids || options_.label_optional) {
+    const bool none = label == kNoLabelColumn && FindColumn(format, label) == kNoTableColumn;
+    if (format.columns() > 1 || options_.no_ids || options_.label_optional || none) {
       if (!label.empty()) {
-        label_column_ =
-            options_.label_optional ? FindColumn(format, label) : ColumnNamed(format, path, "--label", label);
+        label_columns_ = NamedLabelColumns(format, path, options_);
       } else if (!options_.label_optional) {
         const bool last_splits =
             !options_.split_by.empty() &&
             FindColumn(format, SplitColumnName(options_.split_by)) == format.columns() - 1;
-        label_column_ = format.columns() - (last_splits && format.columns() > 2 ? 2 : 1);
+        label_columns_ = {format.columns() - (last_splits && format.columns() > 2 ? 2 : 1)};
       }
     } else if (files_.nodes.empty()) {
-      label_column_ = 0;
+      label_columns_ = {0};
     } else {
       ThrowInput("{}: expected an id and at least one more column", path.string());
     }
-    labels_ = ReadNodeRows(context_, path, format, label_column_, options_, files_.words);
-    if (label_column_ == labels_->id_column && label_column_ != kNoTableColumn)
-      ThrowUsage("--label {}: that column of {} holds the ids", format.names[label_column_], path.string());
+    const std::string& weight = options_.sample_weight_column;
+    if (!weight.empty()) weight_column_ = ColumnNamed(format, path, "--sample-weight", weight);
+    labels_ = ReadNodeRows(context_, path, format, LabelAndWeightColumns(), options_, files_.words);
+    for (const size_t column : label_columns_) {
+      if (column == labels_->id_column)
+        ThrowUsage("--label {}: that column of {} holds the ids", format.names[column], path.string());
+      if (column == weight_column_)
+        ThrowUsage("--sample-weight {}: that column is a label", format.names[column]);
+    }
+  }
+
+  std::vector<size_t> LabelAndWeightColumns() const {
+    std::vector<size_t> columns = label_columns_;
+    columns.push_back(weight_column_);
+    return columns;
   }
 
   // 17.0 is 17.
@@ -273,29 +280,21 @@ class TableSetReader {
   void TakeLabels(Dataset& dataset, const std::vector<std::string>& svm_labels) {
     const uint32_t nodes = dataset.nodes();
     if (HasExtension(files_.labels, {".npy"})) {
-      dataset.labels = LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names);
+      dataset.labels =
+          LabelsFromArray(context_, NpyArray::Open(files_.labels), dataset.class_names, options_.task);
     } else if (!labels_ && !svm_labels.empty()) {
       const std::vector<std::string_view> texts(svm_labels.begin(), svm_labels.end());
       dataset.labels =
           LabelsFromTexts(context_, files_.features.filename().string(), texts, dataset.class_names);
-    } else if (!labels_ || (label_column_ == kNoTableColumn && !IsMultilabelTable())) {
+    } else if (!labels_ || (label_columns_.empty() && !IsMultilabelTable())) {
       dataset.labels = NoLabels(nodes);
     } else if (IsMultilabelTable()) {
       dataset.labels = MultilabelOf(*labels_, dataset.nodes(), dataset.class_names);
       LogGuess("all columns but the ids hold 0 and 1: each is a label");
     } else {
-      std::vector<std::string_view> texts(nodes);
-      for (uint32_t node = 0; node < nodes; ++node) {
-        const uint32_t row = labels_->row_of[node];
-        if (row != kNoTableRow) texts[node] = labels_->table.columns[label_column_].text[row];
-      }
-      dataset.schema.label = labels_->table.format.names[label_column_];
-      const LabelColumn column{*labels_, label_column_, !options_.label_column.empty()};
-      if (!column.named && labels_->table.columns.size() > (labels_->by_position() ? 1 : 2))
-        LogGuess(fmt::format("labels are in column {}, the last", dataset.schema.label));
-      if (!options_.label_optional) AskWhetherLabel(context_, column, texts);
-      dataset.labels = LabelsFromTexts(context_, column.Place(), texts, dataset.class_names);
+      TakeColumnLabels(dataset);
     }
+    TakeWeights(dataset);
   }
 
   void TakeSplitColumns(Dataset& dataset) const {
@@ -312,7 +311,42 @@ class TableSetReader {
                               labels_->table.path.filename().string(), found));
   }
 
-  bool IsMultilabelTable() const { return options_.label_column.empty() && HoldsLabelSets(*labels_); }
+  // Classes, or the targets of a regression.
+  void TakeColumnLabels(Dataset& dataset) const {
+    const TableFormat& format = labels_->table.format;
+    for (const size_t column : label_columns_)
+      dataset.schema.label += (dataset.schema.label.empty() ? "" : ",") + format.names[column];
+    const LabelColumn label{*labels_, label_columns_.front(), !options_.label_column.empty()};
+    std::vector<std::string_view> texts(dataset.nodes());
+    for (uint32_t node = 0; node < dataset.nodes(); ++node) {
+      const uint32_t row = labels_->row_of[node];
+      if (row != kNoTableRow) texts[node] = labels_->table.columns[label.column].text[row];
+    }
+    if (!label.named && labels_->table.columns.size() > (labels_->by_position() ? 1 : 2))
+      LogGuess(fmt::format("labels are in column {}, the last", dataset.schema.label));
+    dataset.schema.regression = AreTargets(context_, label, label_columns_.size(), texts, options_);
+    if (dataset.schema.regression) {
+      dataset.labels = TargetsOf(*labels_, label_columns_, dataset.nodes(), dataset.class_names);
+      return;
+    }
+    if (!options_.label_optional && options_.task.empty()) AskWhetherLabel(context_, label, texts);
+    dataset.labels = LabelsFromTexts(context_, label.Place(), texts, dataset.class_names);
+  }
+
+  void TakeWeights(Dataset& dataset) const {
+    const std::string& name = options_.sample_weight_column;
+    if (name.empty()) return;
+    if (weight_column_ == kNoTableColumn)
+      ThrowUsage("--sample-weight {}: no table has rows of nodes; give one by --nodes", name);
+    if (dataset.labels.task() != Task::kRegression)
+      ThrowUsage("--sample-weight {}: for a regression; classes have --class-weights", name);
+    dataset.schema.ignored.push_back(labels_->table.format.names[weight_column_]);
+    dataset.labels.node_weights = NodeWeightsOf(*labels_, weight_column_, dataset.labels, dataset.nodes());
+  }
+
+  bool IsMultilabelTable() const {
+    return options_.label_column.empty() && options_.task != kRegressionTask && HoldsLabelSets(*labels_);
+  }
 
   void TakeFeatures(Dataset& dataset) {
     if (HasExtension(files_.features, {".npy"})) {
@@ -321,16 +355,17 @@ class TableSetReader {
       dataset.features = Features::Sparse(
           ToCsr(context_, SparseFromNpz(context_, NpzFile::Open(context_, files_.features), "")));
     } else if (features_) {
-      TakeColumns(dataset, *features_, kNoTableColumn);
+      TakeColumns(dataset, *features_, {});
     } else if (labels_ && files_.features.empty() && !IsMultilabelTable()) {
-      TakeColumns(dataset, *labels_, label_column_);
+      TakeColumns(dataset, *labels_, LabelAndWeightColumns());
     } else {
       dataset.features = Features::None(dataset.nodes());
     }
   }
 
-  void TakeColumns(Dataset& dataset, const NodeRows& rows, size_t label) const {
-    const std::vector<size_t> skip = ColumnsWithoutFeatures(rows, label);
+  // `labels`: the columns of labels and weights.
+  void TakeColumns(Dataset& dataset, const NodeRows& rows, std::span<const size_t> labels) const {
+    const std::vector<size_t> skip = ColumnsWithoutFeatures(rows, labels);
     const TableFormat& format = rows.table.format;
     if (rows.split_column != kNoTableColumn)
       dataset.schema.ignored.push_back(format.names[rows.split_column]);
@@ -345,7 +380,8 @@ class TableSetReader {
   EdgeTextFormat format_;
   std::optional<NodeRows> labels_, features_;
   std::optional<TableFormat> triples_;  // of the features, where they are a table of triples
-  size_t label_column_ = kNoTableColumn;
+  std::vector<size_t> label_columns_;   // several: targets of a regression
+  size_t weight_column_ = kNoTableColumn;
   std::unordered_set<std::string> known_;  // ids of the tables
 };
 

@@ -82,6 +82,8 @@ class TypedTablesReader {
       ThrowUsage("--edge-features {}: of one table of edges, not of several", options_.edge_features);
     if (!options_.split_by.empty())
       ThrowUsage("--split {}: of one table of nodes, not of several", options_.split_by);
+    if (options_.task == kRegressionTask || !options_.sample_weight_column.empty())
+      ThrowUsage("--task regression and --sample-weight: of one table of nodes, not of several");
     if (options_.weight_column.find(',') != std::string::npos)
       ThrowUsage("--weight {}: of several tables each has one column of weights", options_.weight_column);
     if (options_.node_tables.empty())
@@ -129,7 +131,7 @@ class TypedTablesReader {
       table.label = options_.label_optional ? FindColumn(format, label_->column)
                                             : ColumnNamed(format, path, "--label", label_->column);
     }
-    table.rows = ReadNodeRows(context_, path, format, table.label, OptionsOf(k, format));
+    table.rows = ReadNodeRows(context_, path, format, {&table.label, 1}, OptionsOf(k, format));
     if (table.label == table.rows.id_column && table.label != kNoTableColumn)
       ThrowUsage("--label {}: that column of {} holds the ids", options_.label_column, path.string());
     table.ids = std::make_unique<TypedIds>(table.rows);
@@ -155,7 +157,7 @@ class TypedTablesReader {
       const NodeRows& rows = tables_[k]->rows;
       Dataset own;
       TakeTableFeatures(context_, rows.table, rows.row_of,
-                        {ColumnsWithoutFeatures(rows, tables_[k]->label), WantedOf(k)}, own);
+                        {ColumnsWithoutFeatures(rows, {&tables_[k]->label, 1}), WantedOf(k)}, own);
       if (types_[k].labelled) splits_ = std::move(own.splits);
       parts.push_back({types_[k], std::move(own.features), std::move(own.schema)});
       if (!rows.by_position()) {

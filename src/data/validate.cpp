@@ -174,6 +174,24 @@ void CheckFeatures(const Context& context, const Dataset& dataset) {
   CheckValues(context, dataset);
 }
 
+void CheckTargets(const Context& context, const Dataset& dataset) {
+  const Labels& labels = dataset.labels;
+  const auto node_of = [&](size_t at) { return dataset.NodeName(static_cast<uint32_t>(at)); };
+  const size_t infinite =
+      FirstWrong(context, labels.targets.values, [](float value) { return std::isinf(value); });
+  if (infinite != kNothing) {
+    ThrowInput("{}: target '{}' of node {} is infinite; expected a number, or NaN where it is missing",
+               PlaceOf(dataset), dataset.ClassName(static_cast<uint32_t>(infinite % labels.classes)),
+               node_of(infinite / labels.classes));
+  }
+  const size_t wrong = FirstWrong(context, labels.node_weights,
+                                  [](float weight) { return !(weight > 0) || std::isinf(weight); });
+  if (wrong != kNothing) {
+    ThrowInput("{}: the sample weight of node {} is {}; expected a number above 0", PlaceOf(dataset),
+               node_of(wrong), labels.node_weights[wrong]);
+  }
+}
+
 void CheckLabels(const Context& context, const Dataset& dataset) {
   CheckLabelRows(dataset);
   const Labels& labels = dataset.labels;
@@ -182,6 +200,7 @@ void CheckLabels(const Context& context, const Dataset& dataset) {
         "{}: {} classes for {} nodes, but at most {} are supported; does the label column hold classes?",
         PlaceOf(dataset), labels.classes, dataset.nodes(), kMostClasses);
   }
+  if (labels.task() == Task::kRegression) return CheckTargets(context, dataset);
   const size_t wrong = labels.multilabel
                            ? FirstWrong(context, labels.matrix, [](uint8_t value) { return value > 1; })
                            : FirstWrong(context, labels.classes_of, [&](int32_t value) {

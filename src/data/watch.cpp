@@ -27,6 +27,8 @@ void VisitArrays(const Dataset& dataset, const Visit& visit) {
   visit(dataset.labels.classes_of);
   visit(dataset.labels.matrix);
   visit(dataset.labels.labelled);
+  visit(dataset.labels.targets.values);
+  visit(dataset.labels.node_weights);
   for (const Split& split : dataset.splits) visit(split.roles);
   visit(dataset.node_names.offsets);
   visit(dataset.node_names.text);

@@ -16,7 +16,8 @@
 // Loss of a step: mean over the batch of the softmax cross entropy, or mean over all its entries of the
 // sigmoid cross entropy. With class weights w (Targets::weights) it is Σ w[class] · loss / Σ w[class] over
 // the batch, as PyTorch's CrossEntropyLoss(weight), or the mean over all entries of the sigmoid cross entropy
-// times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). Gradients are of that mean;
+// times w[label] where the label is on, as its BCEWithLogitsLoss(pos_weight). A regression's is Σ w[node] · Loss / Σ w[node]
+// over the entries of the batch that are not missing. Gradients are of that mean;
 // An L2 penalty adds weight_decay·w to those of weights; Adam as in its paper:
 //   m ← β₁m + (1−β₁)g,  v ← β₂v + (1−β₂)g²,  w ← w − lr/(1−β₁ᵗ) · m / (√v/√(1−β₂ᵗ) + ε)
 // where lr is LayerSpec::lr times the share that its schedule leaves of it in this step. Decoupled decay takes
@@ -120,6 +121,12 @@ struct Targets {
   Array<int32_t> classes_of;  // (samples) unless multilabel
   Array<uint8_t> matrix;      // (samples × classes) 0/1 if multilabel
   Array<float> weights;       // (classes) above 0, or empty: all 1
+  // A regression has these, and of the above only `classes`, the number of its targets.
+  Loss loss = Loss::kSquared;
+  Array<float> values;        // (samples × classes), NaN = missing
+  Array<float> node_weights;  // (samples) above 0, or empty: all 1
+
+  bool regression() const { return !values.empty(); }
 };
 
 // The seam between training and rows that lie in a file. The layer's input is then a ring of windows of rows
@@ -188,11 +195,12 @@ class RowsToScore {
 // What scoring found. An answer is the class of the largest logit, the first of equals; of several labels those whose
 // logit is above 0.
 struct RowScores {
-  std::vector<float> losses;  // (rows) cross entropy, with several labels the mean over them
+  std::vector<float> losses;  // (rows) cross entropy, with several labels or targets the mean over them
   double loss = 0;            // their mean
   std::vector<float>
       misses;  // (rows) 1 − the probability of the true class; with several labels 1 − F1 of the row's
-  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;  // answers, of all classes together
+  // Answers, of all classes together; none of a regression.
+  uint64_t true_positive = 0, false_positive = 0, false_negative = 0;
   // (rows × classes) if wanted: how far every logit is ahead of that of the row's class. Losses follow from them alone, at
   // any temperature.
   Matrix margins;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <span>
 
+#include "l2gcn/choices.h"
+
 namespace l2gcn {
 
 // Cross entropy of the softmax.
@@ -48,6 +50,29 @@ inline float SigmoidRowMiss(const float* logits, size_t classes, const uint8_t* 
   }
   return both + one == 0 ? 0.0f : static_cast<float>(one) / static_cast<float>(2 * both + one);
 }
+
+// The loss of the difference between a predicted and a true number.
+inline double DifferenceLoss(Loss loss, double difference) {
+  const double size = std::abs(difference);
+  if (loss == Loss::kAbsolute) return size;
+  if (loss == Loss::kSquared) return difference * difference;
+  return size <= 1 ? difference * difference / 2 : size - 0.5;
+}
+
+// Mean over the targets of a row that are not missing; 0 where all are.
+inline double RegressionRowLoss(Loss loss, const float* predicted, size_t targets, const float* truth) {
+  double sum = 0;
+  size_t present = 0;
+  for (size_t c = 0; c < targets; ++c) {
+    if (std::isnan(truth[c])) continue;
+    sum += DifferenceLoss(loss, double{predicted[c]} - double{truth[c]});
+    ++present;
+  }
+  return present == 0 ? 0 : sum / static_cast<double>(present);
+}
+
+// The miss of a row of numbers, 0 … 1.
+inline float RegressionRowMiss(double loss) { return static_cast<float>(loss / (1 + loss)); }
 
 // By how much each logit of a row is ahead of that of its class. The loss follows from them at any temperature.
 inline void RowMargins(const float* logits, size_t classes, size_t truth, float* margins) {

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "core/error_format.h"
@@ -32,8 +33,25 @@ std::string PlaceOfLabels(const Dataset& dataset) {
              : fmt::format("{}: column {}", schema.path, schema.label);
 }
 
+// How messages call what a node has.
+struct TaskWords {
+  const char *labels, *one, *known, *left_out;
+};
+TaskWords WordsOf(Task task) {
+  switch (task) {
+    case Task::kClass:
+      return {"one class a node", "class", "classes", "their nodes are"};
+    case Task::kLabels:
+      return {"several labels a node", "class", "labels", "they are"};
+    case Task::kRegression:
+      break;
+  }
+  return {"targets of a regression", "target", "targets", "they are"};
+}
+
 // Model class of each class of the data set; −1 where the model has none of that name.
 std::vector<int32_t> ModelClasses(const Context& context, const Model& model, const Dataset& dataset) {
+  const TaskWords words = WordsOf(dataset.labels.task());
   std::map<std::string, int32_t> known;
   for (uint32_t c = 0; c < model.classes; ++c) known.emplace(ModelClass(model, c), static_cast<int32_t>(c));
   std::vector<int32_t> to(dataset.labels.classes, -1);
@@ -53,17 +71,22 @@ std::vector<int32_t> ModelClasses(const Context& context, const Model& model, co
     if (met[c] == 0) absent.push_back(ModelClass(model, c));
   }
   if (absent.size() == model.classes) {
-    ThrowInput("{}: shares no class with the model: it has {}, the model knows {}", PlaceOfLabels(dataset),
-               Listed(own), Listed(absent));
+    ThrowInput("{}: shares no {} with the model: it has {}, the model knows {}", PlaceOfLabels(dataset),
+               words.one, Listed(own), Listed(absent));
   }
   if (!unknown.empty())
-    context.Note(fmt::format("{}: the model does not know {} {}; {} not scored", PlaceOfLabels(dataset),
-                             dataset.labels.multilabel ? "the labels" : "the classes", Listed(unknown),
-                             dataset.labels.multilabel ? "they are" : "their nodes are"));
+    context.Note(fmt::format("{}: the model does not know the {} {}; {} not scored", PlaceOfLabels(dataset),
+                             words.known, Listed(unknown), words.left_out));
   if (!absent.empty())
     context.Note(fmt::format("{}: {} of the model that do not occur in it: {}", PlaceOfLabels(dataset),
-                             dataset.labels.multilabel ? "labels" : "classes", Listed(absent)));
+                             words.known, Listed(absent)));
   return to;
+}
+
+Matrix NoTargets(size_t nodes, uint32_t targets) {
+  Matrix none = Matrix::Allocate(nodes, targets);
+  std::fill_n(none.values.mutable_data(), none.values.size(), std::numeric_limits<float>::quiet_NaN());
+  return none;
 }
 
 Labels MapClasses(const Labels& labels, const std::vector<int32_t>& to, uint32_t classes) {
@@ -94,11 +117,38 @@ Labels MapLabelSets(const Labels& labels, const std::vector<int32_t>& to, uint32
   return mapped;
 }
 
+Labels MapTargets(const Labels& labels, const std::vector<int32_t>& to, uint32_t targets) {
+  Labels mapped;
+  mapped.classes = targets;
+  mapped.targets = NoTargets(labels.targets.rows, targets);
+  for (size_t node = 0; node < labels.targets.rows; ++node) {
+    for (uint32_t c = 0; c < labels.classes; ++c) {
+      if (to[c] >= 0)
+        mapped.targets.mutable_row(node)[static_cast<size_t>(to[c])] = labels.targets.row(node)[c];
+    }
+  }
+  return mapped;
+}
+
+Labels MapLabels(const Labels& labels, const std::vector<int32_t>& to, uint32_t classes) {
+  switch (labels.task()) {
+    case Task::kClass:
+      return MapClasses(labels, to, classes);
+    case Task::kLabels:
+      return MapLabelSets(labels, to, classes);
+    case Task::kRegression:
+      break;
+  }
+  return MapTargets(labels, to, classes);
+}
+
 Labels Unlabelled(const Model& model, uint32_t nodes) {
   Labels labels;
   labels.multilabel = model.multilabel;
   labels.classes = model.classes;
-  if (model.multilabel) {
+  if (model.task() == Task::kRegression) {
+    labels.targets = NoTargets(nodes, model.classes);
+  } else if (model.multilabel) {
     labels.matrix = Array<uint8_t>::Zeros(size_t{nodes} * model.classes);
     labels.labelled = Array<uint8_t>::Zeros(nodes);
   } else {
@@ -174,17 +224,15 @@ Dataset AlignLabels(const Context& context, const Model& model, Dataset dataset)
   MarkPredictedType(model, dataset.node_types);
   const Labels& labels = dataset.labels;
   const bool same_names = model.class_names == dataset.class_names;
-  if (labels.multilabel == model.multilabel && labels.classes == model.classes && same_names) return dataset;
+  if (labels.task() == model.task() && labels.classes == model.classes && same_names) return dataset;
   if (labels.classes == 0) {
     dataset.labels = Unlabelled(model, dataset.nodes());
-  } else if (labels.multilabel != model.multilabel) {
-    ThrowInput("{}: {}, but the model was trained on {}", PlaceOfLabels(dataset),
-               labels.multilabel ? "has several labels a node" : "has one class a node",
-               model.multilabel ? "several labels a node" : "one class a node");
+  } else if (labels.task() != model.task()) {
+    ThrowInput("{}: has {}, but the model was trained on {}", PlaceOfLabels(dataset),
+               WordsOf(labels.task()).labels, WordsOf(model.task()).labels);
   } else {
     const std::vector<int32_t> to = ModelClasses(context, model, dataset);
-    dataset.labels =
-        labels.multilabel ? MapLabelSets(labels, to, model.classes) : MapClasses(labels, to, model.classes);
+    dataset.labels = MapLabels(labels, to, model.classes);
   }
   dataset.class_names = model.class_names;
   return dataset;

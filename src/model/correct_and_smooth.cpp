@@ -6,6 +6,7 @@
 #include "core/disk_memory.h"
 #include "core/threads.h"
 #include "model/metrics.h"
+#include "model/regression_score.h"
 
 namespace l2gcn {
 namespace {
@@ -107,11 +108,12 @@ Matrix RowsOf(const Matrix& from, std::span<const uint32_t> rows) {
 
 }  // namespace
 
-Matrix MeanOfLayers(std::vector<Matrix> logits, bool multilabel) {
+Matrix MeanOfLayers(std::vector<Matrix> logits, Task task) {
+  const bool numbers = task == Task::kRegression, multilabel = task == Task::kLabels;
   Matrix mean;
   const float share = 1.0f / static_cast<float>(logits.size());
   for (Matrix& layer : logits) {
-    LogitsToProbabilities(layer, multilabel);
+    if (!numbers) LogitsToProbabilities(layer, multilabel);
     if (mean.rows == 0) {
       mean = std::move(layer);
       continue;
@@ -120,7 +122,7 @@ Matrix MeanOfLayers(std::vector<Matrix> logits, bool multilabel) {
     for (size_t i = 0; i < mean.values.size(); ++i) out[i] += layer.values[i];
   }
   for (float& value : mean.values.mutable_span()) value *= share;
-  return ToLogits(std::move(mean), multilabel);
+  return numbers ? mean : ToLogits(std::move(mean), multilabel);
 }
 
 std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split) {
@@ -150,16 +152,19 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
     if (static_cast<Role>(split.roles[node]) == Role::kVal) val.push_back(node);
   }
   const auto score = [&](const Matrix& logits) {
-    return val.empty() ? 0.0 : MicroF1(context, labels, val, RowsOf(logits, val));
+    if (val.empty()) return 0.0;
+    const Matrix rows = RowsOf(logits, val);
+    return labels.task() == Task::kRegression ? MeanR2(labels, val, rows)
+                                              : MicroF1(context, labels, val, rows);
   };
   Matrix best = logits_of_layers.back();
-  double f1 = score(best);
+  double score_of_best = score(best);
   if (config.predict_from != PredictFrom::kLast && logits_of_layers.size() > 1) {
     logits_of_layers.back() = CopyOf(context, best);
-    Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.multilabel);
-    const double mean_f1 = score(mean);
-    model.mean_of_layers = config.predict_from == PredictFrom::kMean || mean_f1 > f1;
-    if (model.mean_of_layers) best = std::move(mean), f1 = mean_f1;
+    Matrix mean = MeanOfLayers(std::move(logits_of_layers), labels.task());
+    const double score_of_mean = score(mean);
+    model.mean_of_layers = config.predict_from == PredictFrom::kMean || score_of_mean > score_of_best;
+    if (model.mean_of_layers) best = std::move(mean), score_of_best = score_of_mean;
   }
   if (config.correct == Choice::kOff) return best;
   const std::vector<uint32_t> train = TrainNodes(labels, split);
@@ -177,11 +182,11 @@ Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const D
       const Model::LabelPropagation tried{correct, smooth, kPropagationRounds};
       Matrix propagated =
           Smoothed(context, backend, *graph, labels, train, CopyOf(context, corrected), tried);
-      const double propagated_f1 = score(propagated);
-      if (!forced && propagated_f1 <= f1) continue;
+      const double score_of_propagated = score(propagated);
+      if (!forced && score_of_propagated <= score_of_best) continue;
       forced = false;
       model.label_propagation = tried;
-      best = std::move(propagated), f1 = propagated_f1;
+      best = std::move(propagated), score_of_best = score_of_propagated;
     }
   }
   return best;

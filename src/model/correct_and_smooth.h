@@ -12,8 +12,8 @@
 
 namespace l2gcn {
 
-// Logits whose probabilities are the mean of those of `logits`, each (nodes × classes).
-Matrix MeanOfLayers(std::vector<Matrix> logits, bool multilabel);
+// Logits whose probabilities are the mean of those of `logits`, each (nodes × classes); of a regression the mean itself.
+Matrix MeanOfLayers(std::vector<Matrix> logits, Task task);
 
 // Labelled nodes of the train part, ascending.
 std::vector<uint32_t> TrainNodes(const Labels& labels, const Split& split);
@@ -26,7 +26,7 @@ Matrix CorrectAndSmooth(const Context& context, LayerPipeline& pipeline, const L
                         const Model::LabelPropagation& propagation);
 
 // Logits of every node, from one layer or all of them, with or without Correct & Smooth: as the configuration says, or whichever
-// has the better micro F1 on the validation nodes (the simpler one of equals). Records the choice in the model.
+// has the better micro F1, or R², on the validation nodes (the simpler one of equals). Records the choice in the model.
 Matrix ChoosePrediction(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
                         const Split& split, std::vector<Matrix> logits_of_layers, Model& model);
 

@@ -44,6 +44,8 @@ void LogitsToProbabilities(Matrix& logits, bool multilabel) {
 namespace {
 
 DecisionRule RuleFor(const Model& model, const Matrix& logits, bool multilabel) {
+  if (model.task() == Task::kRegression)
+    ThrowUsage("the model predicts numbers, which need no decision: take what PredictLogits returns");
   if (model.multilabel != multilabel) {
     ThrowUsage("the model has {} a node; ask for {}", model.multilabel ? "several labels" : "one class",
                model.multilabel ? "labels" : "classes");

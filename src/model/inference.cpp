@@ -10,6 +10,7 @@
 #include "model/correct_and_smooth.h"
 #include "model/finite.h"
 #include "model/model_shapes.h"
+#include "model/target_scaling.h"
 #include "pipeline/memory_plan.h"
 
 namespace l2gcn {
@@ -139,12 +140,19 @@ std::vector<Matrix> Inference::LogitsOfLayers(const Context& context, const Mode
   Hidden(context, model, model.layers.size(), [&](const TensorPtr& x) {
     logits.push_back(pipeline_->HeadLogits(context, x, model.heads[logits.size()], {}));
   });
+  for (Matrix& layer : logits) UndoTargetScaling(model.target_scaling, layer);
   return logits;
 }
 
 Matrix Inference::Logits(const Context& context, const Model& model, std::span<const uint32_t> rows) {
   if (model.mean_of_layers && !model.heads.empty())
-    return PickRows(MeanOfLayers(LogitsOfLayers(context, model), model.multilabel), rows);
+    return PickRows(MeanOfLayers(LogitsOfLayers(context, model), model.task()), rows);
+  Matrix logits = LogitsOfLast(context, model, rows);
+  UndoTargetScaling(model.target_scaling, logits);
+  return logits;
+}
+
+Matrix Inference::LogitsOfLast(const Context& context, const Model& model, std::span<const uint32_t> rows) {
   if (!model.heads.empty()) {
     return pipeline_->HeadLogits(context, Hidden(context, model, model.layers.size()), model.heads.back(),
                                  rows);

@@ -37,7 +37,7 @@ class Inference {
   // The pipeline must have been made with the configuration and the preparation of the models that are asked
   // about.
   explicit Inference(std::shared_ptr<LayerPipeline> pipeline) : pipeline_(std::move(pipeline)) {}
-  // (rows × classes), or of all nodes where rows is empty.
+  // (rows × classes), or of all nodes where rows is empty. Of a regression they are the predicted targets.
   Matrix Logits(const Context& context, const Model& model, std::span<const uint32_t> rows);
   // Output of hidden layer `layer`, 1-based; (nodes × width).
   Matrix Embedding(const Context& context, const Model& model, size_t layer);
@@ -58,6 +58,8 @@ class Inference {
   TensorPtr OwnAndAggregated(const Context& context, const Tensor& x, const Matrix& w, bool relu);
   Matrix LastLayer(const Context& context, const Tensor& x, const Model& model);
   TensorPtr Powers(const Context& context, TensorPtr x, uint32_t power);
+  // What the last layer's classifier computes.
+  Matrix LogitsOfLast(const Context& context, const Model& model, std::span<const uint32_t> rows);
   // Output of the last layer of one of several networks over powers of Â.
   TensorPtr StackOutput(const Context& context, const Model& model, size_t stack);
   Matrix JoinedLogits(const Context& context, const Model& model, std::span<const uint32_t> rows);

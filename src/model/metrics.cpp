@@ -14,6 +14,7 @@ namespace l2gcn {
 namespace {
 
 double LossOf(const Labels& labels, uint32_t node, const float* logits) {
+  L2GCN_ASSERT(labels.task() != Task::kRegression);
   if (!labels.multilabel)
     return SoftmaxRowLoss(logits, labels.classes, static_cast<size_t>(labels.classes_of[node]));
   return SigmoidRowLoss(logits, labels.classes, labels.matrix.data() + size_t{node} * labels.classes);

@@ -25,6 +25,8 @@ namespace fs = std::filesystem;
 
 constexpr const char* kModelFormat = "l2gcn-model";
 constexpr int kModelVersion = 1;
+// The version of regressions, which earlier programs would take for classifiers.
+constexpr int kRegressionModelVersion = 2;
 
 NamedTensor VectorTensor(const char* name, const Array<float>& values) {
   return {name, {values.size()}, values};
@@ -275,11 +277,15 @@ namespace {
 std::string ConfigTextOf(const Model& model) {
   Json json;
   json["format"] = kModelFormat;
-  json["version"] = kModelVersion;
+  json["version"] = model.task() == Task::kRegression ? kRegressionModelVersion : kModelVersion;
   json["features"] = model.features;
   json["classes"] = model.classes;
   json["multilabel"] = model.multilabel;
   json["class_names"] = model.class_names;
+  if (model.task() == Task::kRegression) {
+    json["target_scaling"] = {{"mean", model.target_scaling.mean},
+                              {"deviation", model.target_scaling.deviation}};
+  }
   if (!model.thresholds.empty()) json["thresholds"] = model.thresholds;
   if (!model.heads.empty()) json["mean_of_layers"] = model.mean_of_layers;
   if (model.label_propagation.on()) {
@@ -298,15 +304,29 @@ std::string ConfigTextOf(const Model& model) {
   return JsonText(json, 2) + "\n";
 }
 
+// Mean and deviation of every target.
+Model::TargetScaling TargetScalingFrom(const Json& json, const std::string& where) {
+  const Json& stored = json.at("target_scaling");
+  Model::TargetScaling scaling{stored.at("mean").get<std::vector<double>>(),
+                               stored.at("deviation").get<std::vector<double>>()};
+  const size_t targets = json.at("classes").get<size_t>();
+  const bool usable = std::all_of(scaling.deviation.begin(), scaling.deviation.end(),
+                                  [](double deviation) { return std::isfinite(deviation) && deviation > 0; });
+  if (targets == 0 || scaling.mean.size() != targets || scaling.deviation.size() != targets || !usable)
+    ThrowInput("{}: damaged: the scaling of its targets does not fit {} targets", where, targets);
+  return scaling;
+}
+
 // The settings of a model from its config.json, which `where` names; `layers` is how many it has.
 Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
   Model model;
   try {
     if (!json.is_object() || json.value("format", "") != kModelFormat)
       ThrowInput("{}: not the config.json of an l2gcn model", where);
-    if (json.value("version", 0) != kModelVersion) {
-      ThrowInput("{}: model version {}, this program reads version {}", where, json.value("version", 0),
-                 kModelVersion);
+    const int version = json.value("version", 0);
+    if (version != kModelVersion && version != kRegressionModelVersion) {
+      ThrowInput("{}: model version {}, this program reads versions {} and {}", where, version, kModelVersion,
+                 kRegressionModelVersion);
     }
     CheckModelConfig(json, where);
     model.features = json.at("features").get<uint32_t>();
@@ -316,6 +336,7 @@ Model SettingsFrom(const Json& json, const std::string& where, size_t& layers) {
     model.preparation.row_normalise = json.at("row_normalise").get<bool>();
     model.config = ConfigFromJson(JsonText(json.at("config")), where);
     layers = json.at("layers").get<size_t>();
+    if (version == kRegressionModelVersion) model.target_scaling = TargetScalingFrom(json, where);
     if (json.contains("thresholds")) model.thresholds = json.at("thresholds").get<std::vector<double>>();
     model.mean_of_layers = json.value("mean_of_layers", false);
     if (json.contains("spreading")) {

@@ -20,6 +20,7 @@
 #include "model/counts.h"
 #include "model/decision.h"
 #include "model/ranking.h"
+#include "model/regression_score.h"
 
 namespace l2gcn {
 std::vector<uint32_t> LabelledNodes(const Dataset& dataset, const Split& split, Role role) {
@@ -302,23 +303,38 @@ class Scorer {
 }  // namespace
 
 BaselineScore ScoreBaseline(const Dataset& dataset, const Split& split, Role role) {
+  L2GCN_ASSERT(dataset.labels.task() != Task::kRegression);
   const Score score = Scorer(dataset, split, role).Trivial();
   return {score.baseline, score.baseline_f1};
 }
 
+namespace {
+
+bool IsRegression(const Dataset& dataset) { return dataset.labels.task() == Task::kRegression; }
+
+Score ScoreNumbers(const Dataset& dataset, const Matrix& predicted, const Split& split, Role role) {
+  CheckScorable(dataset, predicted, split, role);
+  return ScoreRegression(dataset, predicted, split, LabelledNodes(dataset, split, role));
+}
+
+}  // namespace
+
 Score ScoreClasses(const Dataset& dataset, const Matrix& logits, const Split& split, Role role,
                    std::span<const double> thresholds) {
+  if (IsRegression(dataset)) return ScoreNumbers(dataset, logits, split, role);
   return Scorer(dataset, logits, split, role, thresholds).Classes();
 }
 
 Score ScoreLogits(const Context& context, const Dataset& dataset, const Matrix& logits, const Split& split,
                   Role role, std::span<const double> thresholds) {
+  if (IsRegression(dataset)) return ScoreNumbers(dataset, logits, split, role);
   return Scorer(dataset, logits, split, role, thresholds).Everything(context, nullptr);
 }
 
 Score ScorePredictions(const Context& context, const Dataset& dataset, const Matrix& logits,
                        const Matrix& probabilities, const Split& split, Role role,
                        std::span<const double> thresholds) {
+  if (IsRegression(dataset)) return ScoreNumbers(dataset, logits, split, role);
   return Scorer(dataset, logits, split, role, thresholds).Everything(context, &probabilities);
 }
 

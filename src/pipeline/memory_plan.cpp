@@ -48,7 +48,8 @@ RunCounts RunCountsOf(const Dataset& dataset, const TrainConfig& config, uint64_
   counts.element = config.features_as == FeatureType::kF32 ? 4 : 2;
   counts.stored_bytes = dataset.features.bytes();
   VisitGraphArrays(dataset, [&](const auto& array) { counts.graph_bytes += array.bytes(); });
-  counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes();
+  counts.other_bytes = dataset.labels.classes_of.bytes() + dataset.labels.matrix.bytes() +
+                       2 * dataset.labels.targets.values.bytes();  // and standardised
   counts.held_bytes = AnonymousBytes();
   counts.others_bytes = counts.held_bytes - std::min(counts.held_bytes, BytesInMemoryAlone(dataset));
   TrainConfig widest = config;

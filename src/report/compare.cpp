@@ -220,6 +220,10 @@ Comparison MeasureComparison(const Context& context, const Dataset& dataset, con
   if (options.methods.empty())
     ThrowUsage("--methods: name at least one, e.g. {}", fmt::join(ComparedMethods(), ","));
   if (options.runs == 0) ThrowUsage("--runs 0: expected at least 1");
+  if (dataset.labels.task() == Task::kRegression)
+    ThrowUsage(
+        "compare: {} has targets of a regression, which only layer-wise training learns; use l2gcn train",
+        dataset.name);
   RefuseUseless(options);
   std::vector<TrainConfig> configs;
   Context chosen = context;  // one device for all methods

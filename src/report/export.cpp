@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 
@@ -77,7 +78,7 @@ void WriteProbabilities(const Model& model, const Dataset& dataset, const Matrix
     if (!dataset.IsPredicted(node)) continue;
     ++rows;
     std::copy_n(logits.row(node), logits.cols, row.begin());
-    RowToProbabilities(row.data(), logits.cols, model.multilabel);
+    if (model.task() != Task::kRegression) RowToProbabilities(row.data(), logits.cols, model.multilabel);
     writer.Write(row.data(), row.size() * sizeof(float));
   }
   writer.Close(rows);
@@ -134,6 +135,7 @@ class PredictionLines {
   }
 
   std::string Header() const {
+    if (model_.task() == Task::kRegression) return HeaderOfRegression();
     std::string header = model_.multilabel ? "node,split" : "node,split,truth,class,probability";
     for (const std::string& name : names_) header += "," + name;
     return header + (model_.multilabel ? ",labels" : "");
@@ -141,6 +143,7 @@ class PredictionLines {
 
   void Append(uint32_t node, std::string& line) {
     const float* logits = logits_.row(node);  // (classes)
+    if (model_.task() == Task::kRegression) return AppendNumbers(node, line);
     std::copy_n(logits, model_.classes, probabilities_.begin());
     RowToProbabilities(probabilities_.data(), model_.classes, model_.multilabel);
     line += ',';
@@ -155,6 +158,24 @@ class PredictionLines {
   }
 
  private:
+  std::string HeaderOfRegression() const {
+    std::string header = "node,split";
+    for (const std::string& name : names_) header += "," + name + "_true";
+    for (const std::string& name : names_) header += "," + name;
+    return header;
+  }
+  // True values, empty where they are missing, and the predicted ones.
+  void AppendNumbers(uint32_t node, std::string& line) {
+    line += ',';
+    line += PartName(split_, node);
+    const Matrix& targets = dataset_.labels.targets;
+    for (uint32_t c = 0; c < model_.classes; ++c) {
+      const bool known = c < targets.cols && !std::isnan(targets.row(node)[c]);
+      line += known ? fmt::format(",{:.9g}", targets.row(node)[c]) : ",";
+    }
+    for (uint32_t c = 0; c < model_.classes; ++c)
+      fmt::format_to(std::back_inserter(line), ",{:.9g}", logits_.row(node)[c]);
+  }
   std::string Truth(uint32_t node) {
     const Labels& labels = dataset_.labels;
     const bool known = !labels.multilabel && !labels.classes_of.empty() && labels.classes_of[node] >= 0;

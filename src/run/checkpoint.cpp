@@ -69,6 +69,8 @@ uint64_t DatasetChecksum(const Context& context, const Dataset& dataset) {
   add_array(dataset.labels.classes_of);
   add_array(dataset.labels.matrix);
   add_array(dataset.labels.labelled);
+  add_array(dataset.labels.targets.values);
+  add_array(dataset.labels.node_weights);
   for (const Split& split : dataset.splits) add_array(split.roles);
   for (const Split::Column& column : dataset.split_columns) add_array(column.places);
   return sum.Sum();

@@ -44,6 +44,8 @@ std::string DataFingerprint(const Dataset& dataset, Reads reads) {
   }
   add(dataset.labels.classes_of);
   add(dataset.labels.matrix);
+  add(dataset.labels.targets.values);
+  add(dataset.labels.node_weights);
   for (const Split& split : dataset.splits) add(split.roles);
   for (const Split::Column& column : dataset.split_columns) add(column.places);
   return fmt::format("{}, {} nodes, {} features, {}", dataset.name, dataset.nodes(), features.cols(),

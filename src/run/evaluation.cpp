@@ -40,8 +40,8 @@ void LogPrediction(const Context& context, const Model& model) {
   const TrainConfig& config = model.config;
   if (config.correct == Choice::kOff && (model.heads.empty() || config.predict_from != PredictFrom::kAuto))
     return;
-  std::string text = model.mean_of_layers ? "probabilities are the mean of the layers'"
-                                          : "probabilities are the last layer's";
+  std::string text = model.task() == Task::kRegression ? "predictions" : "probabilities";
+  text += model.mean_of_layers ? " are the mean of the layers'" : " are the last layer's";
   const Model::LabelPropagation& propagation = model.label_propagation;
   if (propagation.correct > 0)
     text += fmt::format("; residuals of train nodes are propagated ({})", propagation.correct);
@@ -67,7 +67,8 @@ Matrix LogitsOf(const Context& context, const Dataset& dataset, std::shared_ptr<
 
 // Whether answers are the largest of logits X Θ and nothing else, so that they can be counted where X lies.
 bool AnswersAreCounted(const Model& model) {
-  return model.heads.empty() && model.config.correct == Choice::kOff && !model.config.HasThreshold() &&
+  return model.task() != Task::kRegression && model.heads.empty() && model.config.correct == Choice::kOff &&
+         !model.config.HasThreshold() &&
          FindMethod(model.config.method).prediction_head == PredictionHead::kClassifier;
 }
 
@@ -75,6 +76,14 @@ double* F1Of(Role role, SeedResult& result) {
   return role == Role::kTrain ? &result.f1_train : role == Role::kVal ? &result.f1_val : &result.f1_test;
 }
 double* BaselineOf(Role role, SeedResult& result) {
+  return role == Role::kTrain ? &result.baseline_train
+         : role == Role::kVal ? &result.baseline_val
+                              : &result.baseline_test;
+}
+Score::Numbers* FiguresOf(Role role, SeedResult::Regression& result) {
+  return role == Role::kTrain ? &result.train : role == Role::kVal ? &result.val : &result.test;
+}
+Score::Numbers* BaselineFiguresOf(Role role, SeedResult::Regression& result) {
   return role == Role::kTrain ? &result.baseline_train
          : role == Role::kVal ? &result.baseline_val
                               : &result.baseline_test;
@@ -129,7 +138,14 @@ void ScoreByCounts(const Context& context, const Dataset& dataset, std::shared_p
   WarnNotFinite(context, dataset, std::move(not_finite), trained.result, trained.split);
 }
 
-// F1 of each part by the logits of every node, with the prediction and the thresholds that validation chooses.
+void KeepFigures(const Score& score, Role role, SeedResult& result) {
+  if (!result.regression) result.regression.emplace();
+  *FiguresOf(role, *result.regression) = score.regression;
+  *BaselineFiguresOf(role, *result.regression) = score.regression_baseline;
+  result.baseline = score.baseline;
+}
+
+// F1 of each part, or the figures of a regression, by the logits of every node, with the prediction and the thresholds that validation chooses.
 void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_ptr<LayerPipeline> pipeline,
                    Trained& trained) {
   const Matrix logits = LogitsOf(context, dataset, std::move(pipeline), trained);
@@ -138,6 +154,7 @@ void ScoreByLogits(const Context& context, const Dataset& dataset, std::shared_p
   for (const Role role : kScoredParts) {
     const Score score = ScoreClasses(dataset, logits, trained.split, role, trained.model.thresholds);
     *F1Of(role, trained.result) = score.micro_f1;
+    if (trained.model.task() == Task::kRegression) KeepFigures(score, role, trained.result);
   }
   WarnNotFinite(context, dataset, RowsNotFinite(context, logits), trained.result, trained.split);
 }
@@ -187,6 +204,8 @@ void Evaluate(const Context& context, const Dataset& dataset, std::shared_ptr<La
     ScoreByLogits(context, dataset, std::move(pipeline), trained);
   }
   for (const Role role : kScoredParts) {
+    if (result.regression) *BaselineOf(role, result) = kUnknownF1;
+    if (result.regression) continue;
     BaselineScore baseline = ScoreBaseline(dataset, trained.split, role);
     *BaselineOf(role, result) = baseline.micro_f1;
     result.baseline = std::move(baseline.name);

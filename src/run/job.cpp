@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "config/methods.h"
+#include "config/task_checks.h"
 #include "core/device_choice.h"
 #include "core/error_format.h"
 #include "core/usable.h"
@@ -15,7 +16,8 @@ namespace {
 
 void RequireLabels(const Dataset& dataset) {
   const Labels& labels = dataset.labels;
-  if (labels.classes > 0 && !(labels.multilabel ? labels.matrix.empty() : labels.classes_of.empty())) return;
+  const bool any = !(labels.classes_of.empty() && labels.matrix.empty() && labels.targets.values.empty());
+  if (labels.classes > 0 && any) return;
   ThrowInput(
       "{}: has no labels, and training needs them; name a table with a label column (--nodes FILE "
       "--label COLUMN) or a file of labels (--labels FILE)",
@@ -62,6 +64,7 @@ Job MakeJob(const Context& context, const Dataset& dataset, const TrainConfig& c
   Validate(config);
   CheckUsable(context, dataset);
   RequireLabels(dataset);
+  CheckTask(config, dataset);
   LogJoinedRelations(context, dataset, config);
   const Context chosen = OnDeviceOf(context, config.method);
   return WithSeed({chosen, WithStructure(context, dataset), config, nullptr, {}}, config.seed);

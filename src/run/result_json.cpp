@@ -99,8 +99,35 @@ Json ValidationJson(const SeedResult& result) {
   return points;
 }
 
+constexpr std::pair<const char*, double Score::Numbers::*> kFigures[] = {
+    {"r2", &Score::Numbers::r2},
+    {"mae", &Score::Numbers::mae},
+    {"rmse", &Score::Numbers::rmse},
+    {"spearman", &Score::Numbers::spearman}};
+struct RegressionPart {
+  const char* name;
+  Score::Numbers SeedResult::Regression::*model;
+  Score::Numbers SeedResult::Regression::*baseline;
+};
+constexpr RegressionPart kRegressionParts[] = {
+    {"train", &SeedResult::Regression::train, &SeedResult::Regression::baseline_train},
+    {"val", &SeedResult::Regression::val, &SeedResult::Regression::baseline_val},
+    {"test", &SeedResult::Regression::test, &SeedResult::Regression::baseline_test}};
+
+// The baseline of a regression has no ranks of its own, so no Spearman correlation.
+Json RegressionBaselineJson(const SeedResult& result) {
+  Json json = {{"name", result.baseline}};
+  for (const auto& [name, figure] : kFigures) {
+    if (figure == &Score::Numbers::spearman) continue;
+    for (const RegressionPart& part : kRegressionParts)
+      json[name][part.name] = NumberOrNull((*result.regression).*part.baseline.*figure);
+  }
+  return json;
+}
+
 // What the trivial answer scores, of the first seed: with other splits it differs in the decimals.
 Json BaselineJson(const SeedResult& result) {
+  if (result.regression) return RegressionBaselineJson(result);
   return {{"name", result.baseline},
           {"train", NumberOrNull(result.baseline_train)},
           {"val", NumberOrNull(result.baseline_val)},
@@ -127,25 +154,43 @@ Json MeanEpochsJson(const std::vector<SeedResult>& seeds) {
   return epochs;
 }
 
-Json ResultJson(const TrainResult& result) {
-  const auto& seeds = result.seeds;
-  Json f1, f1_sd;
+// One figure's mean and deviation over the seeds, to json[name] and json[name_sd].
+template <class Of>
+void AddOverSeeds(const std::vector<SeedResult>& seeds, const std::string& name, const char* part,
+                  const Of& of, Json& json) {
+  const auto [mean, deviation] = MeanAndDeviation(seeds, of);
+  json[name][part] = NumberOrNull(mean);
+  json[name + "_sd"][part] = NumberOrNull(deviation);
+}
+
+// F1 in each part, or the figures of a regression.
+void AddMeanScores(const std::vector<SeedResult>& seeds, Json& json) {
+  if (seeds.front().regression) {
+    for (const auto& [name, figure] : kFigures) {
+      for (const RegressionPart& part : kRegressionParts) {
+        const auto of = [m = part.model, f = figure](const SeedResult& s) { return (*s.regression).*m.*f; };
+        AddOverSeeds(seeds, name, part.name, of, json);
+      }
+    }
+    return;
+  }
   const std::pair<const char*, double SeedResult::*> parts[] = {
       {"train", &SeedResult::f1_train}, {"val", &SeedResult::f1_val}, {"test", &SeedResult::f1_test}};
-  for (const auto& [name, member] : parts) {
-    const auto [mean, deviation] =
-        MeanAndDeviation(seeds, [m = member](const SeedResult& s) { return s.*m; });
-    f1[name] = NumberOrNull(mean);
-    f1_sd[name] = NumberOrNull(deviation);
-  }
+  for (const auto& [part, member] : parts)
+    AddOverSeeds(
+        seeds, "f1", part, [m = member](const SeedResult& s) { return s.*m; }, json);
+}
+
+Json ResultJson(const TrainResult& result) {
+  const auto& seeds = result.seeds;
   uint64_t peak_rss = 0, peak_device = 0;
   Json runs = Json::array();
   for (const SeedResult& seed : seeds) {
     peak_rss = std::max(peak_rss, seed.peak_rss_bytes);
     peak_device = std::max(peak_device, seed.peak_device_bytes);
-    runs.push_back({{"seed", seed.seed},
-                    {"f1", F1Json(seed)},
-                    {"epochs", EpochsJson(seed)},
+    Json run = {{"seed", seed.seed}};
+    run.update(ScoresJson(seed));
+    run.update(Json{{"epochs", EpochsJson(seed)},
                     {"loss", LossJson(seed)},
                     {"trials", TrialsToJson(seed.trials)},
                     {"layers", StopsJson(seed)},
@@ -153,6 +198,7 @@ Json ResultJson(const TrainResult& result) {
                     {"baseline", BaselineJson(seed)},
                     {"seconds", SecondsJson(seed.seconds)},
                     {"run", seed.run}});
+    runs.push_back(std::move(run));
     if (seed.restarts > 0) {
       runs.back()["restarts"] = seed.restarts;
       runs.back()["lowered_lr"] = seed.lowered_lr;
@@ -162,8 +208,7 @@ Json ResultJson(const TrainResult& result) {
   json["method"] = result.config.method;
   json["dataset"] = ParseJson(result.dataset_json, "dataset");
   json["source"] = ParseJson(result.source_json, "source");
-  json["f1"] = f1;
-  json["f1_sd"] = f1_sd;
+  AddMeanScores(seeds, json);
   json["baseline"] = BaselineJson(seeds.front());
   json["split"] = SplitJson(seeds.front());
   json["epochs"] = MeanEpochsJson(seeds);
@@ -185,16 +230,26 @@ Json ResultJson(const TrainResult& result) {
 
 }  // namespace
 
-Json F1Json(const SeedResult& result) {
-  return {{"train", NumberOrNull(result.f1_train)},
-          {"val", NumberOrNull(result.f1_val)},
-          {"test", NumberOrNull(result.f1_test)}};
+Json ScoresJson(const SeedResult& result) {
+  Json json;
+  if (!result.regression) {
+    json["f1"] = {{"train", NumberOrNull(result.f1_train)},
+                  {"val", NumberOrNull(result.f1_val)},
+                  {"test", NumberOrNull(result.f1_test)}};
+    return json;
+  }
+  for (const auto& [name, figure] : kFigures) {
+    for (const RegressionPart& part : kRegressionParts)
+      json[name][part.name] = NumberOrNull((*result.regression).*part.model.*figure);
+  }
+  return json;
 }
 
 Json ValidationPointJson(const SeedResult::ValidationPoint& point) {
+  const bool has_f1 = !std::isnan(point.f1);
   return {{"layer", point.layer},
           {"epoch", point.epoch},
-          {"f1", NumberOrNull(point.f1)},
+          {has_f1 ? "f1" : "loss", NumberOrNull(has_f1 ? point.f1 : point.loss)},
           {"seconds", point.seconds}};
 }
 

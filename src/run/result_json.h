@@ -9,7 +9,8 @@
 
 namespace l2gcn {
 
-nlohmann::ordered_json F1Json(const SeedResult& result);  // train, val, test; null where there is none
+// {"f1": {"train", "val", "test"}}, null where there is none; of a regression its four figures, likewise.
+nlohmann::ordered_json ScoresJson(const SeedResult& result);
 nlohmann::ordered_json ValidationPointJson(const SeedResult::ValidationPoint& point);
 nlohmann::ordered_json SecondsJson(const SeedResult::Seconds& seconds);
 

@@ -1,6 +1,7 @@
 #include "run/run_directory.h"
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/error_format.h"
@@ -67,7 +68,10 @@ std::string LogOf(const SeedResult& result) {
          {"train_seconds", record.train_seconds},
          {"transform_seconds", record.transform_seconds}});
   }
-  add({{"event", "end"}, {"f1", F1Json(result)}, {"seconds", SecondsJson(result.seconds)}});
+  Json end = {{"event", "end"}};
+  end.update(ScoresJson(result));
+  end["seconds"] = SecondsJson(result.seconds);
+  add(std::move(end));
   return text;
 }
 
@@ -123,12 +127,12 @@ void CheckWholeRun(const fs::path& directory) {
 
 uint64_t BestOnValidation(const Json& result) {
   uint64_t best_seed = 0;
-  double best = -1;
+  double best = -std::numeric_limits<double>::infinity();
   for (const Json& run : result.at("runs")) {
-    const Json& val = run.at("f1").at("val");
-    const double f1 = val.is_number() ? val.get<double>() : 0;
-    if (f1 > best) {
-      best = f1;
+    const Json& val = run.at(run.contains("r2") ? "r2" : "f1").at("val");
+    const double score = val.is_number() ? val.get<double>() : 0;
+    if (score > best) {
+      best = score;
       best_seed = run.at("seed").get<uint64_t>();
     }
   }

@@ -28,17 +28,27 @@ std::string CountOfThings(uint64_t count, const std::string& thing, const std::s
   return fmt::format("{} {}", count, count == 1 ? thing : things.empty() ? thing + "s" : things);
 }
 
+std::string ThingsToLearn(const Labels& labels) {
+  switch (labels.task()) {
+    case Task::kClass:
+      return CountOfThings(labels.classes, "class", "classes");
+    case Task::kLabels:
+      return CountOfThings(labels.classes, "label") + ", several a node";
+    case Task::kRegression:
+      break;
+  }
+  return "regression of " + CountOfThings(labels.classes, "target");
+}
+
 // What there is to learn from, before it begins.
 void LogTask(const Job& job) {
   const Dataset& dataset = job.dataset;
   const Labels& labels = dataset.labels;
   SeedResult counts;
   CountParts(dataset, job.nodes->split, counts);
-  std::string text =
-      fmt::format("{}: {} with a label, {} without; {}", dataset.name,
-                  CountOfThings(dataset.nodes() - counts.unlabelled_nodes, "node"), counts.unlabelled_nodes,
-                  labels.multilabel ? CountOfThings(labels.classes, "label") + ", several a node"
-                                    : CountOfThings(labels.classes, "class", "classes"));
+  std::string text = fmt::format("{}: {} with a label, {} without; {}", dataset.name,
+                                 CountOfThings(dataset.nodes() - counts.unlabelled_nodes, "node"),
+                                 counts.unlabelled_nodes, ThingsToLearn(labels));
   if (!dataset.schema.label.empty()) text += fmt::format(" in column '{}'", dataset.schema.label);
   text += fmt::format("; split {}: {} train, {} val, {} test", counts.split, counts.train_nodes,
                       counts.val_nodes, counts.test_nodes);
@@ -46,8 +56,20 @@ void LogTask(const Job& job) {
   job.context.Note(text);
 }
 
+// The same for a regression, whose baseline has an R² of about 0.
+void LogBaselineOfRegression(const Context& context, const SeedResult& result) {
+  const bool tested = result.test_nodes > 0;
+  const double r2 = tested ? result.regression->test.r2 : result.regression->val.r2;
+  if (!(r2 <= 0)) return;
+  context.Note(
+      fmt::format("seed {}: R² {:.4f} on the {} nodes does not beat the mean of the train nodes; try --loss "
+                  "huber where some targets are far out, other features, or another --lr",
+                  result.seed, r2, tested ? "test" : "validation"));
+}
+
 // Notes a model that is no better than one answer for every node.
 void LogBaseline(const Context& context, const TrainConfig& config, const SeedResult& result) {
+  if (result.regression) return LogBaselineOfRegression(context, result);
   const bool tested = result.test_nodes > 0;
   const double f1 = tested ? result.f1_test : result.f1_val;
   const double baseline = tested ? result.baseline_test : result.baseline_val;

@@ -6,6 +6,7 @@
 #include "config/stop_policies.h"
 #include "core/error_format.h"
 #include "model/model_shapes.h"
+#include "model/target_scaling.h"
 #include "ranks/collectives.h"
 #include "run/checkpoint.h"
 #include "run/ranks_checkpointer.h"
@@ -88,7 +89,9 @@ std::unique_ptr<StopPolicy> MakeStopPolicy(const Job& job) {
   return StopPolicyOf(stop).make({job.config, job.dataset, *job.nodes});
 }
 
-TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
+namespace {
+
+TrainedSeed FitByLoop(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
   switch (FindMethod(job.config.method).loop) {
     case TrainingLoop::kLayerwise:
       return FitChosen(job, policy, checkpointer);
@@ -98,6 +101,18 @@ TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpoi
       return FitNgcnLayerwise(job.context, job.dataset, *job.nodes, job.config, policy);
   }
   L2GCN_ASSERT(false);
+}
+
+}  // namespace
+
+TrainedSeed FitMethod(const Job& job, StopPolicy& policy, Checkpointer* checkpointer) {
+  if (job.dataset.labels.task() != Task::kRegression) return FitByLoop(job, policy, checkpointer);
+  Job standardised = job;
+  Model::TargetScaling scaling = FitTargetScaling(job.dataset, job.nodes->train);
+  standardised.dataset.labels = StandardisedLabels(job.dataset.labels, scaling);
+  TrainedSeed seed = FitByLoop(standardised, policy, checkpointer);
+  seed.trained.model.target_scaling = std::move(scaling);
+  return seed;
 }
 
 TrainedSeed TrainSeed(const Job& job, const RunOptions& options, Checkpoint* checkpoint) {

@@ -94,7 +94,10 @@ class ConventionalTrainer final : public EpochSubject {
       for (uint32_t i = 0; i < nodes_.train.size(); ++i) problem_.loss_nodes.push_back(i);
     } else {
       const Labels& labels = dataset_.labels;
-      targets_ = {labels.multilabel, labels.classes, labels.classes_of, labels.matrix, {}};
+      targets_.multilabel = labels.multilabel;
+      targets_.classes = labels.classes;
+      targets_.classes_of = labels.classes_of;
+      targets_.matrix = labels.matrix;
       problem_.loss_nodes = nodes_.train;
     }
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);

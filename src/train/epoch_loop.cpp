@@ -1,9 +1,10 @@
 #include "train/epoch_loop.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "model/counts.h"
 #include "ranks/collectives.h"
+#include "train/evaluator.h"
 #include "train/training_set.h"
 
 namespace l2gcn {
@@ -80,9 +81,8 @@ bool EpochLoop::Decide() {
   RowScores scores;
   if (policy.WantsNodeLosses()) {
     scores = ScoreEvaluationNodes();
-    observation.validation = {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(),
-                              scores.loss};
-    progress_.shown_epoch = record.epochs;
+    observation.validation = {F1Of(scores), scores.loss};
+    progress_.shown_epoch = std::isnan(observation.validation.f1) ? 0 : record.epochs;
     progress_.shown_f1 = observation.validation.f1;
     observation.node_losses = scores.losses;
     observation.node_misses = scores.misses;
@@ -111,7 +111,8 @@ Observation::Validation EpochLoop::ScoreValidation() {
   const Stopwatch scoring;
   progress_.score = subject_.ScoreValidation();
   progress_.scored_epoch = epoch;
-  view_.result.validation.push_back({clock, view_.layer + 1, epoch, progress_.score.f1});
+  view_.result.validation.push_back(
+      {clock, view_.layer + 1, epoch, progress_.score.f1, progress_.score.loss});
   progress_.evaluate_seconds += scoring.Seconds();
   view_.peak.Resume();
   return progress_.score;

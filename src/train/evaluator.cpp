@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -31,12 +32,19 @@ void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes) {
       nodes.split.name, dataset.name);
 }
 
+double F1Of(const RowScores& scores) {
+  const Counts counts{scores.true_positive, scores.false_positive, scores.false_negative};
+  const bool any = counts.true_positive + counts.false_positive + counts.false_negative > 0;
+  return any ? counts.F1() : std::numeric_limits<double>::quiet_NaN();
+}
+
 Evaluator::Evaluator(const Context& context, LayerPipeline& pipeline, const Dataset& dataset,
                      const SplitNodes& nodes, const TrainConfig& config, uint32_t hops,
                      bool scores_validation, bool scores_nodes)
     : context_(context),
       pipeline_(pipeline),
       labels_(dataset.labels),
+      loss_(config.loss),
       train_(nodes.train),
       hops_(hops),
       self_features_(config.self_features),
@@ -108,19 +116,20 @@ Observation::Validation Evaluator::ScoreValidation(const LayerTraining& training
     Array<uint32_t> rows =
         shares_ ? Array<uint32_t>::CopyOf(pipeline_.RowsIn(layer_, nodes_)) : Array<uint32_t>();
     validation_rows_ = backend.PrepareScoring(context_, shares_ ? xhat_ : validation_xhat_, std::move(rows),
-                                              TargetsOf(labels_, nodes_));
+                                              TargetsOf(labels_, nodes_, loss_));
   }
   const RowScores scores = backend.Score(context_, training, *validation_rows_);
-  return {Counts{scores.true_positive, scores.false_positive, scores.false_negative}.F1(), scores.loss};
+  return {F1Of(scores), scores.loss};
 }
 
 std::shared_ptr<const RowsToScore> Evaluator::PrepareEvaluationNodes() {
-  const bool margins = last_ && !labels_.multilabel;
+  const bool margins = last_ && labels_.task() == Task::kClass;
   std::vector<uint32_t> nodes;
   if (!HoldsOut()) {
     for (const uint32_t place : chosen_.validation) nodes.push_back(nodes_[place]);
     return pipeline_.backend().PrepareScoring(context_, shares_ ? xhat_ : validation_xhat_,
-                                              RowsOf(chosen_.validation), TargetsOf(labels_, nodes), margins);
+                                              RowsOf(chosen_.validation), TargetsOf(labels_, nodes, loss_),
+                                              margins);
   }
   const Array<uint32_t> rows = pipeline_.SampleRows(layer_, hops_);
   std::vector<uint32_t> at;
@@ -129,13 +138,14 @@ std::shared_ptr<const RowsToScore> Evaluator::PrepareEvaluationNodes() {
     at.push_back(rows.empty() ? place : rows[place]);
   }
   return pipeline_.backend().PrepareScoring(context_, xhat_, Array<uint32_t>::CopyOf(at),
-                                            TargetsOf(labels_, nodes), margins);
+                                            TargetsOf(labels_, nodes, loss_), margins);
 }
 
 RowScores Evaluator::ScoreEvaluationNodes(const LayerTraining& training) {
   if (evaluation_rows_ == nullptr) evaluation_rows_ = PrepareEvaluationNodes();
   RowScores scores = pipeline_.backend().Score(context_, training, *evaluation_rows_);
-  if (last_ && !labels_.multilabel) scores.losses = ScaleTemperature(context_, scores.margins).losses;
+  if (last_ && labels_.task() == Task::kClass)
+    scores.losses = ScaleTemperature(context_, scores.margins).losses;
   return scores;
 }
 

@@ -25,6 +25,9 @@ Observation::Validation ScoreNodes(const Context& context, const Labels& labels,
 // Throws Error(kUsage) if the split has no validation node to score.
 void CheckValidationNodes(const Dataset& dataset, const SplitNodes& nodes);
 
+// F1 of what rows were answered; NaN of a regression, which answers nothing.
+double F1Of(const RowScores& scores);
+
 class Evaluator {
  public:
   // Scores all validation nodes, the evaluation nodes of `config`, both or nothing. `hops`: how often a layer aggregates.
@@ -58,6 +61,7 @@ class Evaluator {
   const Context& context_;
   LayerPipeline& pipeline_;
   const Labels& labels_;
+  Loss loss_;  // of a regression
   const std::vector<uint32_t>& train_;
   uint32_t hops_;
   bool self_features_;      // a layer's input has several blocks,

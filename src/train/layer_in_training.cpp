@@ -77,7 +77,7 @@ LayerInTraining::Samples LayerInTraining::DrawnFrom() const {
     samples.mutable_data()[i] = rows.empty() ? others[i] : rows[others[i]];
     trained.push_back(nodes.train[others[i]]);
   }
-  Targets targets = TargetsOf(job_.dataset.labels, trained);
+  Targets targets = TargetsOf(job_.dataset.labels, trained, job_.config.loss);
   targets.weights = job_.targets.weights;
   return {std::move(samples), std::move(targets), others.size()};
 }

@@ -88,7 +88,7 @@ class LayerwiseTrainer {
     if (options_.hops == 1 && options_.embeddings == nullptr)
       pipeline_->NeedLastRowsOf(context_, NodesInParts(nodes_.split));
     pipeline_->TrainOperator(context_);
-    targets_ = TargetsOf(dataset_.labels, nodes_.train);
+    targets_ = TargetsOf(dataset_.labels, nodes_.train, config_.loss);
     targets_.weights = ClassWeightsOf(context_, dataset_, nodes_.train, config_);
     evaluator_.emplace(context_, *pipeline_, dataset_, nodes_, config_, options_.hops,
                        policy_.WantsValidation() || config_.val_every > 0, policy_.WantsNodeLosses());

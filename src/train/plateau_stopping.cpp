@@ -5,6 +5,8 @@
 
 #include "config/stop_policies.h"
 #include "core/error_format.h"
+#include "kernels/row_loss.h"
+#include "model/target_scaling.h"
 #include "train/held_out.h"
 
 namespace l2gcn {
@@ -14,6 +16,34 @@ namespace {
 constexpr double kLeastEvaluations = 2;
 constexpr double kStepsBetweenEvaluations = 10;
 constexpr double kLeastPriorLoss = 0.01;  // nats: where nearly all nodes are alike
+
+}  // namespace
+
+namespace {
+
+// The mean loss of predicting the mean of every target, which is 0 once it is standardised.
+double PriorLossOfRegression(const Labels& labels, std::span<const uint32_t> train_nodes,
+                             const Model::TargetScaling& scaling, Loss loss) {
+  double sum = 0, count = 0;
+  for (const uint32_t node : train_nodes) {
+    for (uint32_t c = 0; c < labels.classes; ++c) {
+      const double value = labels.targets.row(node)[c];
+      if (std::isnan(value)) continue;
+      sum += DifferenceLoss(loss, (value - scaling.mean[c]) / scaling.deviation[c]);
+      ++count;
+    }
+  }
+  return sum / count;
+}
+
+PriorBaseline PriorOf(const PolicyRequest& request) {
+  const TrainConfig& config = request.config;
+  const Labels& labels = request.dataset.labels;
+  const std::vector<uint32_t>& train = request.nodes.train;
+  if (labels.task() == Task::kRegression)
+    return {PriorLossOfRegression(labels, train, FitTargetScaling(request.dataset, train), config.loss)};
+  return PriorBaselineOf(labels, train, config.ChoosesThreshold());
+}
 
 }  // namespace
 
@@ -154,9 +184,7 @@ std::unique_ptr<StopPolicy> MakePlateauStopping(const PolicyRequest& request) {
         "use --hold-out 0.1, another --split, or --stop fixed with a number for --lr",
         request.nodes.split.name, request.dataset.name);
   }
-  const bool choose_thresholds = config.ChoosesThreshold();
-  return std::make_unique<PlateauStopping>(
-      PriorBaselineOf(request.dataset.labels, request.nodes.train, choose_thresholds));
+  return std::make_unique<PlateauStopping>(PriorOf(request));
 }
 
 }  // namespace l2gcn

@@ -184,10 +184,36 @@ std::vector<SeedResult::Trial> TrialsFromJson(const Json& json) {
   return trials;
 }
 
+constexpr Score::Numbers SeedResult::Regression::*kStoredFigures[] = {
+    &SeedResult::Regression::train,        &SeedResult::Regression::val,
+    &SeedResult::Regression::test,         &SeedResult::Regression::baseline_train,
+    &SeedResult::Regression::baseline_val, &SeedResult::Regression::baseline_test};
+
+Json RegressionToJson(const SeedResult::Regression& result) {
+  Json parts = Json::array();
+  for (const auto part : kStoredFigures) {
+    const Score::Numbers& figures = result.*part;
+    parts.push_back({NumberToJson(figures.r2), NumberToJson(figures.mae), NumberToJson(figures.rmse),
+                     NumberToJson(figures.spearman)});
+  }
+  return parts;
+}
+
+SeedResult::Regression RegressionFromJson(const Json& parts) {
+  SeedResult::Regression result;
+  for (size_t i = 0; i < std::size(kStoredFigures); ++i) {
+    const Json& part = parts.at(i);
+    result.*kStoredFigures[i] = {NumberFromJson(part.at(0)), NumberFromJson(part.at(1)),
+                                 NumberFromJson(part.at(2)), NumberFromJson(part.at(3))};
+  }
+  return result;
+}
+
 Json SeedResultToJson(const SeedResult& result) {
   Json json;
   json["seed"] = result.seed;
   json["f1"] = {NumberToJson(result.f1_train), NumberToJson(result.f1_val), NumberToJson(result.f1_test)};
+  if (result.regression) json["regression"] = RegressionToJson(*result.regression);
   json["baseline"] = {result.baseline, NumberToJson(result.baseline_train), NumberToJson(result.baseline_val),
                       NumberToJson(result.baseline_test)};
   json["split"] = {result.split,      result.train_nodes,  result.val_nodes,
@@ -198,7 +224,8 @@ Json SeedResultToJson(const SeedResult& result) {
   for (const auto& [name, member] : kPhases) json["seconds"][name] = result.seconds.*member;
   json["validation"] = Json::array();
   for (const SeedResult::ValidationPoint& point : result.validation)
-    json["validation"].push_back({point.seconds, point.layer, point.epoch, NumberToJson(point.f1)});
+    json["validation"].push_back(
+        {point.seconds, point.layer, point.epoch, NumberToJson(point.f1), NumberToJson(point.loss)});
   json["peak_rss_bytes"] = result.peak_rss_bytes;
   json["peak_device_bytes"] = result.peak_device_bytes;
   json["sampler_bytes"] = result.sampler_bytes;
@@ -214,6 +241,7 @@ SeedResult SeedResultFromJson(const Json& json) {
   result.f1_train = NumberFromJson(json.at("f1").at(0));
   result.f1_val = NumberFromJson(json.at("f1").at(1));
   result.f1_test = NumberFromJson(json.at("f1").at(2));
+  if (json.contains("regression")) result.regression = RegressionFromJson(json.at("regression"));
   const Json& baseline = json.at("baseline");
   result.baseline = baseline.at(0).get<std::string>();
   result.baseline_train = NumberFromJson(baseline.at(1));
@@ -227,9 +255,12 @@ SeedResult SeedResultFromJson(const Json& json) {
   result.trials = TrialsFromJson(json.value("trials", Json::array()));  // files of earlier versions have none
   for (const Json& layer : json.at("layers")) result.layers.push_back(LayerFromJson(layer));
   for (const auto& [name, member] : kPhases) result.seconds.*member = json.at("seconds").value(name, 0.0);
-  for (const Json& point : json.at("validation"))
+  for (const Json& point : json.at("validation")) {
     result.validation.push_back({point.at(0).get<double>(), point.at(1).get<uint32_t>(),
                                  point.at(2).get<uint32_t>(), NumberFromJson(point.at(3))});
+    if (point.size() > 4)  // files of earlier versions have no loss
+      result.validation.back().loss = NumberFromJson(point.at(4));
+  }
   result.peak_rss_bytes = json.at("peak_rss_bytes").get<uint64_t>();
   result.peak_device_bytes = json.at("peak_device_bytes").get<uint64_t>();
   result.sampler_bytes = json.at("sampler_bytes").get<uint64_t>();

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error_format.h"
 
@@ -32,6 +33,7 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
     ThrowInput("{}: split '{}' has no train node; choose another with --split", dataset.name,
                nodes.split.name);
   }
+  if (labels.task() == Task::kRegression) return;  // FitTargetScaling checks targets
   std::vector<uint64_t> members(labels.classes, 0);
   for (uint32_t node : nodes.train) {
     if (!labels.multilabel) ++members[static_cast<size_t>(labels.classes_of[node])];
@@ -50,11 +52,28 @@ void CheckTrainSplit(const Context& context, const Dataset& dataset, const Split
                            fmt::join(told, ", "), unseen > told.size() ? ", …" : ""));
 }
 
-Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes) {
+namespace {
+
+void PickTargets(const Labels& labels, std::span<const uint32_t> nodes, Targets& targets) {
+  targets.values = Array<float>::Allocate(nodes.size() * labels.classes);
+  float* out = targets.values.mutable_data();
+  for (const uint32_t node : nodes) out = std::copy_n(labels.targets.row(node), labels.classes, out);
+  if (labels.node_weights.empty()) return;
+  targets.node_weights = Array<float>::Allocate(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i)
+    targets.node_weights.mutable_data()[i] = labels.node_weights[nodes[i]];
+}
+
+}  // namespace
+
+Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes, Loss loss) {
   Targets targets;
+  targets.loss = loss;
   targets.multilabel = labels.multilabel;
   targets.classes = labels.classes;
-  if (labels.multilabel) {
+  if (labels.task() == Task::kRegression) {
+    PickTargets(labels, nodes, targets);
+  } else if (labels.multilabel) {
     targets.matrix = Array<uint8_t>::Allocate(nodes.size() * labels.classes);
     uint8_t* out = targets.matrix.mutable_data();
     for (uint32_t node : nodes) {
@@ -88,7 +107,7 @@ void LogHistory(const SeedResult::Layer& record, uint32_t layer,
                 std::span<const SeedResult::ValidationPoint> validation, Progress& progress) {
   progress.losses = record.losses;
   progress.probabilities = record.probabilities;
-  if (validation.empty() || validation.back().layer != layer) return;
+  if (validation.empty() || validation.back().layer != layer || std::isnan(validation.back().f1)) return;
   progress.validation_epoch = validation.back().epoch;
   progress.validation_f1 = validation.back().f1;
 }

@@ -27,8 +27,8 @@ struct SplitNodes {
 // Throws Error(kInput) if no node is in the train split; warns of classes without a train node.
 void CheckTrainSplit(const Context& context, const Dataset& dataset, const SplitNodes& nodes);
 
-// Labels of `nodes`, in that order.
-Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes);
+// Labels of `nodes`, in that order. `loss` is that of a regression.
+Targets TargetsOf(const Labels& labels, std::span<const uint32_t> nodes, Loss loss = Loss::kSquared);
 
 class LayerPipeline;
 

@@ -102,7 +102,7 @@ TEST_F(UsageTest, HelpAllShowsEveryOptionInGroups) {
     EXPECT_EQ(shown, field.level != FieldText::Level::kPreset) << field.name;
     settings += shown;
   }
-  EXPECT_LE(settings, 35u);
+  EXPECT_LE(settings, 36u);
   EXPECT_NE(all.find("[auto]"), std::string::npos) << "default of --lr";
   for (const char* option :
        {"--features-as", "--min-degree", "--largest-component", "--exchange", "--local-data"}) {

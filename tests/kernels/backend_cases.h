@@ -29,7 +29,9 @@ struct Shape {
   bool sparse, multilabel, weighted;
   float dropout = 0, weight_decay = 0;
   bool drop_last = false;
-  bool class_weights = false;
+  bool class_weights = false;  // of a regression: weights of nodes
+  bool regression = false;
+  Loss loss = Loss::kSquared;
 };
 
 inline std::vector<Shape> Shapes() {
@@ -47,6 +49,9 @@ inline std::vector<Shape> Shapes() {
       {200, 23, 16, 7, 64, true, false, false, 0, 0, false, true},
       {260, 40, 72, 6, 100, false, false, false, 0, 0, false, true},
       {150, 50, 40, 19, 64, false, true, false, 0, 0, false, true},
+      {130, 23, 16, 1, 64, false, false, false, 0, 0, false, false, true},
+      {130, 23, 16, 3, 50, true, false, false, 0.3f, 0, false, true, true, Loss::kHuber},
+      {200, 23, 40, 19, 64, false, false, false, 0, 0, true, true, true, Loss::kAbsolute},
   };
 }
 
@@ -112,6 +117,17 @@ inline Targets RandomTargets(const Shape& shape, size_t samples, uint64_t seed) 
   Targets targets;
   targets.multilabel = shape.multilabel;
   targets.classes = shape.classes;
+  if (shape.regression) {
+    targets.loss = shape.loss;
+    targets.values = Array<float>::Allocate(samples * shape.classes);
+    for (size_t i = 0; i < targets.values.size(); ++i)
+      targets.values.mutable_data()[i] = stream.Below(i, 5) == 0 ? std::nanf("") : 4 * stream.Uniform(i) - 2;
+    if (!shape.class_weights) return targets;
+    targets.node_weights = Array<float>::Allocate(samples);
+    for (size_t i = 0; i < samples; ++i)
+      targets.node_weights.mutable_data()[i] = 0.2f + 5 * stream.Uniform(1000000 + i);
+    return targets;
+  }
   if (shape.multilabel) {
     targets.matrix = Array<uint8_t>::Allocate(samples * shape.classes);
     for (size_t i = 0; i < targets.matrix.size(); ++i)

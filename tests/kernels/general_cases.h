@@ -35,6 +35,11 @@ inline std::vector<GeneralCase> GeneralCases() {
       {{150, 50, 40, 19, 64, false, true, false}, {false, kBatch, 24, 0.3f}, 3},
       {{130, 17, 24, 4, 43, false, false, false, 0.5f, 0.01f, true}, {false, kBatch, 17, 0.2f}, 2},
       {{120, 21, 30, 5, 64, true, false, false}, {false, kNone, 0, 0}, 3},  // side by side and nothing else
+      {{120, 21, 30, 2, 64, false, false, false, 0.2f, 0, false, true, true}, {true, kLayer, 17, 0.2f}, 2},
+      {{120, 21, 30, 1, 64, false, false, false, 0, 0, false, false, true, Loss::kHuber},
+       {true, kBatch, 0, 0}},
+      {{120, 21, 30, 5, 64, true, false, false, 0, 0, false, false, true, Loss::kAbsolute},
+       {false, kNone, 16, 0}},
   };
 }
 
@@ -225,7 +230,21 @@ inline ExpectedScores ExpectScores(const reference::Dense& z, std::span<const ui
   for (size_t i = 0; i < rows.size(); ++i) {
     const double* row = z.values.data() + rows[i] * z.cols;
     double loss = 0, miss = 0;
-    if (targets.multilabel) {
+    if (targets.regression()) {
+      double present = 0;
+      for (size_t c = 0; c < z.cols; ++c) {
+        const double truth = targets.values[i * z.cols + c];
+        if (std::isnan(truth)) continue;
+        const double d = row[c] - truth;
+        loss += targets.loss == Loss::kSquared    ? d * d
+                : targets.loss == Loss::kAbsolute ? std::abs(d)
+                : std::abs(d) <= 1                ? d * d / 2
+                                                  : std::abs(d) - 0.5;
+        ++present;
+      }
+      loss = present > 0 ? loss / present : 0;
+      miss = loss / (1 + loss);
+    } else if (targets.multilabel) {
       double both = 0, said = 0, true_ones = 0;
       for (size_t c = 0; c < z.cols; ++c) {
         const bool on = targets.matrix[i * z.cols + c] != 0;
@@ -283,7 +302,7 @@ inline void CheckScoring(const Context& context, Backend& backend, const General
   }
   const Targets wanted = RandomTargets(one.shape, some.size(), 5);
   const auto scored = backend.PrepareScoring(context, input.device, Array<uint32_t>::CopyOf(some), wanted,
-                                             !wanted.multilabel);
+                                             !wanted.multilabel && !wanted.regression());
   const auto scored_all = backend.PrepareScoring(context, input.device, {}, targets);
   const auto train = [&](bool looks) {
     auto training = backend.BeginLayer(context, input.device, {}, targets, GeneralSpec(one), start);

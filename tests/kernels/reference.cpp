@@ -124,13 +124,12 @@ namespace {
 
 struct Batch {
   Dense x;
-  std::vector<int32_t> classes;        // unless multilabel
-  std::vector<const uint8_t*> labels;  // if multilabel
+  std::vector<uint32_t> drawn;  // samples
 };
 
 // The batches of an epoch, in order.
-std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
-                             const LayerSpec& spec, uint32_t epoch) {
+std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, const LayerSpec& spec,
+                             uint32_t epoch) {
   const auto count = static_cast<uint32_t>(samples.empty() ? x.rows : samples.size());
   const uint32_t size = std::min(spec.batch, count);
   const uint32_t steps = spec.drop_last ? count / size : (count + size - 1) / size;
@@ -143,10 +142,7 @@ std::vector<Batch> BatchesOf(const Dense& x, std::span<const uint32_t> samples, 
     for (uint32_t i = 0; i < rows; ++i) {
       const uint32_t sample = shuffle(begin + i), row = samples.empty() ? sample : samples[sample];
       for (size_t k = 0; k < x.cols; ++k) batch.x.at(i, k) = x.at(row, k);
-      if (targets.multilabel)
-        batch.labels.push_back(targets.matrix.data() + size_t{sample} * targets.classes);
-      else
-        batch.classes.push_back(targets.classes_of[sample]);
+      batch.drawn.push_back(sample);
     }
   }
   return batches;
@@ -159,8 +155,40 @@ LayerSpec SpecAt(LayerSpec spec, uint64_t step, size_t steps_per_epoch) {
   return spec;
 }
 
-double LossOf(Dense& z, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
-              const Targets& targets) {
+// Means over the entries that are not missing, weighted by node.
+double RegressionLoss(Dense& z, std::span<const uint32_t> drawn, const Targets& targets) {
+  double loss = 0, terms = 0;
+  Dense gradient(z.rows, z.cols);
+  for (size_t i = 0; i < z.rows; ++i) {
+    const double weight = targets.node_weights.empty() ? 1.0 : double{targets.node_weights[drawn[i]]};
+    for (size_t c = 0; c < z.cols; ++c) {
+      const double truth = targets.values[drawn[i] * z.cols + c];
+      if (std::isnan(truth)) continue;
+      const double d = z.at(i, c) - truth, sign = d > 0 ? 1 : d < 0 ? -1 : 0;
+      const bool squared = targets.loss == Loss::kSquared, huber = targets.loss == Loss::kHuber;
+      loss += weight * (squared            ? d * d
+                        : !huber           ? std::abs(d)
+                        : std::abs(d) <= 1 ? d * d / 2
+                                           : std::abs(d) - 0.5);
+      gradient.at(i, c) = weight * (squared ? 2 * d : huber && std::abs(d) <= 1 ? d : sign);
+      terms += weight;
+    }
+  }
+  z = gradient;
+  for (double& value : z.values) value /= terms;
+  return loss / terms;
+}
+
+double LossOf(Dense& z, std::span<const uint32_t> drawn, const Targets& targets) {
+  if (targets.regression()) return RegressionLoss(z, drawn, targets);
+  std::vector<int32_t> classes;
+  std::vector<const uint8_t*> labels;
+  for (const uint32_t sample : drawn) {
+    if (targets.multilabel)
+      labels.push_back(targets.matrix.data() + size_t{sample} * targets.classes);
+    else
+      classes.push_back(targets.classes_of[sample]);
+  }
   return targets.multilabel ? SigmoidLoss(z, labels, targets) : SoftmaxLoss(z, classes, targets);
 }
 
@@ -169,7 +197,7 @@ double LossOf(Dense& z, std::span<const int32_t> classes, std::span<const uint8_
 std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> samples, const Targets& targets,
                                     const LayerSpec& given, uint32_t epoch) {
   std::vector<double> losses;
-  const std::vector<Batch> batches = BatchesOf(x, samples, targets, given, epoch);
+  const std::vector<Batch> batches = BatchesOf(x, samples, given, epoch);
   for (const Batch& batch : batches) {
     const LayerSpec spec = SpecAt(given, steps, batches.size());
     Dense h = Transform(batch.x, w);
@@ -179,7 +207,7 @@ std::vector<double> Layer::RunEpoch(const Dense& x, std::span<const uint32_t> sa
           drop.Uniform(i) >= spec.dropout ? h.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;
     }
     Dense z = Multiply(h, theta);
-    losses.push_back(LossOf(z, batch.classes, batch.labels, targets));
+    losses.push_back(LossOf(z, batch.drawn, targets));
     Dense dh = Multiply(z, Transposed(theta));
     for (size_t i = 0; i < h.values.size(); ++i) {
       dh.values[i] = h.values[i] > 0 ? dh.values[i] / (1 - static_cast<double>(spec.dropout)) : 0;
@@ -360,8 +388,7 @@ void GeneralLayer::Backward(const Dense& x, const std::string& prefix, const Hid
   gradients[prefix + "weight"] = Multiply(Transposed(x), products);
 }
 
-double GeneralLayer::Step(const Dense& x, std::span<const int32_t> classes,
-                          std::span<const uint8_t* const> labels, const Targets& targets,
+double GeneralLayer::Step(const Dense& x, std::span<const uint32_t> drawn, const Targets& targets,
                           const LayerSpec& spec) {
   Dense xb = x;
   Drop(spec, RandomUse::kInputDropout, steps, spec.architecture.input_dropout, xb);
@@ -371,7 +398,7 @@ double GeneralLayer::Step(const Dense& x, std::span<const int32_t> classes,
   const Hidden& last = has_head ? head : first;
   Dense z = Multiply(last.values, Value("classifier"));
   if (Has("classifier.bias")) z = ScaleAndShift(z, {}, Value("classifier.bias"));
-  const double loss = LossOf(z, classes, labels, targets);
+  const double loss = LossOf(z, drawn, targets);
 
   std::map<std::string, Dense> gradients;
   gradients["classifier"] = Multiply(Transposed(last.values), z);
@@ -391,10 +418,10 @@ double GeneralLayer::Step(const Dense& x, std::span<const int32_t> classes,
 std::vector<double> GeneralLayer::RunEpoch(const Dense& x, std::span<const uint32_t> samples,
                                            const Targets& targets, const LayerSpec& spec, uint32_t epoch) {
   std::vector<double> losses;
-  const std::vector<Batch> batches = BatchesOf(x, samples, targets, spec, epoch);
+  const std::vector<Batch> batches = BatchesOf(x, samples, spec, epoch);
   for (const Batch& batch : batches) {
     const LayerSpec now = SpecAt(spec, steps, batches.size());
-    losses.push_back(Step(batch.x, batch.classes, batch.labels, targets, now));
+    losses.push_back(Step(batch.x, batch.drawn, targets, now));
   }
   return losses;
 }

@@ -69,8 +69,7 @@ struct GeneralLayer {
   // From d, the gradient of a layer's values: `products` becomes that of its products. Adds those of its parameters.
   void Backward(const Dense& x, const std::string& prefix, const Hidden& hidden, Dense d,
                 const LayerSpec& spec, Dense& products, std::map<std::string, Dense>& gradients) const;
-  double Step(const Dense& x, std::span<const int32_t> classes, std::span<const uint8_t* const> labels,
-              const Targets& targets, const LayerSpec& spec);
+  double Step(const Dense& x, std::span<const uint32_t> drawn, const Targets& targets, const LayerSpec& spec);
 };
 
 }  // namespace l2gcn::reference

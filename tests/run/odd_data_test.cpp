@@ -94,7 +94,9 @@ TEST_P(OddData, TheDefaultGivesASensibleModel) {
   if (std::isnan(f1)) return;  // nothing to score
   EXPECT_EQ(f1 <= baseline, notes.find("does not beat") != std::string::npos)
       << f1 << " against " << baseline;
-  if (odd.learnable) EXPECT_GT(f1, baseline);
+  if (odd.learnable) {
+    EXPECT_GT(f1, baseline);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

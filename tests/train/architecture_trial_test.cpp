@@ -52,7 +52,9 @@ TEST(ArchitectureTrial, TakesTheNeighboursMeanWhereItIsClearlyBetter) {
   for (const SeedResult::Trial& trial : choice.trials) {
     EXPECT_GE(trial.epochs, 1u);
     chosen += trial.chosen ? 1 : 0;
-    if (trial.chosen) EXPECT_EQ(trial.hidden_norm, choice.config.hidden_norm);
+    if (trial.chosen) {
+      EXPECT_EQ(trial.hidden_norm, choice.config.hidden_norm);
+    }
   }
   EXPECT_EQ(chosen, 1);
 }

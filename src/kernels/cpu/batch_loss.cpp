@@ -1,6 +1,7 @@
 #include "kernels/cpu/batch_loss.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace l2gcn {
 
@@ -18,6 +19,7 @@ void BatchLoss::Begin(std::span<const uint32_t> drawn, bool wanted) {
 }
 
 double BatchLoss::Terms() const {
+  if (targets_.regression()) return TermsOfRegression();
   const auto size = static_cast<double>(drawn_.size());
   if (targets_.multilabel) return size * static_cast<double>(targets_.classes);
   if (weights_.empty()) return size;
@@ -27,12 +29,34 @@ double BatchLoss::Terms() const {
   return sum;
 }
 
+double BatchLoss::TermsOfRegression() const {
+  double sum = 0;
+  for (const uint32_t sample : drawn_) {
+    const float* row = targets_.values.data() + size_t{sample} * targets_.classes;
+    const auto present =
+        std::count_if(row, row + targets_.classes, [](float value) { return !std::isnan(value); });
+    const double weight = targets_.node_weights.empty() ? 1.0 : double{targets_.node_weights[sample]};
+    sum += weight * static_cast<double>(present);
+  }
+  return sum;
+}
+
 void BatchLoss::Gradient(size_t panel, size_t count, size_t stride, float* z) {
   const std::span<const uint32_t> drawn = drawn_.subspan(panel, count);
   const float* const weights = weights_.empty() ? nullptr : weights_.data();
   const float scale = 1.0f / static_cast<float>(terms_);
   double& loss = panel_loss_[panel / kPanelRows];
-  if (targets_.multilabel) {
+  if (targets_.regression()) {
+    const float* values[kPanelRows];
+    float row_weights[kPanelRows];
+    const bool weighted = !targets_.node_weights.empty();
+    for (size_t i = 0; i < count; ++i) {
+      values[i] = targets_.values.data() + size_t{drawn[i]} * targets_.classes;
+      if (weighted) row_weights[i] = targets_.node_weights[drawn[i]];
+    }
+    loss = kernels_.regression_loss(count, targets_.classes, stride, z, values,
+                                    weighted ? row_weights : nullptr, targets_.loss, scale, wanted_);
+  } else if (targets_.multilabel) {
     const uint8_t* labels[kPanelRows];
     for (size_t i = 0; i < count; ++i)
       labels[i] = targets_.matrix.data() + size_t{drawn[i]} * targets_.classes;
@@ -51,7 +75,7 @@ double BatchLoss::Mean() const {
 }
 
 void BatchLoss::Prefetch(std::span<const uint32_t> drawn) const {
-  if (targets_.multilabel) return;
+  if (targets_.multilabel || targets_.regression()) return;
   for (const uint32_t sample : drawn) __builtin_prefetch(targets_.classes_of.data() + sample);
 }
 

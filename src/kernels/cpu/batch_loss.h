@@ -25,8 +25,9 @@ class BatchLoss {
   void Prefetch(std::span<const uint32_t> drawn) const;
 
  private:
-  // What the summed loss of the batch is divided by: its samples, its entries, or its samples' class weights.
+  // What the summed loss of the batch is divided by: its samples, its entries, or their weights.
   double Terms() const;
+  double TermsOfRegression() const;
 
   const CpuKernels& kernels_;
   const Targets targets_;

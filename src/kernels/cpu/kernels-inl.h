@@ -166,10 +166,31 @@ void ReluGrad(size_t count, const float* h, float scale, float* d) {
 }
 
 constexpr CpuKernels MakeTable(const char* name) {
-  return {name,           Aggregate,    Gemm,        GemmTransposed, AddGroups,     SparseGemm,
-          SparseGemmGrad, SoftmaxLoss,  SigmoidLoss, ReluGrad,       Drop,          BiasRelu,
-          NormRelu,       NormGradient, ScaleRelu,   ColumnMoments,  BatchNormRelu, BatchNormGradient,
-          ColumnSums,     Adam,         Permute,     Gather,         Narrow,        Dropout};
+  return {name,
+          Aggregate,
+          Gemm,
+          GemmTransposed,
+          AddGroups,
+          SparseGemm,
+          SparseGemmGrad,
+          SoftmaxLoss,
+          SigmoidLoss,
+          RegressionLoss,
+          ReluGrad,
+          Drop,
+          BiasRelu,
+          NormRelu,
+          NormGradient,
+          ScaleRelu,
+          ColumnMoments,
+          BatchNormRelu,
+          BatchNormGradient,
+          ColumnSums,
+          Adam,
+          Permute,
+          Gather,
+          Narrow,
+          Dropout};
 }
 
 }  // namespace

@@ -134,6 +134,11 @@ struct CpuKernels {
   // weights[class] times; weights as above.
   double (*sigmoid_loss)(size_t m, size_t classes, size_t ld, float* logits, const uint8_t* const* target,
                          const float* weights, float scale, bool want_loss);
+  // Loss of numbers (l2gcn/choices.h), summed over the entries that are not missing times the weights (m) of their rows,
+  // null: all 1. Replaces `predicted` (m × targets, stride ld) by scale · ∂loss/∂predicted, 0 where a target is missing
+  // and in padding columns. truth[i] has `targets` numbers, NaN = missing.
+  double (*regression_loss)(size_t m, size_t targets, size_t ld, float* predicted, const float* const* truth,
+                            const float* weights, Loss loss, float scale, bool want_loss);
 
   // d ← scale · d where h > 0, else 0: the gradient through ReLU and through dropout, which left zeros in h.
   void (*relu_grad)(size_t count, const float* h, float scale, float* d);

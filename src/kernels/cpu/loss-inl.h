@@ -94,5 +94,48 @@ double SigmoidLoss(size_t m, size_t classes, size_t ld, float* logits, const uin
                             : SigmoidRows<true>(m, classes, ld, logits, target, weights, scale, want_loss);
 }
 
+struct LossLanes {
+  Vec loss, slope;
+};
+
+// A regression's loss of the differences d, and its derivative.
+template <Loss kLoss>
+inline LossLanes LossOf(Vec d) {
+  const Vec size = Absolute(d), one = Splat(1);
+  if constexpr (kLoss == Loss::kSquared) return {d * d, 2.0f * d};
+  const Vec sign = d == 0.0f ? d : (d > 0.0f ? one : -one);
+  if constexpr (kLoss == Loss::kAbsolute) return {size, sign};
+  return {size <= 1.0f ? 0.5f * d * d : size - 0.5f, size <= 1.0f ? d : sign};
+}
+
+template <Loss kLoss>
+double RegressionRows(size_t m, size_t targets, size_t ld, float* predicted, const float* const* truth,
+                      const float* weights, float scale, bool want_loss) {
+  double loss = 0;
+  for (size_t i = 0; i < m; ++i) {
+    float* row = predicted + i * ld;
+    const float weight = weights != nullptr ? weights[i] : 1.0f;
+    Vec sum = Vec{};
+    for (size_t c = 0; c < PadWidth(targets); c += kLanes) {
+      float padded[kLanes];
+      for (size_t k = 0; k < kLanes; ++k) padded[k] = c + k < targets ? truth[i][c + k] : NAN;
+      const Vec y = Load(padded);
+      const LossLanes lanes = LossOf<kLoss>(Load(row + c) - y);
+      Store(row + c, y == y ? lanes.slope * (scale * weight) : Vec{});
+      sum += y == y ? lanes.loss : Vec{};
+    }
+    if (want_loss) loss += static_cast<double>(weight) * static_cast<double>(Sum(sum));
+  }
+  return loss;
+}
+
+double RegressionLoss(size_t m, size_t targets, size_t ld, float* predicted, const float* const* truth,
+                      const float* weights, Loss loss, float scale, bool want_loss) {
+  const auto rows = loss == Loss::kSquared    ? RegressionRows<Loss::kSquared>
+                    : loss == Loss::kAbsolute ? RegressionRows<Loss::kAbsolute>
+                                              : RegressionRows<Loss::kHuber>;
+  return rows(m, targets, ld, predicted, truth, weights, scale, want_loss);
+}
+
 }  // namespace
 }  // namespace l2gcn

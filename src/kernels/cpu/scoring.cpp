@@ -82,6 +82,12 @@ class BlockScorer {
     if (layer_.bias != nullptr) {
       for (size_t c = 0; c < classes; ++c) logits[c] += layer_.bias[c];
     }
+    if (targets.regression()) {
+      const double loss =
+          RegressionRowLoss(targets.loss, logits, classes, targets.values.data() + row * classes);
+      miss = RegressionRowMiss(loss);
+      return loss;
+    }
     if (targets.multilabel) {
       const uint8_t* truth = targets.matrix.data() + row * classes;
       for (size_t c = 0; c < classes; ++c) Count(logits[c] > 0, truth[c] != 0);
@@ -127,7 +133,8 @@ size_t RowsOfTask(const CpuLayerWeights& layer, const CpuRowsToScore& rows) {
 
 RowScores ScoreRows(const Context& context, const CpuKernels& kernels, const CpuLayerWeights& layer,
                     const CpuRowsToScore& rows) {
-  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols && !(rows.margins && rows.targets.multilabel));
+  L2GCN_ASSERT(rows.targets.classes == layer.theta.cols &&
+               !(rows.margins && (rows.targets.multilabel || rows.targets.regression())));
   RowScores scores;
   const size_t count = rows.count();
   std::vector<double> losses(count);

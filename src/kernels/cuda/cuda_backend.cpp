@@ -86,7 +86,8 @@ class CudaBackend final : public Backend {
                                             const LayerState& start) override {
     if (!SameTargets(samples, targets))
       targets_ = UploadTargets(device_, xhat.rows(), std::move(samples), targets);
-    if (!spec.architecture.basic() || xhat.blocks.size() > 1)
+    // The fused kernels know the losses of classification alone.
+    if (!spec.architecture.basic() || xhat.blocks.size() > 1 || targets.regression())
       return MakeGeneralTraining(device_, Products(), xhat, targets_, spec, start, &explanation_);
     return MakeFusedTraining(device_, xhat.blocks.front(), targets_, spec, start, options_.precision,
                              &explanation_);
@@ -159,7 +160,12 @@ class CudaBackend final : public Backend {
            targets_->targets.matrix.data() == targets.matrix.data() &&
            targets_->targets.matrix.size() == targets.matrix.size() &&
            targets_->targets.weights.data() == targets.weights.data() &&
-           targets_->targets.weights.size() == targets.weights.size();
+           targets_->targets.weights.size() == targets.weights.size() &&
+           targets_->targets.loss == targets.loss &&
+           targets_->targets.values.data() == targets.values.data() &&
+           targets_->targets.values.size() == targets.values.size() &&
+           targets_->targets.node_weights.data() == targets.node_weights.data() &&
+           targets_->targets.node_weights.size() == targets.node_weights.size();
   }
 
   // `cols` are those of the matrix that x is, or is a panel of.

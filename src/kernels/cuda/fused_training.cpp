@@ -408,7 +408,10 @@ std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>
     out->sample_rows = Buffer::OnDevice(device, samples.bytes(), "the training samples");
     out->sample_rows.CopyFrom(samples.data(), samples.bytes());
   }
-  if (targets.multilabel) {
+  if (targets.regression()) {
+    out->labels = Buffer::Anywhere(device, targets.values.bytes(), "the targets");
+    out->labels.CopyFrom(targets.values.data(), targets.values.bytes());
+  } else if (targets.multilabel) {
     const size_t stride = (targets.classes + 15) / 16 * 16;
     out->label_bytes = static_cast<uint32_t>(stride);
     out->labels = Buffer::Anywhere(device, out->count * stride, "the labels");
@@ -420,9 +423,10 @@ std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>
     out->labels = Buffer::Anywhere(device, targets.classes_of.bytes(), "the labels");
     out->labels.CopyFrom(targets.classes_of.data(), targets.classes_of.bytes());
   }
-  if (!targets.weights.empty()) {
-    out->weights = Buffer::OnDevice(device, targets.weights.bytes(), "the class weights");
-    out->weights.CopyFrom(targets.weights.data(), targets.weights.bytes());
+  const Array<float>& weights = targets.regression() ? targets.node_weights : targets.weights;
+  if (!weights.empty()) {
+    out->weights = Buffer::OnDevice(device, weights.bytes(), "the weights of the loss");
+    out->weights.CopyFrom(weights.data(), weights.bytes());
   }
   device->Synchronise("uploading labels");
   out->samples = std::move(samples);

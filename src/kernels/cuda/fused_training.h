@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kernels/backend.h"
+#include "kernels/cuda/regression.h"
 #include "kernels/cuda/tensor.h"
 
 namespace l2gcn::cuda {
@@ -15,9 +16,14 @@ struct DeviceTargets {
   Targets targets;
   uint32_t count = 0;
   Buffer sample_rows;  // (count) or unused
-  Buffer labels;       // (count) classes, or (count × label_bytes)
-  Buffer weights;      // (classes) or unused
+  Buffer labels;   // (count) classes, or (count × label_bytes), or (count × targets) floats of a regression
+  Buffer weights;  // (classes), or (count) of a regression; or unused
   uint32_t label_bytes = 0;
+
+  RegressionTargets regression() const {
+    if (!targets.regression()) return {};
+    return {labels.as<float>(), targets.node_weights.empty() ? nullptr : weights.as<float>(), targets.loss};
+  }
 };
 
 std::shared_ptr<const DeviceTargets> UploadTargets(const std::shared_ptr<Device>& device, size_t rows,

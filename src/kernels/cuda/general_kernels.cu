@@ -156,13 +156,22 @@ __global__ void __launch_bounds__(kThreads) DrawKernel(const BatchDraw a) {
     a.head_keys[i] = RandomStream(a.seed, RandomUse::kHeadDropout, a.layer, name).Word(i);
 }
 
+// What a sample's loss is weighted with. Of a regression: times its targets that are not missing.
+__device__ __forceinline__ double TermsOf(const BatchDraw& a, uint32_t sample) {
+  if (a.regression.values == nullptr) return static_cast<double>(a.weights[a.classes_of[sample]]);
+  const float* row = a.regression.values + static_cast<size_t>(sample) * a.classes;
+  uint32_t present = 0;
+  for (uint32_t c = 0; c < a.classes; ++c) present += isnan(row[c]) ? 0 : 1;
+  const float weight = a.regression.weights != nullptr ? a.regression.weights[sample] : 1.0f;
+  return static_cast<double>(weight) * present;
+}
+
 // The weights of a batch, summed in double by one block.
 __global__ void __launch_bounds__(kChunkThreads) TermsKernel(const BatchDraw a) {
   __shared__ double sums[kChunkThreads];
   const uint32_t size = a.now->size;
   double sum = 0;
-  for (uint32_t i = threadIdx.x; i < size; i += kChunkThreads)
-    sum += static_cast<double>(a.weights[a.classes_of[a.drawn[i]]]);
+  for (uint32_t i = threadIdx.x; i < size; i += kChunkThreads) sum += TermsOf(a, a.drawn[i]);
   sums[threadIdx.x] = sum;
   for (int half = kChunkThreads / 2; half > 0; half /= 2) {
     __syncthreads();
@@ -415,6 +424,24 @@ __device__ __forceinline__ float SigmoidRow(const LossArguments& a, float* z, co
   return WarpSum(sum);
 }
 
+__device__ __forceinline__ float RegressionRow(const LossArguments& a, float* z, uint32_t sample,
+                                               float scale) {
+  const float* truth = a.regression.values + static_cast<size_t>(sample) * a.classes;
+  const float weight = a.regression.weights != nullptr ? a.regression.weights[sample] : 1.0f;
+  float sum = 0;
+  for (uint32_t c = threadIdx.x & 31; c < a.classes; c += 32) {
+    const float y = truth[c];
+    if (isnan(y)) {
+      z[c] = 0;
+      continue;
+    }
+    const float d = z[c] + (a.bias != nullptr ? a.bias[c] : 0.0f) - y;
+    z[c] = scale * weight * DifferenceSlope(a.regression.loss, d);
+    sum += weight * DifferenceLoss(a.regression.loss, d);
+  }
+  return WarpSum(sum);
+}
+
 __global__ void __launch_bounds__(kChunkThreads) LossKernel(const LossArguments a, uint32_t chunk_rows) {
   __shared__ double warp_losses[kChunkWarps];
   const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
@@ -427,7 +454,8 @@ __global__ void __launch_bounds__(kChunkThreads) LossKernel(const LossArguments 
       for (uint32_t c = lane; c < a.stride; c += 32) z[c] = 0;
     } else {
       const uint32_t sample = a.drawn[row];
-      loss += a.multilabel
+      loss += a.regression.values != nullptr ? RegressionRow(a, z, sample, scale)
+              : a.multilabel
                   ? SigmoidRow(a, z, a.label_rows + static_cast<size_t>(sample) * a.label_bytes, scale)
                   : SoftmaxRow(a, z, a.classes_of[sample], scale);
       for (uint32_t c = a.classes + lane; c < a.stride; c += 32) z[c] = 0;
@@ -555,7 +583,8 @@ void LaunchGather(const BlockRows& x, const uint32_t* rows, size_t first, size_t
 
 void LaunchDraw(const BatchDraw& draw, cudaStream_t stream) {
   DrawKernel<<<BlocksFor(draw.batch, kThreads), kThreads, 0, stream>>>(draw);
-  if (draw.weights != nullptr) TermsKernel<<<1, kChunkThreads, 0, stream>>>(draw);
+  if (draw.weights != nullptr || draw.regression.values != nullptr)
+    TermsKernel<<<1, kChunkThreads, 0, stream>>>(draw);
   Check(cudaGetLastError(), "launching the drawing of a batch");
 }
 

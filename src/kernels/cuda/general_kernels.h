@@ -16,6 +16,7 @@
 #include <cstdint>
 
 #include "core/rng.h"
+#include "kernels/cuda/regression.h"
 #include "kernels/cuda/rows.h"
 #include "kernels/lr_schedule.h"
 #include "l2gcn/choices.h"
@@ -81,8 +82,9 @@ struct BatchDraw {
   uint32_t* head_keys = nullptr;
   const int32_t* classes_of = nullptr;  // with `weights`: each sample's class
   const float* weights = nullptr;       // (classes), or null: samples count alike
+  RegressionTargets regression;
 };
-// Fills everything that is not const. With `weights` the terms are the weights of the batch.
+// Fills everything that is not const. With `weights`, or of a regression, the terms are the weights of the batch.
 void LaunchDraw(const BatchDraw& draw, cudaStream_t stream);
 
 // One hidden layer of a batch, after its product: y (rows × stride) and what it becomes.
@@ -131,6 +133,7 @@ struct LossArguments {
   const int32_t* classes_of = nullptr;  // unless multilabel
   const uint8_t* label_rows = nullptr;  // (samples × label_bytes) if multilabel
   uint32_t label_bytes = 0;
+  RegressionTargets regression;
   const float* weights = nullptr;  // (classes) or null
   const float* bias = nullptr;     // (stride) or null
   float* z = nullptr;              // (batch × stride) logits without the bias; becomes their gradient

@@ -411,6 +411,7 @@ class CudaGeneralTraining final : public CudaTraining {
       a.classes_of = targets_->labels.as<int32_t>();
       a.weights = targets_->weights.as<float>();
     }
+    a.regression = targets_->regression();
     LaunchDraw(a, stream());
   }
 
@@ -492,6 +493,7 @@ class CudaGeneralTraining final : public CudaTraining {
     a.stride = static_cast<uint32_t>(theta_.stride);
     a.multilabel = targets_->targets.multilabel;
     a.drawn = drawn_.as<uint32_t>();
+    a.regression = targets_->regression();
     if (a.multilabel) {
       a.label_rows = targets_->labels.as<uint8_t>();
       a.label_bytes = targets_->label_bytes;

@@ -37,7 +37,10 @@ void ScorePass::Reduce(size_t first, size_t count, const float* z, size_t stride
   a.stride = stride;
   a.z = z;
   a.bias = bias;
-  if (targets_.targets.multilabel) {
+  if (targets_.targets.regression()) {
+    a.regression = targets_.regression();
+    a.regression.values += first * a.classes;
+  } else if (targets_.targets.multilabel) {
     a.label_rows = targets_.labels.as<uint8_t>() + first * targets_.label_bytes;
     a.label_bytes = targets_.label_bytes;
   } else {

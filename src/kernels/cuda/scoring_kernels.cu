@@ -59,8 +59,28 @@ __device__ RowScore SigmoidScore(const ScoreArguments& a, const float* z, uint32
           SumOfLanes(score.false_positive), SumOfLanes(score.false_negative)};
 }
 
+__device__ RowScore RegressionScore(const ScoreArguments& a, const float* z, uint32_t lane, size_t row) {
+  const float* truth = a.regression.values + row * a.classes;
+  float loss = 0;
+  uint32_t present = 0;
+  for (uint32_t c = lane; c < a.classes; c += 32) {
+    if (isnan(truth[c])) continue;
+    loss += DifferenceLoss(a.regression.loss, Logit(a, z, c) - truth[c]);
+    ++present;
+  }
+  loss = SumOfLanes(loss), present = SumOfLanes(present);
+  return {present == 0 ? 0.0f : loss / static_cast<float>(present), 0, 0, 0};
+}
+
+__device__ RowScore ScoreOf(const ScoreArguments& a, const float* z, uint32_t lane, size_t row) {
+  if (a.regression.values != nullptr) return RegressionScore(a, z, lane, row);
+  if (a.label_rows != nullptr) return SigmoidScore(a, z, lane, a.label_rows + row * a.label_bytes);
+  return SoftmaxScore(a, z, lane, static_cast<uint32_t>(a.classes_of[row]));
+}
+
 // How far the row's answer is off (kernels/row_loss.h).
 __device__ __forceinline__ float MissOf(const ScoreArguments& a, const RowScore& score) {
+  if (a.regression.values != nullptr) return score.loss / (1 + score.loss);
   if (a.label_rows == nullptr) return -expm1f(-score.loss);
   const uint32_t one = score.false_positive + score.false_negative, both = score.true_positive;
   return both + one == 0 ? 0.0f : static_cast<float>(one) / static_cast<float>(2 * both + one);
@@ -81,9 +101,7 @@ __global__ void __launch_bounds__(kThreads) ScoreKernel(const ScoreArguments a) 
   for (size_t row = blockIdx.x * static_cast<size_t>(kWarps) + (threadIdx.x >> 5); row < a.rows;
        row += static_cast<size_t>(gridDim.x) * kWarps) {
     const float* z = a.z + row * a.stride;
-    const RowScore score = a.label_rows != nullptr
-                               ? SigmoidScore(a, z, lane, a.label_rows + row * a.label_bytes)
-                               : SoftmaxScore(a, z, lane, static_cast<uint32_t>(a.classes_of[row]));
+    const RowScore score = ScoreOf(a, z, lane, row);
     if (lane == 0) a.losses[row] = score.loss, a.misses[row] = MissOf(a, score);
     if (a.margins != nullptr) WriteMargins(a, z, lane, row);
     counts[0] += score.true_positive, counts[1] += score.false_positive, counts[2] += score.false_negative;

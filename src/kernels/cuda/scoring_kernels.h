@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/cuda/regression.h"
+
 namespace l2gcn::cuda {
 
 struct ScoreArguments {
@@ -17,6 +19,7 @@ struct ScoreArguments {
   const int32_t* classes_of = nullptr;  // (rows), or
   const uint8_t* label_rows = nullptr;  // (rows × label_bytes) where there are several labels
   uint32_t label_bytes = 0;
+  RegressionTargets regression;          // values are (rows × classes)
   float* losses = nullptr;               // (rows)
   float* misses = nullptr;               // (rows)
   float* margins = nullptr;              // (rows × classes) or null; not of several labels

@@ -44,7 +44,9 @@ struct DiskRowsToScore final : RowsToScore {
   Targets TargetsOf(size_t first, size_t count) const {
     Targets part = targets;
     const size_t classes = targets.classes;
-    if (targets.multilabel) {
+    if (targets.regression()) {
+      part.values = Array<float>::Borrow(nullptr, targets.values.data() + first * classes, count * classes);
+    } else if (targets.multilabel) {
       part.matrix = Array<uint8_t>::Borrow(nullptr, targets.matrix.data() + first * classes, count * classes);
     } else {
       part.classes_of = Array<int32_t>::Borrow(nullptr, targets.classes_of.data() + first, count);

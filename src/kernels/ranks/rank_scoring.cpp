@@ -19,7 +19,12 @@ RankRowsToScore::RankRowsToScore(const Ranks& ranks, std::span<const uint32_t> r
 Targets TargetsAt(const Targets& targets, std::span<const uint32_t> positions) {
   Targets part = targets;
   const size_t classes = targets.classes;
-  if (targets.multilabel) {
+  if (targets.regression()) {
+    part.values = Array<float>::Allocate(positions.size() * classes);
+    for (size_t i = 0; i < positions.size(); ++i)
+      std::copy_n(targets.values.data() + positions[i] * classes, classes,
+                  part.values.mutable_data() + i * classes);
+  } else if (targets.multilabel) {
     part.matrix = Array<uint8_t>::Allocate(positions.size() * classes);
     for (size_t i = 0; i < positions.size(); ++i)
       std::copy_n(targets.matrix.data() + positions[i] * classes, classes,

@@ -117,6 +117,18 @@ std::vector<uint32_t> SampleNodes(const Dataset& dataset, uint32_t count) {
   return chosen;
 }
 
+const char* TaskText(Task task) {
+  switch (task) {
+    case Task::kClass:
+      return "classes";
+    case Task::kLabels:
+      return "labels, several a node";
+    case Task::kRegression:
+      break;
+  }
+  return "targets of a regression";
+}
+
 // The label that colours a point: the class, or of several labels the first.
 int32_t TruthOf(const Dataset& dataset, uint32_t node) {
   if (!dataset.labels.multilabel) return dataset.labels.classes_of[node];
@@ -146,12 +158,11 @@ void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<
       "nodes have none. Split: {}.",
       dataset.name, CountText(dataset.nodes()), CountText(dataset.edges), CountText(dataset.features.cols()),
       dataset.features.is_sparse() ? "sparse" : "dense", CountText(dataset.labels.classes),
-      dataset.labels.multilabel ? "labels, several a node" : "classes", mean, CountText(most),
-      CountText(isolated), split.name));
+      TaskText(dataset.labels.task()), mean, CountText(most), CountText(isolated), split.name));
   if (!notes.empty()) page.List("Notes from loading:", notes);
   page.Figure(degrees,
               "Each dot is a number of neighbours, or a range of them, and how many nodes have each.");
-  AddLabelTable(dataset, split, page);
+  if (dataset.labels.task() != Task::kRegression) AddLabelTable(dataset, split, page);
 }
 
 void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,

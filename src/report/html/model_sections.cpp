@@ -8,6 +8,7 @@
 #include "core/rng.h"
 #include "l2gcn/error.h"
 #include "model/decision.h"
+#include "model/score.h"
 #include "report/html/sections.h"
 
 namespace l2gcn {
@@ -364,6 +365,17 @@ void AddCalibration(const Score& score, const std::string& which, bool multilabe
   page.EndPair();
 }
 
+// Residuals are those of the last part that has nodes: test, else validation.
+void AddRegressionParts(const Dataset& dataset, const Matrix& predicted, const Split& split,
+                        const std::vector<std::pair<std::string, Score>>& scores, Page& page) {
+  AddRegressionScores(scores, page);
+  for (size_t part = scores.size(); part-- > 0;) {
+    if (scores[part].second.nodes == 0) continue;
+    const auto role = static_cast<Role>(part + 1);  // scores are in the order of the roles
+    return AddResiduals(dataset, predicted, LabelledNodes(dataset, split, role), scores[part].first, page);
+  }
+}
+
 }  // namespace
 
 void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& dataset,
@@ -377,6 +389,10 @@ void AddModelParts(const Context& context, const OpenedRun& run, const Dataset& 
       {"train", Role::kTrain}, {"validation", Role::kVal}, {"test", Role::kTest}};
   for (const auto& [name, role] : roles)
     scores.emplace_back(name, ScoreLogits(context, dataset, logits, split, role, run.model.thresholds));
+  if (run.model.task() == Task::kRegression) {
+    AddRegressionParts(dataset, logits, split, scores, page);
+    return AddDataParts(dataset, split, notes, page);
+  }
   AddSplitScores(scores, page);
   const auto shown =
       std::find_if(scores.rbegin(), scores.rend(), [](const auto& one) { return one.second.nodes > 0; });

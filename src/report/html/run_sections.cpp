@@ -124,19 +124,24 @@ Chart ProbabilityChart(const ReportJson& run) {
 
 // A score is an object, or [seconds, layer, epoch, F1] in runs of earlier versions.
 Chart ValidationChart(const ReportJson& run) {
-  Chart chart = EpochChart("Validation F1 by epoch", "F1, %");
+  const ReportJson points = run.value("validation", ReportJson::array());
+  const bool losses = !points.empty() && points.front().is_object() && points.front().contains("loss");
+  Chart chart =
+      losses ? EpochChart("Validation loss by epoch", "loss") : EpochChart("Validation F1 by epoch", "F1, %");
   std::map<uint64_t, ChartSeries> layers;
-  for (const ReportJson& point : run.value("validation", ReportJson::array())) {
+  for (const ReportJson& point : points) {
     const bool named = point.is_object();
     const auto layer = (named ? point.at("layer") : point.at(1)).get<uint64_t>();
-    const ReportJson& f1 = named ? point.at("f1") : point.at(3);
+    const ReportJson& score = named ? point.at(losses ? "loss" : "f1") : point.at(3);
     ChartSeries& series = layers[layer];
     series.x.push_back((named ? point.at("epoch") : point.at(2)).get<double>());
-    series.y.push_back(f1.is_number() ? 100 * f1.get<double>() : std::numeric_limits<double>::quiet_NaN());
+    series.y.push_back(score.is_number() ? (losses ? 1 : 100) * score.get<double>()
+                                         : std::numeric_limits<double>::quiet_NaN());
   }
   ChartSeries kept = KeptSeries();
   for (auto& [layer, series] : layers) {
-    series.name = layers.size() == 1 ? "validation F1" : fmt::format("layer {}", layer);
+    series.name =
+        layers.size() == 1 ? (losses ? "validation loss" : "validation F1") : fmt::format("layer {}", layer);
     series.colour = static_cast<int>((layer + 4) % 5);
     series.style = series.x.size() <= 60 ? SeriesStyle::kLineAndPoints : SeriesStyle::kLine;
     MarkKept(series, layer > 0 ? KeptEpoch(run, layer - 1) : 0, kept);
@@ -156,12 +161,16 @@ double MeanBaseline(const ReportJson& result) {
 
 }  // namespace
 
-std::string F1Text(const ReportJson& result, const char* part) {
-  const double f1 = NumberAt(result.at("f1"), part),
-               sd = NumberAt(result.value("f1_sd", ReportJson::object()), part);
-  if (!std::isfinite(f1)) return "–";
-  if (result.at("runs").size() < 2 || !std::isfinite(sd)) return PercentText(f1);
-  return fmt::format("{:.2f} ± {:.2f} %", 100 * f1, 100 * sd);
+bool IsRegression(const ReportJson& result) { return result.contains("r2"); }
+
+std::string ScoreText(const ReportJson& result, const char* part) {
+  const bool regression = IsRegression(result);
+  const double score = NumberAt(result.at(regression ? "r2" : "f1"), part),
+               sd = NumberAt(result.value(regression ? "r2_sd" : "f1_sd", ReportJson::object()), part);
+  if (!std::isfinite(score)) return "–";
+  const bool several = result.at("runs").size() > 1 && std::isfinite(sd);
+  if (regression) return several ? fmt::format("{:.4f} ± {:.4f}", score, sd) : fmt::format("{:.4f}", score);
+  return several ? fmt::format("{:.2f} ± {:.2f} %", 100 * score, 100 * sd) : PercentText(score);
 }
 
 std::string EpochsText(const ReportJson& epochs) {
@@ -176,9 +185,9 @@ double TrainingSeconds(const ReportJson& record) {
 
 void AddScoreCards(const ReportJson& result, Page& page) {
   std::vector<std::pair<std::string, std::string>> cards = {
-      {"F1 on test nodes (micro)", F1Text(result, "test")},
-      {"on validation nodes", F1Text(result, "val")},
-      {"on train nodes", F1Text(result, "train")}};
+      {IsRegression(result) ? "R² on test nodes" : "F1 on test nodes (micro)", ScoreText(result, "test")},
+      {"on validation nodes", ScoreText(result, "val")},
+      {"on train nodes", ScoreText(result, "train")}};
   const double baseline = MeanBaseline(result);
   if (std::isfinite(baseline)) {
     cards.emplace_back(
@@ -203,22 +212,28 @@ void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& direc
   if (result.at("runs").size() < 2) return;
   page.Section("Seeds");
   Chart chart;
-  chart.title = "Test F1 by seed";
+  const bool regression = IsRegression(result);
+  const std::string name = regression ? "R²" : "F1";
+  chart.title = fmt::format("Test {} by seed", name);
   chart.x_label = "seed";
-  chart.y_label = "F1, %";
+  chart.y_label = regression ? "R²" : "F1, %";
   chart.whole_x = true;
   chart.width = kPairWidth, chart.height = 300;
-  ChartSeries points{"test F1", {}, {}, SeriesStyle::kPoints, 0, {}, {}, true};
+  ChartSeries points{"test " + name, {}, {}, SeriesStyle::kPoints, 0, {}, {}, true};
   std::vector<std::vector<Cell>> rows;
   for (const ReportJson& run : result.at("runs")) {
-    const ReportJson& f1 = run.at("f1");
+    const ReportJson& scores = run.at(regression ? "r2" : "f1");
+    const auto text = [&](const char* part) {
+      const double score = NumberAt(scores, part);
+      return regression ? fmt::format("{:.4f}", score) : PercentText(score);
+    };
     const auto seed = run.at("seed").get<uint64_t>();
     points.x.push_back(static_cast<double>(seed));
-    points.y.push_back(100 * NumberAt(f1, "test"));
+    points.y.push_back((regression ? 1 : 100) * NumberAt(scores, "test"));
     rows.push_back({{fmt::format("{}{}", seed, seed == shown ? " (shown)" : ""), "", std::to_string(seed)},
-                    {PercentText(NumberAt(f1, "train"))},
-                    {PercentText(NumberAt(f1, "val"))},
-                    {PercentText(NumberAt(f1, "test"))},
+                    {text("train")},
+                    {text("val")},
+                    {text("test")},
                     {EpochsText(run.at("epochs"))},
                     {SecondsText(TrainingSeconds(run))}});
   }
@@ -228,8 +243,9 @@ void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& direc
       "nodes and is the one that evaluate and predict use. l2gcn report {}/seed-N shows another.",
       shown, directory));
   page.BeginPair();
-  page.Table({"seed", "train F1", "validation F1", "test F1", "epochs", "training"}, rows,
-             {fmt::format("{} seeds: {} on test nodes", rows.size(), F1Text(result, "test")), true, false});
+  page.Table(
+      {"seed", "train " + name, "validation " + name, "test " + name, "epochs", "training"}, rows,
+      {fmt::format("{} seeds: {} on test nodes", rows.size(), ScoreText(result, "test")), true, false});
   page.Figure(chart, "");
   page.EndPair();
 }

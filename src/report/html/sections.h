@@ -18,9 +18,11 @@ using ReportJson = nlohmann::ordered_json;
 
 // What result.json says: scores with their deviation, losses, decisions, seconds and memory. `run` is the entry of
 // result["runs"] whose seed is shown.
-std::string F1Text(const ReportJson& result, const char* part);  // "84.20 ± 0.31 %"
-std::string EpochsText(const ReportJson& epochs);                // "40 + 120"
-double TrainingSeconds(const ReportJson& record);                // of a result or of one of its runs
+bool IsRegression(const ReportJson& result);
+// "84.20 ± 0.31 %", or R² "0.8420 ± 0.0031"
+std::string ScoreText(const ReportJson& result, const char* part);
+std::string EpochsText(const ReportJson& epochs);  // "40 + 120"
+double TrainingSeconds(const ReportJson& record);  // of a result or of one of its runs
 void AddScoreCards(const ReportJson& result, Page& page);
 void AddSeeds(const ReportJson& result, uint64_t shown, const std::string& directory, Page& page);
 void AddTraining(const ReportJson& run, Page& page);
@@ -44,6 +46,11 @@ void AddDataParts(const Dataset& dataset, const Split& split, const std::vector<
                   Page& page);
 void AddMap(const Context& context, const OpenedRun& run, const Dataset& dataset, const Matrix& logits,
             const ReportOptions& options, Page& page);
+
+// The same for a regression: figures of each part, and the residuals of the nodes of one part.
+void AddRegressionScores(const std::vector<std::pair<std::string, Score>>& scores, Page& page);
+void AddResiduals(const Dataset& dataset, const Matrix& predicted, std::span<const uint32_t> nodes,
+                  const std::string& part, Page& page);
 
 // What compare --json printed, one or several; and the tables and figures of a reproduction.
 void AddComparison(const ReportJson& comparison, Page& page);

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,6 +31,9 @@ std::string TabSafe(std::string text) {
 
 std::string LabelText(const Dataset& dataset, uint32_t node) {
   if (!dataset.labels.IsLabelled(node)) return "";
+  if (dataset.labels.task() == Task::kRegression)
+    return fmt::format("{:.6g}", fmt::join(dataset.labels.targets.row(node),
+                                           dataset.labels.targets.row(node) + dataset.labels.classes, ", "));
   if (!dataset.labels.multilabel)
     return dataset.ClassName(static_cast<uint32_t>(dataset.labels.classes_of[node]));
   std::string text;
@@ -139,7 +143,16 @@ void TensorBoardLog::OnSeed(const Context& context, const Dataset& dataset, cons
     events.AddScalar("epochs", l + 1, result.layers[l].epochs);
   }
   for (const SeedResult::ValidationPoint& point : result.validation)
-    impl_->Once(point.layer, point.epoch, 'v', "validation_f1", point.f1);
+    impl_->Once(point.layer, point.epoch, 'v', std::isnan(point.f1) ? "validation_loss" : "validation_f1",
+                std::isnan(point.f1) ? point.loss : point.f1);
+  if (result.regression) {
+    const std::pair<const char*, double> figures[] = {{"r2/train", result.regression->train.r2},
+                                                      {"r2/val", result.regression->val.r2},
+                                                      {"r2/test", result.regression->test.r2}};
+    for (const auto& [tag, r2] : figures) {
+      if (std::isfinite(r2)) events.AddScalar(tag, 0, r2);
+    }
+  }
   const std::pair<const char*, double> scores[] = {
       {"f1/train", result.f1_train}, {"f1/val", result.f1_val}, {"f1/test", result.f1_test}};
   for (const auto& [tag, f1] : scores) {
