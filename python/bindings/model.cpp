@@ -4,6 +4,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "buffers.h"
+#include "l2gcn/error.h"
 #include "l2gcn/export.h"
 #include "objects.h"
 
