@@ -124,7 +124,7 @@ class _GraphEstimator(BaseEstimator):
 
     @staticmethod
     def _known_nodes(labels: np.ndarray) -> np.ndarray:
-        return np.asarray(labels >= 0) if labels.ndim == 1 else ~(labels < 0).any(axis=1)
+        return np.asarray(labels >= 0 if labels.ndim == 1 else ~(labels < 0).any(axis=1))
 
     def _label_options(self, count: int, nodes: Optional[np.ndarray]) -> dict[str, Any]:
         return {"class_names": [str(name) for name in np.asarray(self.classes_)]}
@@ -461,8 +461,8 @@ class GCNRegressor(RegressorMixin, TransformerMixin, _GraphEstimator, auto_wrap_
             raise error(f"y has {len(labels)} rows, but X has {count}; expected one row a node")
         if np.isinf(labels).any():
             raise error("y: Input y contains infinity; expected numbers, and NaN where one is missing")
-        if np.isnan(labels).all():
-            raise error("y: no node has a target; training needs some")
+        if self._known_nodes(labels).sum() < 2:
+            raise error("y: no node or one sample alone has a target; training needs several")
         return labels
 
     @staticmethod

@@ -70,9 +70,15 @@ def test_scores_are_scikit_learns(problem):
     metrics = pytest.importorskip("sklearn.metrics")
     X, graph, y = problem
     reg = GCNRegressor(**FAST, random_state=0).fit(X, y, graph=graph)
-    assert reg.score(y=y) == pytest.approx(metrics.r2_score(y.astype(np.float32), reg.predict()), abs=1e-9)
+    assert reg.score(y=y) == pytest.approx(metrics.r2_score(y.astype(np.float32).astype(float), reg.predict().astype(float)), abs=1e-9)
 
 
 def test_checks_of_scikit_learn():
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
-    checks.check_estimator(GCNRegressor(**FAST), on_fail="raise")
+    weights = "a node of weight 0 is an error, and repeated nodes change the batches"
+    failing = {
+        "check_sample_weight_equivalence_on_dense_data": weights,
+        "check_sample_weight_equivalence_on_sparse_data": weights,
+        "check_regressor_multioutput": "numbers are float32, as the network has them",
+    }
+    checks.check_estimator(GCNRegressor(**FAST), on_fail="raise", expected_failed_checks=failing)

@@ -82,8 +82,10 @@ class TypedTablesReader {
       ThrowUsage("--edge-features {}: of one table of edges, not of several", options_.edge_features);
     if (!options_.split_by.empty())
       ThrowUsage("--split {}: of one table of nodes, not of several", options_.split_by);
-    if (options_.task == kRegressionTask || !options_.sample_weight_column.empty())
-      ThrowUsage("--task regression and --sample-weight: of one table of nodes, not of several");
+    if (options_.task == kRegressionTask)
+      ThrowUsage("--task {}: of one table of nodes, not of several", options_.task);
+    if (!options_.sample_weight_column.empty())
+      ThrowUsage("--sample-weight {}: of one table of nodes, not of several", options_.sample_weight_column);
     if (options_.weight_column.find(',') != std::string::npos)
       ThrowUsage("--weight {}: of several tables each has one column of weights", options_.weight_column);
     if (options_.node_tables.empty())

@@ -187,7 +187,7 @@ void CheckTargets(const Context& context, const Dataset& dataset) {
   const size_t wrong = FirstWrong(context, labels.node_weights,
                                   [](float weight) { return !(weight > 0) || std::isinf(weight); });
   if (wrong != kNothing) {
-    ThrowInput("{}: the sample weight of node {} is {}; expected a number above 0", PlaceOf(dataset),
+    ThrowInput("{}: the sample weight of node {} is {}; expected a number above zero", PlaceOf(dataset),
                node_of(wrong), labels.node_weights[wrong]);
   }
 }
