@@ -180,13 +180,16 @@ void ApplyBest(const Dataset& dataset, const std::string& split, bool automatic,
   const bool by_loss = regression || dataset.labels.multilabel || dataset.labels.classes == 2;
   config.watch = by_loss ? Watch::kValidationLoss : Watch::kValidationF1;
   if (dataset.labels.multilabel) config.choose_threshold = true;
-  if (regression) config.correct = Choice::kOff;
+  if (regression) {  // numbers need every part of the input; on generated families less dropout gains 0.03 in R²
+    config.correct = Choice::kOff;
+    config.dropout = 0.3, config.input_dropout = 0;
+  }
   const bool unvalidated = dataset.nodes() > 0 && counts.val == 0;
   if (automatic && !(unvalidated && counts.train < kLeastToHoldOut)) {
     config.lr.reset();
     config.stop = StopRule::kPlateau;
     config.architecture_trial = BytesWithHops(dataset, kHopsOfBest) <= kMostBytesWithTrials;
-    if (counts.train < kFewTrainNodes && kNodesPerLabel * counts.train < dataset.nodes())
+    if (!regression && counts.train < kFewTrainNodes && kNodesPerLabel * counts.train < dataset.nodes())
       ApplyFewLabels(dataset, config);
     return;
   }

@@ -185,6 +185,16 @@ TEST(Presets, BestScalesMeasurementsAndLeavesWordsAlone) {
   EXPECT_EQ(scale(7), "none");
 }
 
+TEST(Presets, BestDropsLittleWhereItPredictsNumbers) {
+  Dataset dataset = LabelledSet(1000, 1);
+  dataset.labels.classes_of = {};
+  dataset.labels.targets = {Array<float>::Filled(1000, 0.5f), 1000, 1};
+  const TrainConfig config = ResolveConfig({{"preset", "best"}, {"split", "random:0.1,0.2,0.7"}}, dataset);
+  EXPECT_EQ(config.dropout, 0.3) << "also with few labels";
+  EXPECT_EQ(config.input_dropout, 0.0);
+  EXPECT_EQ(config.correct, Choice::kOff);
+}
+
 TEST(Presets, BestIsTheDefaultOfLayersTrainedOneByOne) {
   const Dataset small = LabelledSet(1000, 7);
   const auto preset = [](const Overrides& said, const Dataset& dataset) {
