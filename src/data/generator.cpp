@@ -135,14 +135,15 @@ Dataset GenerateDataset(const Context& context, const GenerateOptions& options) 
   dataset.preset_row = plan.preset_row;
   dataset.format = "synthetic";
   dataset.features = DrawFeatures(context, plan, nodes);
+  dataset.labels = DrawLabels(context, plan, nodes);
   if (HasRelations(options)) {
     DrawRelations(context, options, plan, layout, dataset);
   } else {
     dataset.edges = plan.edges;
     dataset.graph = DrawGraph(context, plan, layout);
   }
-  dataset.labels = options.regression ? DrawTargets(context, plan, dataset.graph, dataset.features)
-                                      : DrawLabels(context, plan, nodes);
+  // Relations follow from the classes, and targets from the graph.
+  if (options.regression) dataset.labels = DrawTargets(context, plan, dataset.graph, dataset.features);
   Split split{"paper", Array<uint8_t>::Allocate(plan.nodes)};
   EachNode(context, plan, [&](uint32_t begin, uint32_t count) {
     nodes.FillRoles(begin, count, split.roles.mutable_data() + begin);

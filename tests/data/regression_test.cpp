@@ -192,5 +192,21 @@ TEST(RegressionStore, GeneratedTargetsFollowFromTheSeed) {
     EXPECT_EQ(stored.labels.targets.row(node)[0], dataset.labels.targets.row(node)[0]);
 }
 
+TEST(RegressionStore, GeneratedRelationsHaveClassesOrTargets) {
+  GenerateOptions options;
+  options.shape = "reddit";
+  options.nodes = 200, options.edges = 600, options.features = 8;
+  options.edge_types = 2;
+  options.directed = true;
+  const Dataset classes = GenerateDataset(MakeContext(1), options);
+  EXPECT_EQ(classes.labels.task(), Task::kClass);
+  EXPECT_GT(classes.labels.classes_of[7] + 1, 0);
+  options.regression = true;
+  const Dataset targets = GenerateDataset(MakeContext(1), options);
+  EXPECT_EQ(targets.labels.task(), Task::kRegression);
+  EXPECT_EQ(targets.relations.size(), classes.relations.size());
+  EXPECT_GT(targets.relations.size(), 1u);
+}
+
 }  // namespace
 }  // namespace l2gcn
