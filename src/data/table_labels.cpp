@@ -78,7 +78,7 @@ void AskWhetherLabel(const Context& context, const LabelColumn& label,
   context.Warn(fmt::format(
       "{}: {} different {} in {} rows make {} classes. Is that meant? A quantity is no class: predict it "
       "with --task regression, put it into a few groups, or name another column with --label",
-      label.Place(), values.size(), mostly_numbers ? "whole numbers" : "values", labelled, values.size()));
+      label.Place(), values.size(), mostly_numbers ? "numbers" : "values", labelled, values.size()));
 }
 
 bool HoldsLabelSets(const NodeRows& rows) {

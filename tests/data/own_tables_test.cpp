@@ -445,11 +445,11 @@ TEST_F(OwnTables, ALabelColumnOfManyWholeNumbersOrNamesIsOneWarning) {
   }
   options_.label_column = "age";
   Open(edges + "60,0\n", nodes + "60,0,abc,someone\n");
-  EXPECT_MENTIONS(notes_, "column age: 26 different whole numbers in 61 rows")
+  EXPECT_MENTIONS(notes_, "column age: 26 different numbers in 61 rows")
       << "a word among them changes nothing";
   EXPECT_EQ(Open(edges, nodes).labels.classes, 25u);
   EXPECT_MENTIONS(notes_,
-                  "warning: nodes.csv: column age: 25 different whole numbers in 60 rows make 25 classes");
+                  "warning: nodes.csv: column age: 25 different numbers in 60 rows make 25 classes");
   options_.label_column = "name";
   EXPECT_EQ(Reopen().labels.classes, 60u);
   EXPECT_MENTIONS(notes_, "warning: nodes.csv: column name: 60 different values in 60 rows make 60 classes");
