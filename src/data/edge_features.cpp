@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Sums of a column of numbers, of one node and direction; later count, mean, least, largest.
-enum Figure : size_t { kCount, kSum, kSmallest, kLargest, kFigures };
+enum Figure : size_t { kCount, kSum, kSmallest, kLargest, kFigureCount };
 constexpr const char* kFigureNames[] = {"count", "mean", "min", "max"};
 
 // One cell of each attribute and record of a block, and the ids of its edges.
@@ -32,7 +32,7 @@ class EdgeFeatures {
       : file_(file), columns_(std::move(columns)) {
     for (const EdgeColumn& column : columns_) {
       first_.push_back(width_);
-      width_ += column.kind.category ? column.kind.levels.size() : kFigures;
+      width_ += column.kind.category ? column.kind.levels.size() : kFigureCount;
     }
     if (directed) {
       sides_ = {"out", "in"};
@@ -141,7 +141,7 @@ class EdgeFeatures {
     if (kind.category) return;
     uint64_t without = 0;  // nodes that have no edge with a value
     for (size_t node = 0; node < nodes_; ++node) without += Totals(node, side, c)[kCount] == 0 ? 1 : 0;
-    for (size_t figure = 0; figure < kFigures; ++figure)
+    for (size_t figure = 0; figure < kFigureCount; ++figure)
       add(kFigureNames[figure], kind.name, figure == kCount ? 0 : without);
   }
 
@@ -152,7 +152,7 @@ class EdgeFeatures {
       for (size_t c = 0; c < columns_.size(); ++c) {
         const double* const totals = Totals(node, side, c);
         const bool category = columns_[c].kind.category;
-        const size_t figures = category ? columns_[c].kind.levels.size() : size_t{kFigures};
+        const size_t figures = category ? columns_[c].kind.levels.size() : size_t{kFigureCount};
         double filled = totals[kCount];
         if (category) filled = std::accumulate(totals, totals + figures, 0.0);
         for (size_t figure = 0; figure < figures; ++figure, ++next) {

@@ -99,7 +99,7 @@ Json ValidationJson(const SeedResult& result) {
   return points;
 }
 
-constexpr std::pair<const char*, double Score::Numbers::*> kFigures[] = {
+constexpr std::pair<const char*, double Score::Numbers::*> kNamedFigures[] = {
     {"r2", &Score::Numbers::r2},
     {"mae", &Score::Numbers::mae},
     {"rmse", &Score::Numbers::rmse},
@@ -117,7 +117,7 @@ constexpr RegressionPart kRegressionParts[] = {
 // The baseline of a regression has no ranks of its own, so no Spearman correlation.
 Json RegressionBaselineJson(const SeedResult& result) {
   Json json = {{"name", result.baseline}};
-  for (const auto& [name, figure] : kFigures) {
+  for (const auto& [name, figure] : kNamedFigures) {
     if (figure == &Score::Numbers::spearman) continue;
     for (const RegressionPart& part : kRegressionParts)
       json[name][part.name] = NumberOrNull((*result.regression).*part.baseline.*figure);
@@ -166,7 +166,7 @@ void AddOverSeeds(const std::vector<SeedResult>& seeds, const std::string& name,
 // F1 in each part, or the figures of a regression.
 void AddMeanScores(const std::vector<SeedResult>& seeds, Json& json) {
   if (seeds.front().regression) {
-    for (const auto& [name, figure] : kFigures) {
+    for (const auto& [name, figure] : kNamedFigures) {
       for (const RegressionPart& part : kRegressionParts) {
         const auto of = [m = part.model, f = figure](const SeedResult& s) { return (*s.regression).*m.*f; };
         AddOverSeeds(seeds, name, part.name, of, json);
@@ -238,7 +238,7 @@ Json ScoresJson(const SeedResult& result) {
                   {"test", NumberOrNull(result.f1_test)}};
     return json;
   }
-  for (const auto& [name, figure] : kFigures) {
+  for (const auto& [name, figure] : kNamedFigures) {
     for (const RegressionPart& part : kRegressionParts)
       json[name][part.name] = NumberOrNull((*result.regression).*part.model.*figure);
   }
