@@ -15,11 +15,11 @@ from ._wording import in_python
 Progress = Union[bool, Callable[[dict[str, Any]], Any]]
 
 
-# Notes that a caller must see are warnings in Python, where notes are off: data without an effect, a guess at the labels, and a
-# model that has learned nothing.
+# Notes that a caller must see are warnings in Python, where notes are off: data without an effect, a guess at the labels, a
+# model that has learned nothing, and predictions without a step that its scores include.
 _TOLD = re.compile(
     r"\bleft out\b|\bhave no (row|edge|features)\b|\bmodel (has not seen|does not know)\b"
-    r"|\blabels are in column\b|\beach is a label\b|\bdoes not beat\b"
+    r"|\blabels are in column\b|\beach is a label\b|\bdoes not beat\b|\bpredicted without Correct & Smooth\b"
 )
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 

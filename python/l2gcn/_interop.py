@@ -144,6 +144,8 @@ def from_pandas(
     no_ids: bool = False,
     edge_features: Optional[str] = None,
     split_by: Optional[str] = None,
+    task: Optional[str] = None,
+    sample_weight: Optional[str] = None,
     model: Any = None,
 ) -> Dataset:
     """A data set from two DataFrames of pandas or polars, or Arrow tables, by the rules of docs/reference/tables.md.
@@ -172,6 +174,10 @@ def from_pandas(
         Columns of the edges that become features of their nodes, such as "amount,how", or "all".
     split_by : str, optional
         "time:COLUMN" or "group:COLUMN" of the nodes, kept for splits such as "time:COLUMN:0.6,0.2,0.2".
+    task : "classification" or "regression", optional
+        What the labels are; None: by their values.
+    sample_weight : str, optional
+        Column of the nodes with their weights in the loss of a regression.
     model : Model, optional
         The model that will predict on it: its columns become features whatever they hold. Its id column is found by name, and
         so is its label column, which may be missing.
@@ -182,7 +188,7 @@ def from_pandas(
     options.update(weight=weight if weight is None or isinstance(weight, (list, tuple)) else str(weight))
     options.update(directed=directed, keep_self_loops=keep_self_loops, allow_unmatched=allow_unmatched)
     options.update(missing=missing, no_ids=no_ids)
-    options.update(edge_features=edge_features, split_by=split_by)
+    options.update(edge_features=edge_features, split_by=split_by, task=task, sample_weight=sample_weight)
     if nodes is None:
         if label is not None or id is not None or no_ids:
             raise error("label, id and no_ids are about a node table; give nodes=DataFrame beside the edges", "usage")

@@ -38,6 +38,17 @@ def test_floats_are_targets(problem):
         l2gcn.Dataset.from_arrays(X, graph, y, sample_weight=np.zeros(200))
 
 
+def test_tables_name_their_task():
+    pandas = pytest.importorskip("pandas")
+    nodes = pandas.DataFrame({"id": range(6), "size": range(6), "trust": [1, 2] * 3, "rent": [10, 20, 30, 10, 20, 30]})
+    edges = pandas.DataFrame({"a": range(5), "b": range(1, 6)})
+    load = lambda **more: l2gcn.load_dataset(edges=edges, nodes=nodes, id="id", label="rent", **more)
+    assert load().task == "classification"
+    data = load(task="regression", sample_weight="trust")
+    assert data.task == "regression" and data.n_features == 1
+    np.testing.assert_array_equal(np.ravel(data.labels), nodes["rent"])
+
+
 def test_runs_have_r2(problem):
     X, graph, y = problem
     data = l2gcn.Dataset.from_arrays(X, graph, np.stack([y, -y], axis=1), class_names=["up", "down"])
