@@ -448,8 +448,7 @@ TEST_F(OwnTables, ALabelColumnOfManyWholeNumbersOrNamesIsOneWarning) {
   EXPECT_MENTIONS(notes_, "column age: 26 different numbers in 61 rows")
       << "a word among them changes nothing";
   EXPECT_EQ(Open(edges, nodes).labels.classes, 25u);
-  EXPECT_MENTIONS(notes_,
-                  "warning: nodes.csv: column age: 25 different numbers in 60 rows make 25 classes");
+  EXPECT_MENTIONS(notes_, "warning: nodes.csv: column age: 25 different numbers in 60 rows make 25 classes");
   options_.label_column = "name";
   EXPECT_EQ(Reopen().labels.classes, 60u);
   EXPECT_MENTIONS(notes_, "warning: nodes.csv: column name: 60 different values in 60 rows make 60 classes");
